@@ -1,0 +1,1 @@
+"""A PayHere of our own, for tests and for people who build on PayHere."""
