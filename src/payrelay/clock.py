@@ -1,0 +1,15 @@
+"""The clocks of the machine, as one value that is passed down, so that a test or a simulation can bring its own."""
+
+import time
+
+
+class Clock:
+    """Tells the time. Two clocks: one that people read, and one that only ever runs forward."""
+
+    def now_ms(self) -> int:
+        """Gives the wall clock's milliseconds since 1970, UTC; it may jump when the machine's clock is set."""
+        return time.time_ns() // 1_000_000
+
+    def boot_s(self) -> float:
+        """Gives seconds on a clock that never jumps and goes on while the machine is suspended."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)

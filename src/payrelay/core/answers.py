@@ -1,0 +1,138 @@
+"""The envelope: how every answer to a client is written, byte for byte.
+
+What the gateway said stands in it as the gateway wrote it: ``msg`` and ``data`` are spliced in as JSON text, so that
+1000.0 stays 1000.0 and a member that we don't know stays where it was.
+"""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.outcomes import Outcome, Reading
+from payrelay.errors import MEANINGS, Code, FieldError, Refusal
+
+STATUS_OF_HTTP: Final = {200: 1, 202: 0, 401: -2, 403: -2}
+"""The envelope's ``status``; everything else is STATUS_OTHERWISE, whatever number the gateway used."""
+STATUS_OTHERWISE: Final = -1
+
+_JSON_NULL: Final = b"null"
+_encode = msgspec.json.Encoder().encode
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished answer: HTTP status, the body as it goes out, and the code that it carries (None for a success)."""
+
+    http_status: int
+    body: bytes
+    code: Code | None = None
+    retry_after_s: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """The ids that an error names, so that a person can find it again."""
+
+    request_id: str
+    operation_id: str | None = None
+
+
+class _ErrorMember(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    code: Code
+    retry: str
+    request_id: str
+    operation_id: str | None = None
+    fields: tuple[FieldError, ...] = ()
+
+
+def succeeded(raw_msg: bytes, raw_data: bytes) -> Answer:
+    """Answers 200 with the gateway's own msg and data."""
+    return Answer(http_status=200, body=_envelope(1, raw_msg, raw_data))
+
+
+def found(data: object, msg: str = "OK") -> Answer:
+    """Answers 200 with data of our own, such as an operation."""
+    return succeeded(_encode(msg), _encode(data))
+
+
+def of_reading(reading: Reading, trace: Trace, *, data_when_missing: bytes = _JSON_NULL) -> Answer:
+    """Answers a read: what was found, or why not."""
+    if reading.code is None:
+        return succeeded(reading.raw_msg or _encode(reading.msg), reading.raw_data or _JSON_NULL)
+    raw_data = data_when_missing if reading.code is Code.NOT_FOUND else None
+    return failed(
+        reading.code,
+        reading.msg,
+        trace,
+        raw_msg=reading.raw_msg if reading.code is Code.NOT_FOUND else None,
+        raw_data=raw_data,
+        retry_after_s=reading.retry_after_s,
+    )
+
+
+def of_outcome(outcome: Outcome, trace: Trace) -> Answer:
+    """Answers an effect by its outcome. A 202 carries no data: what isn't known is not shown."""
+    if outcome.code is None:
+        return succeeded(outcome.raw_msg or _encode(outcome.msg), outcome.raw_data or _JSON_NULL)
+    passes_on = outcome.code in {Code.DECLINED, Code.CONFLICT, Code.INVALID_REQUEST, Code.NOT_FOUND}
+    return failed(
+        outcome.code,
+        outcome.msg,
+        trace,
+        raw_msg=outcome.raw_msg if passes_on else None,
+        raw_data=outcome.raw_data if passes_on else None,
+        fields=outcome.fields,
+        retry_after_s=outcome.retry_after_s,
+    )
+
+
+def of_refusal(refusal: Refusal, request_id: str) -> Answer:
+    """Answers a request that is not carried out."""
+    answer = failed(
+        refusal.code,
+        refusal.msg,
+        Trace(request_id=request_id, operation_id=refusal.operation_id),
+        fields=refusal.fields,
+        retry_after_s=refusal.retry_after_s,
+    )
+    return msgspec.structs.replace(answer, headers=refusal.headers)
+
+
+def failed(
+    code: Code,
+    msg: str,
+    trace: Trace,
+    *,
+    raw_msg: bytes | None = None,
+    raw_data: bytes | None = None,
+    fields: tuple[FieldError, ...] = (),
+    retry_after_s: int | None = None,
+) -> Answer:
+    """Answers with an error code: its HTTP status, its advice, and the ids to find it by."""
+    meaning = MEANINGS[code]
+    member = _ErrorMember(
+        code=code,
+        retry=meaning.retry,
+        request_id=trace.request_id,
+        operation_id=trace.operation_id,
+        fields=fields,
+    )
+    status = STATUS_OF_HTTP.get(meaning.http_status, STATUS_OTHERWISE)
+    body = _envelope(status, raw_msg or _encode(msg), raw_data or _JSON_NULL, _encode(member))
+    return Answer(
+        http_status=meaning.http_status,
+        body=body,
+        code=code,
+        retry_after_s=meaning.retry_after_s if retry_after_s is None else retry_after_s,
+    )
+
+
+def with_member(raw_object: bytes, name: str, raw_value: bytes) -> bytes:
+    """Adds a member to an object written as JSON text, or replaces it; every other value stays byte for byte."""
+    members = msgspec.json.decode(raw_object, type=dict[str, msgspec.Raw])
+    members[name] = msgspec.Raw(raw_value)
+    return _encode(members)
+
+
+def _envelope(status: int, raw_msg: bytes, raw_data: bytes, raw_error: bytes | None = None) -> bytes:
+    error = b"" if raw_error is None else b',"error":' + raw_error
+    return b'{"status":%d,"msg":%b,"data":%b%b}' % (status, raw_msg, raw_data, error)

@@ -1,0 +1,115 @@
+"""What can be asked of a gateway, in words of our own: one frozen value a call.
+
+The door makes them from a request, the operations pass them on, an adapter turns them into its provider's fields.
+They are tagged, so that an effect can be stored sealed and read back when its outcome has to be settled.
+Text fields keep what the client sent, character for character.
+"""
+
+from typing import Final
+
+import msgspec
+
+SUBSCRIPTION_ID_DIGITS_MAX: Final = 19
+"""What a 64-bit integer can hold; the gateway's ids have 12 digits today."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, tag_field="call"):
+    """The base of all calls."""
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a charge's item list; money in hundredths of the charge's currency."""
+
+    name: str
+    number: str
+    quantity: int
+    unit_amount_minor: int
+
+
+class Charge(Call, frozen=True, kw_only=True, tag="charge"):
+    """Takes money from a customer who has approved it, or holds it when ``authorize`` is true."""
+
+    authorize: bool
+    order_id: str
+    items: str
+    currency: str
+    amount_minor: int
+    customer_token: str
+    custom_1: str | None = None
+    custom_2: str | None = None
+    notify_url: str | None = None
+    item_list: tuple[Item, ...] | None = None
+
+
+class Capture(Call, frozen=True, kw_only=True, tag="capture"):
+    """Takes the whole or a part of what an authorization holds."""
+
+    authorization_token: str
+    amount_minor: int
+    description: str
+
+
+class Refund(Call, frozen=True, kw_only=True, tag="refund"):
+    """Gives a payment back: a part where an amount is named, else the whole."""
+
+    payment_id: str
+    description: str
+    amount_minor: int | None = None
+
+
+class Release(Call, frozen=True, kw_only=True, tag="release"):
+    """Lets go of what an authorization holds (a refund by authorization token).
+
+    What an amount means here is not documented by the gateway; it is passed on as asked.
+    """
+
+    authorization_token: str
+    description: str
+    amount_minor: int | None = None
+
+
+class RetrySubscription(Call, frozen=True, kw_only=True, tag="retry"):
+    """Charges the installment of a subscription that failed."""
+
+    subscription_id: int
+
+
+class CancelSubscription(Call, frozen=True, kw_only=True, tag="cancel"):
+    """Ends a subscription; it can't be taken back."""
+
+    subscription_id: int
+
+
+class PaymentsOfOrder(Call, frozen=True, kw_only=True, tag="payments_of_order"):
+    """Reads the successful payments of one order."""
+
+    order_id: str
+
+
+class AllSubscriptions(Call, frozen=True, kw_only=True, tag="all_subscriptions"):
+    """Reads every subscription of the merchant."""
+
+
+class OneSubscription(Call, frozen=True, kw_only=True, tag="one_subscription"):
+    """Reads one subscription."""
+
+    subscription_id: int
+
+
+class PaymentsOfSubscription(Call, frozen=True, kw_only=True, tag="payments_of_subscription"):
+    """Reads the payments of one subscription."""
+
+    subscription_id: int
+
+
+Effect = Charge | Capture | Refund | Release | RetrySubscription | CancelSubscription
+"""The calls that change something at the gateway; each becomes an operation."""
+
+Read = PaymentsOfOrder | AllSubscriptions | OneSubscription | PaymentsOfSubscription
+"""The calls that change nothing, and may be repeated."""
+
+
+def subscription_number(text: str) -> int | None:
+    """Gives the number of a subscription id as it stands in a path, or None where it can't be one (1 to 19 digits)."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= SUBSCRIPTION_ID_DIGITS_MAX
+    return int(text) if is_number else None

@@ -1,0 +1,137 @@
+"""Credentials: what a key looks like, who it stands for, and what it may do.
+
+A key is ``prk_<environment>_<id>_<secret><checksum>``. The checksum lets a mistyped or cut key be refused without a
+look into the store, and lets secret scanners tell a key from noise. Only a hash of the whole key is ever stored: the
+secret is random and 256 bits long, so that a plain SHA-256 can't be guessed back.
+"""
+
+import hashlib
+import re
+import zlib
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from payrelay.core.money import decimal_text
+from payrelay.errors import Code, Refusal
+
+ID_LENGTH: Final = 12
+SECRET_LENGTH: Final = 43
+"""43 characters of 62 carry 256 bits."""
+CHECKSUM_LENGTH: Final = 6
+ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+_KEY: Final = re.compile(
+    rf"prk_(sandbox|live)_([0-9A-Za-z]{{{ID_LENGTH}}})_([0-9A-Za-z]{{{SECRET_LENGTH}}})([0-9A-Za-z]{{{CHECKSUM_LENGTH}}})"
+)
+
+
+class Scope(StrEnum):
+    """What a credential may be allowed to do."""
+
+    PAYMENTS_READ = "payments:read"
+    PAYMENTS_CHARGE = "payments:charge"
+    PAYMENTS_CAPTURE = "payments:capture"
+    PAYMENTS_REFUND = "payments:refund"
+    SUBSCRIPTIONS_READ = "subscriptions:read"
+    SUBSCRIPTIONS_RETRY = "subscriptions:retry"
+    SUBSCRIPTIONS_CANCEL = "subscriptions:cancel"
+    OPERATIONS_READ = "operations:read"
+    OPERATIONS_READ_ALL = "operations:read-all"
+    """Every principal's operations; never among the default scopes."""
+
+
+DEFAULT_SCOPES: Final = frozenset(Scope) - {Scope.OPERATIONS_READ_ALL}
+
+
+class Rate(msgspec.Struct, frozen=True, kw_only=True):
+    """At most ``count`` requests in any ``window_s`` seconds."""
+
+    count: int
+    window_s: int
+
+
+class Credential(msgspec.Struct, frozen=True, kw_only=True):
+    """A key as it is known to the store; the secret is not part of it.
+
+    Attributes:
+        id: the part of the key that may be shown.
+        principal: the name that it acts under; several credentials may share one while keys are rotated.
+        key_hash: ``hash_of`` of the whole key.
+        scopes: what it may do.
+        accounts: the gateway accounts that it may use; None for all.
+        amount_max_minor: the largest amount of one operation, in hundredths of whatever currency; None for no limit.
+        rate: its own quota; None for no limit.
+        created_at_ms, expires_at_ms, revoked_at_ms: milliseconds since 1970, UTC; None where it never happens.
+    """
+
+    id: str
+    principal: str
+    key_hash: bytes
+    scopes: frozenset[Scope]
+    accounts: frozenset[str] | None
+    amount_max_minor: int | None
+    rate: Rate | None
+    created_at_ms: int
+    expires_at_ms: int | None
+    revoked_at_ms: int | None
+
+
+def compose_key(environment: str, credential_id: str, secret: str) -> str:
+    """Writes a key from its random parts (ID_LENGTH and SECRET_LENGTH characters of ALPHABET)."""
+    stem = f"prk_{environment}_{credential_id}_{secret}"
+    return stem + _checksum(stem)
+
+
+def id_of_key(key: str) -> str | None:
+    """Gives the id inside a key, or None where it isn't a well-formed key with a right checksum."""
+    match = _KEY.fullmatch(key)
+    if match is None or _checksum(key[:-CHECKSUM_LENGTH]) != match[4]:
+        return None
+    return match[2]
+
+
+def hash_of(key: str) -> bytes:
+    """Gives the 32 bytes that the store keeps in place of a key."""
+    return hashlib.sha256(key.encode()).digest()
+
+
+def _checksum(stem: str) -> str:
+    number = zlib.crc32(stem.encode())
+    digits = []
+    for _ in range(CHECKSUM_LENGTH):
+        number, digit = divmod(number, len(ALPHABET))
+        digits.append(ALPHABET[digit])
+    return "".join(reversed(digits))
+
+
+def is_usable(credential: Credential, now_ms: int) -> bool:
+    """True while it is neither revoked nor expired."""
+    if credential.revoked_at_ms is not None and credential.revoked_at_ms <= now_ms:
+        return False
+    return credential.expires_at_ms is None or now_ms < credential.expires_at_ms
+
+
+def require(credential: Credential, scope: Scope, account: str) -> None:
+    """Raises Refusal (forbidden), naming what is missing, unless the credential may do this on this account."""
+    if scope not in credential.scopes and not (
+        scope is Scope.OPERATIONS_READ and Scope.OPERATIONS_READ_ALL in credential.scopes
+    ):
+        raise Refusal(Code.FORBIDDEN, f"the credential lacks the scope {scope}")
+    if credential.accounts is not None and account not in credential.accounts:
+        raise Refusal(Code.FORBIDDEN, f"the credential may not use the account {account}")
+
+
+def require_amount(credential: Credential, amount_minor: int | None) -> None:
+    """Raises Refusal (forbidden) where an operation moves more than the credential may.
+
+    A refund of the whole names no amount; with a limit it must, for otherwise the limit would say nothing.
+    """
+    if credential.amount_max_minor is None:
+        return
+    limit = decimal_text(credential.amount_max_minor)
+    if amount_minor is None:
+        raise Refusal(Code.FORBIDDEN, f"the credential may move at most {limit} at once, so the amount must be named")
+    if amount_minor > credential.amount_max_minor:
+        raise Refusal(Code.FORBIDDEN, f"the credential may move at most {limit} at once")

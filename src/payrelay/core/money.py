@@ -1,0 +1,62 @@
+"""Amounts: exact decimals at the door, integers of minor units inside, never a float.
+
+Every currency of the gateway has two decimals, so the minor unit is a hundredth.
+"""
+
+from decimal import Decimal
+from typing import Final
+
+MINOR_PER_UNIT: Final = 100
+AMOUNT_MINOR_MAX: Final = 99_999_999_999_999
+"""The largest amount, 999,999,999,999.99: far above any card limit, and it fits every database's 64-bit integer."""
+
+
+class AmountError(ValueError):
+    """The number can't be an amount; the text says why and fits behind the field's name."""
+
+
+def minor_units(amount: Decimal | int) -> int:
+    """Gives the amount in hundredths.
+
+    Two decimals are meant by value: 1.500 is 1.5. Raises AmountError for anything that is not a number greater
+    than 0 with at most two decimals and at most AMOUNT_MINOR_MAX.
+    """
+    if isinstance(amount, bool):
+        raise AmountError("must be a number")
+    if isinstance(amount, Decimal) and not amount.is_finite():
+        raise AmountError("must be a finite number")
+    if amount <= 0:
+        raise AmountError("must be greater than 0")
+    if amount * MINOR_PER_UNIT > AMOUNT_MINOR_MAX:
+        raise AmountError(f"must be at most {decimal_text(AMOUNT_MINOR_MAX)}")
+    if isinstance(amount, int):
+        return amount * MINOR_PER_UNIT
+    return _hundredths(amount)
+
+
+def _hundredths(amount: Decimal) -> int:
+    """Counts digits instead of calculating, because a decimal context would round a long tail away."""
+    _, digits, exponent = amount.as_tuple()
+    number = int("".join(map(str, digits)))
+    shift = int(exponent) + 2
+    if shift >= 0:
+        return number * int(10**shift)
+    # A tail longer than the number itself can't be zero; looking first keeps 1E-999999 from becoming a huge power.
+    hundredths, tail = (0, number) if -shift > len(digits) else divmod(number, int(10**-shift))
+    if tail:
+        raise AmountError("must have at most 2 decimals")
+    return hundredths
+
+
+def decimal_text(amount_minor: int) -> str:
+    """Writes hundredths as a decimal with two places and a point: 34567 is ``345.67``."""
+    units, hundredths = divmod(amount_minor, MINOR_PER_UNIT)
+    return f"{units}.{hundredths:02d}"
+
+
+def equals_minor(amount: Decimal | int, amount_minor: int) -> bool:
+    """True when a number that somebody else wrote is exactly this amount, however many zeros it carries."""
+    try:
+        return minor_units(amount) == amount_minor
+    except AmountError:
+        return False

@@ -1,0 +1,167 @@
+"""Everything that can go wrong, as one table of codes and one small tree of exceptions.
+
+    PayrelayError
+    ├── Refusal              an answer to the client: a code of the table below, a text, what to do next
+    ├── SettingsError        the program can't start as it is configured; one line that names the setting
+    ├── StoreError
+    │   ├── StoreUnavailable busy, full, locked or gone for now; nothing of the unit of work was kept
+    │   ├── StoreUnusable    not ours to open: missing, read-only, newer than the program, another key
+    │   └── Outdated         the row was changed since it was read; read it again and decide anew
+    └── IllegalTransition    our own mistake: an event that the table of states does not know
+
+A decline is an answer of the gateway's, not an exception (see ``core.outcomes``).
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+
+class Retry(StrEnum):
+    """What a client should do next, for machines."""
+
+    NEVER = "never"
+    """The same request will get the same answer."""
+    SAME_KEY = "same_key"
+    """Send the very same request again, with its Idempotency-Key."""
+    AFTER = "after"
+    """The same, not before ``Retry-After``."""
+
+
+class Code(StrEnum):
+    """The error codes of the interface; ``MEANINGS`` says what each one is for."""
+
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    PENDING = "pending"
+    MALFORMED_REQUEST = "malformed_request"
+    UNAUTHENTICATED = "unauthenticated"
+    DECLINED = "declined"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    IN_PROGRESS = "in_progress"
+    CONFLICT = "conflict"
+    TOO_LARGE = "too_large"
+    UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    INVALID_REQUEST = "invalid_request"
+    IDEMPOTENCY_MISMATCH = "idempotency_mismatch"
+    RATE_LIMITED = "rate_limited"
+    INTERNAL = "internal"
+    GATEWAY_REFUSED_US = "gateway_refused_us"
+    GATEWAY_BAD_REPLY = "gateway_bad_reply"
+    GATEWAY_BUSY = "gateway_busy"
+    GATEWAY_UNREACHABLE = "gateway_unreachable"
+    UNAVAILABLE = "unavailable"
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """What a code stands for: its HTTP status, what the client should do, and a sentence for the docs."""
+
+    http_status: int
+    retry: Retry
+    sentence: str
+    retry_after_s: int | None = None
+
+
+MEANINGS: Final[dict[Code, Meaning]] = {
+    Code.OUTCOME_UNKNOWN: Meaning(202, Retry.AFTER, "It was sent, and what became of it is not known yet.", 2),
+    Code.PENDING: Meaning(202, Retry.AFTER, "The gateway says that it is pending.", 10),
+    Code.MALFORMED_REQUEST: Meaning(
+        400, Retry.NEVER, "Not JSON, not UTF-8, not an object, a doubled member, or a bad Idempotency-Key."
+    ),
+    Code.UNAUTHENTICATED: Meaning(401, Retry.NEVER, "No credential, or one that is not known, expired or revoked."),
+    Code.DECLINED: Meaning(402, Retry.NEVER, "The gateway refused the charge; its msg and data are passed on."),
+    Code.FORBIDDEN: Meaning(403, Retry.NEVER, "The credential lacks the scope, the account or the limit for this."),
+    Code.NOT_FOUND: Meaning(
+        404, Retry.NEVER, "No such route, order with payments, subscription or operation, as far as the caller may see."
+    ),
+    Code.METHOD_NOT_ALLOWED: Meaning(405, Retry.NEVER, "The route exists, but not with this method; see Allow."),
+    Code.IN_PROGRESS: Meaning(
+        409, Retry.AFTER, "The same request, or an unsettled operation on the same subject, is under way.", 1
+    ),
+    Code.CONFLICT: Meaning(
+        409, Retry.NEVER, "Already captured, refunded, cancelled or completed, or not eligible for what was asked."
+    ),
+    Code.TOO_LARGE: Meaning(413, Retry.NEVER, "The body is over 64 KiB."),
+    Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, Retry.NEVER, "The body is not application/json in UTF-8."),
+    Code.INVALID_REQUEST: Meaning(422, Retry.NEVER, "A field is wrong, here or in the gateway's eyes; see fields."),
+    Code.IDEMPOTENCY_MISMATCH: Meaning(422, Retry.NEVER, "The Idempotency-Key was used with another request."),
+    Code.RATE_LIMITED: Meaning(429, Retry.AFTER, "The caller's own quota is used up.", 1),
+    Code.INTERNAL: Meaning(500, Retry.SAME_KEY, "Our fault; the log has it under the request id."),
+    Code.GATEWAY_REFUSED_US: Meaning(
+        502, Retry.SAME_KEY, "Our credentials, domain or address are not accepted at the gateway; nothing was executed."
+    ),
+    Code.GATEWAY_BAD_REPLY: Meaning(502, Retry.SAME_KEY, "The gateway's answer to a read could not be understood."),
+    Code.GATEWAY_BUSY: Meaning(503, Retry.AFTER, "No room in the gateway's budget in time; nothing was executed.", 5),
+    Code.GATEWAY_UNREACHABLE: Meaning(503, Retry.AFTER, "No connection to the gateway; nothing was sent.", 5),
+    Code.UNAVAILABLE: Meaning(
+        503, Retry.AFTER, "The store is down, the account is paused or the gateway is failing; nothing was sent.", 5
+    ),
+}
+
+
+class FieldError(msgspec.Struct, frozen=True):
+    """One field of a request that is wrong: where (``itemList[0].name``) and why, in words."""
+
+    path: str
+    msg: str
+
+
+class PayrelayError(Exception):
+    """The base of everything that Payrelay raises on purpose."""
+
+
+class Refusal(PayrelayError):
+    """A request that is not carried out, as the client will be told.
+
+    Args:
+        code: one of the table; gives the HTTP status and the retry advice.
+        msg: one sentence for people; never holds a secret.
+        fields: the fields that are wrong, for ``invalid_request``.
+        retry_after_s: seconds; in place of the table's.
+        operation_id: the operation that stands in the way, only where the caller owns it.
+        headers: extra response headers, such as Allow.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        msg: str,
+        *,
+        fields: tuple[FieldError, ...] = (),
+        retry_after_s: int | None = None,
+        operation_id: str | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        super().__init__(msg)
+        self.code = code
+        self.msg = msg
+        self.fields = fields
+        self.retry_after_s = MEANINGS[code].retry_after_s if retry_after_s is None else retry_after_s
+        self.operation_id = operation_id
+        self.headers = headers
+
+
+class SettingsError(PayrelayError):
+    """The configuration can't be used; the text is one line and names the setting."""
+
+
+class StoreError(PayrelayError):
+    """The store did not do what it was asked."""
+
+
+class StoreUnavailable(StoreError):
+    """The store can't be used for now; nothing of the unit of work was kept, and it may be repeated."""
+
+
+class StoreUnusable(StoreError):
+    """The store can't be opened by this program as it is; a person must act. The text is one line."""
+
+
+class Outdated(StoreError):
+    """The row has another version than the one that was read; nothing was written."""
+
+
+class IllegalTransition(PayrelayError):
+    """An event arrived in a state that the table of transitions does not allow it in."""
