@@ -1,1 +1,53 @@
 """A PayHere of our own, for tests and for people who build on PayHere."""
+
+from payrelay_simulator.clock import Clock
+from payrelay_simulator.demo import DemoWorld, demo_world
+from payrelay_simulator.errors import ControlError, SimulatorError
+from payrelay_simulator.faults import Arguments, Match, Rule, Schedule
+from payrelay_simulator.ledger import LedgerEntry
+from payrelay_simulator.records import Card, Merchant, Person
+from payrelay_simulator.seeding import (
+    CustomerSeed,
+    HoldSeed,
+    PaymentSeed,
+    Planted,
+    Seed,
+    SubscriptionSeed,
+    plant,
+)
+from payrelay_simulator.server import Running, run, serve
+from payrelay_simulator.simulator import DEFAULT_MERCHANT, Simulator
+from payrelay_simulator.switches import Switches
+from payrelay_simulator.world import Call, Outcome, World
+
+__all__ = [
+    "DEFAULT_MERCHANT",
+    "Arguments",
+    "Call",
+    "Card",
+    "Clock",
+    "ControlError",
+    "CustomerSeed",
+    "DemoWorld",
+    "HoldSeed",
+    "LedgerEntry",
+    "Match",
+    "Merchant",
+    "Outcome",
+    "PaymentSeed",
+    "Person",
+    "Planted",
+    "Rule",
+    "Running",
+    "Schedule",
+    "Seed",
+    "Simulator",
+    "SimulatorError",
+    "SubscriptionSeed",
+    "Switches",
+    "World",
+    "demo_world",
+    "plant",
+    "run",
+    "serve",
+]

@@ -1,0 +1,178 @@
+"""What time brings about: installments fall due, failed ones are tried again, holds come to their end."""
+
+import calendar
+from datetime import datetime, timedelta
+from typing import Literal
+
+import msgspec
+
+from payrelay_simulator.holds import hold_line
+from payrelay_simulator.ledger import Ledger, LedgerLine
+from payrelay_simulator.records import Customer, Hold, Payment, Period, Subscription
+from payrelay_simulator.state import Due, State
+from payrelay_simulator.switches import Switches
+from payrelay_simulator.turn import Turn
+
+# A failed installment is tried again once a day this often, then the subscription has failed.
+RETRIES_MAX = 7
+
+RETRY_INTERVAL = timedelta(days=1)
+
+# What one look at the clock may bring about; what is still due then comes with the next look. A subscription without
+# end at one installment a minute would otherwise hold up everything after a long step of the clock.
+EVENTS_PER_LOOK_MAX = 10_000
+
+MONTHS = {"Month": 1, "Year": 12}
+DAYS = {"Day": 1, "Week": 7, "Month": 30, "Year": 364}
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """What the passing of time works on."""
+
+    state: State
+    ledger: Ledger
+    switches: Switches
+
+
+def elapse(course: Course, now: datetime) -> None:
+    """Bring about everything that is due by now, in the order of time."""
+    for _ in range(EVENTS_PER_LOOK_MAX):
+        due = course.state.pop_due(now)
+        if due is None:
+            return
+        if due.kind == "hold_end":
+            _end_hold(course, course.state.holds[due.key], due.at)
+        else:
+            _fall_due(course, course.state.subscriptions[int(due.key)], due)
+
+
+def _end_hold(course: Course, hold: Hold, at: datetime) -> None:
+    left_cents = hold.amount_cents - hold.captured_cents
+    if hold.status not in {"HELD", "CAPTURED"} or left_cents == 0:
+        return
+    if hold.status == "HELD":
+        course.state.put_hold(msgspec.structs.replace(hold, status="RELEASED"))
+    course.ledger.enter(at, hold_line(hold, "release", left_cents), arrival=None)
+
+
+def _fall_due(course: Course, subscription: Subscription, due: Due) -> None:
+    if subscription.status != "ACTIVE" or subscription.plan != due.plan:
+        return
+    if is_collectable(course.state.customers[subscription.customer_token]):
+        _pay(course, subscription, "installment", due.at, arrival=None)
+        return
+    failures = subscription.failures + 1
+    failed = msgspec.structs.replace(subscription, failures=failures)
+    if failures > RETRIES_MAX:
+        course.state.subscriptions[failed.subscription_id] = msgspec.structs.replace(failed, status="FAILED")
+        return
+    step = RETRY_INTERVAL
+    if course.switches.installments == "accelerated":
+        step = timedelta(seconds=course.switches.accelerated_interval_s)
+    plan_next(course.state, failed, due.at + step)
+
+
+def is_collectable(customer: Customer) -> bool:
+    """Say whether the customer's card would be charged now."""
+    return customer.decline is None and not customer.is_cancelled
+
+
+def collect(turn: Turn, subscription: Subscription, kind: Literal["installment", "retry"]) -> None:
+    """Receive a subscription's open installment as the present call's doing."""
+    course = Course(state=turn.state, ledger=turn.ledger, switches=turn.switches)
+    _pay(course, subscription, kind, turn.now, arrival=turn.arrival)
+
+
+def _pay(
+    course: Course,
+    subscription: Subscription,
+    kind: Literal["installment", "retry"],
+    at: datetime,
+    *,
+    arrival: int | None,
+) -> None:
+    paid = receive_installment(course, subscription, kind, at, arrival=arrival)
+    cycle = paid.cycle + 1
+    total = installments_total(paid.recurrence, paid.duration)
+    paid = msgspec.structs.replace(paid, cycle=cycle, failures=0, status="ACTIVE")
+    if total is not None and cycle >= total:
+        paid = msgspec.structs.replace(paid, status="COMPLETED", plan=paid.plan + 1)
+        course.state.subscriptions[paid.subscription_id] = paid
+        return
+    # An installment that fell due meanwhile is not collected in the same moment, but one interval later.
+    earliest = at + (timedelta(seconds=course.switches.accelerated_interval_s) if _is_fast(course) else RETRY_INTERVAL)
+    plan_next(course.state, paid, max(due_at(paid, cycle, course.switches), earliest))
+
+
+def _is_fast(course: Course) -> bool:
+    return course.switches.installments == "accelerated"
+
+
+def receive_installment(
+    course: Course,
+    subscription: Subscription,
+    kind: Literal["installment", "retry"],
+    at: datetime,
+    *,
+    arrival: int | None,
+) -> Subscription:
+    """Keep one installment's payment and enter it; return the subscription with the payment in its list."""
+    customer = course.state.customers[subscription.customer_token]
+    startup_fee_cents = 0 if subscription.payment_ids else subscription.startup_fee_cents
+    payment = Payment(
+        payment_id=course.state.next_payment_id(),
+        merchant_id=subscription.merchant_id,
+        order_id=subscription.order_id,
+        at=at,
+        description=subscription.description,
+        currency=subscription.currency,
+        amount_cents=subscription.amount_cents + startup_fee_cents,
+        person=customer.person,
+        card=customer.card,
+        subscription_id=subscription.subscription_id,
+        startup_fee_cents=startup_fee_cents,
+    )
+    course.state.put_payment(payment)
+    line = LedgerLine(
+        kind=kind,
+        merchant_id=payment.merchant_id,
+        order_id=payment.order_id,
+        amount_cents=payment.amount_cents,
+        currency=payment.currency,
+        payment_id=payment.payment_id,
+        subscription_id=payment.subscription_id,
+    )
+    course.ledger.enter(at, line, arrival=arrival)
+    return msgspec.structs.replace(subscription, payment_ids=(*subscription.payment_ids, payment.payment_id))
+
+
+def plan_next(state: State, subscription: Subscription, at: datetime) -> None:
+    """Keep the subscription with a new plan for its next installment; the plan before it counts no more."""
+    planned = msgspec.structs.replace(subscription, plan=subscription.plan + 1)
+    state.subscriptions[planned.subscription_id] = planned
+    state.plan(Due(at=at, kind="installment", key=str(planned.subscription_id), plan=planned.plan))
+
+
+def due_at(subscription: Subscription, cycle: int, switches: Switches) -> datetime:
+    """Return when the installment of that cycle falls due; the first is cycle 0, at the start."""
+    if switches.installments == "accelerated":
+        return subscription.started_at + timedelta(seconds=cycle * switches.accelerated_interval_s)
+    recurrence = subscription.recurrence
+    if recurrence.unit in MONTHS:
+        return _months_later(subscription.started_at, cycle * recurrence.count * MONTHS[recurrence.unit])
+    return subscription.started_at + timedelta(days=cycle * recurrence.count * DAYS[recurrence.unit])
+
+
+def _months_later(start: datetime, months: int) -> datetime:
+    year, month_index = divmod(start.year * 12 + start.month - 1 + months, 12)
+    day = min(start.day, calendar.monthrange(year, month_index + 1)[1])
+    return start.replace(year=year, month=month_index + 1, day=day)
+
+
+def installments_total(recurrence: Period, duration: Period | None) -> int | None:
+    """Return how many installments there are in all, at least one; None where there is no end."""
+    if duration is None:
+        return None
+    scale = MONTHS if recurrence.unit in MONTHS and duration.unit in MONTHS else DAYS
+    span = duration.count * scale[duration.unit]
+    return max(1, span // (recurrence.count * scale[recurrence.unit]))

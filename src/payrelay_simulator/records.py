@@ -1,0 +1,146 @@
+"""What the gateway keeps: customers, payments, holds and subscriptions, as values that are replaced, never changed."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Literal
+
+import msgspec
+
+Decline = Literal["insufficient_funds", "limit_exceeded", "do_not_honor", "network_error"]
+
+HoldStatus = Literal["HELD", "CAPTURED", "REFUNDED", "RELEASED"]
+
+SubscriptionStatus = Literal["ACTIVE", "COMPLETED", "FAILED", "CANCELLED"]
+
+Unit = Literal["Day", "Week", "Month", "Year"]
+
+
+class Merchant(msgspec.Struct, frozen=True, kw_only=True):
+    """One account with its API key: the OAuth pair, and the id and secret that signatures are made with."""
+
+    app_id: str
+    app_secret: str
+    merchant_id: str
+    merchant_secret: str
+
+    def __repr__(self) -> str:
+        """Return the public half only, so that no log holds a secret."""
+        return f"Merchant(app_id={self.app_id!r}, merchant_id={self.merchant_id!r})"
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """Who pays."""
+
+    first_name: str = "Saman"
+    last_name: str = "Perera"
+    email: str = "saman@example.com"
+    phone: str = "+94771234567"
+    address: str = "No. 1, Galle Road"
+    city: str = "Colombo"
+    country: str = "Sri Lanka"
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """What is paid with; only the last four digits exist."""
+
+    method: Literal["VISA", "MASTER", "AMEX"] = "VISA"
+    holder_name: str = "S Perera"
+    last_digits: str = "1292"
+
+
+class Customer(msgspec.Struct, frozen=True, kw_only=True):
+    """A preapproved card. `decline` makes every charge to it fail; a cancelled one is unknown to charges."""
+
+    customer_token: str
+    merchant_id: str
+    person: Person = Person()
+    card: Card = Card()
+    decline: Decline | None = None
+    is_cancelled: bool = False
+
+
+class Refund(msgspec.Struct, frozen=True, kw_only=True):
+    """Money that goes back from a payment."""
+
+    refund_id: int
+    at: datetime
+    amount_cents: int
+
+
+class Payment(msgspec.Struct, frozen=True, kw_only=True):
+    """Money received. Searches do not see it before `visible_at`."""
+
+    payment_id: int
+    merchant_id: str
+    order_id: str
+    at: datetime
+    description: str
+    currency: str
+    amount_cents: int
+    # The number as the caller wrote it, for answers that repeat it so.
+    amount_given: Decimal | int | None = None
+    person: Person = Person()
+    card: Card = Card()
+    custom_1: str | None = None
+    custom_2: str | None = None
+    subscription_id: int | None = None
+    startup_fee_cents: int = 0
+    refunds: tuple[Refund, ...] = ()
+    is_charged_back: bool = False
+    visible_at: datetime | None = None
+
+    @property
+    def refunded_cents(self) -> int:
+        """How much of it has been given back."""
+        return sum(refund.amount_cents for refund in self.refunds)
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    """An amount set aside on a card until it is captured, refunded or released by time."""
+
+    authorization_token: str
+    payment_id: int
+    merchant_id: str
+    order_id: str
+    authorized_at: datetime
+    expires_at: datetime
+    description: str
+    currency: str
+    amount_cents: int
+    amount_given: Decimal | int | None = None
+    captured_cents: int = 0
+    status: HoldStatus = "HELD"
+    person: Person = Person()
+    card: Card = Card()
+    custom_1: str | None = None
+    custom_2: str | None = None
+
+
+class Period(msgspec.Struct, frozen=True, kw_only=True):
+    """A length of time in the gateway's words, such as 2 Week."""
+
+    count: Annotated[int, msgspec.Meta(ge=1, le=120)]
+    unit: Unit
+
+
+class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+    """A recurring charge. `cycle` counts the installments that have fallen due and were paid, the first included."""
+
+    subscription_id: int
+    merchant_id: str
+    order_id: str
+    customer_token: str
+    started_at: datetime
+    description: str
+    currency: str
+    amount_cents: int
+    recurrence: Period
+    # None: forever.
+    duration: Period | None
+    startup_fee_cents: int = 0
+    cycle: int = 1
+    failures: int = 0
+    # Counts plans made; an older plan that comes due is ignored.
+    plan: int = 0
+    status: SubscriptionStatus = "ACTIVE"
+    payment_ids: tuple[int, ...] = ()

@@ -1,0 +1,71 @@
+"""Refunds: giving a payment back, whole or in parts, or giving a hold back before it is captured."""
+
+import msgspec
+
+from payrelay_simulator.fields import Fields
+from payrelay_simulator.holds import give_back, own_hold
+from payrelay_simulator.ledger import LedgerLine
+from payrelay_simulator.money import cents_of
+from payrelay_simulator.records import Payment, Refund
+from payrelay_simulator.reply import Reply, failure, marked_failure, success
+from payrelay_simulator.turn import Turn
+
+REFUSED = "Error processing refund"
+
+
+def refund(turn: Turn, fields: Fields) -> Reply:
+    """Give back the payment or the hold that is named, exactly one of them."""
+    if ("payment_id" in fields) == ("authorization_token" in fields):
+        return marked_failure("exactly one of payment_id and authorization_token must be given")
+    fields.text("description")
+    if "authorization_token" in fields:
+        return _refund_hold(turn, fields)
+    payment = turn.state.payments.get(fields.identifier("payment_id"))
+    if payment is None or payment.merchant_id != turn.merchant.merchant_id:
+        return failure(REFUSED)
+    return _refund_payment(turn, fields, payment)
+
+
+def _refund_hold(turn: Turn, fields: Fields) -> Reply:
+    if "amount" in fields:
+        return marked_failure("an authorization is refunded whole; amount must be left out")
+    hold = own_hold(turn, fields.text("authorization_token"))
+    if hold is None or hold.status == "RELEASED":
+        return failure(REFUSED)
+    if hold.status != "HELD":
+        return failure(REFUSED, status=turn.switches.refused_refund_status)
+    give_back(turn, hold)
+    return success("Successfully processed the authorization refund", None)
+
+
+def _refund_payment(turn: Turn, fields: Fields, payment: Payment) -> Reply:
+    left_cents = payment.amount_cents - payment.refunded_cents
+    is_part = "amount" in fields
+    if is_part and turn.switches.partial_refund == "refused":
+        return marked_failure("partial refunds are not supported")
+    amount_cents = cents_of(fields.raw("amount")) if is_part else payment.amount_cents
+    if amount_cents is None:
+        return marked_failure("amount must be a positive amount of whole cents")
+    # A whole refund after a part has gone back asks for the whole again, which is more than is left.
+    if payment.is_charged_back or amount_cents > left_cents:
+        return failure(REFUSED, status=turn.switches.refused_refund_status)
+    return _refunded(turn, payment, amount_cents)
+
+
+def _refunded(turn: Turn, payment: Payment, amount_cents: int) -> Reply:
+    refund_id = turn.state.next_refund_id()
+    done = Refund(refund_id=refund_id, at=turn.now, amount_cents=amount_cents)
+    turn.state.put_payment(msgspec.structs.replace(payment, refunds=(*payment.refunds, done)))
+    turn.enter(
+        LedgerLine(
+            kind="refund",
+            merchant_id=payment.merchant_id,
+            order_id=payment.order_id,
+            amount_cents=amount_cents,
+            currency=payment.currency,
+            payment_id=payment.payment_id,
+            subscription_id=payment.subscription_id,
+            refund_id=refund_id,
+        )
+    )
+    return success("Successfully processed the refund", refund_id)

@@ -1,0 +1,95 @@
+"""Serving the simulator: inside a program's event loop, or as a program of its own."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import msgspec
+from aiohttp import web
+
+from payrelay_simulator.listener import Listener
+from payrelay_simulator.records import Merchant
+from payrelay_simulator.simulator import Simulator
+
+HOST_DEFAULT = "127.0.0.1"
+
+PORT_DEFAULT = 8600
+
+# Handlers answer at once or wait on purpose; nothing needs longer to end.
+SHUTDOWN_TIMEOUT_S = 1.0
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """A simulator that is being served."""
+
+    base_url: str
+    simulator: Simulator
+
+    @property
+    def listener(self) -> Listener:
+        """The listening socket, to be closed and opened."""
+        return self.simulator.stage.listener
+
+
+@asynccontextmanager
+async def serve(simulator: Simulator, host: str = HOST_DEFAULT, port: int = 0) -> AsyncIterator[Running]:
+    """Serve a simulator in the running event loop; port 0 takes any free one. A simulator is served once."""
+    runner = web.AppRunner(
+        simulator.app, handler_cancellation=True, access_log=None, shutdown_timeout=SHUTDOWN_TIMEOUT_S
+    )
+    await runner.setup()
+    server = runner.server
+    if server is None:
+        raise RuntimeError("the runner was set up and has no server")
+    listener = simulator.stage.listener
+
+    def connections() -> list[asyncio.BaseTransport]:
+        return [each.transport for each in server.connections if each.transport is not None]
+
+    try:
+        await listener.bind(host, port, server, connections)
+        shown_host = f"[{host}]" if ":" in host else host
+        yield Running(base_url=f"http://{shown_host}:{listener.address[1]}", simulator=simulator)
+    finally:
+        await listener.end()
+        simulator.stage.hangs.release()
+        await runner.cleanup()
+
+
+def run(
+    host: str = HOST_DEFAULT,
+    port: int = PORT_DEFAULT,
+    *,
+    merchant: Merchant | None = None,
+    prepare: Callable[[Simulator], object] | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM, having printed one line with the address and the credentials.
+
+    `prepare` may fill the simulator before it is served. Raises OSError where the address cannot be had.
+    """
+    simulator = Simulator() if merchant is None else Simulator(merchant)
+    if prepare is not None:
+        prepare(simulator)
+    asyncio.run(_serve_until_signal(simulator, host, port))
+
+
+async def _serve_until_signal(simulator: Simulator, host: str, port: int) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    async with serve(simulator, host, port) as running:
+        sys.stdout.write(introduction(running) + "\n")
+        sys.stdout.flush()
+        await stopped.wait()
+
+
+def introduction(running: Running) -> str:
+    """Return the line that tells all that a client has to be given."""
+    merchant = running.simulator.merchant
+    return (
+        f"PayHere simulator at {running.base_url} app_id={merchant.app_id} app_secret={merchant.app_secret} "
+        f"merchant_id={merchant.merchant_id} merchant_secret={merchant.merchant_secret}"
+    )

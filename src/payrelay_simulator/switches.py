@@ -1,0 +1,40 @@
+"""Where the gateway's behaviour is not documented: one switch per open question, with the likeliest default."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+# More than a day of calls in one window makes no sense; the limit keeps the window's memory bounded.
+RATE_LIMIT_CALLS_MAX = 100_000
+
+
+class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every choice that the simulator makes where the protocol is silent, contradicts itself or was seen to vary."""
+
+    invalid_token_http: Literal[401, 200] = 401
+    business_error_http: Literal[200, 400, 422] = 200
+    domain_denied_http: Literal[401, 403] = 401
+    # Zero calls: no limit is held.
+    rate_limit_calls: Annotated[int, msgspec.Meta(ge=0, le=RATE_LIMIT_CALLS_MAX)] = 20
+    rate_limit_window_s: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 10.0
+    rate_limit_answer: Literal["429", "403", "drop"] = "429"
+    bad_client: Literal["invalid_client", "unauthorized", "envelope"] = "invalid_client"
+    access_tokens: Literal["reused", "new"] = "reused"
+    charge_decline: Literal["data", "envelope"] = "data"
+    charge_custom: Literal["echoed", "null"] = "echoed"
+    payment_authorization_tokens: Literal["null", "present"] = "null"
+    authorize: Literal["works", "refused"] = "works"
+    authorize_status_code: Literal[3, 2] = 3
+    refused_refund_status: Literal[-1, 0] = -1
+    partial_refund: Literal["works", "refused"] = "works"
+    partial_refund_record: Literal["RECEIVED", "REFUND REQUESTED"] = "RECEIVED"
+    refund_progress: Literal["instant", "staged"] = "instant"
+    expired_hold: Literal["invalid_token", "expired"] = "invalid_token"
+    unknown_subscription: Literal["envelope", "http_404"] = "envelope"
+    empty_subscription_list: Literal["found_none", "no_records"] = "found_none"
+    cancelled_subscription: Literal["CANCELLED", "CANCELED"] = "CANCELLED"
+    retrieval_order: Literal["newest_first", "oldest_first"] = "newest_first"
+    installments: Literal["accelerated", "calendar"] = "accelerated"
+    accelerated_interval_s: Annotated[float, msgspec.Meta(ge=1, le=86_400)] = 60.0
+    rest_md5sig: Literal["correct", "wrong"] = "correct"
+    amounts: Literal["doubles", "as_given"] = "doubles"
