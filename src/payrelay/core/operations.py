@@ -168,6 +168,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     updated_at_ms: int
     send_by_ms: int
 
+    @property
+    def is_settled(self) -> bool:
+        """True when nothing more is awaited."""
+        return self.state in FINAL
+
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One line of an operation's history; never changed, never removed.

@@ -1,0 +1,39 @@
+"""A text that must not be seen: it prints as stars wherever somebody prints what holds it."""
+
+import hmac
+from typing import Final, NoReturn
+
+_STARS: Final = "********"
+
+
+class Secret:
+    """Holds a secret text. Only ``reveal`` gives it out, so that every use of it can be found by that word."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """Gives the text itself."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Secret({_STARS!r})"
+
+    def __str__(self) -> str:
+        return _STARS
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(self._text.encode(), other._text.encode())
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is not pickled")

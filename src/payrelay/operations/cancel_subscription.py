@@ -1,0 +1,18 @@
+"""Ends a subscription for good."""
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import CancelSubscription
+from payrelay.core.operations import Kind
+from payrelay.operations.effect import Intent, carry_out
+from payrelay.operations.relay import Relay, Request
+
+
+async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscription) -> Answer:
+    """Asks the gateway at most once; while another retry or cancel of it is unsettled this one is refused."""
+    intent = Intent(
+        kind=Kind.CANCEL,
+        call=call,
+        subject=f"subscription/{call.subscription_id}",
+        subscription_id=str(call.subscription_id),
+    )
+    return await carry_out(relay, request, intent)

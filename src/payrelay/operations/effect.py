@@ -1,0 +1,361 @@
+"""One effect, from its claim to its answer. The six stories that change something are all told by this one.
+
+Rules, each with a test that tries to break it:
+
+1. The intent is committed before anything is sent, and the answer after; no transaction is open while we wait.
+2. What is sent has a place in the gateway's budget and a row in ``sending``. A row that never got there was not sent.
+3. Once the intent is committed, nothing that the client does cancels it.
+4. An outcome that can't be stored is not told: the client hears that it is unknown, and the storing is repeated.
+5. ``advance`` alone decides what an event makes of an operation; a row that somebody else changed meanwhile is read
+   again and decided anew.
+
+To be changed together: ``core.operations`` (the table), ``store.journal`` (what is atomic) and this file.
+"""
+
+import asyncio
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer, Trace, failed, of_outcome
+from payrelay.core.calls import Effect
+from payrelay.core.idempotency import Repeat, claim_of, decide_repeat, fingerprint, secret_hash
+from payrelay.core.operations import (
+    EVENT_OF_VERDICT,
+    FROZEN,
+    UNSETTLED,
+    Event,
+    Kind,
+    Line,
+    Operation,
+    State,
+    advance,
+)
+from payrelay.core.outcomes import Evidence, Outcome, Verdict
+from payrelay.core.words import STATE_SENTENCES
+from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StoreUnavailable
+from payrelay.gateways.governor import Place
+from payrelay.gateways.payhere.client import Expected, PayHere, Sending
+from payrelay.operations.relay import Relay, Request
+from payrelay.store.journal import Accepted, Claimed, Guarded
+
+SEND_WITHIN_S: Final = 10
+"""From the commit of the intent to the last moment at which it may be sent: room for the commit (2 s), an access
+token and a connection, and short enough that a client still waits."""
+
+EFFECT_PRIORITY: Final = 0
+"""Effects come before reads, which ask with 1."""
+
+DECISIONS_MAX: Final = 5
+"""How often a row may change under us before we call it our own fault; there are at most three writers of a row."""
+
+STORE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 30, 60, 60, 60, 60, 60)
+"""When to try again to store an outcome that the store didn't take; some six minutes in all. After that the row
+stays in ``sending`` and is found as lost."""
+
+
+UNKNOWN_BY_OUR_FAULT: Final = Outcome(
+    verdict=Verdict.UNKNOWN,
+    code=Code.OUTCOME_UNKNOWN,
+    msg=STATE_SENTENCES[State.UNKNOWN],
+    evidence=Evidence(cause="internal_error"),
+)
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done, and what it acts on.
+
+    Attributes:
+        kind: what it does.
+        call: what is asked of the gateway.
+        subject: what it acts on, free of secrets; held against a second one while this one is unsettled.
+        barred_by: a guard that must not be held by any operation of the merchant; None where there is none.
+        expected: what the reply must match beyond what the call itself says.
+        order_id, payment_id, subscription_id, amount_minor, currency: what is known of it beforehand.
+    """
+
+    kind: Kind
+    call: Effect
+    subject: str
+    barred_by: str | None = None
+    expected: Expected = Expected()
+    order_id: str | None = None
+    payment_id: str | None = None
+    subscription_id: str | None = None
+    amount_minor: int | None = None
+    currency: str | None = None
+
+
+async def carry_out(relay: Relay, request: Request, intent: Intent) -> Answer:
+    """Does it, unless it was done before: at most one effect at the gateway for one claim.
+
+    Gives the finished answer, the earlier one byte for byte where this is a repeat, or a 202 that says what is known.
+    Raises Refusal where an earlier request stands in the way, and StoreUnavailable where the intent could not be
+    stored; nothing was sent then.
+    """
+    request_print = fingerprint(request.account, intent.call)
+    claim = claim_of(request.idempotency_key, request_print, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
+    if claim is not None:
+        earlier = await relay.journal.find_claim(request.principal, claim, relay.clock.now_ms())
+        if earlier is not None:
+            return repeated(earlier, request, request_print)
+    attempt = Attempt(relay, request, intent)
+    # The work is a task of its own, held by the relay: a client that goes away ends this wait and nothing else.
+    return await asyncio.shield(relay.background.start(attempt.run(request_print, claim)))
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an event tells besides the state; None leaves the row's member as it is."""
+
+    order_id: str | None = None
+    payment_id: str | None = None
+    currency: str | None = None
+    result_ref: str | None = None
+    send_by_ms: int | None = None
+
+    def applied_to(self, operation: Operation) -> Operation:
+        """Gives the operation with what is known now."""
+        known = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        return msgspec.structs.replace(operation, **known) if known else operation
+
+
+class Attempt:
+    """One request's way to the gateway and back; ``operation`` is the row as this attempt last wrote or read it."""
+
+    def __init__(self, relay: Relay, request: Request, intent: Intent) -> None:
+        self._relay = relay
+        self._request = request
+        self._intent = intent
+        self._account: PayHere = relay.account(request.account)
+
+    async def run(self, request_print: str, claim: str | None) -> Answer:
+        """Stores the intent, gets a place, sends, stores the outcome: the whole story in order."""
+        place = self._account.governor.take_now()
+        send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
+        try:
+            verdict = await self._accept(request_print, claim, has_place=place is not None)
+        except BaseException:  # whatever it was, nothing is sent, and the place must not be lost with it
+            _give_back(place)
+            raise
+        if not isinstance(verdict, Accepted):
+            _give_back(place)
+            return self._turned_away(verdict, request_print)
+        if place is None:
+            place = await self._account.governor.take(self._relay.clock.boot_s() + self._account.queue_s)
+            if place is None:
+                return await self._give_up()
+            send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
+            await self._grant(place)
+        sending = Sending(place=place, send_by_s=send_by_s, resent=self._note_resending, notify_url=self._notify_url())
+        try:
+            outcome = await self._account.effect(self._intent.call, self._intent.expected, sending)
+        except Exception:  # an adapter raises nothing; where it does after all, it may have sent
+            self._relay.log.exception("effect_raised", operation_id=self.operation.id)
+            outcome = UNKNOWN_BY_OUR_FAULT
+        return await self._conclude(outcome)
+
+    async def _accept(self, request_print: str, claim: str | None, *, has_place: bool) -> Accepted | Claimed | Guarded:
+        """Transaction 1: the claim, the guard and the intent, all or nothing."""
+        now_ms = self._relay.clock.now_ms()
+        intent = self._intent
+        wait_s = SEND_WITHIN_S if has_place else SEND_WITHIN_S + self._account.queue_s
+        self.operation = Operation(
+            id=self._relay.new_operation_id(now_ms),
+            account=self._request.account,
+            merchant=self._account.merchant,
+            principal=self._request.principal,
+            kind=intent.kind,
+            state=State.SENDING if has_place else State.ACCEPTED,
+            version=1,
+            subject=intent.subject,
+            guard=intent.subject,
+            claim=claim,
+            claim_ends_at_ms=None,
+            idempotency_key=self._request.idempotency_key,
+            fingerprint=request_print,
+            request_id=self._request.request_id,
+            order_id=intent.order_id,
+            payment_id=intent.payment_id,
+            subscription_id=intent.subscription_id,
+            amount_minor=intent.amount_minor,
+            currency=intent.currency,
+            result_ref=None,
+            created_at_ms=now_ms,
+            updated_at_ms=now_ms,
+            send_by_ms=now_ms + int(wait_s * 1000),
+        )
+        line = Line(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=Evidence())
+        return await self._relay.journal.accept(
+            self.operation, line, intent.call, barred_by=intent.barred_by, now_ms=now_ms
+        )
+
+    def _turned_away(self, verdict: Claimed | Guarded, request_print: str) -> Answer:
+        """Answers a request whose claim or guard is held; raises Refusal where it must not be made now."""
+        if isinstance(verdict, Claimed):
+            return repeated(verdict, self._request, request_print)
+        other = verdict.operation
+        operation_id = other.id if other.principal == self._request.principal else None
+        if other.state not in UNSETTLED:
+            raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
+        raise Refusal(
+            Code.IN_PROGRESS,
+            f"an operation on the same {_noun(other.subject)} is not settled yet",
+            operation_id=operation_id,
+        )
+
+    async def _grant(self, place: Place) -> None:
+        """Commits that it may be sent from now on; where that fails, it is not."""
+        now_ms = self._relay.clock.now_ms()
+        try:
+            await self._step(Event.GRANTED, Evidence(), Changes(send_by_ms=now_ms + SEND_WITHIN_S * 1000))
+        except BaseException as error:  # as in run: the place must not be lost
+            place.release_unused()
+            if isinstance(error, IllegalTransition):
+                raise Refusal(
+                    Code.UNAVAILABLE, "the request waited too long and was given up; nothing was sent"
+                ) from error
+            raise
+
+    async def _give_up(self) -> Answer:
+        """No place came: nothing was sent, and the key is given back."""
+        with suppress(IllegalTransition):  # found stranded meanwhile, and given up by somebody else
+            await self._step(Event.GAVE_UP, Evidence(cause="no_place"), Changes())
+        outcome = Outcome(
+            verdict=Verdict.NOT_SENT,
+            code=Code.GATEWAY_BUSY,
+            msg="the gateway's budget of calls is used up; nothing was sent",
+        )
+        return self._answer(outcome)
+
+    async def _note_resending(self, evidence: Evidence) -> bool:
+        """Journals that the same effect is about to be sent once more; False where that can't be stored."""
+        try:
+            await self._step(Event.RESENT, evidence, Changes())
+        except (StoreUnavailable, IllegalTransition):
+            return False
+        return True
+
+    async def _conclude(self, outcome: Outcome) -> Answer:
+        """Transaction 2: state, history line and answer together; told to the client only once they are kept."""
+        answer = self._answer(outcome)
+        try:
+            await self._store(outcome, answer)
+        except StoreUnavailable:
+            self._relay.log.error("outcome_not_stored", operation_id=self.operation.id, verdict=outcome.verdict)
+            self._relay.background.start(self._store_later(outcome, answer))
+            return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
+        return answer
+
+    async def _store(self, outcome: Outcome, answer: Answer) -> None:
+        facts = outcome.facts
+        token = facts.authorization_token
+        changes = Changes(
+            order_id=facts.order_id,
+            payment_id=facts.payment_id,
+            currency=facts.currency,
+            result_ref=None if token is None else secret_hash(token),
+        )
+        try:
+            await self._step(EVENT_OF_VERDICT[outcome.verdict], outcome.evidence, changes, answer)
+        except IllegalTransition:
+            # Somebody settled it before its reply was stored. What stands there was decided with more knowledge or by
+            # a person, and stays; that the two may differ is for a person to see.
+            self._relay.log.error(
+                "reply_after_settling",
+                operation_id=self.operation.id,
+                state=self.operation.state,
+                verdict=outcome.verdict,
+            )
+
+    async def _store_later(self, outcome: Outcome, answer: Answer) -> None:
+        """Keeps trying to store an outcome that only this process knows."""
+        for pause_s in STORE_AGAIN_AFTER_S:
+            await self._relay.pause(pause_s)
+            try:
+                await self._store(outcome, answer)
+            except StoreUnavailable:
+                continue
+            self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, verdict=outcome.verdict)
+            return
+        self._relay.log.error("outcome_given_up", operation_id=self.operation.id, verdict=outcome.verdict)
+
+    async def _step(self, event: Event, evidence: Evidence, changes: Changes, answer: Answer | None = None) -> None:
+        """Advances the row by one event and stores it; decides anew where somebody else was quicker."""
+        for _ in range(DECISIONS_MAX):
+            decided, line = advance(
+                self.operation,
+                event,
+                at_ms=self._relay.clock.now_ms(),
+                retention=self._relay.retention,
+                evidence=evidence,
+            )
+            decided = changes.applied_to(decided)
+            try:
+                await self._relay.journal.record(decided, line, answer if decided.state in FROZEN else None)
+            except Outdated:
+                self.operation = await self._reread()
+            else:
+                self.operation = decided
+                return
+        raise Outdated(f"operation {self.operation.id} was changed by others {DECISIONS_MAX} times in a row")
+
+    async def _reread(self) -> Operation:
+        current = await self._relay.journal.get(self.operation.id)
+        if current is None:
+            raise IllegalTransition(f"operation {self.operation.id} is gone from the store")
+        return current
+
+    def _answer(self, outcome: Outcome) -> Answer:
+        trace = Trace(request_id=self._request.request_id, operation_id=self.operation.id)
+        return _located(of_outcome(outcome, trace), self.operation)
+
+    def _notify_url(self) -> str | None:
+        base = self._relay.public_url
+        return None if base is None else f"{base}/{self._request.account}/notifications"
+
+
+def repeated(earlier: Claimed, request: Request, request_print: str) -> Answer:
+    """Answers a request that was made before: the finished answer, or the state as it now is.
+
+    Raises Refusal where it is still running (in_progress) or the key was used with another request.
+    """
+    operation = earlier.operation
+    repeat = decide_repeat(operation, request_print)
+    if repeat is Repeat.IN_PROGRESS:
+        raise Refusal(Code.IN_PROGRESS, "the same request is being worked on now", operation_id=operation.id)
+    if repeat is Repeat.STATE or earlier.answer is None:
+        return answer_of_state(operation, request.request_id, state=operation.state)
+    return msgspec.structs.replace(
+        earlier.answer, headers=(*_operation_header(operation), ("Idempotent-Replayed", "true"))
+    )
+
+
+def answer_of_state(operation: Operation, request_id: str, *, state: State) -> Answer:
+    """Answers 202 with what is known of an operation that is not settled."""
+    code = Code.PENDING if state is State.PENDING else Code.OUTCOME_UNKNOWN
+    trace = Trace(request_id=request_id, operation_id=operation.id)
+    return _located(failed(code, STATE_SENTENCES[state], trace), operation)
+
+
+def _located(answer: Answer, operation: Operation) -> Answer:
+    """Names the operation in a header; where its outcome is open, also where it can be followed."""
+    headers = _operation_header(operation)
+    if answer.http_status == HTTPStatus.ACCEPTED:
+        headers = (*headers, ("Location", f"/{operation.account}/api/operations/{operation.id}"))
+    return msgspec.structs.replace(answer, headers=headers)
+
+
+def _operation_header(operation: Operation) -> tuple[tuple[str, str], ...]:
+    return (("Payrelay-Operation", operation.id),)
+
+
+def _give_back(place: Place | None) -> None:
+    if place is not None:
+        place.release_unused()
+
+
+def _noun(subject: str) -> str:
+    """Gives the kind of thing that a subject names: ``order/A-1`` is an order."""
+    return subject.partition("/")[0]

@@ -1,0 +1,157 @@
+"""Shows operations to those who asked for them: state, history and evidence, in words that can be read out."""
+
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import urlencode
+
+import msgspec
+
+from payrelay.core.answers import Answer, found
+from payrelay.core.credentials import Scope
+from payrelay.core.money import decimal_text
+from payrelay.core.operations import Line, Operation, State
+from payrelay.core.outcomes import Evidence
+from payrelay.core.words import EVENT_SENTENCES, FIRST_LINE, STATE_SENTENCES
+from payrelay.errors import Code, Refusal
+from payrelay.operations.relay import Relay, Request
+from payrelay.store.journal import Filter
+
+PAGE_SIZE_MAX: Final = 100
+"""Operations on one page; each is under 1 KiB."""
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of an operation's history."""
+
+    at: str
+    state: State
+    text: str
+    evidence: Evidence
+
+
+class FinishedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer that a repeat of the request gets."""
+
+    http_status: int
+    body: msgspec.Raw
+
+
+class OperationView(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation as a client sees it; times are RFC 3339 in UTC, the amount is as it was asked for."""
+
+    id: str
+    kind: str
+    state: State
+    explanation: str
+    is_settled: bool
+    account: str
+    principal: str
+    idempotency_key: str | None
+    request_id: str
+    order_id: str | None
+    payment_id: str | None
+    subscription_id: str | None
+    amount: msgspec.Raw
+    currency: str | None
+    created_at: str
+    updated_at: str
+    send_by: str
+
+
+class OperationDetail(OperationView, frozen=True, kw_only=True):
+    """The same with all that is known of it; ``answer`` is shown to the operation's own principal only."""
+
+    history: list[HistoryEntry]
+    answer: FinishedAnswer | None
+
+
+async def list_operations(relay: Relay, request: Request, wanted: Filter, *, before: str | None, limit: int) -> Answer:
+    """Answers a page, newest first; a Link header leads to the next one where there are more.
+
+    ``wanted`` is narrowed to the caller's own operations and the account in the path. ``before`` is the id of the last
+    operation of the page before. ``limit`` is 1 to PAGE_SIZE_MAX.
+    """
+    narrowed = msgspec.structs.replace(
+        wanted, principal=None if _sees_all(request) else request.principal, account=request.account
+    )
+    operations = await relay.journal.list(narrowed, before=before, limit=limit + 1)
+    page = operations[:limit]
+    answer = found([view(operation) for operation in page])
+    if len(operations) <= limit:
+        return answer
+    query = {
+        name: value
+        for name, value in msgspec.structs.asdict(wanted).items()
+        if value is not None and name not in {"principal", "account"}
+    }
+    following = urlencode({**query, "cursor": page[-1].id, "limit": limit})
+    link = f'</{request.account}/api/operations?{following}>; rel="next"'
+    return msgspec.structs.replace(answer, headers=(("Link", link),))
+
+
+async def show_operation(relay: Relay, request: Request, operation_id: str) -> Answer:
+    """Answers with one operation; raises Refusal (not_found) for one that the caller may not see."""
+    return await _show(relay, request, await relay.journal.get(operation_id))
+
+
+async def show_newest_by_key(relay: Relay, request: Request, idempotency_key: str) -> Answer:
+    """Answers with the newest operation under an Idempotency-Key, for an app that was killed before its answer."""
+    principal = None if _sees_all(request) else request.principal
+    return await _show(relay, request, await relay.journal.newest_by_key(principal, idempotency_key))
+
+
+async def _show(relay: Relay, request: Request, operation: Operation | None) -> Answer:
+    is_visible = (
+        operation is not None
+        and operation.account == request.account
+        and (operation.principal == request.principal or _sees_all(request))
+    )
+    if operation is None or not is_visible:
+        raise Refusal(Code.NOT_FOUND, "there is no such operation")
+    history = await relay.journal.history(operation.id)
+    answer = await relay.journal.answer_of(operation.id) if operation.principal == request.principal else None
+    shown = OperationDetail(
+        **msgspec.structs.asdict(view(operation)),
+        history=[_entry(line) for line in history],
+        answer=None
+        if answer is None
+        else FinishedAnswer(http_status=answer.http_status, body=msgspec.Raw(answer.body)),
+    )
+    return found(shown)
+
+
+def view(operation: Operation) -> OperationView:
+    """Gives an operation as a client sees it in a list."""
+    amount = b"null" if operation.amount_minor is None else decimal_text(operation.amount_minor).encode()
+    return OperationView(
+        id=operation.id,
+        kind=operation.kind,
+        state=operation.state,
+        explanation=STATE_SENTENCES[operation.state],
+        is_settled=operation.is_settled,
+        account=operation.account,
+        principal=operation.principal,
+        idempotency_key=operation.idempotency_key,
+        request_id=operation.request_id,
+        order_id=operation.order_id,
+        payment_id=operation.payment_id,
+        subscription_id=operation.subscription_id,
+        amount=msgspec.Raw(amount),
+        currency=operation.currency,
+        created_at=_utc(operation.created_at_ms),
+        updated_at=_utc(operation.updated_at_ms),
+        send_by=_utc(operation.send_by_ms),
+    )
+
+
+def _entry(line: Line) -> HistoryEntry:
+    text = FIRST_LINE if line.event is None else EVENT_SENTENCES[line.event]
+    return HistoryEntry(at=_utc(line.at_ms), state=line.state, text=text, evidence=line.evidence)
+
+
+def _sees_all(request: Request) -> bool:
+    return Scope.OPERATIONS_READ_ALL in request.credential.scopes
+
+
+def _utc(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,40 @@
+"""Takes up what a process left that died: rows that nobody is working on any more."""
+
+from typing import Final
+
+from payrelay.core.operations import Event, Operation, State, advance
+from payrelay.core.outcomes import Evidence
+from payrelay.errors import Outdated
+from payrelay.operations.relay import Relay
+
+GRACE_MS: Final = 5_000
+"""Beyond ``send_by`` and the account's time-out, so that a process that is only slow keeps its row."""
+
+
+async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
+    """Says of every stranded row what may have happened, and gives how many there were.
+
+    ``accepted`` was not sent; ``sending`` may have been, and is unknown from now on. The sole owner of the store, at
+    its start, takes every row in these states; where other processes share it, only those whose time is over.
+    May be repeated; a row that moves meanwhile is left alone.
+    """
+    now_ms = relay.clock.now_ms()
+    timeout_ms = max((int(account.timeout_s * 1000) for account in relay.accounts.values()), default=0)
+    before_ms = None if is_sole_owner else now_ms - timeout_ms - GRACE_MS
+    stranded = await relay.journal.stranded(before_ms=before_ms)
+    recovered = 0
+    for operation in stranded:
+        recovered += await _recover_one(relay, operation, now_ms)
+    return recovered
+
+
+async def _recover_one(relay: Relay, operation: Operation, now_ms: int) -> bool:
+    event = Event.GAVE_UP if operation.state is State.ACCEPTED else Event.LOST
+    evidence = Evidence(cause="process_ended")
+    changed, line = advance(operation, event, at_ms=now_ms, retention=relay.retention, evidence=evidence)
+    try:
+        await relay.journal.record(changed, line, None)
+    except Outdated:
+        return False
+    relay.log.warning("operation_recovered", operation_id=operation.id, kind=operation.kind, state=changed.state)
+    return True

@@ -1,0 +1,37 @@
+"""Gives a payment back, whole or in part, or lets go of a hold."""
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Refund, Release
+from payrelay.core.credentials import require_amount
+from payrelay.core.idempotency import secret_hash
+from payrelay.core.operations import Kind
+from payrelay.operations.effect import Intent, carry_out
+from payrelay.operations.relay import Relay, Request
+
+
+async def refund(relay: Relay, request: Request, call: Refund | Release) -> Answer:
+    """Refunds or releases at most once; see ``effect.carry_out`` for repeats.
+
+    Raises Refusal (forbidden) over the credential's largest amount, which a refund of the whole can't be held
+    against: with such a limit a refund must name its amount. A release moves no money.
+    """
+    if isinstance(call, Refund) or call.amount_minor is not None:
+        require_amount(request.credential, call.amount_minor)
+    return await carry_out(relay, request, _intent(call))
+
+
+def _intent(call: Refund | Release) -> Intent:
+    if isinstance(call, Refund):
+        return Intent(
+            kind=Kind.REFUND,
+            call=call,
+            subject=f"payment/{call.payment_id}",
+            payment_id=call.payment_id,
+            amount_minor=call.amount_minor,
+        )
+    return Intent(
+        kind=Kind.RELEASE,
+        call=call,
+        subject=f"authorization/{secret_hash(call.authorization_token)}",
+        amount_minor=call.amount_minor,
+    )

@@ -1,0 +1,114 @@
+"""What every story needs: the rooms below, the clock, and who is asking."""
+
+import asyncio
+import base64
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import msgspec
+from structlog.typing import FilteringBoundLogger
+
+from payrelay.clock import Clock
+from payrelay.core.credentials import Credential
+from payrelay.core.operations import Retention
+from payrelay.errors import Code, Refusal
+from payrelay.gateways.payhere.client import PayHere
+from payrelay.store.journal import Journal
+
+T = TypeVar("T")
+
+_RANDOM_BYTES: Final = 10
+_TIME_BYTES: Final = 6
+
+
+def new_operation_id(now_ms: int) -> str:
+    """Makes an id that sorts by time: ``op_`` and 26 characters of base32hex, 48 bits of time and 80 of chance."""
+    number = now_ms.to_bytes(_TIME_BYTES, "big") + os.urandom(_RANDOM_BYTES)
+    return "op_" + base64.b32hexencode(number).decode().rstrip("=").lower()
+
+
+class Background:
+    """The work that goes on when nobody waits for it any more.
+
+    A client's disconnect cancels the wait, never the work; a clean stop waits for what is here.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[object]] = set()
+
+    def start(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
+        """Begins a piece of work, and holds on to it until it has ended."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def finish(self, within_s: float) -> int:
+        """Waits until all of it has ended, but no longer than ``within_s``; gives how many have not, and ends them.
+
+        What is ended here left its row in ``sending``, which the next start finds.
+        """
+        if not self._tasks:
+            return 0
+        _, unfinished = await asyncio.wait(set(self._tasks), timeout=within_s)
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*unfinished, return_exceptions=True)
+        return len(unfinished)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Relay:
+    """The rooms and settings that the stories work with; made once at start.
+
+    Attributes:
+        journal: where operations are kept.
+        accounts: the configured gateway accounts by name.
+        clock: tells the time.
+        retention: how long a repeat finds its first request.
+        log: for what no answer can carry.
+        public_url: our address from outside, without a slash at its end; None where it isn't set.
+        new_operation_id: makes an id from the time in milliseconds.
+        pause: waits a number of seconds; only for repeating an unstored outcome.
+        background: work that outlives its request.
+    """
+
+    journal: Journal
+    accounts: Mapping[str, PayHere]
+    clock: Clock
+    retention: Retention
+    log: FilteringBoundLogger
+    public_url: str | None = None
+    new_operation_id: Callable[[int], str] = new_operation_id
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    background: Background = field(default_factory=Background)
+
+    def account(self, name: str) -> PayHere:
+        """Gives the account of that name; raises Refusal (not_found) where none is configured."""
+        try:
+            return self.accounts[name]
+        except KeyError:
+            raise Refusal(Code.NOT_FOUND, f"there is no gateway account called {name}") from None
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks for a story, on which account.
+
+    Attributes:
+        account: the configured name in the path.
+        credential: of the caller, already allowed the scope and the account.
+        request_id: names this request in logs and answers.
+        idempotency_key: unquoted; None where the client sent none.
+    """
+
+    account: str
+    credential: Credential
+    request_id: str
+    idempotency_key: str | None = None
+
+    @property
+    def principal(self) -> str:
+        """The named key that acts."""
+        return self.credential.principal
