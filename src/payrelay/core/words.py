@@ -29,7 +29,7 @@ EVENT_SENTENCES: Final[dict[Event, str]] = {
     Event.NOT_EXECUTED: "The gateway turned it away before doing anything.",
     Event.NOT_SENT: "It never left: not a byte of it reached the gateway.",
     Event.LOST: "The process that was sending it ended before the answer was stored.",
-    Event.RESENT: "The gateway turned it away for an expired access token; it was about to be sent again with a new one.",
+    Event.RESENT: "The gateway turned it away for an expired access token; it was about to be sent again with another.",
 }
 
 FIRST_LINE: Final = "It was stored, before anything was sent."
