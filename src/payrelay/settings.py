@@ -1,0 +1,385 @@
+"""The settings: one frozen value, read and checked once at start, and passed down.
+
+Rules:
+
+1. No other module reads the environment.
+2. A value comes from the environment or, where it isn't there, from ``payrelay.toml`` (the same names, nested).
+   An empty variable counts as not set.
+3. Any setting may be given as a file: its name with ``_FILE`` behind it, and a path for its value.
+4. What is not a setting is refused by name: a mistyped one must not pass in silence.
+5. An error names the setting in its environment form and never shows its value.
+
+To be changed together: the fields below and ``docs/configuration.md``; a test compares them.
+"""
+
+import base64
+import binascii
+import contextlib
+import ipaddress
+import os
+import re
+import tomllib
+import zoneinfo
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    SecretBytes,
+    SecretStr,
+    ValidationError,
+)
+from pydantic_core import ErrorDetails
+
+from payrelay.core.credentials import Rate
+from payrelay.core.durations import optional_rate, span_s
+from payrelay.errors import SettingsError
+
+PREFIX: Final = "PAYRELAY_"
+CONFIG_VARIABLE: Final = "PAYRELAY_CONFIG"
+"""Names the configuration file; the only variable that is not itself a setting."""
+CONFIG_NAME: Final = "payrelay.toml"
+"""The configuration file in the working directory; it need not be there."""
+
+ENCRYPTION_KEY_BYTES: Final = 32
+"""AES-256."""
+ENCRYPTION_KEYS_MAX: Final = 10
+"""The key in use and a few that are being rotated out; more is a mistake."""
+REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
+"""As long as an answer is kept under an Idempotency-Key."""
+NETWORKS_MAX: Final = 100
+"""Every request's address is held against the list."""
+FILE_BYTES_MAX: Final = 65_536
+"""A secret is short; a larger file is the wrong one."""
+PROBLEMS_SHOWN_MAX: Final = 5
+"""The one line that names what is wrong stays readable."""
+
+_DELIMITER: Final = "__"
+_FILE_SUFFIX: Final = "_file"
+_GATEWAYS: Final = "gateways"
+_GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
+_SQLITE: Final = "sqlite:///"
+_POSTGRESQL: Final = "postgresql://"
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_Tree = dict[str, object]
+
+
+def _database_url(url: SecretStr) -> SecretStr:
+    text = url.get_secret_value()
+    has_path = any(text.startswith(prefix) and len(text) > len(prefix) for prefix in (_SQLITE, _POSTGRESQL))
+    if not has_path:
+        raise ValueError("must be sqlite:///path or postgresql://user@host/database")
+    return url
+
+
+def _web_address(text: str) -> str:
+    """Checks an absolute address without query, fragment or password, and cuts the slash at its end."""
+    parts = urlsplit("")
+    is_address = False
+    with contextlib.suppress(ValueError):  # a port or an IPv6 address that can't be read
+        parts = urlsplit(text)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    if not is_address or parts.query or parts.fragment or parts.username or parts.password:
+        raise ValueError("must be an absolute http or https address without user, query and fragment")
+    return text.rstrip("/")
+
+
+def _gateway_address(text: str) -> str:
+    """As above; and http only on this machine, because the gateway's secrets go there."""
+    address = _web_address(text)
+    parts = urlsplit(address)
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+        raise ValueError("must be https; http is for a simulator on this machine (127.0.0.1, localhost) only")
+    return address
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _gateway_name(name: str) -> str:
+    if _GATEWAY_NAME.fullmatch(name) is None:
+        raise ValueError("must be a name of 1 to 32 small letters, digits and hyphens")
+    return name
+
+
+def _timezone(name: str) -> str:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
+        raise ValueError("must be a time zone such as Asia/Colombo") from None
+    return name
+
+
+def _rate_limit(value: object) -> Rate | None:
+    if isinstance(value, Rate):
+        return value
+    return optional_rate(str(value))
+
+
+def _repeat_window_s(value: object) -> int:
+    seconds = span_s(str(value))
+    if seconds > REPEAT_WINDOW_MAX_S:
+        raise ValueError("must be at most 30d")
+    return seconds
+
+
+def _parts(value: object) -> object:
+    """Splits a list that was written as text with commas; a list stays as it is."""
+    if not isinstance(value, str):
+        return value
+    return tuple(part for part in (piece.strip() for piece in value.split(",")) if part)
+
+
+def _network(value: object) -> Network:
+    try:
+        return ipaddress.ip_network(str(value))
+    except ValueError:
+        raise ValueError("must be addresses or networks such as 10.0.0.0/8, separated by commas") from None
+
+
+def _encryption_key(value: object) -> SecretBytes:
+    text = str(value).rstrip("=")
+    try:
+        key = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (ValueError, binascii.Error):
+        key = b""
+    if len(key) != ENCRYPTION_KEY_BYTES:
+        raise ValueError("must be 32 random bytes in URL-safe base64 (several: separated by commas)")
+    return SecretBytes(key)
+
+
+_Networks = Annotated[
+    tuple[Annotated[Network, PlainValidator(_network)], ...],
+    BeforeValidator(_parts),
+    Field(max_length=NETWORKS_MAX),
+]
+_EncryptionKeys = Annotated[
+    tuple[Annotated[SecretBytes, PlainValidator(_encryption_key)], ...],
+    BeforeValidator(_parts),
+    Field(max_length=ENCRYPTION_KEYS_MAX),
+]
+
+
+class GatewaySettings(BaseModel):
+    """One account at a gateway."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    kind: Literal["payhere"] = "payhere"
+    environment: Literal["sandbox", "live"] = "sandbox"
+    base_url: Annotated[str, AfterValidator(_gateway_address)] | None = None
+    """None for the gateway's own address in that environment."""
+    app_id: Annotated[str, Field(min_length=1)]
+    app_secret: Annotated[SecretStr, Field(min_length=1)]
+    merchant_id: Annotated[str, Field(min_length=1)] | None = None
+    merchant_secret: Annotated[SecretStr, Field(min_length=1)] | None = None
+    rate_limit: Annotated[Rate | None, PlainValidator(_rate_limit)] = Rate(count=20, window_s=10)
+    """Calls upstream; None for no limit."""
+    timeout_s: Annotated[float, Field(ge=1, le=120)] = 30
+    queue_s: Annotated[float, Field(ge=0, le=60)] = 5
+    timezone: Annotated[str, AfterValidator(_timezone)] = "Asia/Colombo"
+
+
+class Settings(BaseModel):
+    """All settings, made by ``read_settings``; a field is named as its variable, in small letters."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    database_url: Annotated[SecretStr, AfterValidator(_database_url)] = SecretStr("sqlite:///payrelay.db")
+    """A secret because it may hold a password; ``shown_database`` is fit to be printed."""
+    gateways: dict[Annotated[str, AfterValidator(_gateway_name)], GatewaySettings] = {}
+    repeat_window: Annotated[int, PlainValidator(_repeat_window_s)] = 86_400
+    """Seconds; 0 for none."""
+    encryption_key: _EncryptionKeys = ()
+    """32 bytes each, the first seals; empty where the embedded database keeps its own."""
+    public_url: Annotated[str, AfterValidator(_web_address)] | None = None
+    trusted_proxies: _Networks = ()
+    metrics_networks: _Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
+    """Who may read /metrics."""
+
+    @property
+    def embedded_path(self) -> Path | None:
+        """The file of the embedded database, or None where another server is the store."""
+        url = self.database_url.get_secret_value()
+        return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) else None
+
+    @property
+    def shown_database(self) -> str:
+        """The database's address without its password and its options."""
+        url = self.database_url.get_secret_value()
+        if url.startswith(_SQLITE):
+            return url
+        address = url.removeprefix(_POSTGRESQL).partition("?")[0]
+        user, at, rest = address.rpartition("@")
+        return _POSTGRESQL + user.partition(":")[0] + at + rest
+
+    @property
+    def key_environment(self) -> Literal["sandbox", "live"]:
+        """What new keys are marked with: ``live`` as soon as one of the accounts is."""
+        is_live = any(gateway.environment == "live" for gateway in self.gateways.values())
+        return "live" if is_live else "sandbox"
+
+
+def read_settings(environ: Mapping[str, str] | None = None, directory: Path | None = None) -> Settings:
+    """Reads and checks the settings of the environment and the configuration file; raises SettingsError.
+
+    Without arguments, the process's environment and its working directory.
+    """
+    variables = _variables(os.environ if environ is None else environ)
+    config_path = _config_path(variables.pop(CONFIG_VARIABLE, None), directory or Path())
+    _require_known(variables)
+    tree = _merged(_read_config(config_path), _nested(_resolved(variables)))
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        raise SettingsError(_one_line(error.errors(include_input=False))) from None
+
+
+def require_serving(settings: Settings) -> None:
+    """Raises SettingsError where something is missing that only a server needs."""
+    if not settings.gateways:
+        raise SettingsError(
+            "no gateway is configured: set PAYRELAY_GATEWAYS__GATEWAY__APP_ID and"
+            " PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET (or try `payrelay demo`, which needs neither)"
+        )
+    if settings.embedded_path is None and not settings.encryption_key:
+        raise SettingsError("PAYRELAY_ENCRYPTION_KEY is missing; it is required with postgresql://")
+
+
+def variable_name(location: tuple[int | str, ...]) -> str:
+    """Names a setting in its environment form: ("gateways", "a", "app_id") is PAYRELAY_GATEWAYS__A__APP_ID."""
+    names = [part.upper() for part in location if isinstance(part, str) and part != "[key]"]
+    return PREFIX + _DELIMITER.join(names)
+
+
+def _variables(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if name.startswith(PREFIX) and value}
+
+
+def _require_known(variables: Mapping[str, str]) -> None:
+    """Refuses a variable that can't be a setting; what stands inside a gateway is checked with its values."""
+    for name in variables:
+        first, *rest = name.removeprefix(PREFIX).lower().split(_DELIMITER)
+        is_gateway = first == _GATEWAYS and len(rest) == 2  # noqa: PLR2004  a name and a field
+        is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - {_GATEWAYS} and not rest
+        if not is_gateway and not is_plain:
+            raise SettingsError(f"{name} is not a setting")
+
+
+def _resolved(variables: Mapping[str, str]) -> dict[str, str]:
+    """Reads the files that are named in place of values."""
+    values: dict[str, str] = {}
+    for name, value in variables.items():
+        plain = name[: -len(_FILE_SUFFIX)] if name.lower().endswith(_FILE_SUFFIX) else name
+        if plain in values or (plain != name and plain in variables):
+            raise SettingsError(f"{plain} and {plain}_FILE are both set; one must go")
+        values[plain] = value if plain == name else _read_file(name, Path(value))
+    return values
+
+
+def _nested(values: Mapping[str, str]) -> _Tree:
+    """Makes ``{"gateways": {"a": {"app_id": …}}}`` of PAYRELAY_GATEWAYS__A__APP_ID."""
+    tree: _Tree = {}
+    for name, value in values.items():
+        *parents, last = name.removeprefix(PREFIX).lower().split(_DELIMITER)
+        branch: _Tree = {last: value}
+        for parent in reversed(parents):
+            branch = {parent: branch}
+        tree = _merged(tree, branch)
+    return tree
+
+
+def _merged(below: _Tree, above: _Tree) -> _Tree:
+    """Lays one tree over another; where both have a value, the upper one counts."""
+    merged = dict(below)
+    for key, value in above.items():
+        lower = below.get(key)
+        merged[key] = _merged(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _read_file(name: str, path: Path) -> str:
+    """Gives a file's text without the newline at its end."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise SettingsError(f"{name} names a file that can't be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{name} names a file that is not text") from None
+    if len(text) > FILE_BYTES_MAX:
+        raise SettingsError(f"{name} names a file of more than {FILE_BYTES_MAX} bytes")
+    return text.rstrip("\r\n")
+
+
+def _config_path(named: str | None, directory: Path) -> Path | None:
+    """Gives the configuration file: the named one, which must be there, or the usual one, if it is."""
+    path = directory / (named or CONFIG_NAME)
+    if path.is_file():
+        return path
+    if named is not None:
+        raise SettingsError(f"{CONFIG_VARIABLE} names a file that isn't there")
+    return None
+
+
+def _read_config(path: Path | None) -> _Tree:
+    if path is None:
+        return {}
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        # The parser's text names line and column, never the line itself.
+        raise SettingsError(f"{path.name} can't be read: {error}") from None
+    for key in tree:
+        if key.removesuffix(_FILE_SUFFIX) not in Settings.model_fields:
+            raise SettingsError(f"{key} in {path.name} is not a setting")
+    return _with_files(tree, ())
+
+
+def _with_files(tree: _Tree, location: tuple[str, ...]) -> _Tree:
+    """Reads the files that a configuration file names in place of values, at every depth."""
+    values: _Tree = {}
+    for key, value in tree.items():
+        plain = key.removesuffix(_FILE_SUFFIX)
+        name = variable_name((*location, key))
+        if isinstance(value, dict):
+            values[key] = _with_files(value, (*location, key))
+        elif plain == key:
+            values[key] = value
+        elif plain in tree:
+            raise SettingsError(f"{name.removesuffix('_FILE')} and {name} are both set; one must go")
+        else:
+            values[plain] = _read_file(name, Path(str(value)))
+    return values
+
+
+def _one_line(errors: list[ErrorDetails]) -> str:
+    """Names what is wrong, setting by setting, in one line and without a value."""
+    problems = [f"{variable_name(error['loc'])} {_complaint(error)}" for error in errors]
+    hidden = len(problems) - PROBLEMS_SHOWN_MAX
+    tail = f"; and {hidden} more" if hidden > 0 else ""
+    return "; ".join(problems[:PROBLEMS_SHOWN_MAX]) + tail
+
+
+def _complaint(error: ErrorDetails) -> str:
+    match error["type"]:
+        case "missing":
+            return "is missing"
+        case "extra_forbidden":
+            return "is not a setting"
+        case "value_error":
+            return str(error["ctx"]["error"])
+        case _:
+            return error["msg"].replace("Input should", "must").replace("String should", "must")

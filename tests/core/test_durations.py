@@ -1,0 +1,50 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from payrelay.core.credentials import Rate
+from payrelay.core.durations import SECONDS_OF_UNIT, SpanError, optional_rate, rate, span_s
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("30s", 30), ("15m", 900), ("24h", 86_400), ("7d", 604_800)])
+def test_a_span_is_a_number_with_its_unit(text: str, seconds: int) -> None:
+    """People write 24h, not 86400000."""
+    assert span_s(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "1", "h", "1w", "1.5h", "-1h", "1 h", "٣h", "999999999d", "24H"])
+def test_a_span_without_a_known_unit_is_refused(text: str) -> None:
+    """A bare number could mean anything; guessing would be off by a thousand."""
+    with pytest.raises(SpanError):
+        span_s(text)
+
+
+@given(number=st.integers(0, 3_000), unit=st.sampled_from(sorted(SECONDS_OF_UNIT)))
+@settings(deadline=None)
+def test_a_span_grows_with_its_number(number: int, unit: str) -> None:
+    """Whatever the unit, n of it is n times one of it."""
+    assert span_s(f"{number}{unit}") == number * span_s(f"1{unit}")
+
+
+def test_a_rate_is_a_count_in_a_span() -> None:
+    """The gateway's own limit, as its documents put it."""
+    assert rate("20/10s") == Rate(count=20, window_s=10)
+
+
+@pytest.mark.parametrize("text", ["", "20", "0/10s", "20/0s", "20/10", "20/", "/10s", "-1/10s", "1000001/1s", "off"])
+def test_a_rate_of_nothing_or_in_no_time_is_refused(text: str) -> None:
+    """A limiter that lets nothing through, or everything, must be asked for in other words."""
+    with pytest.raises(SpanError):
+        rate(text)
+
+
+def test_off_is_no_rate() -> None:
+    """A test double has no limit."""
+    assert optional_rate("off") is None
+    assert optional_rate("1/1m") == Rate(count=1, window_s=60)
+
+
+def test_what_is_neither_says_what_is_expected() -> None:
+    """The text goes behind the setting's name."""
+    with pytest.raises(SpanError, match=r"^must be a rate such as 20/10s, or off$"):
+        optional_rate("never")

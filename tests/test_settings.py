@@ -1,0 +1,307 @@
+import base64
+from pathlib import Path
+
+import pytest
+
+from payrelay.core.credentials import Rate
+from payrelay.errors import SettingsError
+from payrelay.settings import Settings, read_settings, require_serving
+
+KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
+GATEWAY = {"PAYRELAY_GATEWAYS__GATEWAY__APP_ID": "4OVx", "PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET": "hush-hush"}
+
+
+def of(directory: Path, **variables: str) -> Settings:
+    """Reads settings given by their names without PAYRELAY_."""
+    return read_settings({f"PAYRELAY_{name}": value for name, value in variables.items()}, directory)
+
+
+def complaint(directory: Path, **variables: str) -> str:
+    """Gives the line that ends the start."""
+    with pytest.raises(SettingsError) as caught:
+        of(directory, **variables)
+    return str(caught.value)
+
+
+def test_nothing_at_all_is_a_usable_configuration(tmp_path: Path) -> None:
+    """Commands such as `keys create` need only a database, and there is a default for that."""
+    settings = of(tmp_path)
+
+    assert settings.embedded_path == Path("payrelay.db")
+    assert settings.gateways == {}
+    assert settings.repeat_window == 86_400
+
+
+def test_a_gateway_has_its_documented_defaults(tmp_path: Path) -> None:
+    """Two variables are enough to reach the sandbox."""
+    gateway = read_settings(GATEWAY, tmp_path).gateways["gateway"]
+
+    assert (gateway.kind, gateway.environment, gateway.base_url) == ("payhere", "sandbox", None)
+    assert (gateway.rate_limit, gateway.timeout_s, gateway.queue_s) == (Rate(count=20, window_s=10), 30, 5)
+    assert gateway.timezone == "Asia/Colombo"
+
+
+def test_several_accounts_stand_side_by_side(tmp_path: Path) -> None:
+    """Each is mounted at its own name, in small letters."""
+    names = (
+        "GATEWAYS__SHOP__APP_ID",
+        "GATEWAYS__SHOP__APP_SECRET",
+        "GATEWAYS__Two__APP_ID",
+        "GATEWAYS__Two__APP_SECRET",
+    )
+
+    assert set(of(tmp_path, **dict.fromkeys(names, "x")).gateways) == {"shop", "two"}
+
+
+def test_secrets_print_as_stars(tmp_path: Path) -> None:
+    """Settings end up in logs and bug reports."""
+    text = repr(
+        read_settings(
+            {
+                **GATEWAY,
+                "PAYRELAY_GATEWAYS__GATEWAY__MERCHANT_SECRET": "hush-hush",
+                "PAYRELAY_DATABASE_URL": "postgresql://me:hush-hush@host/db",
+                "PAYRELAY_ENCRYPTION_KEY": KEY,
+            },
+            tmp_path,
+        )
+    )
+
+    assert "hush-hush" not in text
+    assert KEY not in text
+    assert repr(bytes(range(32))) not in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "DATABSE_URL",
+        "GATEWAYS",
+        "GATEWAYS__GATEWAY",
+        "GATEWAYS__GATEWAY__APP__ID",
+        "DATABASE_URL__X",
+        "GATEWAY__X__APP_ID",
+        "GATEWAYS_FILE",
+    ],
+)
+def test_what_is_not_a_setting_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    """A mistyped setting that passes in silence leaves its default in force."""
+    assert complaint(tmp_path, **{name: "x"}) == f"PAYRELAY_{name} is not a setting"
+
+
+def test_a_mistyped_field_of_a_gateway_is_refused_by_name(tmp_path: Path) -> None:
+    """The same inside an account."""
+    with pytest.raises(SettingsError, match=r"^PAYRELAY_GATEWAYS__GATEWAY__APPSECRET is not a setting$"):
+        read_settings({**GATEWAY, "PAYRELAY_GATEWAYS__GATEWAY__APPSECRET": "x"}, tmp_path)
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    """The line says what to set, in the form in which it is set."""
+    line = complaint(tmp_path, GATEWAYS__SHOP__APP_ID="x")
+
+    assert line == "PAYRELAY_GATEWAYS__SHOP__APP_SECRET is missing"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "mysql://me:hush-hush@host/db"),
+        ("DATABASE_URL", "sqlite:///"),
+        ("REPEAT_WINDOW", "hush-hush"),
+        ("REPEAT_WINDOW", "31d"),
+        ("ENCRYPTION_KEY", "hush-hush"),
+        ("ENCRYPTION_KEY", f"{KEY},hush-hush"),
+        ("PUBLIC_URL", "hush-hush"),
+        ("PUBLIC_URL", "https://me:hush-hush@host/"),
+        ("PUBLIC_URL", "https://host:hush-hush/"),
+        ("TRUSTED_PROXIES", "10.0.0.0/8,hush-hush"),
+        ("METRICS_NETWORKS", "hush-hush"),
+        ("GATEWAYS__GATEWAY__KIND", "hush-hush"),
+        ("GATEWAYS__GATEWAY__ENVIRONMENT", "hush-hush"),
+        ("GATEWAYS__GATEWAY__BASE_URL", "ftp://hush-hush/"),
+        ("GATEWAYS__GATEWAY__BASE_URL", "http://hush-hush.example/"),
+        ("GATEWAYS__GATEWAY__RATE_LIMIT", "hush-hush"),
+        ("GATEWAYS__GATEWAY__TIMEOUT_S", "hush-hush"),
+        ("GATEWAYS__GATEWAY__TIMEOUT_S", "0.9"),
+        ("GATEWAYS__GATEWAY__TIMEOUT_S", "121"),
+        ("GATEWAYS__GATEWAY__TIMEOUT_S", "nan"),
+        ("GATEWAYS__GATEWAY__QUEUE_S", "-1"),
+        ("GATEWAYS__GATEWAY__QUEUE_S", "61"),
+        ("GATEWAYS__GATEWAY__TIMEZONE", "hush-hush"),
+        ("GATEWAYS__GATEWAY__TIMEZONE", "../../etc/passwd"),
+    ],
+)
+def test_a_wrong_value_is_named_and_not_shown(tmp_path: Path, name: str, value: str) -> None:
+    """One line, with the setting's name; the value may be a secret that was put in the wrong place."""
+    with pytest.raises(SettingsError) as caught:
+        read_settings({**GATEWAY, f"PAYRELAY_{name}": value}, tmp_path)
+
+    line = str(caught.value)
+    assert line.startswith(f"PAYRELAY_{name} must be ")
+    assert "hush-hush" not in line
+    assert "\n" not in line
+
+
+def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    """Nobody starts a program six times to learn of six mistakes."""
+    line = complaint(tmp_path, REPEAT_WINDOW="x", PUBLIC_URL="x")
+
+    assert "PAYRELAY_REPEAT_WINDOW must" in line
+    assert "PAYRELAY_PUBLIC_URL must" in line
+
+
+def test_an_empty_variable_counts_as_not_set(tmp_path: Path) -> None:
+    """Compose files pass variables on whether they are set or not."""
+    assert of(tmp_path, PUBLIC_URL="", ENCRYPTION_KEY="").public_url is None
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9090/", "http://localhost:9090", "http://[::1]:9090"])
+def test_plain_http_reaches_a_gateway_on_this_machine_only(tmp_path: Path, address: str) -> None:
+    """The simulator needs no certificate; the real secrets never go out in clear."""
+    settings = read_settings({**GATEWAY, "PAYRELAY_GATEWAYS__GATEWAY__BASE_URL": address}, tmp_path)
+
+    assert settings.gateways["gateway"].base_url == address.rstrip("/")
+
+
+def test_the_rate_limit_can_be_off(tmp_path: Path) -> None:
+    """For a test double, which counts nothing."""
+    settings = read_settings({**GATEWAY, "PAYRELAY_GATEWAYS__GATEWAY__RATE_LIMIT": "off"}, tmp_path)
+
+    assert settings.gateways["gateway"].rate_limit is None
+
+
+def test_networks_are_a_list(tmp_path: Path) -> None:
+    """Single addresses are networks of one."""
+    proxies = of(tmp_path, TRUSTED_PROXIES="10.0.0.0/8, 192.0.2.7,2001:db8::/32").trusted_proxies
+
+    assert [str(network) for network in proxies] == ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32"]
+
+
+def test_keys_rotate_with_the_first_one_sealing(tmp_path: Path) -> None:
+    """The old key stays behind the new one until nothing is sealed with it."""
+    keys = of(
+        tmp_path, ENCRYPTION_KEY=f"{base64.urlsafe_b64encode(b'2' * 32).decode()},{KEY.rstrip('=')}"
+    ).encryption_key
+
+    assert [key.get_secret_value() for key in keys] == [b"2" * 32, bytes(range(32))]
+
+
+def test_a_secret_can_be_a_file(tmp_path: Path) -> None:
+    """Orchestrators mount secrets as files, mostly with a newline at the end."""
+    secret = tmp_path / "secret"
+    secret.write_text("hush-hush\n")
+    variables = {"PAYRELAY_GATEWAYS__A__APP_ID": "x", "PAYRELAY_GATEWAYS__A__APP_SECRET_FILE": str(secret)}
+
+    assert read_settings(variables, tmp_path).gateways["a"].app_secret.get_secret_value() == "hush-hush"
+
+
+def test_a_file_that_is_not_there_is_named_by_its_setting(tmp_path: Path) -> None:
+    """The operator looks for the variable, not for the path."""
+    line = complaint(tmp_path, ENCRYPTION_KEY_FILE=str(tmp_path / "none"))
+
+    assert line == "PAYRELAY_ENCRYPTION_KEY_FILE names a file that can't be read (No such file or directory)"
+
+
+@pytest.mark.parametrize("content", [b"x" * 65_537, b"\xff\xfe"])
+def test_a_file_that_cannot_hold_a_setting_is_refused(tmp_path: Path, content: bytes) -> None:
+    """A wrong path must not swallow a core dump."""
+    path = tmp_path / "wrong"
+    path.write_bytes(content)
+
+    assert complaint(tmp_path, PUBLIC_URL_FILE=str(path)).startswith("PAYRELAY_PUBLIC_URL_FILE names a file ")
+
+
+def test_a_value_and_its_file_exclude_each_other(tmp_path: Path) -> None:
+    """Nobody can tell which one was meant."""
+    line = complaint(tmp_path, PUBLIC_URL="https://a.example", PUBLIC_URL_FILE="x")
+
+    assert line == "PAYRELAY_PUBLIC_URL and PAYRELAY_PUBLIC_URL_FILE are both set; one must go"
+
+
+def test_the_file_in_the_working_directory_is_read(tmp_path: Path) -> None:
+    """The same names, nested; numbers and lists may be written as such."""
+    (tmp_path / "payrelay.toml").write_text(
+        'repeat_window = 0\ntrusted_proxies = ["10.0.0.0/8"]\n'
+        '[gateways.my-shop]\napp_id = "x"\napp_secret = "y"\ntimeout_s = 12\n'
+    )
+    settings = of(tmp_path)
+
+    assert settings.repeat_window == 0
+    assert len(settings.trusted_proxies) == 1
+    assert settings.gateways["my-shop"].timeout_s == 12
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
+    """One value can be changed for one start, setting by setting."""
+    (tmp_path / "payrelay.toml").write_text('[gateways.a]\napp_id = "x"\napp_secret = "y"\n')
+    gateway = of(tmp_path, GATEWAYS__A__APP_SECRET="z").gateways["a"]
+
+    assert (gateway.app_id, gateway.app_secret.get_secret_value()) == ("x", "z")
+
+
+def test_the_file_can_stand_elsewhere(tmp_path: Path) -> None:
+    """PAYRELAY_CONFIG names it."""
+    (tmp_path / "other.toml").write_text('public_url = "https://pay.example"\n')
+
+    assert of(tmp_path, CONFIG="other.toml").public_url == "https://pay.example"
+
+
+def test_a_named_file_must_be_there(tmp_path: Path) -> None:
+    """The usual one need not be; one that was asked for is missed."""
+    assert complaint(tmp_path, CONFIG="other.toml") == "PAYRELAY_CONFIG names a file that isn't there"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('database = "x"', "database in payrelay.toml is not a setting"),
+        ("[gateways.a]\nappid = 1", "PAYRELAY_GATEWAYS__A__APP_ID is missing"),
+        ("[gateways.A]\napp_id = 'x'\napp_secret = 'y'", "PAYRELAY_GATEWAYS__A must be a name of 1 to 32"),
+        ("public_url = 'x'\npublic_url_file = 'y'", "PAYRELAY_PUBLIC_URL and PAYRELAY_PUBLIC_URL_FILE are both set"),
+        ("gateways = 1", "PAYRELAY_GATEWAYS must be a valid dictionary"),
+        ("hush-hush = ", "payrelay.toml can't be read: "),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, line: str) -> None:
+    """The same strictness as for variables."""
+    (tmp_path / "payrelay.toml").write_text(text)
+
+    assert complaint(tmp_path).startswith(line)
+
+
+def test_a_file_in_the_configuration_file_is_read(tmp_path: Path) -> None:
+    """A secret needs no variable to stay out of the configuration file."""
+    (tmp_path / "secret").write_text("hush-hush")
+    (tmp_path / "payrelay.toml").write_text(f'[gateways.a]\napp_id = "x"\napp_secret_file = "{tmp_path}/secret"\n')
+
+    assert of(tmp_path).gateways["a"].app_secret.get_secret_value() == "hush-hush"
+
+
+def test_serving_needs_a_gateway(tmp_path: Path) -> None:
+    """A server without one answers nothing but errors; the line says which variables to set."""
+    with pytest.raises(SettingsError, match="PAYRELAY_GATEWAYS__GATEWAY__APP_ID and PAYRELAY_GATEWAYS__GATEWAY__APP_S"):
+        require_serving(of(tmp_path))
+
+
+def test_a_shared_database_needs_a_key_of_its_own(tmp_path: Path) -> None:
+    """Beside the embedded one a key can be made; several processes must be given the same."""
+    shared = {**GATEWAY, "PAYRELAY_DATABASE_URL": "postgresql://me@host/db"}
+
+    with pytest.raises(SettingsError, match=r"^PAYRELAY_ENCRYPTION_KEY is missing"):
+        require_serving(read_settings(shared, tmp_path))
+    require_serving(read_settings({**shared, "PAYRELAY_ENCRYPTION_KEY": KEY}, tmp_path))
+
+
+def test_a_database_is_shown_without_its_password(tmp_path: Path) -> None:
+    """It stands in logs and in what `check` prints."""
+    shown = of(tmp_path, DATABASE_URL="postgresql://me:hush-hush@host:5432/db?password=hush-hush").shown_database
+
+    assert shown == "postgresql://me@host:5432/db"
+
+
+def test_one_live_account_makes_new_keys_live_keys(tmp_path: Path) -> None:
+    """A key that can move real money says so in its first letters."""
+    live = read_settings({**GATEWAY, "PAYRELAY_GATEWAYS__GATEWAY__ENVIRONMENT": "live"}, tmp_path)
+
+    assert live.key_environment == "live"
+    assert of(tmp_path).key_environment == "sandbox"
