@@ -1,0 +1,13 @@
+"""Remembers. Nobody else writes SQL.
+
+Rules of this room:
+
+1. A noun (``journal``, ``credentials``, ``meta``) is written once, as units of work over the statements in
+   ``statements.py``; the two engines (``sqlite``, ``postgresql``) carry units out and know no noun.
+2. What a write returned from is on disk.
+3. Tokens, card data and answers lie in the database sealed, or not at all.
+"""
+
+from payrelay.store.opening import open_database
+
+__all__ = ["open_database"]

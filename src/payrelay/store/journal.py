@@ -1,0 +1,307 @@
+"""The journal of operations: who asked for what, where it stands, how it came there, and the answer that is kept.
+
+Rules:
+
+1. An operation, the first line of its history and its sealed call are stored together or not at all, and so are every
+   change, its line and its answer.
+2. The unique indexes on claim and guard decide who was first; whatever is read before them is only a hint.
+3. A change names the version that it was decided on. Another version in the row means that the decision is void.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Effect
+from payrelay.core.operations import Kind, Line, Operation, State
+from payrelay.errors import Outdated, StoreUnavailable
+from payrelay.store import statements
+from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.sealing import Seal
+
+STRANDED_MAX: Final = 10_000
+"""More operations than one process can have under way."""
+HISTORY_LINES_MAX: Final = 1_000
+"""Settling looks daily after the first days: this is years."""
+PAGE_MAX: Final = 1_000
+"""Rows of one page, whatever the caller asks for."""
+_ACCEPT_ATTEMPTS_MAX: Final = 3
+"""Each further attempt needs another holder to have let go between two statements."""
+_NEVER_MS: Final = 2**62
+"""A time after every other one."""
+
+_COLUMNS: Final = tuple(Operation.__struct_fields__)
+_LINE_COLUMNS: Final = tuple(Line.__struct_fields__)
+
+_encode_call = msgspec.msgpack.Encoder().encode
+_decode_call = msgspec.msgpack.Decoder(Effect).decode
+_encode_answer = msgspec.msgpack.Encoder().encode
+_decode_answer = msgspec.msgpack.Decoder(Answer).decode
+_encode_evidence = msgspec.json.Encoder().encode
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """The operation is stored, and holds its claim and its guard."""
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """An earlier operation holds the claim; ``answer`` is what is kept of it."""
+
+    operation: Operation
+    answer: Answer | None
+
+
+class Guarded(msgspec.Struct, frozen=True):
+    """Another operation stands in the way."""
+
+    operation: Operation
+
+
+_Operations: TypeAlias = list[Operation]
+_Lines: TypeAlias = list[Line]
+
+Acceptance: TypeAlias = Accepted | Claimed | Guarded
+
+ACCEPTED: Final = Accepted()
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which operations are listed: those that are equal in every field that is given."""
+
+    principal: str | None = None
+    account: str | None = None
+    state: State | None = None
+    kind: Kind | None = None
+    order_id: str | None = None
+    payment_id: str | None = None
+    subscription_id: str | None = None
+
+
+class _Barred(Exception):
+    """Undoes a unit because a guard that bars the operation is held."""
+
+    def __init__(self, row: Row) -> None:
+        super().__init__()
+        self.row = row
+
+
+class Journal:
+    """Keeps operations in a database; what is secret of them is sealed."""
+
+    def __init__(self, database: Database, seal: Seal) -> None:
+        self._database = database
+        self._seal = seal
+
+    async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:
+        """Finds the operation that holds a claim which has not lapsed, and its answer."""
+        row = await self._database.read(_first(Statement(statements.FIND_CLAIM, (principal, claim))))
+        return None if row is None or _has_lapsed(row, now_ms) else self._claimed(row)
+
+    async def accept(
+        self, operation: Operation, line: Line, call: Effect, *, barred_by: str | None, now_ms: int
+    ) -> Acceptance:
+        """Stores a new operation with its first line and its call, unless another one stands in the way.
+
+        The claim is looked at first: its holder is answered as Claimed, unless the claim has lapsed, which is then
+        taken over. Next the guard of the operation and ``barred_by``, a guard which no operation of this merchant may
+        hold: their holder is answered as Guarded. Of many that try at once, one is Accepted.
+        """
+        sealed = self._seal.seal(_encode_call(call), _context(operation.id, "call"))
+        unit = _accept(operation, _accept_parameters(operation, line, sealed), barred_by, now_ms)
+        try:
+            holder = await self._database.write(unit)
+        except _Barred as barred:
+            return Guarded(_operation(barred.row))
+        if holder is None:
+            return ACCEPTED
+        # The row of a claim's holder has the answer as one column more.
+        return self._claimed(holder) if len(holder) > len(_COLUMNS) else Guarded(_operation(holder))
+
+    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> None:
+        """Stores a changed operation with the line that tells why, and its answer where it now has another.
+
+        Raises Outdated, and writes nothing, unless the row has the version before.
+        """
+        sealed = None
+        if answer is not None:
+            sealed = self._seal.seal(_encode_answer(answer), _context(operation.id, "answer"))
+        await self._database.write(_record(_record_parameters(operation, line, sealed)))
+
+    async def get(self, operation_id: str) -> Operation | None:
+        """Reads one operation."""
+        return await self._one(Statement(statements.GET, (operation_id,)))
+
+    async def answer_of(self, operation_id: str) -> Answer | None:
+        """Reads the answer that is kept of an operation."""
+        row = await self._database.read(_first(Statement(statements.ANSWER_OF, (operation_id,))))
+        return None if row is None else self._open_answer(operation_id, row[0])
+
+    async def call_of(self, operation_id: str) -> Effect:
+        """Reads what an operation was asked to do; raises LookupError where there is no such operation."""
+        row = await self._database.read(_first(Statement(statements.CALL_OF, (operation_id,))))
+        if row is None:
+            raise LookupError(f"no operation {operation_id}")
+        call: Effect = _decode_call(self._seal.open(_blob(row[0]), _context(operation_id, "call")))
+        return call
+
+    async def history(self, operation_id: str) -> _Lines:
+        """Reads how an operation came to where it stands, oldest line first."""
+        statement = Statement(statements.HISTORY, (operation_id, HISTORY_LINES_MAX))
+        return [_line(row) for row in await self._database.read(_all(statement))]
+
+    async def newest_by_key(self, principal: str | None, idempotency_key: str) -> Operation | None:
+        """Finds the newest operation under an Idempotency-Key, of one principal or, for None, of any."""
+        if principal is None:
+            return await self._one(Statement(statements.NEWEST_BY_KEY, (idempotency_key,)))
+        return await self._one(Statement(statements.NEWEST_BY_KEY_OF, (idempotency_key, principal)))
+
+    async def stranded(self, *, before_ms: int | None) -> _Operations:
+        """Finds accepted and sending operations whose time to be sent ended before a moment; all of them for None."""
+        return await self._many(
+            Statement(statements.STRANDED, (_NEVER_MS if before_ms is None else before_ms, STRANDED_MAX))
+        )
+
+    async def authorization_of(self, result_ref: str, merchant: str) -> Operation | None:
+        """Finds the operation that yielded the authorization token with this hash."""
+        return await self._one(Statement(statements.AUTHORIZATION_OF, (result_ref, merchant)))
+
+    async def prune(self, now_ms: int, limit: int) -> int:
+        """Takes at most ``limit`` lapsed claims back; gives how many there were."""
+        return await self._database.write(_count(Statement(statements.PRUNE, (now_ms, limit), is_whole=True)))
+
+    async def list(self, wanted: Filter, *, before: str | None, limit: int) -> _Operations:
+        """Reads one page, newest first: at most ``limit`` operations with ids below ``before``."""
+        given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None}
+        last = () if before is None else (before,)
+        query = statements.list_operations(tuple(given), is_continued=before is not None)
+        return await self._many(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX))))
+
+    async def _one(self, statement: Statement) -> Operation | None:
+        row = await self._database.read(_first(statement))
+        return None if row is None else _operation(row)
+
+    async def _many(self, statement: Statement) -> _Operations:
+        return [_operation(row) for row in await self._database.read(_all(statement))]
+
+    def _claimed(self, row: Row) -> Claimed:
+        operation = _operation(row[: len(_COLUMNS)])
+        sealed = row[len(_COLUMNS)]
+        return Claimed(operation, None if sealed is None else self._open_answer(operation.id, sealed))
+
+    def _open_answer(self, operation_id: str, sealed: Value) -> Answer:
+        return _decode_answer(self._seal.open(_blob(sealed), _context(operation_id, "answer")))
+
+
+def _accept(
+    operation: Operation, parameters: tuple[Value, ...], barred_by: str | None, now_ms: int
+) -> Unit[Row | None]:
+    """Gives None for accepted, else the row of the operation that holds the claim or the guard."""
+    # The insert comes first: nearly always nobody stands in the way, and only the indexes can tell for certain. What
+    # bars is looked for after it, in a statement of its own: by then the holder of the same guard has committed.
+    statement = Statement(statements.ACCEPT, parameters, is_whole=barred_by is None)
+    for _ in range(_ACCEPT_ATTEMPTS_MAX):
+        if (yield statement):
+            barring = [] if barred_by is None else (yield _guard_of(operation, barred_by))
+            if barring:
+                raise _Barred(barring[0])
+            return None
+        claiming = yield Statement(statements.FIND_CLAIM, (operation.principal, operation.claim))
+        if claiming and not _has_lapsed(claiming[0], now_ms):
+            return claiming[0]
+        if claiming:
+            yield Statement(statements.RELEASE_CLAIM, (claiming[0][0], now_ms))
+            continue
+        guarding = yield _guard_of(operation, operation.guard)
+        if guarding:
+            return guarding[0]
+    raise StoreUnavailable("an operation could not be stored: those that stood in its way came and went")
+
+
+def _guard_of(operation: Operation, guard: str | None) -> Statement:
+    return Statement(statements.FIND_GUARD, (operation.merchant, guard))
+
+
+def _record(parameters: tuple[Value, ...]) -> Unit[None]:
+    changed = yield Statement(statements.RECORD, parameters, is_whole=True)
+    if not changed:
+        raise Outdated(f"the operation {parameters[0]!r} was changed since it was read")
+
+
+def _first(statement: Statement) -> Unit[Row | None]:
+    rows = yield statement
+    return rows[0] if rows else None
+
+
+def _all(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)
+
+
+def _count(statement: Statement) -> Unit[int]:
+    rows = yield statement
+    return len(rows)
+
+
+def _accept_parameters(operation: Operation, line: Line, sealed: bytes) -> tuple[Value, ...]:
+    _require_agreement(operation, line)
+    return (
+        *msgspec.structs.astuple(operation),
+        line.at_ms,
+        line.event,
+        _encode_evidence(line.evidence).decode(),
+        sealed,
+    )
+
+
+def _record_parameters(operation: Operation, line: Line, sealed: bytes | None) -> tuple[Value, ...]:
+    _require_agreement(operation, line)
+    return (
+        operation.id,
+        operation.state,
+        operation.version,
+        operation.guard,
+        operation.claim,
+        operation.claim_ends_at_ms,
+        operation.order_id,
+        operation.payment_id,
+        operation.subscription_id,
+        operation.amount_minor,
+        operation.currency,
+        operation.result_ref,
+        operation.updated_at_ms,
+        operation.send_by_ms,
+        line.at_ms,
+        line.event,
+        _encode_evidence(line.evidence).decode(),
+        sealed,
+    )
+
+
+def _require_agreement(operation: Operation, line: Line) -> None:
+    if (line.version, line.state) != (operation.version, operation.state):
+        raise ValueError("the line of history belongs to another version of the operation")
+
+
+def _has_lapsed(row: Row, now_ms: int) -> bool:
+    ends_at_ms = row[_COLUMNS.index("claim_ends_at_ms")]
+    return isinstance(ends_at_ms, int) and ends_at_ms <= now_ms
+
+
+def _operation(row: Row) -> Operation:
+    return msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Operation)
+
+
+def _line(row: Row) -> Line:
+    members = dict(zip(_LINE_COLUMNS, row, strict=True))
+    return msgspec.convert(members | {"evidence": msgspec.json.decode(str(members["evidence"]))}, Line)
+
+
+def _blob(value: Value) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError("a sealed column holds bytes")
+    return value
+
+
+def _context(operation_id: str, part: str) -> bytes:
+    """Names the place of a sealed value, so that it opens nowhere else."""
+    return f"{operation_id}/{part}".encode()

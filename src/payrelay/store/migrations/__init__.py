@@ -1,0 +1,77 @@
+"""Migrations: plain SQL files, numbered, one folder a database; this decides which of them are still to be run.
+
+The engines run what ``pending`` gives, each file in one transaction together with its row in ``schema_version``.
+A file that was released is never changed: what comes later comes in a new one.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from importlib import resources
+from typing import Final, NamedTuple
+
+from payrelay.errors import StoreUnusable
+
+_FILE: Final = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
+
+CREATE_VERSION_TABLE: Final = """
+    CREATE TABLE IF NOT EXISTS schema_version (
+        number        INTEGER NOT NULL PRIMARY KEY,
+        name          TEXT    NOT NULL,
+        checksum      TEXT    NOT NULL,
+        applied_at_ms BIGINT  NOT NULL
+    )"""
+"""The same words in both databases."""
+
+READ_VERSIONS: Final = "SELECT number, name, checksum FROM schema_version ORDER BY number"
+
+
+class Applied(NamedTuple):
+    """A migration that the database has had, as it is written there."""
+
+    number: int
+    name: str
+    checksum: str
+
+
+class Migration(NamedTuple):
+    """One file of this program."""
+
+    number: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        """The SHA-256 of the text, in hex digits."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def shipped(dialect: str) -> tuple[Migration, ...]:
+    """Reads the files of this program for ``sqlite`` or ``postgresql``, in their order."""
+    folder = resources.files(__name__) / dialect
+    found = []
+    for file in folder.iterdir():
+        match = _FILE.fullmatch(file.name)
+        if match is not None:
+            found.append(Migration(int(match[1]), match[2], file.read_text(encoding="utf-8")))
+    return tuple(sorted(found))
+
+
+def pending(applied: Sequence[Applied], known: Sequence[Migration], place: str) -> Sequence[Migration]:
+    """Decides which migrations are still to be run; ``place`` names the database in what is raised.
+
+    Raises StoreUnusable where the database is newer than the program, or had another text under the same number.
+    """
+    if len(applied) > len(known):
+        raise StoreUnusable(
+            f"{place}: the schema has version {applied[-1].number}, this program knows version {known[-1].number};"
+            " install a newer Payrelay"
+        )
+    for there, here in zip(applied, known, strict=False):
+        if (there.number, there.checksum) != (here.number, here.checksum):
+            raise StoreUnusable(
+                f"{place}: migration {there.number} ({there.name}) is not the one of this program ({here.name});"
+                " the database was made by another build"
+            )
+    return known[len(applied) :]

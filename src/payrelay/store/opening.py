@@ -1,0 +1,62 @@
+"""Opens the database that a URL names, migrated and checked, whichever engine it is for."""
+
+import asyncio
+import contextlib
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from payrelay.clock import Clock
+from payrelay.errors import SettingsError
+from payrelay.store import postgresql, sqlite_file
+from payrelay.store.database import Database
+from payrelay.store.owner import OwnerLock
+from payrelay.store.sqlite import Sqlite
+
+_SQLITE: Final = "sqlite:///"
+_POSTGRESQL: Final = ("postgresql://", "postgres://")
+
+
+async def open_database(
+    url: str,
+    *,
+    clock: Clock,
+    owner: bool,
+    executor: Executor | None = None,
+    busy_s: float = sqlite_file.BUSY_S,
+) -> Database:
+    """Opens ``sqlite:///path`` or ``postgresql://user@host/name`` and brings its schema up to date.
+
+    Args:
+        url: the setting PAYRELAY_DATABASE_URL.
+        clock: tells when a migration was run.
+        owner: for SQLite, whether this process is the one that serves; there is one at a time. Others (commands) may
+            use the file beside it.
+        executor: for SQLite, runs the writer; one thread of its own where none is given. It is shut down at the end.
+        busy_s: for SQLite, how long a write waits for another process.
+
+    Raises SettingsError for a URL of another kind, StoreUnusable where a person must act, StoreUnavailable where the
+    database is there but busy. No message shows a password.
+    """
+    path = sqlite_path(url)
+    if path is None:
+        return await postgresql.open_postgresql(url, clock=clock)
+    sqlite_file.require_place(path)
+    lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None
+    with contextlib.ExitStack() as undo:
+        if lock is not None:
+            undo.callback(lock.release)
+        connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s)
+        undo.pop_all()
+    writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
+    return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock)
+
+
+def sqlite_path(url: str) -> Path | None:
+    """Gives the file of an embedded database, None for a server's; raises SettingsError for any other URL."""
+    if url.startswith(_POSTGRESQL):
+        return None
+    name = url.removeprefix(_SQLITE)
+    if name == url or not name or name.startswith(":memory:"):
+        raise SettingsError("PAYRELAY_DATABASE_URL must be sqlite:///path or postgresql://user@host/database")
+    return Path(name)

@@ -1,0 +1,52 @@
+"""How a query is written: once for both databases, or once for each where SQL does not reach that far.
+
+Parameters are ``$1``, ``$2``, … as PostgreSQL has them. SQLite gets ``?`` in their place.
+"""
+
+import operator
+import re
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+_PARAMETER: Final = re.compile(r"\$(\d+)")
+_CAST: Final = re.compile(r"::[a-z]+")
+
+_Parameters: TypeAlias = tuple[str | int | bytes | None, ...]
+
+
+class Step(NamedTuple):
+    """One SQLite statement, and how its parameters are picked out of the query's."""
+
+    text: str
+    pick: Callable[[_Parameters], _Parameters]
+
+
+class Query(NamedTuple):
+    """A named piece of SQL in both dialects.
+
+    SQLite knows no WITH that writes, so there a query may take several steps. They count as one: the rows are those of
+    the first step, and when it gives none, the others are not run.
+    """
+
+    name: str
+    postgresql: str
+    sqlite: tuple[Step, ...]
+
+
+def query(name: str, text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
+    """Writes a query down; ``sqlite`` only where ``text`` can't serve for both (type casts are left out there)."""
+    steps = sqlite or (_CAST.sub("", text),)
+    return Query(name, text, tuple(_step(step) for step in steps))
+
+
+def _step(text: str) -> Step:
+    places = [int(number) - 1 for number in _PARAMETER.findall(text)]
+    return Step(_PARAMETER.sub("?", text), _picker(places))
+
+
+def _picker(places: list[int]) -> Callable[[_Parameters], _Parameters]:
+    if len(places) > 1:
+        return operator.itemgetter(*places)
+    if not places:
+        return lambda _: ()
+    return operator.itemgetter(slice(places[0], places[0] + 1))

@@ -1,0 +1,162 @@
+"""Sealing: what must not lie in clear in the database is encrypted and bound to the row that it belongs to.
+
+A sealed value is ``01 | key id (4) | salt (16) | nonce (12) | AES-256-GCM ciphertext and tag``. The salt is drawn anew
+by each process and gives a key of its own, by HMAC-SHA256, so that random nonces stay safe far beyond the 2**32
+values that one AES-GCM key may seal; a process that was forked or restored from a snapshot draws other nonces.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from payrelay.errors import SettingsError, StoreUnusable
+
+KEY_BYTES: Final = 32
+KEYS_MAX: Final = 16
+"""More keys than anybody rotates through; each is tried by its id, never by trial."""
+
+_SETTING: Final = "PAYRELAY_ENCRYPTION_KEY"
+_FORMAT: Final = b"\x01"
+_KEY_ID_BYTES: Final = 4
+_SALT_BYTES: Final = 16
+_NONCE_BYTES: Final = 12
+_SALT_START: Final = len(_FORMAT) + _KEY_ID_BYTES
+_NONCE_START: Final = _SALT_START + _SALT_BYTES
+_SEALED_START: Final = _NONCE_START + _NONCE_BYTES
+_SEALS_PER_SALT_MAX: Final = 2**30
+"""A quarter of what the standard allows for random nonces under one key."""
+_CIPHERS_KEPT_MAX: Final = 256
+"""Salts whose derived keys are kept in memory: about one for each start of a process in recent times."""
+_KEY_FILE_BYTES_MAX: Final = 4096
+
+
+def parse_keys(text: str) -> tuple[bytes, ...]:
+    """Reads the setting: 32 bytes in url-safe base64, or several separated by commas; the first one seals.
+
+    Raises SettingsError, which never shows the text.
+    """
+    keys = tuple(_parse_key(part.strip()) for part in text.split(","))
+    if len(keys) > KEYS_MAX:
+        raise SettingsError(f"{_SETTING} holds more than {KEYS_MAX} keys")
+    return keys
+
+
+def _parse_key(text: str) -> bytes:
+    try:
+        key = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise SettingsError(
+            f"{_SETTING} must be {KEY_BYTES} bytes in url-safe base64 (43 or 44 characters), or several with commas"
+        )
+    return key
+
+
+def key_text(key: bytes) -> str:
+    """Writes a key as the setting takes it."""
+    return base64.urlsafe_b64encode(key).decode("ascii")
+
+
+class Seal:
+    """Seals with the first of its keys, opens with any of them. Not to be shared between threads."""
+
+    def __init__(self, keys: tuple[bytes, ...]) -> None:
+        self._keys = {_key_id(key): key for key in keys}
+        self._key_id = _key_id(keys[0])
+        self._ciphers: dict[bytes, AESGCM] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """Draws a salt, and with it the key for the next seals."""
+        self._seals = 0
+        self._head = _FORMAT + self._key_id + secrets.token_bytes(_SALT_BYTES)
+        self._cipher = self._derive(self._head)
+
+    def seal(self, plain: bytes, context: bytes) -> bytes:
+        """Encrypts; ``context`` says where the value belongs, and must be the same to open it."""
+        if self._seals >= _SEALS_PER_SALT_MAX:
+            self._begin()
+        self._seals += 1
+        nonce = os.urandom(_NONCE_BYTES)
+        return self._head + nonce + self._cipher.encrypt(nonce, plain, context)
+
+    def open(self, sealed: bytes, context: bytes) -> bytes:
+        """Decrypts; raises StoreUnusable where the key is not among ours, or value or context are not as sealed."""
+        head = sealed[:_NONCE_START]
+        if sealed[: len(_FORMAT)] != _FORMAT or head[len(_FORMAT) : _SALT_START] not in self._keys:
+            raise StoreUnusable(f"a sealed value can't be opened: it was sealed with a key that {_SETTING} lacks")
+        cipher = self._cipher if head == self._head else self._cipher_of(head)
+        try:
+            return cipher.decrypt(sealed[_NONCE_START:_SEALED_START], sealed[_SEALED_START:], context)
+        except (InvalidTag, ValueError):
+            raise StoreUnusable("a sealed value can't be opened: it was changed, or belongs elsewhere") from None
+
+    def _cipher_of(self, head: bytes) -> AESGCM:
+        cipher = self._ciphers.get(head)
+        if cipher is None:
+            if len(self._ciphers) >= _CIPHERS_KEPT_MAX:
+                self._ciphers.clear()
+            cipher = self._ciphers[head] = self._derive(head)
+        return cipher
+
+    def _derive(self, head: bytes) -> AESGCM:
+        key = self._keys[head[len(_FORMAT) : _SALT_START]]
+        return AESGCM(hmac.digest(key, b"payrelay seal\0" + head, "sha256"))
+
+
+def _key_id(key: bytes) -> bytes:
+    return hashlib.sha256(b"payrelay key id\0" + key).digest()[:_KEY_ID_BYTES]
+
+
+def load_or_make_key(path: Path) -> tuple[bytes, ...]:
+    """Reads the keys of the embedded database, or makes one where there is none yet, whole or not at all.
+
+    The file is readable by its owner alone. Of several processes that make it at once, one wins and all use its key.
+    Raises SettingsError for a file that holds no key, StoreUnusable where it can be neither read nor made.
+    """
+    try:
+        if not is_key_file(path):
+            _make_key(path)
+        with path.open("rb") as file:
+            return parse_keys(file.read(_KEY_FILE_BYTES_MAX).decode("ascii", "replace").strip())
+    except OSError as error:
+        raise StoreUnusable(f"{path}: the encryption key can't be read or made: {error.strerror}") from error
+
+
+def is_key_file(path: Path) -> bool:
+    """True where there is a file of keys, whatever it holds."""
+    return path.exists()
+
+
+def _make_key(path: Path) -> None:
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key_text(secrets.token_bytes(KEY_BYTES)).encode("ascii") + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        # A link fails where the name is taken, which a rename would not: the key of another process is never replaced.
+        path.hardlink_to(draft)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    _sync_directory(path.parent)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

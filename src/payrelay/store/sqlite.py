@@ -1,0 +1,242 @@
+"""The embedded database: SQLite, one writer that commits all waiting units of work together.
+
+Rules:
+
+1. A unit is acknowledged after the COMMIT that holds it, never before; the log is synced at every COMMIT.
+2. A unit that fails undoes itself alone. A transaction or a COMMIT that fails takes all of its units with it, each is
+   told StoreUnavailable, and the next batch begins anew.
+3. The writer's connection is used by the executor alone, the reader's by the event loop alone.
+"""
+
+import asyncio
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
+
+from payrelay.errors import Outdated, StoreError, StoreUnavailable
+from payrelay.store import sqlite_file
+from payrelay.store.database import Row, Statement, T, Unit
+from payrelay.store.owner import OwnerLock
+
+BATCH_MAX: Final = 256
+"""Units of one COMMIT: enough to share a sync, few enough that nobody waits long for the others' statements."""
+WAITING_MAX: Final = 10_000
+"""Units that may wait for the writer; more means that the disk doesn't keep up, and waiting won't help."""
+
+_STORAGE_TROUBLE: Final = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_NOLFS,
+    }
+)
+"""Primary result codes that say something of the file or the disk, not of the statement."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class InlineExecutor(Executor):
+    """Runs what it is given at once, in the thread that gives it: for simulations that must run the same each time."""
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Calls, and gives the finished result."""
+        future: Future[R] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+class _Job(NamedTuple, Generic[T]):
+    """A unit of work, and who waits for it."""
+
+    unit: Unit[T]
+    waiter: "asyncio.Future[T]"
+
+
+class _Outcome(NamedTuple, Generic[T]):
+    """What a job came to: a value, unless there is an error."""
+
+    waiter: "asyncio.Future[T]"
+    value: T | None
+    error: BaseException | None
+
+
+class Sqlite:
+    """The engine (see ``database.Database``); made by ``opening.open_database``, which checks the file first."""
+
+    def __init__(
+        self,
+        connections: sqlite_file.Connections,
+        *,
+        executor: Executor,
+        loop: asyncio.AbstractEventLoop,
+        lock: OwnerLock | None,
+    ) -> None:
+        self._writer = connections.writer
+        self._reader = connections.reader
+        self._executor = executor
+        self._loop = loop
+        self._lock = lock
+        self._waiting: deque[_Job[Any]] = deque()  # each job knows its own type
+        self._mutex = threading.Lock()
+        self._is_writing = False
+        self._is_closed = False
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Carries out a unit of work together with all that wait; see ``Database.write``."""
+        waiter: asyncio.Future[T] = self._loop.create_future()
+        with self._mutex:
+            if self._is_closed:
+                raise StoreUnavailable("the database is closed")
+            if len(self._waiting) >= WAITING_MAX:
+                raise StoreUnavailable("too many writes are waiting for the database")
+            self._waiting.append(_Job(unit, waiter))
+            must_start = not self._is_writing
+            self._is_writing = True
+        if must_start:
+            self._executor.submit(self._write_all)
+        return await waiter
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit at once, in the calling thread; see ``Database.read``."""
+        if self._is_closed:
+            raise StoreUnavailable("the database is closed")
+        try:
+            return _drive(self._reader, unit)
+        except sqlite3.Error as error:
+            raise _translated(error) from error
+
+    async def ping(self) -> None:
+        """Takes the write lock and lets it go; see ``Database.ping``."""
+        await self.write(_nothing())
+
+    async def close(self) -> None:
+        """Lets what waits be committed, then closes the file; see ``Database.close``."""
+        with self._mutex:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        # The executor runs one thing after the other: when this one is done, so is everything before it.
+        await asyncio.wrap_future(self._executor.submit(self._close_writer))
+        self._executor.shutdown(wait=True)
+        self._reader.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _close_writer(self) -> None:
+        self._write_all()
+        self._writer.close()
+
+    def _write_all(self) -> None:
+        """Commits batch after batch until nothing waits. Runs in the executor."""
+        while batch := self._take_batch():
+            outcomes = self._commit(batch)
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(_deliver, outcomes)
+
+    def _take_batch(self) -> list[_Job[Any]]:
+        with self._mutex:
+            count = min(len(self._waiting), BATCH_MAX)
+            self._is_writing = count > 0
+            return [self._waiting.popleft() for _ in range(count)]
+
+    def _commit(self, batch: list[_Job[Any]]) -> list[_Outcome[Any]]:
+        """Carries out a batch in one transaction; raises nothing."""
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            outcomes = [self._carry_out(job) for job in batch]
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            reason = f"the database can't be written to: {error}"
+            return [_Outcome(job.waiter, None, StoreUnavailable(reason)) for job in batch]
+        return outcomes
+
+    def _carry_out(self, job: _Job[Any]) -> _Outcome[Any]:
+        """Carries out one unit between two savepoints; raises only what ends the batch."""
+        self._writer.execute("SAVEPOINT unit")
+        try:
+            outcome: _Outcome[Any] = _Outcome(job.waiter, _drive(self._writer, job.unit), None)
+        except sqlite3.Error as error:
+            if _is_storage_trouble(error) or not self._writer.in_transaction:
+                raise
+            self._writer.execute("ROLLBACK TO unit")
+            outcome = _Outcome(job.waiter, None, _translated(error))
+        except Exception as error:  # noqa: BLE001 - whatever a unit raises is its caller's, and never the others'
+            self._writer.execute("ROLLBACK TO unit")
+            outcome = _Outcome(job.waiter, None, error)
+        self._writer.execute("RELEASE unit")
+        return outcome
+
+    def _roll_back(self) -> None:
+        """Ends a failed transaction; most failures have ended it already."""
+        try:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+        except sqlite3.Error:
+            # The next BEGIN then fails, is answered StoreUnavailable, and tries to roll back again.
+            return
+
+
+def _drive(connection: sqlite3.Connection, unit: Unit[T]) -> T:
+    try:
+        statement = next(unit)
+        while True:
+            statement = unit.send(_rows(connection, statement))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+def _rows(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
+    parameters = statement.parameters
+    first, *others = statement.query.sqlite
+    rows: list[Row] = connection.execute(first.text, first.pick(parameters)).fetchall()
+    if rows:
+        for step in others:
+            connection.execute(step.text, step.pick(parameters))
+    return rows
+
+
+def _nothing() -> Unit[None]:
+    yield from ()
+
+
+def _deliver(outcomes: list[_Outcome[Any]]) -> None:
+    """Tells each waiter what its unit came to. Runs on the event loop; one that was cancelled is left alone."""
+    for waiter, value, error in outcomes:
+        if waiter.done():
+            continue
+        if error is None:
+            waiter.set_result(value)
+        else:
+            waiter.set_exception(error)
+
+
+def _is_storage_trouble(error: sqlite3.Error) -> bool:
+    # The low byte is the primary code; what stands above it tells more of the same.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _STORAGE_TROUBLE
+
+
+def _translated(error: sqlite3.Error) -> StoreError:
+    """Gives our exception for one of SQLite's."""
+    if _is_storage_trouble(error):
+        return StoreUnavailable(f"the database can't be used: {error}")
+    if getattr(error, "sqlite_errorcode", 0) in {
+        sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+        sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+    }:
+        return Outdated("another one took the place of this row")
+    return StoreError(f"the database refused a statement: {error}")

@@ -1,0 +1,211 @@
+"""Every piece of SQL that runs after the start, by name, with a sentence each.
+
+The tables are in ``migrations/``. The columns of ``operations`` stand in the order of ``core.operations.Operation``;
+a test holds that.
+"""
+
+# ruff: noqa: S608 - what is put into the texts are the columns named here; values are always parameters
+
+from functools import lru_cache
+from typing import Final
+
+from payrelay.store.queries import Query, query
+
+OPERATION_COLUMNS: Final = (
+    "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
+    " fingerprint, request_id, order_id, payment_id, subscription_id, amount_minor, currency, result_ref,"
+    " created_at_ms, updated_at_ms, send_by_ms"
+)
+
+_OPERATION_WITH_ANSWER: Final = ", ".join(f"operations.{name}" for name in OPERATION_COLUMNS.split(", "))
+
+_INSERT_OPERATION: Final = f"""
+    INSERT INTO operations ({OPERATION_COLUMNS})
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
+    ON CONFLICT DO NOTHING
+    RETURNING id"""
+
+ACCEPT: Final = query(
+    "accept",
+    f"""
+    WITH accepted AS ({_INSERT_OPERATION}),
+    line AS (
+        INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
+        SELECT id, $7::bigint, $24::bigint, $25::text, $6::text, $26::text FROM accepted
+    ),
+    call AS (INSERT INTO calls (operation_id, sealed) SELECT id, $27::bytea FROM accepted)
+    SELECT id FROM accepted""",
+    sqlite=(
+        _INSERT_OPERATION,
+        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence) VALUES ($1, $7, $24, $25, $6, $26)",
+        "INSERT INTO calls (operation_id, sealed) VALUES ($1, $27)",
+    ),
+)
+"""Stores an operation with the first line of its history and its sealed call; gives no row, and writes nothing, where
+its id, claim or guard is taken."""
+
+_UPDATE_OPERATION: Final = """
+    UPDATE operations
+    SET state = $2, version = $3::bigint, guard = $4, claim = $5, claim_ends_at_ms = $6, order_id = $7,
+        payment_id = $8, subscription_id = $9, amount_minor = $10, currency = $11, result_ref = $12,
+        updated_at_ms = $13, send_by_ms = $14
+    WHERE id = $1 AND version = $3::bigint - 1
+    RETURNING id"""
+
+RECORD: Final = query(
+    "record",
+    f"""
+    WITH changed AS ({_UPDATE_OPERATION}),
+    line AS (
+        INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
+        SELECT id, $3::bigint, $15::bigint, $16::text, $2::text, $17::text FROM changed
+    ),
+    answer AS (
+        INSERT INTO answers (operation_id, sealed)
+        SELECT id, $18::bytea FROM changed WHERE $18::bytea IS NOT NULL
+        ON CONFLICT (operation_id) DO UPDATE SET sealed = excluded.sealed
+    )
+    SELECT id FROM changed""",
+    sqlite=(
+        _UPDATE_OPERATION.replace("::bigint", ""),
+        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence) VALUES ($1, $3, $15, $16, $2, $17)",
+        """INSERT INTO answers (operation_id, sealed) SELECT $1, $18 WHERE $18 IS NOT NULL
+           ON CONFLICT (operation_id) DO UPDATE SET sealed = excluded.sealed""",
+    ),
+)
+"""Changes an operation that still has the version before, adds the line, and keeps the sealed answer where there is
+one; gives no row, and writes nothing, where the version is another."""
+
+FIND_CLAIM: Final = query(
+    "find_claim",
+    f"""
+    SELECT {_OPERATION_WITH_ANSWER}, answers.sealed
+    FROM operations LEFT JOIN answers ON answers.operation_id = operations.id
+    WHERE principal = $1 AND claim = $2""",
+)
+"""Finds the operation that holds a claim, lapsed or not, and its sealed answer."""
+
+RELEASE_CLAIM: Final = query(
+    "release_claim",
+    """
+    UPDATE operations SET claim = NULL, claim_ends_at_ms = NULL
+    WHERE id = $1 AND claim_ends_at_ms <= $2
+    RETURNING id""",
+)
+"""Takes a lapsed claim from the operation that holds it."""
+
+FIND_GUARD: Final = query(
+    "find_guard", f"SELECT {OPERATION_COLUMNS} FROM operations WHERE merchant = $1 AND guard = $2"
+)
+"""Finds the operation that holds a guard."""
+
+GET: Final = query("get", f"SELECT {OPERATION_COLUMNS} FROM operations WHERE id = $1")
+"""Reads one operation."""
+
+ANSWER_OF: Final = query("answer_of", "SELECT sealed FROM answers WHERE operation_id = $1")
+"""Reads the sealed answer of an operation."""
+
+CALL_OF: Final = query("call_of", "SELECT sealed FROM calls WHERE operation_id = $1")
+"""Reads the sealed call of an operation."""
+
+HISTORY: Final = query(
+    "history",
+    """
+    SELECT version, at_ms, event, state, evidence FROM history
+    WHERE operation_id = $1 ORDER BY version LIMIT $2""",
+)
+"""Reads the history of an operation, oldest line first."""
+
+NEWEST_BY_KEY: Final = query(
+    "newest_by_key",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE idempotency_key = $1 ORDER BY id DESC LIMIT 1""",
+)
+"""Finds the newest operation that any principal asked for under an Idempotency-Key."""
+
+NEWEST_BY_KEY_OF: Final = query(
+    "newest_by_key_of",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE idempotency_key = $1 AND principal = $2 ORDER BY id DESC LIMIT 1""",
+)
+"""Finds the newest operation that one principal asked for under an Idempotency-Key."""
+
+STRANDED: Final = query(
+    "stranded",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE state IN ('accepted', 'sending') AND send_by_ms < $1 ORDER BY send_by_ms LIMIT $2""",
+)
+"""Finds operations under way whose time to be sent ended before a moment, the longest ended first."""
+
+AUTHORIZATION_OF: Final = query(
+    "authorization_of",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE result_ref = $1 AND merchant = $2 ORDER BY id DESC LIMIT 1""",
+)
+"""Finds the operation that yielded an authorization token, by the token's hash."""
+
+PRUNE: Final = query(
+    "prune",
+    """
+    UPDATE operations SET claim = NULL, claim_ends_at_ms = NULL
+    WHERE id IN (
+        SELECT id FROM operations WHERE claim_ends_at_ms <= $1 ORDER BY claim_ends_at_ms LIMIT $2
+    )
+    RETURNING id""",
+)
+"""Takes lapsed claims from the operations that hold them, some at a time."""
+
+
+@lru_cache(maxsize=256)  # there are 2 to the 8th combinations
+def list_operations(columns: tuple[str, ...], *, is_continued: bool) -> Query:
+    """Composes the query of one page, newest first: ``columns`` are compared with $1, $2, …; then before, limit."""
+    clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]
+    if is_continued:
+        clauses.append(f"id < ${len(clauses) + 1}")
+    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+    return query(
+        "list_operations",
+        f"SELECT {OPERATION_COLUMNS} FROM operations {where} ORDER BY id DESC LIMIT ${len(clauses) + 1}",
+    )
+
+
+CREDENTIAL_COLUMNS: Final = (
+    "id, principal, key_hash, scopes, accounts, amount_max_minor, rate_count, rate_window_s,"
+    " created_at_ms, expires_at_ms, revoked_at_ms"
+)
+
+ADD_CREDENTIAL: Final = query(
+    "add_credential",
+    f"""
+    INSERT INTO credentials ({CREDENTIAL_COLUMNS})
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    ON CONFLICT DO NOTHING
+    RETURNING id""",
+)
+"""Stores a credential; gives no row where its id is taken."""
+
+GET_CREDENTIAL: Final = query("get_credential", f"SELECT {CREDENTIAL_COLUMNS} FROM credentials WHERE id = $1")
+"""Reads one credential."""
+
+LIST_CREDENTIALS: Final = query(
+    "list_credentials", f"SELECT {CREDENTIAL_COLUMNS} FROM credentials ORDER BY created_at_ms, id LIMIT $1"
+)
+"""Reads the credentials, oldest first."""
+
+REVOKE_CREDENTIAL: Final = query(
+    "revoke_credential",
+    "UPDATE credentials SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL RETURNING id",
+)
+"""Revokes a credential that isn't revoked yet; the first time stands."""
+
+GET_META: Final = query("get_meta", "SELECT value FROM meta WHERE name = $1")
+"""Reads one value that the store keeps about itself."""
+
+ADD_META: Final = query(
+    "add_meta", "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name"
+)
+"""Stores a value about the store itself unless there is one of that name."""
