@@ -1,5 +1,6 @@
 """A PayHere of our own, for tests and for people who build on PayHere."""
 
+from payrelay_simulator.caller import Caller
 from payrelay_simulator.clock import Clock
 from payrelay_simulator.demo import DemoWorld, demo_world
 from payrelay_simulator.errors import ControlError, SimulatorError
@@ -24,6 +25,7 @@ __all__ = [
     "DEFAULT_MERCHANT",
     "Arguments",
     "Call",
+    "Caller",
     "Card",
     "Clock",
     "ControlError",

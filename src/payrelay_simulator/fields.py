@@ -48,16 +48,16 @@ class Fields:
         value = self._members.get(name)
         if value is None or value == "":
             raise RefusalError(marked_failure(f"{name} is missing"))
-        if isinstance(value, bool) or not isinstance(value, int | str):
-            raise RefusalError(marked_failure(f"{name} must be a number"))
-        return identifier_of(str(value), name)
+        return identifier_of(value, name)
 
 
-def identifier_of(text: str, name: str) -> int:
-    """Return the id that a text of digits names; a RefusalError answers any other text."""
-    if not (text.isascii() and text.isdigit() and len(text) <= ID_DIGITS_MAX):
-        raise RefusalError(marked_failure(f"{name} must be a number"))
-    return int(text)
+def identifier_of(value: object, name: str) -> int:
+    """Return the id that a number or a text of digits names; a RefusalError answers anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= ID_DIGITS_MAX:
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**ID_DIGITS_MAX:
+        return value
+    raise RefusalError(marked_failure(f"{name} must be a number"))
 
 
 def parse_json(content_type: str, body: bytes) -> Fields:

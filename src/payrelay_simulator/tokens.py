@@ -119,6 +119,12 @@ BAD_CLIENT: Mapping[str, Reply] = {
 }
 
 
+def basic_authorization(merchant: Merchant) -> str:
+    """Return the Authorization header with which a merchant asks for a token."""
+    pair = f"{merchant.app_id}:{merchant.app_secret}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+
 def bearer_value(authorization: str | None) -> str | None:
     """Return the token of an Authorization header, None where it holds none."""
     scheme, _, value = (authorization or "").partition(" ")

@@ -45,7 +45,7 @@ class Wire:
             method=request.method,
             path=request.rel_url.raw_path,
             query=request.rel_url.raw_query_string,
-            authorization=request.headers.get("Authorization"),
+            authorization=_authorization(request),
             content_type=request.headers.get("Content-Type", ""),
             body=body,
             arrived_monotonic_s=arrived_monotonic_s,
@@ -110,6 +110,12 @@ async def _begun(request: web.Request, outcome: Outcome) -> tuple[bytes, web.Str
     response.content_length = len(body)
     await response.prepare(request)
     return body, response
+
+
+def _authorization(request: web.Request) -> str | None:
+    """Return the header with bytes that are no text replaced: a refusal echoes it, and must itself be text."""
+    value = request.headers.get("Authorization")
+    return None if value is None else value.encode(errors="replace").decode()
 
 
 def _response(reply: Reply) -> web.Response:

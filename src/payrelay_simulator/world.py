@@ -4,7 +4,7 @@ Given the same seed, clock and calls it does the same; nothing in it waits, open
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 from urllib.parse import parse_qs
 
 import msgspec
@@ -16,7 +16,7 @@ from payrelay_simulator.clock import Clock
 from payrelay_simulator.distortion import answer_instead, budget_reply, distort
 from payrelay_simulator.errors import RefusalError
 from payrelay_simulator.faults import Arguments, Fault, Faults, How
-from payrelay_simulator.fields import Fields, parse_json
+from payrelay_simulator.fields import Fields, identifier_of, parse_json
 from payrelay_simulator.installments import Course, elapse
 from payrelay_simulator.ledger import Ledger, LedgerEntry
 from payrelay_simulator.records import Merchant
@@ -48,6 +48,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     how: How
     args: Arguments
     entries: tuple[LedgerEntry, ...]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The answer's JSON object; empty where there is no answer or it is something else."""
+        document = None if self.reply is None else self.reply.document
+        return document if isinstance(document, dict) else {}
 
 
 WRITES: Final[Mapping[EndpointName, Callable[[Turn, Fields], Reply]]] = {
@@ -173,13 +179,12 @@ class World:
         order_id = fields.raw("order_id")
         if isinstance(order_id, str):
             return order_id
-        hold = self.state.holds.get(str(fields.raw("authorization_token")))
-        payment = self.state.payments.get(_digits(fields.raw("payment_id")))
-        if hold is not None or payment is not None:
-            return hold.order_id if hold is not None else payment.order_id if payment is not None else None
-        return self._order_of_subscription(str(fields.raw("subscription_id")))
+        token = fields.raw("authorization_token")
+        hold = self.state.holds.get(token) if isinstance(token, str) else None
+        record = hold or self.state.payments.get(_digits(fields.raw("payment_id")))
+        return self._order_of_subscription(fields.raw("subscription_id")) if record is None else record.order_id
 
-    def _order_of_subscription(self, subscription_id: str) -> str | None:
+    def _order_of_subscription(self, subscription_id: object) -> str | None:
         subscription = self.state.subscriptions.get(_digits(subscription_id))
         return None if subscription is None else subscription.order_id
 
@@ -216,5 +221,7 @@ def _queried_order(call: Call) -> str | None:
 
 def _digits(value: object) -> int:
     """Return the number that an id is, 0 (which no record has) where it is none."""
-    text = str(value)
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(2**63)) else 0
+    try:
+        return identifier_of(value, "id")
+    except RefusalError:
+        return 0
