@@ -12,8 +12,6 @@ Rules:
 To be changed together: the fields below and ``docs/configuration.md``; a test compares them.
 """
 
-import base64
-import binascii
 import contextlib
 import ipaddress
 import os
@@ -32,15 +30,15 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
-    SecretBytes,
-    SecretStr,
     ValidationError,
 )
 from pydantic_core import ErrorDetails
 
 from payrelay.core.credentials import Rate
 from payrelay.core.durations import optional_rate, span_s
+from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
+from payrelay.store import sealing
 
 PREFIX: Final = "PAYRELAY_"
 CONFIG_VARIABLE: Final = "PAYRELAY_CONFIG"
@@ -48,10 +46,6 @@ CONFIG_VARIABLE: Final = "PAYRELAY_CONFIG"
 CONFIG_NAME: Final = "payrelay.toml"
 """The configuration file in the working directory; it need not be there."""
 
-ENCRYPTION_KEY_BYTES: Final = 32
-"""AES-256."""
-ENCRYPTION_KEYS_MAX: Final = 10
-"""The key in use and a few that are being rotated out; more is a mistake."""
 REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
 """As long as an answer is kept under an Idempotency-Key."""
 NETWORKS_MAX: Final = 100
@@ -72,8 +66,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Tree = dict[str, object]
 
 
-def _database_url(url: SecretStr) -> SecretStr:
-    text = url.get_secret_value()
+def _database_url(url: Secret) -> Secret:
+    text = url.reveal()
     has_path = any(text.startswith(prefix) and len(text) > len(prefix) for prefix in (_SQLITE, _POSTGRESQL))
     if not has_path:
         raise ValueError("must be sqlite:///path or postgresql://user@host/database")
@@ -149,26 +143,27 @@ def _network(value: object) -> Network:
         raise ValueError("must be addresses or networks such as 10.0.0.0/8, separated by commas") from None
 
 
-def _encryption_key(value: object) -> SecretBytes:
-    text = str(value).rstrip("=")
+def _encryption_keys(secret: Secret) -> Secret:
     try:
-        key = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (ValueError, binascii.Error):
-        key = b""
-    if len(key) != ENCRYPTION_KEY_BYTES:
-        raise ValueError("must be 32 random bytes in URL-safe base64 (several: separated by commas)")
-    return SecretBytes(key)
+        sealing.parse_keys(secret.reveal())
+    except SettingsError as error:
+        raise ValueError(str(error).removeprefix(f"{PREFIX}ENCRYPTION_KEY ")) from None
+    return secret
 
 
+def _secret(value: object) -> Secret:
+    if isinstance(value, Secret):
+        return value
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be text")
+    return Secret(value)
+
+
+_Secret = Annotated[Secret, PlainValidator(_secret)]
 _Networks = Annotated[
     tuple[Annotated[Network, PlainValidator(_network)], ...],
     BeforeValidator(_parts),
     Field(max_length=NETWORKS_MAX),
-]
-_EncryptionKeys = Annotated[
-    tuple[Annotated[SecretBytes, PlainValidator(_encryption_key)], ...],
-    BeforeValidator(_parts),
-    Field(max_length=ENCRYPTION_KEYS_MAX),
 ]
 
 
@@ -182,9 +177,9 @@ class GatewaySettings(BaseModel):
     base_url: Annotated[str, AfterValidator(_gateway_address)] | None = None
     """None for the gateway's own address in that environment."""
     app_id: Annotated[str, Field(min_length=1)]
-    app_secret: Annotated[SecretStr, Field(min_length=1)]
+    app_secret: _Secret
     merchant_id: Annotated[str, Field(min_length=1)] | None = None
-    merchant_secret: Annotated[SecretStr, Field(min_length=1)] | None = None
+    merchant_secret: _Secret | None = None
     rate_limit: Annotated[Rate | None, PlainValidator(_rate_limit)] = Rate(count=20, window_s=10)
     """Calls upstream; None for no limit."""
     timeout_s: Annotated[float, Field(ge=1, le=120)] = 30
@@ -197,13 +192,13 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    database_url: Annotated[SecretStr, AfterValidator(_database_url)] = SecretStr("sqlite:///payrelay.db")
+    database_url: Annotated[_Secret, AfterValidator(_database_url)] = Secret("sqlite:///payrelay.db")
     """A secret because it may hold a password; ``shown_database`` is fit to be printed."""
     gateways: dict[Annotated[str, AfterValidator(_gateway_name)], GatewaySettings] = {}
     repeat_window: Annotated[int, PlainValidator(_repeat_window_s)] = 86_400
     """Seconds; 0 for none."""
-    encryption_key: _EncryptionKeys = ()
-    """32 bytes each, the first seals; empty where the embedded database keeps its own."""
+    encryption_key: Annotated[_Secret, AfterValidator(_encryption_keys)] | None = None
+    """As ``store.sealing.parse_keys`` reads it; None where the embedded database keeps its own."""
     public_url: Annotated[str, AfterValidator(_web_address)] | None = None
     trusted_proxies: _Networks = ()
     metrics_networks: _Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
@@ -212,13 +207,13 @@ class Settings(BaseModel):
     @property
     def embedded_path(self) -> Path | None:
         """The file of the embedded database, or None where another server is the store."""
-        url = self.database_url.get_secret_value()
+        url = self.database_url.reveal()
         return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) else None
 
     @property
     def shown_database(self) -> str:
         """The database's address without its password and its options."""
-        url = self.database_url.get_secret_value()
+        url = self.database_url.reveal()
         if url.startswith(_SQLITE):
             return url
         address = url.removeprefix(_POSTGRESQL).partition("?")[0]
@@ -254,7 +249,7 @@ def require_serving(settings: Settings) -> None:
             "no gateway is configured: set PAYRELAY_GATEWAYS__GATEWAY__APP_ID and"
             " PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET (or try `payrelay demo`, which needs neither)"
         )
-    if settings.embedded_path is None and not settings.encryption_key:
+    if settings.embedded_path is None and settings.encryption_key is None:
         raise SettingsError("PAYRELAY_ENCRYPTION_KEY is missing; it is required with postgresql://")
 
 
