@@ -126,7 +126,9 @@ class Journal:
         sealed = None
         if answer is not None:
             sealed = self._seal.seal(_encode_answer(answer), _context(operation.id, "answer"))
-        await self._database.write(_record(_record_parameters(operation, line, sealed)))
+        query = statements.RECORD if operation.claim is not None else statements.RECORD_AND_RELEASE
+        parameters = _record_parameters(operation, line, sealed)
+        await self._database.write(_record(Statement(query, parameters, is_whole=True)))
 
     async def get(self, operation_id: str) -> Operation | None:
         """Reads one operation."""
@@ -135,7 +137,7 @@ class Journal:
     async def answer_of(self, operation_id: str) -> Answer | None:
         """Reads the answer that is kept of an operation."""
         row = await self._database.read(_first(Statement(statements.ANSWER_OF, (operation_id,))))
-        return None if row is None else self._open_answer(operation_id, row[0])
+        return None if row is None or row[0] is None else self._open_answer(operation_id, row[0])
 
     async def call_of(self, operation_id: str) -> Effect:
         """Reads what an operation was asked to do; raises LookupError where there is no such operation."""
@@ -222,10 +224,10 @@ def _guard_of(operation: Operation, guard: str | None) -> Statement:
     return Statement(statements.FIND_GUARD, (operation.merchant, guard))
 
 
-def _record(parameters: tuple[Value, ...]) -> Unit[None]:
-    changed = yield Statement(statements.RECORD, parameters, is_whole=True)
+def _record(statement: Statement) -> Unit[None]:
+    changed = yield statement
     if not changed:
-        raise Outdated(f"the operation {parameters[0]!r} was changed since it was read")
+        raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
 
 
 def _first(statement: Statement) -> Unit[Row | None]:
@@ -246,10 +248,10 @@ def _accept_parameters(operation: Operation, line: Line, sealed: bytes) -> tuple
     _require_agreement(operation, line)
     return (
         *msgspec.structs.astuple(operation),
+        sealed,
         line.at_ms,
         line.event,
         _encode_evidence(line.evidence).decode(),
-        sealed,
     )
 
 
@@ -260,7 +262,6 @@ def _record_parameters(operation: Operation, line: Line, sealed: bytes | None) -
         operation.state,
         operation.version,
         operation.guard,
-        operation.claim,
         operation.claim_ends_at_ms,
         operation.order_id,
         operation.payment_id,
@@ -270,10 +271,10 @@ def _record_parameters(operation: Operation, line: Line, sealed: bytes | None) -
         operation.result_ref,
         operation.updated_at_ms,
         operation.send_by_ms,
+        sealed,
         line.at_ms,
         line.event,
         _encode_evidence(line.evidence).decode(),
-        sealed,
     )
 
 

@@ -202,12 +202,15 @@ def _drive(connection: sqlite3.Connection, unit: Unit[T]) -> T:
 
 def _rows(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
     parameters = statement.parameters
-    first, *others = statement.query.sqlite
-    rows: list[Row] = connection.execute(first.text, first.pick(parameters)).fetchall()
-    if rows:
-        for step in others:
-            connection.execute(step.text, step.pick(parameters))
-    return rows
+    steps = statement.query.sqlite
+    cursor = connection.execute(steps[0].text, steps[0].pick(parameters))
+    if len(steps) == 1:
+        return cursor.fetchall()
+    if cursor.rowcount == 0:
+        return []
+    for step in steps[1:]:
+        connection.execute(step.text, step.pick(parameters))
+    return [()]
 
 
 def _nothing() -> Unit[None]:

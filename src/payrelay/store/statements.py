@@ -17,71 +17,66 @@ OPERATION_COLUMNS: Final = (
     " created_at_ms, updated_at_ms, send_by_ms"
 )
 
-_OPERATION_WITH_ANSWER: Final = ", ".join(f"operations.{name}" for name in OPERATION_COLUMNS.split(", "))
-
 _INSERT_OPERATION: Final = f"""
-    INSERT INTO operations ({OPERATION_COLUMNS})
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
-    ON CONFLICT DO NOTHING
-    RETURNING id"""
+    INSERT INTO operations ({OPERATION_COLUMNS}, sealed_call)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
+            $24)
+    ON CONFLICT DO NOTHING"""
 
 ACCEPT: Final = query(
     "accept",
     f"""
-    WITH accepted AS ({_INSERT_OPERATION}),
+    WITH accepted AS ({_INSERT_OPERATION} RETURNING id),
     line AS (
         INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
-        SELECT id, $7::bigint, $24::bigint, $25::text, $6::text, $26::text FROM accepted
-    ),
-    call AS (INSERT INTO calls (operation_id, sealed) SELECT id, $27::bytea FROM accepted)
+        SELECT id, $7::bigint, $25::bigint, $26::text, $6::text, $27::text FROM accepted
+    )
     SELECT id FROM accepted""",
     sqlite=(
         _INSERT_OPERATION,
-        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence) VALUES ($1, $7, $24, $25, $6, $26)",
-        "INSERT INTO calls (operation_id, sealed) VALUES ($1, $27)",
+        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence) VALUES ($1, $7, $25, $26, $6, $27)",
     ),
 )
-"""Stores an operation with the first line of its history and its sealed call; gives no row, and writes nothing, where
+"""Stores an operation and its sealed call with the first line of its history; gives no row, and writes nothing, where
 its id, claim or guard is taken."""
 
 _UPDATE_OPERATION: Final = """
     UPDATE operations
-    SET state = $2, version = $3::bigint, guard = $4, claim = $5, claim_ends_at_ms = $6, order_id = $7,
-        payment_id = $8, subscription_id = $9, amount_minor = $10, currency = $11, result_ref = $12,
-        updated_at_ms = $13, send_by_ms = $14
-    WHERE id = $1 AND version = $3::bigint - 1
-    RETURNING id"""
+    SET state = $2, version = $3::bigint, guard = $4, claim_ends_at_ms = $5, order_id = $6, payment_id = $7,
+        subscription_id = $8, amount_minor = $9, currency = $10, result_ref = $11, updated_at_ms = $12,
+        send_by_ms = $13, sealed_answer = COALESCE($14::bytea, sealed_answer){claim}
+    WHERE id = $1 AND version = $3::bigint - 1"""
 
-RECORD: Final = query(
-    "record",
-    f"""
-    WITH changed AS ({_UPDATE_OPERATION}),
-    line AS (
-        INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
-        SELECT id, $3::bigint, $15::bigint, $16::text, $2::text, $17::text FROM changed
-    ),
-    answer AS (
-        INSERT INTO answers (operation_id, sealed)
-        SELECT id, $18::bytea FROM changed WHERE $18::bytea IS NOT NULL
-        ON CONFLICT (operation_id) DO UPDATE SET sealed = excluded.sealed
+
+def _record(name: str, update: str) -> Query:
+    return query(
+        name,
+        f"""
+        WITH changed AS ({update} RETURNING id),
+        line AS (
+            INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
+            SELECT id, $3::bigint, $15::bigint, $16::text, $2::text, $17::text FROM changed
+        )
+        SELECT id FROM changed""",
+        sqlite=(
+            update,
+            """INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
+               VALUES ($1, $3, $15, $16, $2, $17)""",
+        ),
     )
-    SELECT id FROM changed""",
-    sqlite=(
-        _UPDATE_OPERATION.replace("::bigint", ""),
-        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence) VALUES ($1, $3, $15, $16, $2, $17)",
-        """INSERT INTO answers (operation_id, sealed) SELECT $1, $18 WHERE $18 IS NOT NULL
-           ON CONFLICT (operation_id) DO UPDATE SET sealed = excluded.sealed""",
-    ),
-)
+
+
+RECORD: Final = _record("record", _UPDATE_OPERATION.format(claim=""))
 """Changes an operation that still has the version before, adds the line, and keeps the sealed answer where there is
-one; gives no row, and writes nothing, where the version is another."""
+one; gives no row, and writes nothing, where the version is another. The claim stays as it is: one that has lapsed and
+was taken by another operation meanwhile is not taken back."""
+
+RECORD_AND_RELEASE: Final = _record("record_and_release", _UPDATE_OPERATION.format(claim=", claim = NULL"))
+"""The same for an operation that gives its claim back."""
 
 FIND_CLAIM: Final = query(
     "find_claim",
-    f"""
-    SELECT {_OPERATION_WITH_ANSWER}, answers.sealed
-    FROM operations LEFT JOIN answers ON answers.operation_id = operations.id
-    WHERE principal = $1 AND claim = $2""",
+    f"SELECT {OPERATION_COLUMNS}, sealed_answer FROM operations WHERE principal = $1 AND claim = $2",
 )
 """Finds the operation that holds a claim, lapsed or not, and its sealed answer."""
 
@@ -102,10 +97,10 @@ FIND_GUARD: Final = query(
 GET: Final = query("get", f"SELECT {OPERATION_COLUMNS} FROM operations WHERE id = $1")
 """Reads one operation."""
 
-ANSWER_OF: Final = query("answer_of", "SELECT sealed FROM answers WHERE operation_id = $1")
+ANSWER_OF: Final = query("answer_of", "SELECT sealed_answer FROM operations WHERE id = $1")
 """Reads the sealed answer of an operation."""
 
-CALL_OF: Final = query("call_of", "SELECT sealed FROM calls WHERE operation_id = $1")
+CALL_OF: Final = query("call_of", "SELECT sealed_call FROM operations WHERE id = $1")
 """Reads the sealed call of an operation."""
 
 HISTORY: Final = query(

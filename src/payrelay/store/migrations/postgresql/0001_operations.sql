@@ -24,7 +24,10 @@ CREATE TABLE operations (
     result_ref       text,
     created_at_ms    bigint  NOT NULL,
     updated_at_ms    bigint  NOT NULL,
-    send_by_ms       bigint  NOT NULL
+    send_by_ms       bigint  NOT NULL,
+    -- What must not lie in clear. Last, so that a row is read without them where they are not asked for.
+    sealed_call      bytea   NOT NULL,
+    sealed_answer    bytea
 );
 
 -- The two locks that everything rests on: one operation a claim, one a guard.
@@ -62,17 +65,6 @@ CREATE TRIGGER history_is_not_changed BEFORE UPDATE OR DELETE ON history
 
 CREATE TRIGGER history_is_not_removed BEFORE TRUNCATE ON history
     FOR EACH STATEMENT EXECUTE FUNCTION history_is_final();
-
--- Sealed values stand apart from the row that changes and is listed, and can be erased without touching it.
-CREATE TABLE calls (
-    operation_id text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES operations (id),
-    sealed       bytea NOT NULL
-);
-
-CREATE TABLE answers (
-    operation_id text COLLATE "C" NOT NULL PRIMARY KEY REFERENCES operations (id),
-    sealed       bytea NOT NULL
-);
 
 CREATE TABLE credentials (
     id               text COLLATE "C"  NOT NULL PRIMARY KEY,

@@ -24,7 +24,10 @@ CREATE TABLE operations (
     result_ref       TEXT,
     created_at_ms    INTEGER NOT NULL,
     updated_at_ms    INTEGER NOT NULL,
-    send_by_ms       INTEGER NOT NULL
+    send_by_ms       INTEGER NOT NULL,
+    -- What must not lie in clear. Last, so that a row is read without them where they are not asked for.
+    sealed_call      BLOB    NOT NULL,
+    sealed_answer    BLOB
 ) STRICT;
 
 -- The two locks that everything rests on: one operation a claim, one a guard.
@@ -60,17 +63,6 @@ CREATE TRIGGER history_is_not_removed BEFORE DELETE ON history
 BEGIN
     SELECT RAISE(ABORT, 'history is append-only');
 END;
-
--- Sealed values stand apart from the row that changes and is listed, and can be erased without touching it.
-CREATE TABLE calls (
-    operation_id TEXT NOT NULL PRIMARY KEY REFERENCES operations (id),
-    sealed       BLOB NOT NULL
-) STRICT;
-
-CREATE TABLE answers (
-    operation_id TEXT NOT NULL PRIMARY KEY REFERENCES operations (id),
-    sealed       BLOB NOT NULL
-) STRICT;
 
 CREATE TABLE credentials (
     id               TEXT    NOT NULL PRIMARY KEY,
