@@ -1,0 +1,87 @@
+# Everything that is done with this project, by one word each. `make` alone lists the words.
+#
+# On a fresh machine only make and Python 3.11 or newer are needed: the virtual environment is made
+# at the first use, from requirements that are locked by hash, and again only when those change.
+
+# The first of the usual names that is new enough; `make PYTHON=/path/to/python3 …` says otherwise.
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,\
+	$(shell $(name) -c 'import sys; sys.version_info >= (3, 11) and print("$(name)")' 2>/dev/null)) python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+# Tests run on as many processes as there are processors.
+PYTEST := $(BIN)/pytest -n auto
+COVERAGE := --cov --cov-report=
+WHOLE := src/payrelay/core/*,src/payrelay/gateways/payhere/wire.py
+
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test check format bench lock clean
+.DELETE_ON_ERROR:
+
+help: ## list these words
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.runtime ## start the service with a gateway simulator, and print calls to copy
+	@$(BIN)/payrelay demo
+
+serve: $(VENV)/.runtime ## start the service as it is configured
+	@$(BIN)/payrelay serve
+
+test: $(VENV)/.dev ## run the tests
+	@$(PYTEST)
+
+check: $(VENV)/.dev ## everything that must hold: format, lint, types, tests, coverage
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(PYTEST) $(COVERAGE)
+	@$(BIN)/coverage report --include='$(WHOLE)' --fail-under=100 > $(VENV)/.whole.txt || { cat $(VENV)/.whole.txt; exit 1; }
+	@$(BIN)/coverage report --fail-under=$(COVERED_MIN) > $(VENV)/.covered.txt || { cat $(VENV)/.covered.txt; exit 1; }
+
+format: $(VENV)/.dev ## write the sources in the one format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.bench ## measure, with the peers beside it
+	@$(BIN)/python bench/measure.py
+
+lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
+	@$(PIP) install uv
+	@$(LOCK) -o requirements/runtime.lock
+	@$(LOCK) --group dev -o requirements/dev.lock
+	@$(LOCK) --group dev --group bench -o requirements/bench.lock
+
+clean: ## remove what was made here: the environment, caches, the demo's data
+	@rm -rf $(VENV) .payrelay .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis .coverage .coverage.*
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# In percent, of all branches; the core and the wire format are held to 100 above.
+COVERED_MIN := 95
+
+LOCK := $(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.11 \
+	--generate-hashes --no-header --quiet
+
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Payrelay needs Python 3.11 or newer, and found: $$($(PYTHON) --version 2>&1 || true)"; \
+		echo "Name another one: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "Python can't make virtual environments here; on Debian: apt-get install python3-venv"; exit 1; }
+
+# A stamp is newer than what it was made from, or it is made again.
+$(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/pip
+	$(call install,runtime)
+
+$(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/pip
+	$(call install,dev)
+
+$(VENV)/.bench: requirements/bench.lock pyproject.toml | $(BIN)/pip
+	$(call install,bench)
+
+define install
+@echo "Installing requirements/$(1).lock"
+@$(PIP) install --require-hashes -r requirements/$(1).lock
+@$(PIP) install --no-deps --no-build-isolation -e .
+@touch $@
+endef
