@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from payrelay.core.credentials import Rate
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
+from payrelay.gateways.governor import Limit
 from payrelay.settings import Settings, read_settings, require_serving
 
 KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
@@ -38,7 +38,7 @@ def test_a_gateway_has_its_documented_defaults(tmp_path: Path) -> None:
     gateway = read_settings(GATEWAY, tmp_path).gateways["gateway"]
 
     assert (gateway.kind, gateway.environment, gateway.base_url) == ("payhere", "sandbox", None)
-    assert (gateway.rate_limit, gateway.timeout_s, gateway.queue_s) == (Rate(count=20, window_s=10), 30, 5)
+    assert (gateway.rate_limit, gateway.timeout_s, gateway.queue_s) == (Limit(20, 10.0), 30, 5)
     assert gateway.timezone == "Asia/Colombo"
 
 
@@ -122,6 +122,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         ("GATEWAYS__GATEWAY__BASE_URL", "ftp://hush-hush/"),
         ("GATEWAYS__GATEWAY__BASE_URL", "http://hush-hush.example/"),
         ("GATEWAYS__GATEWAY__RATE_LIMIT", "hush-hush"),
+        ("GATEWAYS__GATEWAY__RATE_LIMIT", "1/10s"),
         ("GATEWAYS__GATEWAY__TIMEOUT_S", "hush-hush"),
         ("GATEWAYS__GATEWAY__TIMEOUT_S", "0.9"),
         ("GATEWAYS__GATEWAY__TIMEOUT_S", "121"),

@@ -34,10 +34,10 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from payrelay.core.credentials import Rate
-from payrelay.core.durations import optional_rate, span_s
+from payrelay.core.durations import span_s
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
+from payrelay.gateways.governor import CALLS_MIN, Limit
 from payrelay.store import sealing
 
 PREFIX: Final = "PAYRELAY_"
@@ -116,10 +116,15 @@ def _timezone(name: str) -> str:
     return name
 
 
-def _rate_limit(value: object) -> Rate | None:
-    if isinstance(value, Rate):
+def _rate_limit(value: object) -> Limit | None:
+    if isinstance(value, Limit):
         return value
-    return optional_rate(str(value))
+    try:
+        return Limit.parse(str(value))
+    except ValueError:
+        raise ValueError(
+            f"must be a limit such as 20/10s, at least {CALLS_MIN} calls in whole seconds, or off"
+        ) from None
 
 
 def _repeat_window_s(value: object) -> int:
@@ -180,7 +185,7 @@ class GatewaySettings(BaseModel):
     app_secret: _Secret
     merchant_id: Annotated[str, Field(min_length=1)] | None = None
     merchant_secret: _Secret | None = None
-    rate_limit: Annotated[Rate | None, PlainValidator(_rate_limit)] = Rate(count=20, window_s=10)
+    rate_limit: Annotated[Limit | None, PlainValidator(_rate_limit)] = Limit(20, 10.0)
     """Calls upstream; None for no limit."""
     timeout_s: Annotated[float, Field(ge=1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payrelay.core.credentials import Rate
-from payrelay.core.durations import SECONDS_OF_UNIT, SpanError, optional_rate, rate, span_s
+from payrelay.core.durations import SECONDS_OF_UNIT, SpanError, rate, span_s
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("30s", 30), ("15m", 900), ("24h", 86_400), ("7d", 604_800)])
@@ -38,13 +38,7 @@ def test_a_rate_of_nothing_or_in_no_time_is_refused(text: str) -> None:
         rate(text)
 
 
-def test_off_is_no_rate() -> None:
-    """A test double has no limit."""
-    assert optional_rate("off") is None
-    assert optional_rate("1/1m") == Rate(count=1, window_s=60)
-
-
-def test_what_is_neither_says_what_is_expected() -> None:
-    """The text goes behind the setting's name."""
-    with pytest.raises(SpanError, match=r"^must be a rate such as 20/10s, or off$"):
-        optional_rate("never")
+def test_what_is_wrong_says_what_is_expected() -> None:
+    """The text goes behind the setting's or the option's name."""
+    with pytest.raises(SpanError, match=r"^must be a rate such as 20/10s$"):
+        rate("never")

@@ -1,4 +1,4 @@
-"""Spans of time and rates as people write them: ``24h``, ``30m``, ``10s``, ``7d``, ``0``; ``20/10s``, ``off``."""
+"""Spans of time and rates as people write them: ``24h``, ``30m``, ``10s``, ``7d``, ``0``; ``20/10s``."""
 
 import re
 from typing import Final
@@ -41,13 +41,3 @@ def rate(text: str) -> Rate:
     if not 1 <= count <= COUNT_MAX or window_s < 1:
         raise SpanError(f"must be a rate of 1 to {COUNT_MAX} in at least 1s")
     return Rate(count=count, window_s=window_s)
-
-
-def optional_rate(text: str) -> Rate | None:
-    """Reads a rate, or ``off`` as None. Raises SpanError."""
-    if text == "off":
-        return None
-    try:
-        return rate(text)
-    except SpanError as error:
-        raise SpanError(f"{error}, or off") from None
