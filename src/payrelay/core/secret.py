@@ -19,7 +19,7 @@ class Secret:
         return self._text
 
     def __repr__(self) -> str:
-        return f"Secret({_STARS!r})"
+        return f"Secret({_STARS})"
 
     def __str__(self) -> str:
         return _STARS

@@ -1,0 +1,1 @@
+"""Speaks a provider's protocol; nobody else knows its field names."""

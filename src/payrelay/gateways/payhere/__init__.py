@@ -1,0 +1,1 @@
+"""PayHere: ``wire``, ``replies``, ``effects``, ``reads`` and ``grants`` are pure, the others send."""

@@ -1,0 +1,59 @@
+"""One merchant account at PayHere, as it is configured."""
+
+import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from payrelay.core.secret import Secret
+from payrelay.gateways.governor import Limit
+
+KIND: Final = "payhere"
+
+BASE_URLS: Final[Mapping[str, str]] = MappingProxyType(
+    {"sandbox": "https://sandbox.payhere.lk", "live": "https://www.payhere.lk"}
+)
+"""By environment. The live host needs its www."""
+
+TIMEOUT_S: Final = 30.0
+QUEUE_S: Final = 5.0
+TIMEZONE: Final = "Asia/Colombo"
+_MERCHANT_DIGITS: Final = 16
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """What is needed to call PayHere for one merchant.
+
+    Attributes:
+        name: as it stands in our paths.
+        environment: ``sandbox`` or ``live``.
+        base_url: where the gateway is; BASE_URLS has the real ones.
+        app_id, app_secret: the OAuth pair.
+        merchant_id, merchant_secret: for hashes and notifications; None where they aren't set.
+        limit: calls in a window; None for no limit.
+        timeout_s: the longest one call may take, connection and all.
+        queue_s: the longest wait for a place in the budget.
+        timezone: of the gateway's dates.
+    """
+
+    name: str
+    environment: str
+    base_url: str
+    app_id: str
+    app_secret: Secret
+    merchant_id: str | None = None
+    merchant_secret: Secret | None = None
+    limit: Limit | None = None
+    timeout_s: float = TIMEOUT_S
+    queue_s: float = QUEUE_S
+    timezone: str = TIMEZONE
+
+
+def merchant_of(account: Account) -> str:
+    """Gives 16 hex digits that are the same for the same merchant under every configured name."""
+    host = (urlsplit(account.base_url).hostname or "").lower()
+    identity = "\0".join((KIND, host, account.merchant_id or account.app_id))
+    return hashlib.sha256(identity.encode()).hexdigest()[:_MERCHANT_DIGITS]

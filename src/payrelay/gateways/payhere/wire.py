@@ -1,0 +1,140 @@
+"""Writes every call to PayHere's merchant API as it goes over the wire. Pure.
+
+Amounts are written digit by digit from integer hundredths. The charge and the capture take them as JSON numbers, the
+refund as a string; ids are numbers to the subscription calls and strings to the refund. That is how the gateway's
+documents have it, and a call is not the place to find out what else it accepts.
+"""
+
+import base64
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from payrelay.core.calls import (
+    AllSubscriptions,
+    CancelSubscription,
+    Capture,
+    Charge,
+    Effect,
+    Item,
+    OneSubscription,
+    PaymentsOfOrder,
+    PaymentsOfSubscription,
+    Read,
+    Refund,
+    Release,
+    RetrySubscription,
+)
+from payrelay.core.money import decimal_text
+
+JSON_TYPE: Final = "application/json"
+FORM_TYPE: Final = "application/x-www-form-urlencoded"
+
+_ROOT: Final = "/merchant/v1"
+_encode = msgspec.json.Encoder().encode
+
+
+class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One call as it goes over the wire, without its authorization; ``body`` is None for a GET."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+
+
+def token_request() -> WireRequest:
+    """Asks for an access token; a form, with the OAuth pair in the header."""
+    return WireRequest(method="POST", path=f"{_ROOT}/oauth/token", body=b"grant_type=client_credentials")
+
+
+def basic_authorization(app_id: str, app_secret: str) -> str:
+    """Writes the header that the token request carries. Raises UnicodeEncodeError for text that is not Unicode."""
+    return "Basic " + base64.b64encode(f"{app_id}:{app_secret}".encode()).decode()
+
+
+def build(call: Effect | Read, *, notify_url: str | None = None) -> WireRequest:
+    """Writes a call. ``notify_url`` goes into a charge that names none itself.
+
+    Raises UnicodeEncodeError for a text with a lone surrogate, which no JSON that came in can hold.
+    """
+    match call:
+        case Charge():
+            return _post("payment/charge", _charge_body(call, notify_url))
+        case Capture():
+            return _post("payment/capture", _capture_body(call))
+        case Refund() | Release():
+            return _post("payment/refund", _refund_body(call))
+        case RetrySubscription():
+            return _post("subscription/retry", {"subscription_id": call.subscription_id})
+        case CancelSubscription():
+            return _post("subscription/cancel", {"subscription_id": call.subscription_id})
+        case PaymentsOfOrder():
+            # No character is safe: what an order id holds is a value and never another parameter.
+            return _get(f"payment/search?order_id={quote(call.order_id, safe='')}")
+        case AllSubscriptions():
+            return _get("subscription")
+        case OneSubscription():
+            return _get(f"subscription/{call.subscription_id}")
+        case PaymentsOfSubscription():
+            return _get(f"subscription/{call.subscription_id}/payments")
+
+
+def _post(path: str, members: dict[str, object]) -> WireRequest:
+    return WireRequest(method="POST", path=f"{_ROOT}/{path}", body=_encode(members))
+
+
+def _get(path: str) -> WireRequest:
+    return WireRequest(method="GET", path=f"{_ROOT}/{path}")
+
+
+def _charge_body(call: Charge, notify_url: str | None) -> dict[str, object]:
+    members: dict[str, object] = {
+        "type": "AUTHORIZE" if call.authorize else "PAYMENT",
+        "order_id": call.order_id,
+        "items": call.items,
+        "currency": call.currency,
+        "amount": _number(call.amount_minor),
+        "customer_token": call.customer_token,
+    }
+    optional = {
+        "custom_1": call.custom_1,
+        "custom_2": call.custom_2,
+        "notify_url": call.notify_url or notify_url,
+        "itemList": None if call.item_list is None else [_item(item) for item in call.item_list],
+    }
+    members.update((name, value) for name, value in optional.items() if value is not None)
+    return members
+
+
+def _item(item: Item) -> dict[str, object]:
+    return {
+        "name": item.name,
+        "number": item.number,
+        "quantity": item.quantity,
+        "unit_amount": _number(item.unit_amount_minor),
+    }
+
+
+def _capture_body(call: Capture) -> dict[str, object]:
+    return {
+        "authorization_token": call.authorization_token,
+        "amount": _number(call.amount_minor),
+        "deduction_details": call.description,
+    }
+
+
+def _refund_body(call: Refund | Release) -> dict[str, object]:
+    """Names exactly one of payment and authorization; with both the gateway's behaviour is not documented."""
+    subject: dict[str, object] = (
+        {"payment_id": call.payment_id}
+        if isinstance(call, Refund)
+        else {"authorization_token": call.authorization_token}
+    )
+    part: dict[str, object] = {} if call.amount_minor is None else {"amount": decimal_text(call.amount_minor)}
+    return {**subject, "description": call.description, **part}
+
+
+def _number(amount_minor: int) -> msgspec.Raw:
+    """Writes an amount as a JSON number with two decimals; it is never a float on the way."""
+    return msgspec.Raw(decimal_text(amount_minor).encode())

@@ -1,0 +1,35 @@
+import pickle
+
+import pytest
+
+from payrelay.core.secret import Secret
+
+
+def test_a_secret_prints_as_stars() -> None:
+    """Whatever holds it can be printed, formatted or logged without giving it away."""
+    secret = Secret("hunter2")
+    assert "hunter2" not in f"{secret} {secret!r} {[secret]} {secret:>5}"
+
+
+def test_a_secret_is_given_out_by_one_word() -> None:
+    """Every use of it can be found by searching for that word."""
+    assert Secret("hunter2").reveal() == "hunter2"
+
+
+def test_secrets_are_compared_by_their_text() -> None:
+    """Two configured values that are equal are the same value; a bare text is not a secret."""
+    assert Secret("a") == Secret("a")
+    assert hash(Secret("a")) == hash(Secret("a"))
+    assert Secret("a") != Secret("b")
+    assert Secret("a") != "a"
+
+
+def test_an_empty_secret_is_false() -> None:
+    """So that a setting left empty can be refused."""
+    assert not Secret("")
+
+
+def test_a_secret_is_not_pickled() -> None:
+    """A pickle is plain text to whoever finds it."""
+    with pytest.raises(TypeError):
+        pickle.dumps(Secret("hunter2"))
