@@ -1,0 +1,86 @@
+"""Draws those parts of the docs that repeat a table of the code, so that the two can't disagree.
+
+A part stands between ``<!-- drawn: name -->`` and ``<!-- end of name -->``. Run this file to draw all of them anew;
+a test compares what stands there with what would be drawn.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from payrelay.api.routes import ROUTES
+from payrelay.core.credentials import DEFAULT_SCOPES, Scope
+from payrelay.core.operations import FINAL, TRANSITIONS, State
+from payrelay.core.words import EVENT_SENTENCES, STATE_SENTENCES
+from payrelay.errors import MEANINGS
+
+DOCS: Final = Path(__file__).parent
+
+
+def states() -> str:
+    """The life of an operation, as a diagram."""
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> accepted", "    [*] --> sending"]
+    lines += [f"    {state} --> {target}: {event}" for (state, event), target in TRANSITIONS.items()]
+    lines += [f"    {state} --> [*]" for state in State if state in FINAL]
+    return "\n".join([*lines, "```"])
+
+
+def state_table() -> str:
+    """What each state means."""
+    rows = ((f"`{state}`", "yes" if state in FINAL else "no", STATE_SENTENCES[state]) for state in State)
+    return table(("state", "settled", "meaning"), rows)
+
+
+def event_table() -> str:
+    """What each event says in a history."""
+    return table(("event", "what the history says"), ((f"`{event}`", text) for event, text in EVENT_SENTENCES.items()))
+
+
+def error_table() -> str:
+    """Every error code."""
+    rows = (
+        (f"`{code}`", str(meaning.http_status), f"`{meaning.retry}`", meaning.sentence)
+        for code, meaning in sorted(MEANINGS.items(), key=lambda item: item[1].http_status)
+    )
+    return table(("code", "HTTP", "retry", "when"), rows)
+
+
+def route_table() -> str:
+    """Every route."""
+    rows = ((f"`{route.method}`", f"`{route.path}`", route.sentence, f"`{route.scope}`") for route in ROUTES)
+    return table(("method", "path", "what it does", "scope"), rows)
+
+
+def scope_table() -> str:
+    """Every scope of a key."""
+    rows = ((f"`{scope}`", "yes" if scope in DEFAULT_SCOPES else "no") for scope in Scope)
+    return table(("scope", "given where none is named"), rows)
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Writes a table."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+DRAWINGS: Final[dict[str, Callable[[], str]]] = {
+    "states": states,
+    "state table": state_table,
+    "event table": event_table,
+    "error table": error_table,
+    "route table": route_table,
+    "scope table": scope_table,
+}
+
+_DRAWN: Final = re.compile(r"(<!-- drawn: ([a-z ]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+
+
+def redrawn(text: str) -> str:
+    """Gives a page with its drawn parts as they should be."""
+    return _DRAWN.sub(lambda part: f"{part[1]}\n{DRAWINGS[part[2]]()}\n\n{part[3]}", text)
+
+
+if __name__ == "__main__":
+    for page in DOCS.glob("*.md"):
+        page.write_text(redrawn(page.read_text()))
