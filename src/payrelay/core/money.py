@@ -9,6 +9,7 @@ from typing import Final
 MINOR_PER_UNIT: Final = 100
 AMOUNT_MINOR_MAX: Final = 99_999_999_999_999
 """The largest amount, 999,999,999,999.99: far above any card limit, and it fits every database's 64-bit integer."""
+_AMOUNT_MAX: Final = Decimal(AMOUNT_MINOR_MAX).scaleb(-2)
 
 
 class AmountError(ValueError):
@@ -27,7 +28,8 @@ def minor_units(amount: Decimal | int) -> int:
         raise AmountError("must be a finite number")
     if amount <= 0:
         raise AmountError("must be greater than 0")
-    if amount * MINOR_PER_UNIT > AMOUNT_MINOR_MAX:
+    # Compared, not multiplied: a huge exponent would overflow the decimal context, a long tail be rounded by it.
+    if amount > _AMOUNT_MAX:
         raise AmountError(f"must be at most {decimal_text(AMOUNT_MINOR_MAX)}")
     if isinstance(amount, int):
         return amount * MINOR_PER_UNIT

@@ -248,6 +248,6 @@ def _claim_after(operation: Operation, state: State, at_ms: int, retention: Rete
         return operation.claim, None
     is_keyed = operation.idempotency_key is not None
     is_kept = state in FROZEN if is_keyed else state is State.SUCCEEDED
-    if not is_kept:
+    if not is_kept or operation.claim is None:
         return None, None
     return operation.claim, at_ms + (retention.keyed_ms if is_keyed else retention.unkeyed_ms)

@@ -5,6 +5,7 @@ answers. Texts and evidence never hold a token or a secret.
 """
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
@@ -30,6 +31,23 @@ class Verdict(StrEnum):
     """It was sent, and the gateway turned it away before doing anything."""
     NOT_SENT = "not_sent"
     """Not a byte of it left."""
+
+
+_NOT_EXECUTED: Final = frozenset(
+    {Code.GATEWAY_REFUSED_US, Code.GATEWAY_BUSY, Code.GATEWAY_UNREACHABLE, Code.UNAVAILABLE}
+)
+
+CODES_OF_VERDICT: Final[dict[Verdict, frozenset[Code | None]]] = {
+    Verdict.SUCCEEDED: frozenset({None}),
+    Verdict.DECLINED: frozenset({Code.DECLINED}),
+    Verdict.REFUSED: frozenset({Code.INVALID_REQUEST, Code.CONFLICT, Code.NOT_FOUND}),
+    Verdict.PENDING: frozenset({Code.PENDING}),
+    Verdict.UNKNOWN: frozenset({Code.OUTCOME_UNKNOWN}),
+    Verdict.DIFFERED: frozenset({Code.OUTCOME_UNKNOWN}),
+    Verdict.NOT_EXECUTED: _NOT_EXECUTED,
+    Verdict.NOT_SENT: _NOT_EXECUTED,
+}
+"""What a client can be told of each verdict; None is a success. Nothing that may have taken effect reads as failed."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +97,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     facts: Facts = Facts()
     evidence: Evidence = Evidence()
     retry_after_s: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where the client would be told anything else than the state that is stored."""
+        if self.code not in CODES_OF_VERDICT[self.verdict]:
+            raise ValueError(f"an effect that is {self.verdict} can't be answered with {self.code}")
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

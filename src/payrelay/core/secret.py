@@ -24,6 +24,9 @@ class Secret:
     def __str__(self) -> str:
         return _STARS
 
+    def __format__(self, spec: str) -> str:
+        return format(_STARS, spec)
+
     def __bool__(self) -> bool:
         return bool(self._text)
 

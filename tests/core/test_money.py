@@ -1,0 +1,92 @@
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, decimal_text, equals_minor, minor_units
+
+amounts_minor = st.integers(1, AMOUNT_MINOR_MAX)
+
+
+@given(amounts_minor)
+@settings(deadline=None)
+def test_writing_and_reading_an_amount_gives_the_same_hundredths(amount_minor: int) -> None:
+    """What goes out to the gateway is what came in, to the last digit."""
+    assert minor_units(Decimal(decimal_text(amount_minor))) == amount_minor
+
+
+@given(amounts_minor, st.integers(0, 60))
+@settings(deadline=None)
+def test_zeros_at_the_end_change_nothing(amount_minor: int, zeros: int) -> None:
+    """1.5 and 1.500 are the same money, even with more digits than a decimal context holds."""
+    assert minor_units(Decimal(decimal_text(amount_minor) + "0" * zeros)) == amount_minor
+
+
+@given(amounts_minor, st.integers(0, 60))
+@settings(deadline=None)
+def test_a_third_decimal_is_refused_wherever_it_stands(amount_minor: int, zeros: int) -> None:
+    """Nothing is rounded away: who asks for a tenth of a cent is told so."""
+    with pytest.raises(AmountError, match=r"2 decimals|at most"):
+        minor_units(Decimal(decimal_text(amount_minor) + "0" * zeros + "1"))
+
+
+@pytest.mark.parametrize("amount", [0, -1, Decimal(0), Decimal("-0.00"), Decimal("-1E+999999999")])
+def test_an_amount_is_greater_than_zero(amount: Decimal | int) -> None:
+    """A charge of nothing or less is a mistake, and must not reach the gateway."""
+    with pytest.raises(AmountError, match="greater than 0"):
+        minor_units(amount)
+
+
+@pytest.mark.parametrize("text", ["NaN", "sNaN", "Infinity", "-Infinity"])
+def test_what_is_not_finite_is_refused(text: str) -> None:
+    """Python's decimals know more than money does."""
+    with pytest.raises(AmountError, match="finite"):
+        minor_units(Decimal(text))
+
+
+@pytest.mark.parametrize("amount", [True, False])
+def test_a_truth_value_is_not_an_amount(amount: bool) -> None:  # noqa: FBT001 - the type is the point
+    """In Python true is 1; in a payment it is not."""
+    with pytest.raises(AmountError, match="must be a number"):
+        minor_units(amount)
+
+
+@pytest.mark.parametrize("amount", [10**12, 10**400, Decimal(10**12), Decimal("1E+999999"), Decimal("9E+999999999")])
+def test_an_amount_over_the_largest_is_refused_however_large(amount: Decimal | int) -> None:
+    """A number with a huge exponent must be an error of the field, not one of arithmetic."""
+    with pytest.raises(AmountError, match=r"at most 999999999999\.99"):
+        minor_units(amount)
+
+
+@pytest.mark.parametrize("text", ["1E-999999", "1E-999999999", "12.3456789E-40"])
+def test_a_tiny_number_is_refused_without_computing_its_power(text: str) -> None:
+    """Ten to the millionth would keep the processor busy for one request."""
+    with pytest.raises(AmountError, match="2 decimals"):
+        minor_units(Decimal(text))
+
+
+def test_the_largest_amount_is_accepted_in_both_forms() -> None:
+    """The limit itself belongs to what is allowed."""
+    assert minor_units(Decimal("999999999999.99")) == AMOUNT_MINOR_MAX
+    assert minor_units(999_999_999_999) == 99_999_999_999_900
+
+
+@given(st.integers(1, 999_999_999_999))
+@settings(deadline=None)
+def test_a_whole_number_means_the_same_as_an_integer_or_a_decimal(units: int) -> None:
+    """1000 and 1000.0 are written by different clients and mean the same."""
+    assert minor_units(units) == minor_units(Decimal(units)) == units * 100
+
+
+def test_an_exponent_is_read_by_value() -> None:
+    """The core takes the value; that the door lets no exponent in is the door's business."""
+    assert minor_units(Decimal("1E+3")) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("amount", "is_equal"), [(Decimal("345.670"), True), (Decimal("345.671"), False), (345, False), (-345, False)]
+)
+def test_a_reply_is_compared_with_what_was_asked_by_value(amount: Decimal | int, is_equal: bool) -> None:  # noqa: FBT001
+    """The gateway writes 345.670 or 345.67; another amount, or none, is a difference and never an exception."""
+    assert equals_minor(amount, 34_567) is is_equal
