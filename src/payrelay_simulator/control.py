@@ -133,6 +133,7 @@ class Control:
         if order.close_for_s is not None:
             self._stage.listener.close_for(order.close_for_s, keep=request.transport)
         response = _json({"is_open": self._stage.listener.is_open, "reset_connections": order.reset_connections or 0})
+        # The connection of this order was spared so that it could be answered; it must not outlive the answer.
         response.force_close()
         return response
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from payrelay_simulator.faults import Arguments, Fault
-from payrelay_simulator.reply import MARK, Reply
+from payrelay_simulator.reply import MARK, Reply, failure
 from payrelay_simulator.switches import Switches
 
 BAD_GATEWAY_PAGE = """<html>
@@ -32,7 +32,7 @@ def answer_instead(fault: Fault, switches: Switches) -> Reply | None:
         http_status = fault.args.http_status or switches.domain_denied_http
         return _envelope(http_status, -1, "Access denied for the domain")
     if fault.name == "authentication_error":
-        return _envelope(200, -2, "Authentication error")
+        return failure("Authentication error", status=-2)
     if fault.name == "budget_block":
         return budget_reply(fault.args.answer or switches.rate_limit_answer)
     if fault.name == "html_502_before":

@@ -201,6 +201,7 @@ class Faults:
         schedule = self._schedule
         if schedule is None:
             return None
+        # Drawn before the endpoint is looked at: which calls are struck then depends on their number alone.
         fraction = self._draws.fraction("fault")
         if schedule.endpoints is not None and endpoint not in schedule.endpoints:
             return None
@@ -229,6 +230,7 @@ def _check(rule: Rule, place: str) -> None:
     endpoint = rule.match.endpoint
     if endpoint is not None and not _can_strike(rule.fault, endpoint):
         raise ControlError(f"{place}.match.endpoint", f"{rule.fault} strikes only {', '.join(sorted(kind.endpoints))}")
+    # An argument that the kind does not take, left at its default, cannot be told from one that was not given.
     default = Arguments()
     for name in Arguments.__struct_fields__:
         if name not in kind.arguments and getattr(rule.args, name) != getattr(default, name):

@@ -43,6 +43,7 @@ def _capture_refused(turn: Turn, hold: Hold) -> Reply:
 def _captured(turn: Turn, hold: Hold, fields: Fields, captured_cents: int) -> Reply:
     given = given_number(fields.raw("amount"))
     turn.state.put_hold(msgspec.structs.replace(hold, status="CAPTURED", captured_cents=captured_cents))
+    # From now on it is a payment of its order, dated by the capture, under the id that the hold had.
     turn.state.put_payment(
         Payment(
             payment_id=hold.payment_id,

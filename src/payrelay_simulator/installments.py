@@ -48,6 +48,7 @@ def elapse(course: Course, now: datetime) -> None:
 
 def _end_hold(course: Course, hold: Hold, at: datetime) -> None:
     left_cents = hold.amount_cents - hold.captured_cents
+    # A capture leaves the rest of the amount blocked on the card until the hold's time is over.
     if hold.status not in {"HELD", "CAPTURED"} or left_cents == 0:
         return
     if hold.status == "HELD":
@@ -94,8 +95,10 @@ def _pay(
     paid = receive_installment(course, subscription, kind, at, arrival=arrival)
     cycle = paid.cycle + 1
     total = installments_total(paid.recurrence, paid.duration)
+    # A retry brings a subscription that had failed back to life.
     paid = msgspec.structs.replace(paid, cycle=cycle, failures=0, status="ACTIVE")
     if total is not None and cycle >= total:
+        # The plan is counted on, so that an attempt that is still on the agenda finds itself out of date.
         paid = msgspec.structs.replace(paid, status="COMPLETED", plan=paid.plan + 1)
         course.state.subscriptions[paid.subscription_id] = paid
         return

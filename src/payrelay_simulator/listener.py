@@ -61,7 +61,9 @@ class Listener:
             return
         self._server.close()
         self._server = None
+        # Bound without listening: the system refuses connections and gives the port to nobody.
         self._placeholder = _bound_socket(*self._address)
+        # A kept connection would still be served, and its client would not notice that nobody listens.
         for transport in list(self._connections()):
             if transport is not keep:
                 reset(transport)
@@ -76,6 +78,11 @@ class Listener:
     async def _reopen(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
         await self.open()
+
+    async def wait_open(self) -> None:
+        """Return when a closure for a while is over."""
+        if self._reopening is not None:
+            await self._reopening
 
     def reset_next(self, connections: int) -> None:
         """Accept that many of the next connections only to reset them before a byte is read."""

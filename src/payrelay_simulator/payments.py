@@ -66,6 +66,7 @@ def charge(turn: Turn, fields: Fields) -> Reply:
         return _declined(turn, order, reason, is_envelope=shape == "envelope")
     if order.is_authorization:
         return _authorize(turn, order)
+    # A pending charge that settles has moved the money already and only shows it later; the other never does.
     pending = turn.fault_named("pending")
     if pending is not None and not pending.settles:
         return _charge_reply(turn, order, turn.state.next_payment_id(), PENDING_CODE)
@@ -82,6 +83,7 @@ def _charge_order(turn: Turn, fields: Fields) -> ChargeOrder:
         raise RefusalError(marked_failure("itemList must be a list"))
     custom_1, custom_2 = fields.optional_text("custom_1"), fields.optional_text("custom_2")
     fields.optional_text("notify_url")
+    # These three have documented refusals, also where they are missing or of another type.
     customer = _chargeable(turn, fields.raw("customer_token"))
     currency = fields.raw("currency")
     if not isinstance(currency, str) or currency not in CURRENCIES:

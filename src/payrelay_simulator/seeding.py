@@ -211,6 +211,7 @@ def _plant_subscription(world: World, row: SubscriptionSeed, place: str) -> int:
 def _begin(world: World, subscription: Subscription, row: SubscriptionSeed, paid: int) -> None:
     """Keep the subscription as it stands after its first `paid` installments."""
     course = Course(state=world.state, ledger=world.ledger, switches=world.switches)
+    # Moved back so that the last installment that was paid falls due now, and the next one in the future.
     lived = due_at(subscription, paid - 1, world.switches) - subscription.started_at
     subscription = msgspec.structs.replace(subscription, started_at=subscription.started_at - lived, cycle=paid)
     now = world.clock.now()

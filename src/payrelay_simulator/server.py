@@ -48,6 +48,7 @@ async def serve(simulator: Simulator, host: str = HOST_DEFAULT, port: int = 0) -
     def connections() -> list[asyncio.BaseTransport]:
         return [each.transport for each in server.connections if each.transport is not None]
 
+    # The runner has no site of its own: the listening socket must be closable while the server goes on.
     try:
         await listener.bind(host, port, server, connections)
         shown_host = f"[{host}]" if ":" in host else host

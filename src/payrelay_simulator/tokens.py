@@ -41,6 +41,7 @@ class Tokens:
 
     def issue(self, authorization: str | None, content_type: str, body: bytes, turn: "TokenTurn") -> Reply:
         """Answer a token request: the unexpired token again, with less time left, or a new one."""
+        # Who is asking is decided before what is asked, so that a stranger learns nothing about the form.
         form_failure = _form_failure(content_type, body)
         merchant = self._client(authorization)
         if authorization is None:
@@ -50,6 +51,7 @@ class Tokens:
         if form_failure is not None:
             return form_failure
         token = self._current(merchant.app_id, turn)
+        # Whole seconds that are surely left: a fresh token says one less than its life, as documented.
         left_s = (token.expires_at - turn.now).total_seconds()
         document = {
             "access_token": token.value,
@@ -88,6 +90,7 @@ class Tokens:
         if token is None:
             raise RefusalError(_invalid_token(f"Invalid access token: {value}", turn))
         if token.expires_at <= turn.now:
+            # Forgotten as soon as it was told, so that the next time it is unknown.
             del self._tokens[value]
             raise RefusalError(_invalid_token(f"Access token expired: {value}", turn))
         return self._merchants[token.app_id]

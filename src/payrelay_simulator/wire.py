@@ -50,6 +50,7 @@ class Wire:
             body=body,
             arrived_monotonic_s=arrived_monotonic_s,
         )
+        # The effect is complete before anything is carried; a client that leaves from here on changes nothing.
         outcome = self._stage.world.handle(call)
         return await self._carriers[outcome.how](request, outcome)
 

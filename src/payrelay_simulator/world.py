@@ -86,10 +86,13 @@ class World:
     def handle(self, call: Call) -> Outcome:
         """Deal with one call from arrival to answer, atomically: what it effects has happened when this returns."""
         arrival = self.calls.next_number()
+        # What time brought about comes first, so that a hold that has ended is not captured by the call that is late,
+        # and so that the entries after this point are the call's own.
         self.elapse()
         entries_before = len(self.ledger)
         route = find(call.method, call.path)
         order_id = self._subject(call, route)
+        # A gateway's limit stands before everything else: a blocked call meets no fault and uses none up.
         is_blocked = not self._is_within_budget(call)
         fault = None
         if isinstance(route, Route) and not is_blocked:
@@ -100,6 +103,7 @@ class World:
         if reply is not None and fault is not None and fault.kind.step == "after":
             reply = distort(reply, fault)
         how = "whole" if fault is None else fault.kind.how
+        # A limit that drops has nothing to say and no fault that would carry it.
         if reply is None and how == "whole":
             how = "cut"
         outcome = Outcome(
@@ -136,6 +140,7 @@ class World:
             return self._tokens.issue(call.authorization, call.content_type, call.body, token_turn)
         if fault is not None and fault.name == "token_expired":
             self._tokens.expire(call.authorization, token_turn.now)
+        # A path or method that does not exist is told to anybody; from here on one must be known.
         try:
             merchant = self._tokens.authenticate(call.authorization, token_turn)
             return self._operate(call, route, self._turn(merchant, arrival, fault))

@@ -98,3 +98,10 @@ def test_shortened_answer_is_complete_on_the_wire(world: World, caller: Caller, 
     assert reply is not None
     assert reply.encoded().startswith(b'{"status":1,')
     assert not reply.encoded().endswith(b"}")
+
+
+def test_refusal_has_nothing_to_change(world: World, caller: Caller) -> None:
+    """A fault that changes amounts leaves an answer without data as it is."""
+    world.faults.add_rules(Rule(fault="other_amount", match=Match(endpoint="search")))
+
+    assert caller.get("payment/search", order_id="nothing").document["msg"] == "No payments found"

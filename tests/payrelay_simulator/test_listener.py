@@ -56,3 +56,12 @@ async def test_port_stays_taken_while_closed(running: Running) -> None:
     assert running.listener.address == (host, port)
     await running.listener.open()
     assert running.base_url == f"http://{host}:{port}"
+
+
+async def test_socket_opens_again_by_itself(running: Running) -> None:
+    """An outage that was ordered for a while is over after it."""
+    running.listener.close_for(60)
+    running.listener.close_for(0.001)
+    await running.listener.wait_open()
+
+    assert running.listener.is_open

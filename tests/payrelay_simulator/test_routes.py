@@ -34,3 +34,11 @@ def test_wrong_method_is_told_the_right_one() -> None:
 
     assert isinstance(reply, Reply)
     assert (reply.http_status, reply.headers["Allow"]) == (405, "POST")
+
+
+def test_path_outside_the_merchant_api_is_not_found() -> None:
+    """A simulation without sockets may hand over anything."""
+    reply = find("GET", "/pay/checkout")
+
+    assert isinstance(reply, Reply)
+    assert reply.http_status == 404

@@ -1,7 +1,7 @@
 import pytest
 
 from payrelay_simulator import Call, Caller, Merchant, Outcome, Simulator, Switches, World
-from payrelay_simulator.tokens import basic_authorization
+from payrelay_simulator.tokens import TOKENS_KEPT_MAX, basic_authorization
 
 EXPIRED, UNKNOWN = "Access token expired: ", "Invalid access token: "
 
@@ -126,3 +126,15 @@ def test_merchants_see_only_their_own() -> None:
 
     assert second.get("subscription").document["msg"] == "Found 0 subscriptions"
     assert "app_secret" not in repr(merchants[0])
+
+
+def test_tokens_that_nobody_presents_are_forgotten_in_the_end(world: World, caller: Caller) -> None:
+    """A simulator that runs for months does not grow with every token."""
+    world.switches = Switches(access_tokens="new", rate_limit_calls=0)
+    caller.sign_in()
+    oldest = caller.authorization
+    for _ in range(TOKENS_KEPT_MAX):
+        caller.sign_in()
+    caller.authorization = oldest
+
+    assert caller.get("subscription").document["error_description"].startswith(UNKNOWN)

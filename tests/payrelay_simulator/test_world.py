@@ -154,3 +154,20 @@ def test_fault_can_be_aimed_at_the_order_of_a_capture(world: World, caller: Call
 
     orders = [record.order_id for record in world.calls.records()[-4:]]
     assert orders == [demo.held_order_id, demo.paid_order_id, "DemoSubscription1", "DemoSubscription2"]
+
+
+def test_body_that_is_no_json_is_refused_and_logged(world: World, caller: Caller) -> None:
+    """A call that cannot be read is still a call that arrived."""
+    caller.sign_in()
+    outcome = world.handle(
+        Call(
+            method="POST",
+            path="/merchant/v1/payment/charge",
+            authorization=caller.authorization,
+            content_type="application/json",
+            body=b"{",
+        )
+    )
+
+    assert outcome.document["msg"] == "Simulator: the body is not JSON"
+    assert (world.calls.records()[-1].endpoint, world.calls.records()[-1].http_status) == ("charge", 400)
