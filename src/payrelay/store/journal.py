@@ -14,6 +14,7 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
+from payrelay.core.idempotency import claim_of
 from payrelay.core.operations import Kind, Line, Operation, State
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store import statements
@@ -28,6 +29,8 @@ PAGE_MAX: Final = 1_000
 """Rows of one page, whatever the caller asks for."""
 _ACCEPT_ATTEMPTS_MAX: Final = 3
 """Each further attempt needs another holder to have let go between two statements."""
+_CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
+"""They ask for an order, an amount and a currency; a reply with others is a difference, not news."""
 _NEVER_MS: Final = 2**62
 """A time after every other one."""
 
@@ -126,9 +129,7 @@ class Journal:
         sealed = None
         if answer is not None:
             sealed = self._seal.seal(_encode_answer(answer), _context(operation.id, "answer"))
-        query = statements.RECORD if operation.claim is not None else statements.RECORD_AND_RELEASE
-        parameters = _record_parameters(operation, line, sealed)
-        await self._database.write(_record(Statement(query, parameters, is_whole=True)))
+        await self._database.write(_record(_record_statement(operation, line, sealed)))
 
     async def get(self, operation_id: str) -> Operation | None:
         """Reads one operation."""
@@ -154,9 +155,10 @@ class Journal:
 
     async def newest_by_key(self, principal: str | None, idempotency_key: str) -> Operation | None:
         """Finds the newest operation under an Idempotency-Key, of one principal or, for None, of any."""
+        claim = claim_of(idempotency_key, "", is_unkeyed_claimed=False)
         if principal is None:
-            return await self._one(Statement(statements.NEWEST_BY_KEY, (idempotency_key,)))
-        return await self._one(Statement(statements.NEWEST_BY_KEY_OF, (idempotency_key, principal)))
+            return await self._one(Statement(statements.NEWEST_BY_KEY, (idempotency_key, claim)))
+        return await self._one(Statement(statements.NEWEST_BY_KEY_OF, (idempotency_key, claim, principal)))
 
     async def stranded(self, *, before_ms: int | None) -> _Operations:
         """Finds accepted and sending operations whose time to be sent ended before a moment; all of them for None."""
@@ -255,19 +257,15 @@ def _accept_parameters(operation: Operation, line: Line, sealed: bytes) -> tuple
     )
 
 
-def _record_parameters(operation: Operation, line: Line, sealed: bytes | None) -> tuple[Value, ...]:
+def _record_statement(operation: Operation, line: Line, sealed: bytes | None) -> Statement:
     _require_agreement(operation, line)
-    return (
+    parameters = (
         operation.id,
         operation.state,
         operation.version,
         operation.guard,
         operation.claim_ends_at_ms,
-        operation.order_id,
         operation.payment_id,
-        operation.subscription_id,
-        operation.amount_minor,
-        operation.currency,
         operation.result_ref,
         operation.updated_at_ms,
         operation.send_by_ms,
@@ -276,6 +274,13 @@ def _record_parameters(operation: Operation, line: Line, sealed: bytes | None) -
         line.event,
         _encode_evidence(line.evidence).decode(),
     )
+    is_released = operation.claim is None
+    if operation.kind in _CHARGES:
+        query = statements.RECORD_RELEASED if is_released else statements.RECORD
+        return Statement(query, parameters, is_whole=True)
+    query = statements.RECORD_ANSWERED_RELEASED if is_released else statements.RECORD_ANSWERED
+    answered = (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
+    return Statement(query, (*parameters, *answered), is_whole=True)
 
 
 def _require_agreement(operation: Operation, line: Line) -> None:

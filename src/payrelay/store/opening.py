@@ -32,7 +32,8 @@ async def open_database(
         clock: tells when a migration was run.
         owner: for SQLite, whether this process is the one that serves; there is one at a time. Others (commands) may
             use the file beside it.
-        executor: for SQLite, runs the writer; one thread of its own where none is given. It is shut down at the end.
+        executor: for SQLite, runs what may take long, one thing at a time; where none is given, a thread of its
+            own. It is shut down at the end.
         busy_s: for SQLite, how long a write waits for another process.
 
     Raises SettingsError for a URL of another kind, StoreUnusable where a person must act, StoreUnavailable where the
@@ -49,7 +50,7 @@ async def open_database(
         connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s)
         undo.pop_all()
     writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
-    return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock)
+    return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s)
 
 
 def sqlite_path(url: str) -> Path | None:

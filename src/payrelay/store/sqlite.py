@@ -5,12 +5,12 @@ Rules:
 1. A unit is acknowledged after the COMMIT that holds it, never before; the log is synced at every COMMIT.
 2. A unit that fails undoes itself alone. A transaction or a COMMIT that fails takes all of its units with it, each is
    told StoreUnavailable, and the next batch begins anew.
-3. The writer's connection is used by the executor alone, the reader's by the event loop alone.
+3. The writer's connection is used by the event loop and the executor in turn, never by both at once: a batch is
+   handed from one to the other. The reader's is used by the event loop alone.
 """
 
 import asyncio
 import sqlite3
-import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -21,8 +21,8 @@ from payrelay.store import sqlite_file
 from payrelay.store.database import Row, Statement, T, Unit
 from payrelay.store.owner import OwnerLock
 
-BATCH_MAX: Final = 256
-"""Units of one COMMIT: enough to share a sync, few enough that nobody waits long for the others' statements."""
+BATCH_MAX: Final = 128
+"""Units of one COMMIT: enough to share a sync, few enough that their statements hold up the loop for some 5 ms."""
 WAITING_MAX: Final = 10_000
 """Units that may wait for the writer; more means that the disk doesn't keep up, and waiting won't help."""
 
@@ -74,7 +74,13 @@ class _Outcome(NamedTuple, Generic[T]):
 
 
 class Sqlite:
-    """The engine (see ``database.Database``); made by ``opening.open_database``, which checks the file first."""
+    """The engine (see ``database.Database``); made by ``opening.open_database``, which checks the file first.
+
+    One batch at a time goes this way: its statements on the event loop, its COMMIT in the executor, its results on the
+    event loop again. The statements take some 20 µs each and touch memory; on a thread of their own they took twice
+    that, because Python's lock changes hands at every one of them. What may take long, the sync of a COMMIT and the
+    wait for another process's lock, never holds up the loop.
+    """
 
     def __init__(
         self,
@@ -83,30 +89,30 @@ class Sqlite:
         executor: Executor,
         loop: asyncio.AbstractEventLoop,
         lock: OwnerLock | None,
+        busy_s: float,
     ) -> None:
         self._writer = connections.writer
         self._reader = connections.reader
         self._executor = executor
         self._loop = loop
         self._lock = lock
+        self._busy_s = busy_s
         self._waiting: deque[_Job[Any]] = deque()  # each job knows its own type
-        self._mutex = threading.Lock()
-        self._is_writing = False
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
         self._is_closed = False
 
     async def write(self, unit: Unit[T]) -> T:
         """Carries out a unit of work together with all that wait; see ``Database.write``."""
+        if self._is_closed:
+            raise StoreUnavailable("the database is closed")
+        if len(self._waiting) >= WAITING_MAX:
+            raise StoreUnavailable("too many writes are waiting for the database")
         waiter: asyncio.Future[T] = self._loop.create_future()
-        with self._mutex:
-            if self._is_closed:
-                raise StoreUnavailable("the database is closed")
-            if len(self._waiting) >= WAITING_MAX:
-                raise StoreUnavailable("too many writes are waiting for the database")
-            self._waiting.append(_Job(unit, waiter))
-            must_start = not self._is_writing
-            self._is_writing = True
-        if must_start:
-            self._executor.submit(self._write_all)
+        self._waiting.append(_Job(unit, waiter))
+        if self._is_idle.is_set():
+            self._is_idle.clear()
+            self._loop.call_soon(self._begin)
         return await waiter
 
     async def read(self, unit: Unit[T]) -> T:
@@ -124,48 +130,54 @@ class Sqlite:
 
     async def close(self) -> None:
         """Lets what waits be committed, then closes the file; see ``Database.close``."""
-        with self._mutex:
-            if self._is_closed:
-                return
-            self._is_closed = True
-        # The executor runs one thing after the other: when this one is done, so is everything before it.
-        await asyncio.wrap_future(self._executor.submit(self._close_writer))
-        self._executor.shutdown(wait=True)
+        if self._is_closed:
+            return
+        self._is_closed = True
+        await self._is_idle.wait()
+        self._executor.shutdown()
+        self._writer.close()
         self._reader.close()
         if self._lock is not None:
             self._lock.release()
 
-    def _close_writer(self) -> None:
-        self._write_all()
-        self._writer.close()
-
-    def _write_all(self) -> None:
-        """Commits batch after batch until nothing waits. Runs in the executor."""
-        while batch := self._take_batch():
-            outcomes = self._commit(batch)
-            if not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(_deliver, outcomes)
-
-    def _take_batch(self) -> list[_Job[Any]]:
-        with self._mutex:
-            count = min(len(self._waiting), BATCH_MAX)
-            self._is_writing = count > 0
-            return [self._waiting.popleft() for _ in range(count)]
-
-    def _commit(self, batch: list[_Job[Any]]) -> list[_Outcome[Any]]:
-        """Carries out a batch in one transaction; raises nothing."""
+    def _begin(self) -> None:
+        """Begins a transaction for all that wait; comes to rest where nobody does."""
+        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
+        if not batch:
+            self._is_idle.set()
+            return
         try:
             self._writer.execute("BEGIN IMMEDIATE")
-            outcomes = [self._carry_out(job) for job in batch]
-            self._writer.execute("COMMIT")
         except sqlite3.Error as error:
-            self._roll_back()
-            reason = f"the database can't be written to: {error}"
-            return [_Outcome(job.waiter, None, StoreUnavailable(reason)) for job in batch]
-        return outcomes
+            if _primary_code(error) == sqlite3.SQLITE_BUSY:
+                self._executor.submit(self._wait_to_begin, batch)
+            else:
+                self._fail(batch, error)
+        else:
+            self._carry_out_all(batch)
+
+    def _wait_to_begin(self, batch: list[_Job[Any]]) -> None:
+        """Waits until another process lets go of the write lock. Runs in the executor."""
+        try:
+            self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_s * 1000)}")
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._writer.execute("PRAGMA busy_timeout = 0")
+        except sqlite3.Error as error:
+            self._loop.call_soon_threadsafe(self._fail, batch, error)
+        else:
+            self._loop.call_soon_threadsafe(self._carry_out_all, batch)
+
+    def _carry_out_all(self, batch: list[_Job[Any]]) -> None:
+        """Carries out the units of a batch, and has them committed."""
+        try:
+            outcomes = [self._carry_out(job) for job in batch if not job.waiter.cancelled()]
+        except sqlite3.Error as error:
+            self._fail(batch, error)
+        else:
+            self._executor.submit(self._commit, batch, outcomes)
 
     def _carry_out(self, job: _Job[Any]) -> _Outcome[Any]:
-        """Carries out one unit between two savepoints; raises only what ends the batch."""
+        """Carries out one unit inside a savepoint; raises only what ends the batch."""
         self._writer.execute("SAVEPOINT unit")
         try:
             outcome: _Outcome[Any] = _Outcome(job.waiter, _drive(self._writer, job.unit), None)
@@ -180,14 +192,38 @@ class Sqlite:
         self._writer.execute("RELEASE unit")
         return outcome
 
-    def _roll_back(self) -> None:
-        """Ends a failed transaction; most failures have ended it already."""
+    def _commit(self, batch: list[_Job[Any]], outcomes: list[_Outcome[Any]]) -> None:
+        """Puts a batch on disk. Runs in the executor."""
+        try:
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._loop.call_soon_threadsafe(self._fail, batch, error)
+        else:
+            self._loop.call_soon_threadsafe(self._deliver, outcomes)
+
+    def _fail(self, batch: list[_Job[Any]], error: sqlite3.Error) -> None:
+        """Undoes a batch, and tells all who wait for it."""
         try:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
+            self._writer.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error:
-            # The next BEGIN then fails, is answered StoreUnavailable, and tries to roll back again.
-            return
+            # The next BEGIN fails then, is answered StoreUnavailable, and comes here again.
+            pass
+        reason = f"the database can't be written to: {error}"
+        self._deliver([_Outcome(job.waiter, None, StoreUnavailable(reason)) for job in batch])
+
+    def _deliver(self, outcomes: list[_Outcome[Any]]) -> None:
+        """Tells each waiter what its unit came to, and goes on; one that was cancelled is left alone."""
+        for waiter, value, error in outcomes:
+            if waiter.done():
+                continue
+            if error is None:
+                waiter.set_result(value)
+            else:
+                waiter.set_exception(error)
+        # Soon, not now: those who were told first say what they want next, and that comes into the next batch.
+        self._loop.call_soon(self._begin)
 
 
 def _drive(connection: sqlite3.Connection, unit: Unit[T]) -> T:
@@ -217,20 +253,14 @@ def _nothing() -> Unit[None]:
     yield from ()
 
 
-def _deliver(outcomes: list[_Outcome[Any]]) -> None:
-    """Tells each waiter what its unit came to. Runs on the event loop; one that was cancelled is left alone."""
-    for waiter, value, error in outcomes:
-        if waiter.done():
-            continue
-        if error is None:
-            waiter.set_result(value)
-        else:
-            waiter.set_exception(error)
-
-
 def _is_storage_trouble(error: sqlite3.Error) -> bool:
+    return _primary_code(error) in _STORAGE_TROUBLE
+
+
+def _primary_code(error: sqlite3.Error) -> int:
     # The low byte is the primary code; what stands above it tells more of the same.
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _STORAGE_TROUBLE
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 def _translated(error: sqlite3.Error) -> StoreError:

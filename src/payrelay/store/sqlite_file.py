@@ -26,13 +26,15 @@ _STATEMENTS_KEPT: Final = 256
 """Prepared statements that stay with a connection; more than we have."""
 _CHECKPOINT_PAGES: Final = 4_000
 """16 MB of log, then it is copied into the file: long enough that most pages are copied once for many changes."""
+_CACHE_KIB: Final = 32 * 1024
+"""Room for all pages that one batch changes, so that nothing of it is written before its COMMIT."""
 _LOG_BYTES_KEPT: Final = 64 * 1024 * 1024
 """To this size the log is cut back after a burst."""
 _FILE_MODE: Final = 0o600
 
 
 class Connections(NamedTuple):
-    """The two ways to the file."""
+    """The two ways to the file; the writer's does not wait for a lock, that is the engine's to do."""
 
     writer: sqlite3.Connection
     reader: sqlite3.Connection
@@ -53,6 +55,7 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> Connection
         _migrate(writer, path, clock)
         reader = _connect(path, "ro", min(busy_s, _READ_BUSY_S))
         reader.execute("SELECT count(*) FROM schema_version").fetchall()
+        writer.execute("PRAGMA busy_timeout = 0")
     except sqlite3.Error as error:
         _close(writer)
         raise _explained(error, path) from error
@@ -92,6 +95,7 @@ def _connect(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
         "foreign_keys = ON",
         "trusted_schema = OFF",
         "temp_store = MEMORY",
+        f"cache_size = {-_CACHE_KIB}",
         f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
         f"journal_size_limit = {_LOG_BYTES_KEPT}",
     ):

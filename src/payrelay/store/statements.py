@@ -42,37 +42,49 @@ its id, claim or guard is taken."""
 
 _UPDATE_OPERATION: Final = """
     UPDATE operations
-    SET state = $2, version = $3::bigint, guard = $4, claim_ends_at_ms = $5, order_id = $6, payment_id = $7,
-        subscription_id = $8, amount_minor = $9, currency = $10, result_ref = $11, updated_at_ms = $12,
-        send_by_ms = $13, sealed_answer = COALESCE($14::bytea, sealed_answer){claim}
+    SET state = $2, version = $3::bigint, guard = $4, claim_ends_at_ms = $5, payment_id = $6, result_ref = $7,
+        updated_at_ms = $8, send_by_ms = $9, sealed_answer = COALESCE($10::bytea, sealed_answer){more}
     WHERE id = $1 AND version = $3::bigint - 1"""
 
+_ANSWERED: Final = ", order_id = $14, subscription_id = $15, amount_minor = $16, currency = $17"
+_RELEASED: Final = ", claim = NULL"
 
-def _record(name: str, update: str) -> Query:
+
+def _record(name: str, more: str) -> Query:
+    update = _UPDATE_OPERATION.format(more=more)
     return query(
         name,
         f"""
         WITH changed AS ({update} RETURNING id),
         line AS (
             INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
-            SELECT id, $3::bigint, $15::bigint, $16::text, $2::text, $17::text FROM changed
+            SELECT id, $3::bigint, $11::bigint, $12::text, $2::text, $13::text FROM changed
         )
         SELECT id FROM changed""",
         sqlite=(
             update,
             """INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
-               VALUES ($1, $3, $15, $16, $2, $17)""",
+               VALUES ($1, $3, $11, $12, $2, $13)""",
         ),
     )
 
 
-RECORD: Final = _record("record", _UPDATE_OPERATION.format(claim=""))
+RECORD: Final = _record("record", "")
 """Changes an operation that still has the version before, adds the line, and keeps the sealed answer where there is
-one; gives no row, and writes nothing, where the version is another. The claim stays as it is: one that has lapsed and
-was taken by another operation meanwhile is not taken back."""
+one; gives no row, and writes nothing, where the version is another.
 
-RECORD_AND_RELEASE: Final = _record("record_and_release", _UPDATE_OPERATION.format(claim=", claim = NULL"))
+The claim stays as it is, so that one that has lapsed and was taken by another operation is not taken back. So does
+what a charge asked for and its reply can't change, because a database rewrites an index for every column that is set.
+"""
+
+RECORD_RELEASED: Final = _record("record_released", _RELEASED)
 """The same for an operation that gives its claim back."""
+
+RECORD_ANSWERED: Final = _record("record_answered", _ANSWERED)
+"""The same for an operation that may learn its order, subscription and amount from the reply; takes four more."""
+
+RECORD_ANSWERED_RELEASED: Final = _record("record_answered_released", _ANSWERED + _RELEASED)
+"""Both."""
 
 FIND_CLAIM: Final = query(
     "find_claim",
@@ -114,18 +126,22 @@ HISTORY: Final = query(
 NEWEST_BY_KEY: Final = query(
     "newest_by_key",
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations
-    WHERE idempotency_key = $1 ORDER BY id DESC LIMIT 1""",
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2
+    UNION ALL
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE idempotency_key = $1 AND claim IS NULL
+    ORDER BY id DESC LIMIT 1""",
 )
-"""Finds the newest operation that any principal asked for under an Idempotency-Key."""
+"""Finds the newest operation that any principal asked for under an Idempotency-Key, by the key or by its claim."""
 
 NEWEST_BY_KEY_OF: Final = query(
     "newest_by_key_of",
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations
-    WHERE idempotency_key = $1 AND principal = $2 ORDER BY id DESC LIMIT 1""",
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND principal = $3
+    UNION ALL
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE idempotency_key = $1 AND claim IS NULL AND principal = $3
+    ORDER BY id DESC LIMIT 1""",
 )
-"""Finds the newest operation that one principal asked for under an Idempotency-Key."""
+"""Finds the newest operation that one principal asked for under an Idempotency-Key, by the key or by its claim."""
 
 STRANDED: Final = query(
     "stranded",

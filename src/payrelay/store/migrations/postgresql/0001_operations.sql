@@ -31,14 +31,15 @@ CREATE TABLE operations (
 );
 
 -- The two locks that everything rests on: one operation a claim, one a guard.
-CREATE UNIQUE INDEX operations_claim ON operations (principal, claim) WHERE claim IS NOT NULL;
+CREATE UNIQUE INDEX operations_claim ON operations (claim, principal) WHERE claim IS NOT NULL;
 CREATE UNIQUE INDEX operations_guard ON operations (merchant, guard) WHERE guard IS NOT NULL;
 
 CREATE INDEX operations_under_way ON operations (send_by_ms) WHERE state IN ('accepted', 'sending');
 CREATE INDEX operations_open ON operations (state, id) WHERE state IN ('pending', 'unknown', 'needs_attention');
 CREATE INDEX operations_claim_ends ON operations (claim_ends_at_ms) WHERE claim_ends_at_ms IS NOT NULL;
 CREATE INDEX operations_principal ON operations (principal, id);
-CREATE INDEX operations_key ON operations (idempotency_key, id) WHERE idempotency_key IS NOT NULL;
+-- An operation that holds its claim is found by that; only one that gave it back is found here by its key.
+CREATE INDEX operations_key ON operations (idempotency_key, id) WHERE idempotency_key IS NOT NULL AND claim IS NULL;
 CREATE INDEX operations_order ON operations (order_id, id) WHERE order_id IS NOT NULL;
 CREATE INDEX operations_payment ON operations (payment_id, id) WHERE payment_id IS NOT NULL;
 CREATE INDEX operations_subscription ON operations (subscription_id, id) WHERE subscription_id IS NOT NULL;
