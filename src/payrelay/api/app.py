@@ -1,0 +1,245 @@
+"""The API as an ASGI callable: known caller, checked request, one story, one answer, one line in the log.
+
+Rules:
+
+1. Nothing under ``/{account}/api/`` answers without a credential, not even that there is nothing.
+2. Errors are rendered at two places: what is expected in ``_answered``, everything else in ``_safely_answered``.
+3. What is logged is chosen here field by field; a header, a body or an address never gets there whole.
+4. A client that goes away cancels nothing: an effect runs in a task of its own (``operations.effect``).
+"""
+
+from time import perf_counter
+from typing import Final
+
+import msgspec
+
+from payrelay.api.arrival import (
+    Headers,
+    Networks,
+    Receive,
+    Scope,
+    Send,
+    client_address,
+    read_body,
+    read_headers,
+    request_id_of,
+    require_json,
+)
+from payrelay.api.authentication import Doorkeeper
+from payrelay.api.bodies import EmptyBody, invalid
+from payrelay.api.context import ApiContext
+from payrelay.api.handlers import Asked
+from payrelay.api.pages import Page, Pages
+from payrelay.api.parameters import query_errors
+from payrelay.api.queries import decoded, parse_query
+from payrelay.api.quota import Quota
+from payrelay.api.request_log import describe
+from payrelay.api.routes import API_SEGMENT, Matcher, Route
+from payrelay.core.answers import Answer, Trace, failed, of_refusal
+from payrelay.core.credentials import Credential, require
+from payrelay.core.idempotency import parse_key
+from payrelay.errors import Code, Refusal, StoreUnavailable
+from payrelay.operations.relay import Request
+
+UNMATCHED: Final = "unmatched"
+"""The route of what no route fits, in the log and the metrics."""
+
+_JSON: Final = (b"content-type", b"application/json")
+_FIXED: Final = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"server", b"payrelay"),
+)
+_OPERATION_HEADER: Final = "Payrelay-Operation"
+_REPLAYED_HEADER: Final = "Idempotent-Replayed"
+
+
+class Visit(msgspec.Struct, gc=False):
+    """What is known of a request by the time that it is answered; from it come the log line and the metrics."""
+
+    request_id: str
+    method: str
+    client: str
+    route: str = UNMATCHED
+    account: str | None = None
+    credential: Credential | None = None
+    quota_headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Api:
+    """The callable that a server is given."""
+
+    def __init__(self, context: ApiContext) -> None:
+        self._relay = context.relay
+        self._accounts = context.relay.accounts
+        self._log = context.log
+        self._metrics = context.metrics
+        self._body_timeout_s = context.body_timeout_s
+        self._trusted = Networks(context.trusted_proxies)
+        self._matcher = Matcher(context.routes)
+        self._doorkeeper = Doorkeeper(context.credentials, context.clock)
+        self._quota = Quota(context.clock)
+        self._pages = Pages(context)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        if scope["type"] != "http":
+            raise NotImplementedError(f"only HTTP is spoken here, not {scope['type']}")
+        started_s = perf_counter()
+        headers = read_headers(scope["headers"])
+        peer = scope["client"][0] if scope.get("client") else ""
+        visit = Visit(
+            request_id=request_id_of(headers),
+            method=scope["method"],
+            client=client_address(peer, headers, self._trusted),
+        )
+        raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+        segments = raw_path.split(b"/")
+        if segments[2:3] == [API_SEGMENT]:
+            answer: Answer | Page = await self._safely_answered(visit, headers, segments, scope, receive)
+        else:
+            is_direct = not headers.is_forwarded or self._trusted.has(peer)
+            answer = await self._page(visit, raw_path, is_direct=is_direct)
+        try:
+            await _send(send, visit, answer)
+        finally:
+            self._record(visit, answer, perf_counter() - started_s)
+
+    async def _safely_answered(
+        self, visit: Visit, headers: Headers, segments: list[bytes], scope: Scope, receive: Receive
+    ) -> Answer:
+        try:
+            return await self._answered(visit, headers, segments, scope, receive)
+        except Exception as error:  # noqa: BLE001 - the outermost place: whatever it was, the client gets an answer
+            return self._fault(visit, error)
+
+    async def _answered(
+        self, visit: Visit, headers: Headers, segments: list[bytes], scope: Scope, receive: Receive
+    ) -> Answer:
+        try:
+            credential = await self._doorkeeper.admit(
+                headers.authorization, is_doubled=headers.is_authorization_doubled
+            )
+            visit.credential = credential
+            visit.quota_headers = self._quota.take(credential)
+            route, segment = self._routed(visit, segments)
+            require(credential, route.scope, visit.account or "")
+            asked = Asked(
+                request=Request(
+                    account=visit.account or "",
+                    credential=credential,
+                    request_id=visit.request_id,
+                    idempotency_key=parse_key(list(headers.idempotency_keys)) if route.is_effect else None,
+                ),
+                id=segment,
+                query=_query(route, scope["query_string"]),
+                body=b"" if route.body is None else await self._body(route, headers, receive),
+            )
+            return await route.handler(self._relay, asked)
+        except Refusal as refusal:
+            return of_refusal(refusal, visit.request_id)
+        except StoreUnavailable:
+            trace = Trace(request_id=visit.request_id)
+            return failed(Code.UNAVAILABLE, "the store can't be used now; nothing was done", trace)
+
+    def _routed(self, visit: Visit, segments: list[bytes]) -> tuple[Route, str]:
+        """Finds the route and the segment in it; raises Refusal (not_found, method_not_allowed)."""
+        account = decoded(segments[1])
+        found = self._matcher.find(segments[3:])
+        if found is None or account not in self._accounts:
+            raise Refusal(Code.NOT_FOUND, "there is nothing at this address; /docs tells what there is")
+        visit.account = account
+        route = found.methods.get(visit.method)
+        if route is None:
+            visit.route = next(iter(found.methods.values())).template
+            msg = f"this address takes {found.allow} only"
+            raise Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", found.allow),))
+        visit.route = route.template
+        return route, found.segment
+
+    async def _body(self, route: Route, headers: Headers, receive: Receive) -> bytes:
+        may_lack = route.body is EmptyBody
+        if not may_lack:
+            require_json(headers)
+        elif headers.content_length in {None, b"0"} and not headers.is_chunked:
+            return b""
+        body = await read_body(receive, headers, self._body_timeout_s)
+        if may_lack and body:
+            require_json(headers)
+        return body
+
+    async def _page(self, visit: Visit, raw_path: bytes, *, is_direct: bool) -> Answer | Page:
+        """Answers for what stands outside the accounts: health, metrics, docs."""
+        try:
+            page = self._pages.find(raw_path)
+            if page is None:
+                msg = f"there is nothing at this address; the API begins at {self._pages.api_hint}, its docs at /docs"
+                return of_refusal(Refusal(Code.NOT_FOUND, msg), visit.request_id)
+            visit.route = raw_path.decode()
+            if visit.method != "GET":
+                refusal = Refusal(Code.METHOD_NOT_ALLOWED, "this address takes GET only", headers=(("Allow", "GET"),))
+                return of_refusal(refusal, visit.request_id)
+            return await page(visit.client, is_direct=is_direct)
+        except Refusal as refusal:
+            return of_refusal(refusal, visit.request_id)
+        except Exception as error:  # noqa: BLE001 - the outermost place for pages
+            return self._fault(visit, error)
+
+    def _fault(self, visit: Visit, error: Exception) -> Answer:
+        self._log.error("request_failed", request_id=visit.request_id, route=visit.route, errors=describe(error))
+        msg = "something went wrong here; the log has it under the request id"
+        return failed(Code.INTERNAL, msg, Trace(request_id=visit.request_id))
+
+    def _record(self, visit: Visit, answer: Answer | Page, duration_s: float) -> None:
+        operation_id, is_replayed = None, False
+        for name, value in answer.headers:
+            if name == _OPERATION_HEADER:
+                operation_id = value
+            elif name == _REPLAYED_HEADER:
+                is_replayed = True
+        self._metrics.seen(visit.route, visit.method, answer.http_status, duration_s, is_replayed=is_replayed)
+        credential = visit.credential
+        self._log.info(
+            "request",
+            request_id=visit.request_id,
+            method=visit.method,
+            route=visit.route,
+            account=visit.account,
+            principal=None if credential is None else credential.principal,
+            credential_id=None if credential is None else credential.id,
+            status=answer.http_status,
+            code=answer.code,
+            operation_id=operation_id,
+            is_replayed=is_replayed,
+            duration_ms=round(duration_s * 1000, 3),
+            client=visit.client,
+        )
+
+
+def _query(route: Route, query_string: bytes) -> dict[str, str]:
+    if not query_string:
+        return {}
+    values = parse_query(query_string, frozenset(parameter.name for parameter in route.query))
+    errors = query_errors(route.query, values)
+    if errors:
+        raise invalid(errors)
+    return values
+
+
+async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
+    headers = [
+        (b"content-length", b"%d" % len(answer.body)),
+        (b"x-request-id", visit.request_id.encode()),
+        *visit.quota_headers,
+    ]
+    if isinstance(answer, Page):
+        headers.extend(answer.raw_headers)
+    else:
+        headers.append(_JSON)
+        headers.extend(_FIXED)
+        if answer.retry_after_s is not None:
+            headers.append((b"retry-after", b"%d" % answer.retry_after_s))
+        for name, value in answer.headers:
+            headers.append((name.lower().encode(), value.encode("latin-1")))
+    await send({"type": "http.response.start", "status": answer.http_status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})

@@ -1,0 +1,45 @@
+"""What the API is made of, as one frozen value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from structlog.typing import FilteringBoundLogger
+
+from payrelay.api.arrival import BODY_TIMEOUT_S, Network
+from payrelay.api.authentication import CredentialSource
+from payrelay.api.health import Pingable
+from payrelay.api.metrics import Metrics
+from payrelay.api.routes import ROUTES, Route
+from payrelay.clock import Clock
+from payrelay.operations.relay import Relay
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApiContext:
+    """Everything that ``app.Api`` needs; made once at start by whoever composes the program.
+
+    Attributes:
+        relay: what the stories work with; its ``accounts`` are the names that paths begin with.
+        credentials: ``store.credentials.Credentials``.
+        database: asked by ``/health/ready``.
+        clock: the same as the relay's.
+        metrics: a new ``Metrics()``; hand the same one to whoever counts operations and gateway calls.
+        log: ``request_log.json_log(sys.stdout.buffer, clock)`` or one like it.
+        environments: of each account, ``sandbox`` or ``live``, for the docs.
+        trusted_proxies: whose X-Forwarded-For is believed.
+        metrics_networks: who may read ``/metrics``.
+        body_timeout_s: how long a body may take to arrive.
+        routes: the table; another one only in tests.
+    """
+
+    relay: Relay
+    credentials: CredentialSource
+    database: Pingable
+    clock: Clock
+    metrics: Metrics
+    log: FilteringBoundLogger
+    environments: Mapping[str, str]
+    trusted_proxies: tuple[Network, ...] = ()
+    metrics_networks: tuple[Network, ...] = ()
+    body_timeout_s: float = BODY_TIMEOUT_S
+    routes: tuple[Route, ...] = field(default=ROUTES)

@@ -1,0 +1,143 @@
+"""Bodies and answers to look at and to try, for the docs; every request among them is accepted as it stands."""
+
+from typing import Final
+
+CHARGE: Final[dict[str, object]] = {
+    "type": "PAYMENT",
+    "order_id": "Order12345",
+    "items": "Taxi Hire 123",
+    "currency": "LKR",
+    "amount": 345.67,
+    "customer_token": "59AFEE022CC69CA39D325E1B59130862",
+    "custom_1": "booking 7",
+    "custom_2": None,
+    "notify_url": "https://shop.example/notifications",
+    "itemList": [
+        {"name": "Taxi fare", "number": "001", "quantity": 1, "unit_amount": 300.0},
+        {"name": "Tip", "number": "002", "quantity": 1, "unit_amount": 45.67},
+    ],
+}
+HOLD: Final[dict[str, object]] = {
+    "type": "AUTHORIZE",
+    "order_id": "Order12346",
+    "items": "Hotel room 4",
+    "currency": "LKR",
+    "amount": 100,
+    "customer_token": "59AFEE022CC69CA39D325E1B59130862",
+}
+CAPTURE: Final[dict[str, object]] = {
+    "authorization_token": "e34f3059-7b7d-4b62-a57c-784beaa169f4",
+    "amount": 80.0,
+    "deduction_details": "Item 1 is out of stock",
+}
+REFUND: Final[dict[str, object]] = {"payment_id": "320025021815", "description": "Item is out of stock"}
+REFUND_PART: Final[dict[str, object]] = {**REFUND, "amount": "100.50"}
+RELEASE: Final[dict[str, object]] = {
+    "authorization_token": "74d7f304-7f9d-481d-b47f-6c9cad32d3d5",
+    "description": "The guest did not come",
+}
+
+REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
+    "chargePayment": {"payment": ("Take the money now", CHARGE), "hold": ("Hold it for a later capture", HOLD)},
+    "capturePayment": {"part": ("Take a part of what is held", CAPTURE)},
+    "refundPayment": {
+        "whole": ("Give the whole payment back", REFUND),
+        "part": ("Give a part back", REFUND_PART),
+        "hold": ("Let go of a hold", RELEASE),
+    },
+    "retrySubscription": {"nothing": ("Nothing to say", {})},
+    "cancelSubscription": {"nothing": ("Nothing to say", {})},
+}
+"""Of each route that takes a body: its examples by name, each with a sentence."""
+
+_CUSTOMER: Final[dict[str, object]] = {
+    "fist_name": "Saman",
+    "last_name": "Perera",
+    "email": "saman@example.com",
+    "phone": "+94771234567",
+    "delivery_details": {"address": "N0.1, Galle Road", "city": "Colombo", "country": "Sri Lanka"},
+}
+_AMOUNT_DETAIL: Final[dict[str, object]] = {
+    "currency": "LKR",
+    "gross": 500,
+    "fee": 14.5,
+    "net": 485.5,
+    "exchange_rate": 1,
+    "exchange_from": "LKR",
+    "exchange_to": "LKR",
+}
+_PAYMENT_METHOD: Final[dict[str, object]] = {
+    "method": "VISA",
+    "card_customer_name": "S Perera",
+    "card_no": "************1234",
+}
+_PAYMENT: Final[dict[str, object]] = {
+    "payment_id": 320025021815,
+    "order_id": "Order12345",
+    "date": "2026-01-16 16:21:02",
+    "description": "Taxi Hire 123",
+    "status": "RECEIVED",
+    "currency": "LKR",
+    "amount": 500,
+    "customer": _CUSTOMER,
+    "amount_detail": _AMOUNT_DETAIL,
+    "payment_method": _PAYMENT_METHOD,
+    "items": None,
+}
+_SUBSCRIPTION: Final[dict[str, object]] = {
+    "subscription_id": 420075032251,
+    "order_id": "Order0003",
+    "date": "2026-01-04 20:24:52",
+    "description": "Book reading subscription",
+    "recurring": "Charged every month for 3 years",
+    "status": "ACTIVE",
+    "amount": 500,
+    "currency": "LKR",
+    "customer": _CUSTOMER,
+    "amount_detail": _AMOUNT_DETAIL,
+    "payment_method": _PAYMENT_METHOD,
+    "items": [
+        {"name": "Books", "quantity": 1, "currency": "LKR", "unit_price": 500, "total_price": 500},
+    ],
+}
+
+ANSWERS: Final[dict[str, tuple[str, object]]] = {
+    "payments": ("Payments with order_id:Order12345", [_PAYMENT]),
+    "charge": (
+        "Automatic payment charged successfully",
+        {
+            "order_id": "Order12345",
+            "items": "Taxi Hire 123",
+            "currency": "LKR",
+            "amount": 345.67,
+            "custom_1": "booking 7",
+            "custom_2": None,
+            "payment_id": 320025021815,
+            "status_code": 2,
+            "status_message": "Successfully completed the payment.",
+            "md5sig": "A098FEBCC06293734641770555B4D569",
+            "authorization_token": None,
+        },
+    ),
+    "capture": (
+        "Successfully captured payment",
+        {
+            "status_code": 2,
+            "status_message": "Successfully received the VISA payment",
+            "payment_id": 320025527952,
+            "currency": "LKR",
+            "amount": 100.0,
+            "captured_amount": 80.0,
+            "items": "Hotel room 4",
+            "order_id": "Order12346",
+            "md5sig": "27EE69A66E761D20429984A0CB0AFC27",
+            "custom_1": None,
+            "custom_2": None,
+        },
+    ),
+    "refund": ("Successfully processed the refund", 560034010257),
+    "subscriptions": ("Found 1 subscriptions", [_SUBSCRIPTION]),
+    "subscription": ("Found subscription", _SUBSCRIPTION),
+    "nothing": ("Successfully cancelled the subscription", None),
+}
+"""Of each kind of answer: its msg and data."""

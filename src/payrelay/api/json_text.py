@@ -1,0 +1,127 @@
+"""Reads JSON as strictly as money deserves: no doubled member, no float, no NaN, no number that can't be written out.
+
+The standard library's decoder calls us for every object and every fraction, and does the rest in C; msgspec would let
+the last of two equal members win and take ``1e400`` for a number.
+"""
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Final, NoReturn
+
+from payrelay.errors import Code, FieldError, Refusal
+
+NESTING_MAX: Final = 16
+"""Our deepest body has three levels."""
+NAME_LENGTH_SHOWN_MAX: Final = 64
+"""Of a member's name that we don't know, when it is repeated to the caller."""
+_INTEGER_DIGITS_MAX: Final = 4300
+"""What Python turns into an integer; a longer one is kept as a decimal, which no field accepts for its size."""
+
+
+class ExponentNumber:
+    """A number that was written with an exponent; JSON allows it, our amounts don't."""
+
+    __slots__ = ()
+
+
+EXPONENT_NUMBER: Final = ExponentNumber()
+
+
+def parse_object(body: bytes) -> dict[str, object]:
+    """Gives the members of the one JSON object that the body is.
+
+    Numbers become int, Decimal or EXPONENT_NUMBER, never float. Raises Refusal (malformed_request) for anything else
+    than an object in UTF-8, for a doubled member at any depth and for more than NESTING_MAX levels.
+    """
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise _malformed("the body is not UTF-8") from None
+    value = _decoded(text)
+    if type(value) is not dict:
+        raise _malformed("the body is not a JSON object")
+    if text.count("{") + text.count("[") > NESTING_MAX and _is_deeper(value, NESTING_MAX):
+        raise _malformed(f"the body is nested more than {NESTING_MAX} levels deep")
+    return value
+
+
+def _decoded(text: str) -> object:
+    try:
+        return _decode(text)
+    except RecursionError:
+        raise _malformed(f"the body is nested more than {NESTING_MAX} levels deep") from None
+    except json.JSONDecodeError as error:
+        raise _malformed(f"the body is not JSON: {error.msg} at character {error.pos + 1}") from None
+    except ValueError:
+        # Only an integer of over _INTEGER_DIGITS_MAX digits gets here: the decoder has no other ValueError.
+        return _decode_any_integer(text)
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        doubled = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise _malformed(f"the member {printable(doubled)} is there twice")
+    return members
+
+
+def _fraction(text: str) -> Decimal | ExponentNumber:
+    return EXPONENT_NUMBER if "e" in text or "E" in text else Decimal(text)
+
+
+def _integer(text: str) -> int | Decimal:
+    return int(text) if len(text) <= _INTEGER_DIGITS_MAX else Decimal(text)
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise _malformed(f"the body is not JSON: {text} is not a number")
+
+
+_decode: Final = json.JSONDecoder(object_pairs_hook=_members, parse_float=_fraction, parse_constant=_no_constant).decode
+_decode_any_integer: Final = json.JSONDecoder(
+    object_pairs_hook=_members, parse_float=_fraction, parse_int=_integer, parse_constant=_no_constant
+).decode
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    if isinstance(value, dict):
+        return levels == 0 or any(_is_deeper(member, levels - 1) for member in value.values())
+    if isinstance(value, list):
+        return levels == 0 or any(_is_deeper(entry, levels - 1) for entry in value)
+    return False
+
+
+def unusable_texts(value: object, path: str = "") -> Iterator[FieldError]:
+    r"""Finds the texts that no database keeps: those with U+0000 or half of a surrogate pair.
+
+    Both can only be written as an escape, so a body without ``\u`` has none.
+    """
+    if isinstance(value, str):
+        if not is_usable_text(value):
+            yield FieldError(path, "must not contain U+0000 or an unpaired surrogate")
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield from unusable_texts(member, f"{path}.{printable(name)}" if path else printable(name))
+    elif isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from unusable_texts(entry, f"{path}[{index}]")
+
+
+def is_usable_text(text: str) -> bool:
+    """True when every character can be kept and sent on."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
+
+def printable(name: str) -> str:
+    """Gives a name that somebody else chose so that it can stand in an answer: cut, and with its oddities escaped."""
+    return name[:NAME_LENGTH_SHOWN_MAX].encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+def _malformed(msg: str) -> Refusal:
+    return Refusal(Code.MALFORMED_REQUEST, msg)

@@ -1,0 +1,163 @@
+"""The parameters that routes take in their path and query: one value each, from which check and schema are made."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from payrelay.core.calls import SUBSCRIPTION_ID_DIGITS_MAX
+from payrelay.core.idempotency import KEY_LENGTH_MAX
+from payrelay.core.operations import Kind, State
+from payrelay.errors import FieldError
+from payrelay.operations.find_operations import PAGE_SIZE_MAX
+
+ORDER_ID_LENGTH_MAX: Final = 255
+"""As in the body of a charge."""
+PAGE_SIZE_USUAL: Final = 20
+"""What fits a screen."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parameter:
+    """One parameter.
+
+    Attributes:
+        name: as it stands in the address.
+        sentence: what it is, for the docs.
+        schema: the JSON Schema of its value.
+        complaint: gives what is wrong with a text, in words that fit behind the name, or None.
+        example: a value to try.
+    """
+
+    name: str
+    sentence: str
+    schema: dict[str, object]
+    complaint: Callable[[str], str | None]
+    example: str | int
+
+
+def query_errors(parameters: tuple[Parameter, ...], values: dict[str, str]) -> list[FieldError]:
+    """Lists what is wrong with the values of a query whose names are known."""
+    return [
+        FieldError(parameter.name, words)
+        for parameter in parameters
+        if parameter.name in values and (words := parameter.complaint(values[parameter.name])) is not None
+    ]
+
+
+def _matches(pattern: str, words: str) -> Callable[[str], str | None]:
+    fullmatch = re.compile(pattern).fullmatch
+    return lambda text: None if fullmatch(text) else words
+
+
+def _one_of(*values: str) -> Callable[[str], str | None]:
+    return lambda text: None if text in values else f"must be one of {', '.join(values)}"
+
+
+def _has_length(text: str) -> str | None:
+    return None if 1 <= len(text) <= ORDER_ID_LENGTH_MAX else f"must have 1 to {ORDER_ID_LENGTH_MAX} characters"
+
+
+def _is_page_size(text: str) -> str | None:
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(PAGE_SIZE_MAX))
+    return None if is_number and 1 <= int(text) <= PAGE_SIZE_MAX else f"must be 1 to {PAGE_SIZE_MAX}"
+
+
+def _anything(_: str) -> str | None:
+    return None
+
+
+_NUMBER: Final = rf"[0-9]{{1,{SUBSCRIPTION_ID_DIGITS_MAX}}}"
+_OPERATION_ID: Final = r"op_[0-9a-v]{26}"
+_TEXT_SCHEMA: Final[dict[str, object]] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": ORDER_ID_LENGTH_MAX,
+    "pattern": r"^[^\x00]*$",
+}
+
+ORDER: Final = Parameter(
+    name="id",
+    sentence="Identifier of the order.",
+    schema=_TEXT_SCHEMA,
+    complaint=_has_length,
+    example="Order12345",
+)
+SUBSCRIPTION: Final = Parameter(
+    name="id",
+    sentence="The gateway's subscription identifier.",
+    schema={"type": "string", "pattern": f"^{_NUMBER}$"},
+    # A wrong one is no such subscription: the route answers 404, and sends nothing.
+    complaint=_anything,
+    example="420075032251",
+)
+OPERATION: Final = Parameter(
+    name="id",
+    sentence="Identifier of the operation.",
+    schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
+    complaint=_anything,
+    example="op_03epq9q1t0lku6mmdl2vn8c4g0",
+)
+IDEMPOTENCY_KEY: Final = Parameter(
+    name="idempotency_key",
+    sentence="The Idempotency-Key of the request, unquoted.",
+    schema={"type": "string", "pattern": rf"^[!-~]{{1,{KEY_LENGTH_MAX}}}$"},
+    complaint=_anything,
+    example="order-12345-attempt-1",
+)
+EXPAND: Final = Parameter(
+    name="expand",
+    sentence="`payments` adds the subscription's payments.",
+    schema={"type": "string", "enum": ["payments"]},
+    complaint=_one_of("payments"),
+    example="payments",
+)
+STATE: Final = Parameter(
+    name="state",
+    sentence="Only operations in this state.",
+    schema={"type": "string", "enum": [*State]},
+    complaint=_one_of(*State),
+    example=State.UNKNOWN,
+)
+KIND: Final = Parameter(
+    name="kind",
+    sentence="Only operations of this kind.",
+    schema={"type": "string", "enum": [*Kind]},
+    complaint=_one_of(*Kind),
+    example=Kind.CHARGE,
+)
+ORDER_ID: Final = Parameter(
+    name="order_id",
+    sentence="Only operations on this order.",
+    schema=_TEXT_SCHEMA,
+    complaint=_has_length,
+    example="Order12345",
+)
+PAYMENT_ID: Final = Parameter(
+    name="payment_id",
+    sentence="Only operations on this payment.",
+    schema={"type": "string", "pattern": f"^{_NUMBER}$"},
+    complaint=_matches(_NUMBER, "must be 1 to 19 digits"),
+    example="320025021815",
+)
+SUBSCRIPTION_ID: Final = Parameter(
+    name="subscription_id",
+    sentence="Only operations on this subscription.",
+    schema={"type": "string", "pattern": f"^{_NUMBER}$"},
+    complaint=_matches(_NUMBER, "must be 1 to 19 digits"),
+    example="420075032251",
+)
+CURSOR: Final = Parameter(
+    name="cursor",
+    sentence="Goes on behind this operation; the Link header of a page has it.",
+    schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
+    complaint=_matches(_OPERATION_ID, "must be the id of an operation"),
+    example="op_03epq9q1t0lku6mmdl2vn8c4g0",
+)
+LIMIT: Final = Parameter(
+    name="limit",
+    sentence="Operations on the page.",
+    schema={"type": "integer", "minimum": 1, "maximum": PAGE_SIZE_MAX, "default": PAGE_SIZE_USUAL},
+    complaint=_is_page_size,
+    example=PAGE_SIZE_USUAL,
+)

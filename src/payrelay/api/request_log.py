@@ -1,0 +1,71 @@
+"""One line of JSON per request on a stream, with a fixed event name and chosen fields; no secret can get into it."""
+
+import logging
+import time
+import traceback
+from typing import BinaryIO, Final, cast
+
+import msgspec
+import structlog
+from structlog.typing import EventDict, FilteringBoundLogger
+
+from payrelay.clock import Clock
+
+FRAMES_MAX: Final = 40
+"""Of a traceback: the ends of every call chain that we have."""
+CAUSES_MAX: Final = 5
+"""Exceptions behind an exception that are told of."""
+
+
+def json_log(stream: BinaryIO, clock: Clock, level: int = logging.INFO) -> FilteringBoundLogger:
+    """Makes a logger that writes one JSON object a line: ``at``, ``level``, ``event``, then what it is given."""
+    return cast(
+        "FilteringBoundLogger",
+        structlog.wrap_logger(
+            structlog.BytesLogger(stream),
+            processors=[structlog.processors.add_log_level, _Dated(clock), _rendered],
+            wrapper_class=structlog.make_filtering_bound_logger(level),
+            cache_logger_on_first_use=True,
+        ),
+    )
+
+
+class _Dated:
+    """Puts the time in front, in RFC 3339; the part down to seconds is written once a second."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._second = -1
+        self._text = ""
+
+    def __call__(self, _: object, __: str, event: EventDict) -> EventDict:
+        second, milliseconds = divmod(self._clock.now_ms(), 1000)
+        if second != self._second:
+            self._second, self._text = second, _utc_text(second)
+        return {"at": f"{self._text}.{milliseconds:03d}Z", **event}
+
+
+_encode: Final = msgspec.json.Encoder(enc_hook=str).encode
+
+
+def _utc_text(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+
+
+def _rendered(_: object, __: str, event: EventDict) -> bytes:
+    return _encode(event)
+
+
+def describe(error: BaseException) -> list[dict[str, object]]:
+    """Tells where an exception came from: types and places of it and its causes, never their texts.
+
+    A text may repeat what a client sent; the line that raised it says as much to whoever mends it.
+    """
+    described: list[dict[str, object]] = []
+    current: BaseException | None = error
+    while current is not None and len(described) < CAUSES_MAX:
+        frames = traceback.extract_tb(current.__traceback__)[-FRAMES_MAX:]
+        places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
+        described.append({"type": type(current).__qualname__, "places": places})
+        current = current.__cause__ or current.__context__
+    return described

@@ -1,0 +1,311 @@
+"""The one table of routes: dispatch, authorization, ``/openapi.json`` and the tables in the docs are made from it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from payrelay.api import handlers, parameters
+from payrelay.api.bodies import Body, CaptureBody, ChargeBody, EmptyBody, RefundBody
+from payrelay.api.handlers import Handler
+from payrelay.api.parameters import Parameter
+from payrelay.api.queries import decoded
+from payrelay.core.credentials import Scope
+from payrelay.errors import Code
+
+API_SEGMENT: Final = b"api"
+"""What stands behind an account's name."""
+
+ALWAYS: Final = (
+    Code.MALFORMED_REQUEST,
+    Code.UNAUTHENTICATED,
+    Code.FORBIDDEN,
+    Code.NOT_FOUND,
+    Code.METHOD_NOT_ALLOWED,
+    Code.INVALID_REQUEST,
+    Code.RATE_LIMITED,
+    Code.INTERNAL,
+    Code.UNAVAILABLE,
+)
+"""What any route may answer: all take an address, a credential and our store."""
+_GATEWAY_READ: Final = (
+    Code.GATEWAY_REFUSED_US,
+    Code.GATEWAY_BAD_REPLY,
+    Code.GATEWAY_BUSY,
+    Code.GATEWAY_UNREACHABLE,
+)
+_BODY: Final = (Code.TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
+_EFFECT: Final = (
+    Code.OUTCOME_UNKNOWN,
+    Code.PENDING,
+    Code.IN_PROGRESS,
+    Code.CONFLICT,
+    Code.IDEMPOTENCY_MISMATCH,
+    Code.GATEWAY_REFUSED_US,
+    Code.GATEWAY_BUSY,
+    Code.GATEWAY_UNREACHABLE,
+    *_BODY,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Route:
+    """One route.
+
+    Attributes:
+        name: what OpenAPI calls the operation.
+        method: the HTTP method.
+        path: behind ``/{account}/api``; one segment in braces may vary.
+        sentence: what it does, for the docs.
+        scope: what the credential must be allowed.
+        handler: makes the call and runs the story.
+        answer: names the schema of ``data``; see ``openapi``.
+        body: the type of its body; None where it takes none.
+        segment: the parameter in its path, None where it has none.
+        query: the parameters that it takes in its query.
+        codes: the error codes that it may answer beyond ALWAYS.
+        is_effect: whether it changes something at the gateway, and so takes an Idempotency-Key.
+    """
+
+    name: str
+    method: str
+    path: str
+    sentence: str
+    scope: Scope
+    handler: Handler
+    answer: str
+    body: type[Body] | None = None
+    segment: Parameter | None = None
+    query: tuple[Parameter, ...] = ()
+    codes: tuple[Code, ...] = ()
+    is_effect: bool = False
+
+    @property
+    def template(self) -> str:
+        """The whole path as logs and metrics name it."""
+        return "/{account}/api" + self.path
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        name="retrievePayments",
+        method="GET",
+        path="/payments/{id}",
+        sentence="Retrieve the successful payments of an order",
+        scope=Scope.PAYMENTS_READ,
+        handler=handlers.payments_of_order,
+        answer="payments",
+        segment=parameters.ORDER,
+        codes=_GATEWAY_READ,
+    ),
+    Route(
+        name="chargePayment",
+        method="POST",
+        path="/payments/charge",
+        sentence="Charge a pre-approved customer, or hold the money",
+        scope=Scope.PAYMENTS_CHARGE,
+        handler=handlers.charge_customer,
+        answer="charge",
+        body=ChargeBody,
+        codes=(Code.DECLINED, *_EFFECT),
+        is_effect=True,
+    ),
+    Route(
+        name="capturePayment",
+        method="POST",
+        path="/payments/capture",
+        sentence="Capture a held payment, or a part of it",
+        scope=Scope.PAYMENTS_CAPTURE,
+        handler=handlers.capture_hold,
+        answer="capture",
+        body=CaptureBody,
+        codes=(Code.DECLINED, *_EFFECT),
+        is_effect=True,
+    ),
+    Route(
+        name="refundPayment",
+        method="POST",
+        path="/payments/refund",
+        sentence="Refund a payment or a part of it, or let go of a hold",
+        scope=Scope.PAYMENTS_REFUND,
+        handler=handlers.refund_payment,
+        answer="refund",
+        body=RefundBody,
+        codes=_EFFECT,
+        is_effect=True,
+    ),
+    Route(
+        name="listSubscriptions",
+        method="GET",
+        path="/subscriptions",
+        sentence="List all subscriptions",
+        scope=Scope.SUBSCRIPTIONS_READ,
+        handler=handlers.all_subscriptions,
+        answer="subscriptions",
+        codes=_GATEWAY_READ,
+    ),
+    Route(
+        name="retrieveSubscription",
+        method="GET",
+        path="/subscriptions/{id}",
+        sentence="Retrieve a subscription",
+        scope=Scope.SUBSCRIPTIONS_READ,
+        handler=handlers.one_subscription,
+        answer="subscription",
+        segment=parameters.SUBSCRIPTION,
+        query=(parameters.EXPAND,),
+        codes=_GATEWAY_READ,
+    ),
+    Route(
+        name="listSubscriptionPayments",
+        method="GET",
+        path="/subscriptions/{id}/payments",
+        sentence="List the payments of a subscription",
+        scope=Scope.SUBSCRIPTIONS_READ,
+        handler=handlers.payments_of_subscription,
+        answer="payments",
+        segment=parameters.SUBSCRIPTION,
+        codes=_GATEWAY_READ,
+    ),
+    Route(
+        name="retrySubscription",
+        method="POST",
+        path="/subscriptions/{id}/retry",
+        sentence="Charge the failed installment of a subscription",
+        scope=Scope.SUBSCRIPTIONS_RETRY,
+        handler=handlers.retry,
+        answer="nothing",
+        body=EmptyBody,
+        segment=parameters.SUBSCRIPTION,
+        codes=(Code.DECLINED, *_EFFECT),
+        is_effect=True,
+    ),
+    Route(
+        name="cancelSubscription",
+        method="DELETE",
+        path="/subscriptions/{id}",
+        sentence="Cancel a subscription",
+        scope=Scope.SUBSCRIPTIONS_CANCEL,
+        handler=handlers.cancel,
+        answer="nothing",
+        body=EmptyBody,
+        segment=parameters.SUBSCRIPTION,
+        codes=_EFFECT,
+        is_effect=True,
+    ),
+    Route(
+        name="listOperations",
+        method="GET",
+        path="/operations",
+        sentence="List operations, newest first",
+        scope=Scope.OPERATIONS_READ,
+        handler=handlers.some_operations,
+        answer="operations",
+        query=(
+            parameters.STATE,
+            parameters.KIND,
+            parameters.ORDER_ID,
+            parameters.PAYMENT_ID,
+            parameters.SUBSCRIPTION_ID,
+            parameters.CURSOR,
+            parameters.LIMIT,
+        ),
+    ),
+    Route(
+        name="showOperation",
+        method="GET",
+        path="/operations/{id}",
+        sentence="Show an operation with its history and evidence",
+        scope=Scope.OPERATIONS_READ,
+        handler=handlers.one_operation,
+        answer="operation",
+        segment=parameters.OPERATION,
+    ),
+    Route(
+        name="showOperationByKey",
+        method="GET",
+        path="/operations/by-key/{idempotency_key}",
+        sentence="Show the newest operation under an Idempotency-Key",
+        scope=Scope.OPERATIONS_READ,
+        handler=handlers.operation_by_key,
+        answer="operation",
+        segment=parameters.IDEMPOTENCY_KEY,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a path has: its routes by method, the value of Allow, and the segment that varies, decoded."""
+
+    methods: Mapping[str, Route]
+    allow: str
+    segment: str
+
+
+class Matcher:
+    """Finds the routes of a path.
+
+    A path that stands in the table literally also has the methods of the template that it fits: ``GET
+    payments/charge`` reads the order called "charge".
+    """
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        paths: dict[tuple[str, ...], dict[str, Route]] = {}
+        for route in routes:
+            paths.setdefault(tuple(route.path.strip("/").split("/")), {})[route.method] = route
+        self._templates: dict[int, list[_Template]] = {}
+        for segments, methods in paths.items():
+            if _variable(segments) is not None:
+                self._templates.setdefault(len(segments), []).append(_Template(segments, methods))
+        self._literal: dict[tuple[str, ...], Found] = {}
+        for segments, methods in paths.items():
+            if _variable(segments) is None:
+                fitting = self._fitting(segments)
+                inherited = {} if fitting is None else dict(fitting.methods)
+                segment = "" if fitting is None else fitting.segment
+                self._literal[segments] = _found({**inherited, **methods}, segment)
+
+    def find(self, raw_segments: list[bytes]) -> Found | None:
+        """Gives what stands at these raw segments behind ``api``, or None for nothing.
+
+        Raises Refusal (malformed_request) for a segment that can't be read.
+        """
+        segments = tuple(map(decoded, raw_segments))
+        return self._literal.get(segments) or self._fitting(segments)
+
+    def _fitting(self, segments: tuple[str, ...]) -> Found | None:
+        for template in self._templates.get(len(segments), ()):
+            if template.fits(segments):
+                return Found(template.methods, template.allow, segments[template.position])
+        return None
+
+
+class _Template:
+    """A path with one segment that varies."""
+
+    __slots__ = ("_after", "_before", "allow", "methods", "position")
+
+    def __init__(self, segments: tuple[str, ...], methods: dict[str, Route]) -> None:
+        self.position = _variable(segments) or 0
+        self._before, self._after = segments[: self.position], segments[self.position + 1 :]
+        self.methods = methods
+        self.allow = _allow(methods)
+
+    def fits(self, segments: tuple[str, ...]) -> bool:
+        """True where every other segment is equal, and the one that varies is not empty."""
+        position = self.position
+        return (
+            segments[:position] == self._before and segments[position + 1 :] == self._after and segments[position] != ""
+        )
+
+
+def _variable(segments: tuple[str, ...]) -> int | None:
+    return next((index for index, segment in enumerate(segments) if segment.startswith("{")), None)
+
+
+def _found(methods: dict[str, Route], segment: str) -> Found:
+    return Found(methods, _allow(methods), segment)
+
+
+def _allow(methods: Mapping[str, Route]) -> str:
+    return ", ".join(sorted(methods))

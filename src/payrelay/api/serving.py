@@ -1,0 +1,147 @@
+"""Puts the API behind a socket: HTTP/1 on Granian, inside this process and its event loop, with every limit named.
+
+Why Granian, and what was tried on it, is in ``docs/decisions/0003-http-server.md``.
+"""
+
+import asyncio
+import os
+import resource
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.net import SocketHolder  # type: ignore[attr-defined]  # its own, passed through
+from granian.server.embed import Server
+
+from payrelay.api.app import Api
+from payrelay.errors import SettingsError
+
+HEADERS_TIMEOUT_MS: Final = 30_000
+"""For all headers of a request to arrive; the same clock closes a kept-alive connection that says nothing."""
+HEADERS_BYTES_MAX: Final = 16_384
+"""The request line and all headers: a key has some 80, a path with an order id at most 800."""
+CONNECTIONS_MAX: Final = 4096
+"""Connections at once; further ones wait in the backlog until one closes."""
+FILES_RESERVED: Final = 256
+"""Of the process's open files: for the store, the gateway and the log, which must not starve when clients crowd in."""
+CONNECTIONS_MIN: Final = 64
+"""However few files the process may open, it serves."""
+BACKLOG: Final = 1024
+"""Connections that the kernel holds for us meanwhile."""
+DRAIN_S: Final = 45.0
+"""After the stop, for requests under way: a place in the gateway's budget (5 s), a call (30 s), and time to store."""
+
+Started = Callable[[str, int], None]
+
+
+class _Server(Server):
+    """Granian on a socket that we have bound.
+
+    Its own would be shared with whoever binds the same port after us (SO_REUSEPORT): two services that are started by
+    mistake on one port would each get half of the requests. And only we can tell which port 0 became.
+    """
+
+    def __init__(self, app: Api, listener: socket.socket) -> None:
+        super().__init__(
+            app,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.http1,
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=_connections_max(),
+            http1_settings=HTTP1Settings(
+                header_read_timeout=HEADERS_TIMEOUT_MS, keep_alive=True, max_buffer_size=HEADERS_BYTES_MAX
+            ),
+            log_enabled=False,
+            log_access=False,
+        )
+        self._listener = listener
+
+    def _init_shared_socket(self) -> None:
+        # Not a Unix socket; its arguments are positional and not in the type stub.
+        self._shd = SocketHolder(os.dup(self._listener.fileno()), False, BACKLOG)  # type: ignore[assignment,call-arg]  # noqa: FBT003
+
+
+async def serve(
+    app: Api,
+    host: str,
+    port: int,
+    *,
+    stop: asyncio.Event,
+    on_started: Started | None = None,
+    drain_s: float = DRAIN_S,
+) -> bool:
+    """Serves until ``stop`` is set, then takes no new connection and lets the requests under way finish.
+
+    Args:
+        app: what answers.
+        host: an address or a name of this machine.
+        port: 0 for any that is free.
+        stop: ends it.
+        on_started: called once with the address and the port as soon as connections are taken.
+        drain_s: how long requests under way may go on after the stop.
+
+    Returns:
+        True when all of them have finished, False when time was up first.
+
+    Raises SettingsError, naming the address, where it can't be listened on.
+    """
+    listener = _listener(host, port)
+    server = _Server(app, listener)
+    serving = asyncio.ensure_future(server.serve())
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        # Connections that come before the server looks for them wait in the backlog.
+        if on_started is not None:
+            address = listener.getsockname()
+            on_started(address[0], address[1])
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+            raise RuntimeError("the HTTP server ended by itself")
+    finally:
+        stopping.cancel()
+        listener.close()
+        has_finished = await _drained(server, serving, drain_s)
+    return has_finished
+
+
+async def _drained(server: Server, serving: asyncio.Future[None], drain_s: float) -> bool:
+    if serving.done():
+        return True
+    server.stop()  # type: ignore[no-untyped-call]
+    _, unfinished = await asyncio.wait({serving}, timeout=drain_s)
+    for task in unfinished:
+        task.cancel()
+    await asyncio.gather(*unfinished, return_exceptions=True)
+    return not unfinished
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise _unusable(host, port, error) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise _unusable(host, port, error) from error
+    listener.setblocking(False)  # noqa: FBT003 - positional in the standard library
+    return listener
+
+
+def _unusable(host: str, port: int, error: OSError) -> SettingsError:
+    return SettingsError(f"can't listen on {host}:{port}: {error.strerror or error}")
+
+
+def _connections_max() -> int:
+    files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(CONNECTIONS_MIN, min(CONNECTIONS_MAX, files_max - FILES_RESERVED))
