@@ -38,6 +38,7 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 CHARGE_ONLY = frozenset({"charge"})
+RECEIPTS = frozenset({"charge", "capture", "retry"})
 MONEY_ANSWERS = frozenset({"charge", "capture", "search", "subscription", "subscriptions", "subscription_payments"})
 WITH_TOKEN = ENDPOINT_NAMES - {"token"}
 
@@ -62,7 +63,7 @@ KINDS: Mapping[str, FaultKind] = {
     "authentication_error": FaultKind(step="instead", endpoints=WITH_TOKEN),
     "budget_block": FaultKind(step="instead", arguments=frozenset({"answer"})),
     "token_expired": FaultKind(step="within", endpoints=WITH_TOKEN),
-    "late_visibility": FaultKind(step="within", arguments=WAIT, endpoints=CHARGE_ONLY),
+    "late_visibility": FaultKind(step="within", arguments=WAIT, endpoints=RECEIPTS),
     "decline": FaultKind(step="within", arguments=frozenset({"reason", "shape"}), endpoints=CHARGE_ONLY),
     "pending": FaultKind(step="within", arguments=frozenset({"wait_s", "settles"}), endpoints=CHARGE_ONLY),
     "other_amount": FaultKind(step="after", arguments=frozenset({"amount"}), endpoints=MONEY_ANSWERS),

@@ -58,6 +58,7 @@ def _captured(turn: Turn, hold: Hold, fields: Fields, captured_cents: int) -> Re
             card=hold.card,
             custom_1=hold.custom_1,
             custom_2=hold.custom_2,
+            visible_at=turn.visible_at(),
         )
     )
     turn.enter(hold_line(hold, "capture", captured_cents))

@@ -27,11 +27,12 @@ DAYS = {"Day": 1, "Week": 7, "Month": 30, "Year": 364}
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
-    """What the passing of time works on."""
+    """What the passing of time works on. A payment received in it cannot be found before `visible_at`."""
 
     state: State
     ledger: Ledger
     switches: Switches
+    visible_at: datetime | None = None
 
 
 def elapse(course: Course, now: datetime) -> None:
@@ -80,7 +81,7 @@ def is_collectable(customer: Customer) -> bool:
 
 def collect(turn: Turn, subscription: Subscription, kind: Literal["installment", "retry"]) -> None:
     """Receive a subscription's open installment as the present call's doing."""
-    course = Course(state=turn.state, ledger=turn.ledger, switches=turn.switches)
+    course = Course(state=turn.state, ledger=turn.ledger, switches=turn.switches, visible_at=turn.visible_at())
     _pay(course, subscription, kind, turn.now, arrival=turn.arrival)
 
 
@@ -134,6 +135,7 @@ def receive_installment(
         card=customer.card,
         subscription_id=subscription.subscription_id,
         startup_fee_cents=startup_fee_cents,
+        visible_at=course.visible_at,
     )
     course.state.put_payment(payment)
     line = LedgerLine(

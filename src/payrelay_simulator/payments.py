@@ -43,11 +43,7 @@ def search(turn: Turn, order_id: str | None) -> Reply:
     """Return the order's visible payments; one without any is answered as if it did not exist."""
     if not order_id:
         return marked_failure("order_id is missing")
-    found = [
-        payment
-        for payment in turn.state.payments_of(turn.merchant.merchant_id, order_id)
-        if payment.visible_at is None or payment.visible_at <= turn.now
-    ]
+    found = [each for each in turn.state.payments_of(turn.merchant.merchant_id, order_id) if each.is_visible(turn.now)]
     if not found:
         return failure("No payments found")
     if turn.switches.retrieval_order == "newest_first":
@@ -64,12 +60,12 @@ def charge(turn: Turn, fields: Fields) -> Reply:
     if reason is not None:
         shape = decline.shape if decline is not None and decline.shape else turn.switches.charge_decline
         return _declined(turn, order, reason, is_envelope=shape == "envelope")
-    if order.is_authorization:
-        return _authorize(turn, order)
     # A pending charge that settles has moved the money already and only shows it later; the other never does.
     pending = turn.fault_named("pending")
     if pending is not None and not pending.settles:
         return _charge_reply(turn, order, turn.state.next_payment_id(), PENDING_CODE)
+    if order.is_authorization:
+        return _authorize(turn, order, is_pending=pending is not None)
     payment = _receive(turn, order)
     return _charge_reply(turn, order, payment.payment_id, PENDING_CODE if pending is not None else SUCCESS_CODE)
 
@@ -120,7 +116,6 @@ def _chargeable(turn: Turn, customer_token: object) -> Customer:
 
 
 def _receive(turn: Turn, order: ChargeOrder) -> Payment:
-    late = turn.fault_named("late_visibility") or turn.fault_named("pending")
     payment = Payment(
         payment_id=turn.state.next_payment_id(),
         merchant_id=turn.merchant.merchant_id,
@@ -134,7 +129,7 @@ def _receive(turn: Turn, order: ChargeOrder) -> Payment:
         card=order.customer.card,
         custom_1=order.custom_1,
         custom_2=order.custom_2,
-        visible_at=None if late is None else turn.now + timedelta(seconds=late.wait_s),
+        visible_at=turn.visible_at(),
     )
     receive(turn, payment)
     return payment
@@ -155,7 +150,7 @@ def receive(turn: Turn, payment: Payment) -> None:
     )
 
 
-def _authorize(turn: Turn, order: ChargeOrder) -> Reply:
+def _authorize(turn: Turn, order: ChargeOrder, *, is_pending: bool) -> Reply:
     hold = Hold(
         authorization_token=turn.state.draws.uuid("authorization token"),
         payment_id=turn.state.next_payment_id(),
@@ -173,6 +168,8 @@ def _authorize(turn: Turn, order: ChargeOrder) -> Reply:
         custom_2=order.custom_2,
     )
     set_aside(turn, hold)
+    if is_pending:
+        return _charge_reply(turn, order, hold.payment_id, PENDING_CODE)
     code = turn.switches.authorize_status_code
     return _charge_reply(turn, order, hold.payment_id, code, authorization_token=hold.authorization_token)
 

@@ -68,7 +68,7 @@ class Refund(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Payment(msgspec.Struct, frozen=True, kw_only=True):
-    """Money received. Searches do not see it before `visible_at`."""
+    """Money received. Nobody finds it before `visible_at`."""
 
     payment_id: int
     merchant_id: str
@@ -88,6 +88,10 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
     refunds: tuple[Refund, ...] = ()
     is_charged_back: bool = False
     visible_at: datetime | None = None
+
+    def is_visible(self, now: datetime) -> bool:
+        """Say whether it can be found by now."""
+        return self.visible_at is None or self.visible_at <= now
 
     @property
     def refunded_cents(self) -> int:

@@ -36,7 +36,8 @@ def list_payments(turn: Turn, subscription_id: str) -> Reply:
     """Return a subscription's payments, oldest first."""
     subscription = _own(turn, identifier_of(subscription_id, "subscription_id"))
     payments = [turn.state.payments[payment_id] for payment_id in subscription.payment_ids]
-    records = [installment_record(payment, now=turn.now, switches=turn.switches) for payment in payments]
+    found = [each for each in payments if each.is_visible(turn.now)]
+    records = [installment_record(each, now=turn.now, switches=turn.switches) for each in found]
     return success(f"Found {len(records)} payments", records)
 
 

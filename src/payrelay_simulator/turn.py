@@ -1,6 +1,6 @@
 """One call's turn at the gateway: who calls, when, and what may be touched."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -25,6 +25,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     def enter(self, line: LedgerLine) -> None:
         """Write a line into the ledger as this call's doing."""
         self.ledger.enter(self.now, line, arrival=self.arrival)
+
+    def visible_at(self) -> datetime | None:
+        """Return when a payment of this call can be found; None: at once."""
+        late = self.fault_named("late_visibility") or self.fault_named("pending")
+        return None if late is None else self.now + timedelta(seconds=late.wait_s)
 
     def fault_named(self, name: str) -> Fault | None:
         """Return the call's fault if it is the one of that name."""

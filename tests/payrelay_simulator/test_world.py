@@ -130,6 +130,38 @@ def test_payment_can_become_visible_late(world: World, caller: Caller, charge_bo
     assert caller.get("payment/search", order_id="Order12345").document["status"] == 1
 
 
+def test_captured_payment_can_become_visible_late(world: World, caller: Caller, demo: DemoWorld) -> None:
+    """A capture too can be done and not yet be found."""
+    world.faults.add_rules(Rule(fault="late_visibility"))
+    caller.post("payment/capture", {"authorization_token": demo.authorization_token, "amount": 1})
+    assert caller.get("payment/search", order_id=demo.held_order_id).document["status"] == -1
+
+    world.clock.advance(60)
+
+    assert caller.get("payment/search", order_id=demo.held_order_id).document["status"] == 1
+
+
+def test_retried_payment_can_become_visible_late(world: World, caller: Caller, demo: DemoWorld) -> None:
+    """A retry's payment may be missing from the list for a while."""
+    path = f"subscription/{demo.failed_subscription_id}/payments"
+    world.faults.add_rules(Rule(fault="late_visibility", args=Arguments(wait_s=30)))
+    caller.post("subscription/retry", {"subscription_id": demo.failed_subscription_id})
+    assert caller.get(path).document["msg"] == "Found 2 payments"
+
+    world.clock.advance(30)
+
+    assert caller.get(path).document["msg"] == "Found 3 payments"
+
+
+def test_authorization_can_be_pending_too(world: World, caller: Caller, charge_body: Body) -> None:
+    """The amount is set aside and the answer tells no token: without a notification nobody can capture it."""
+    world.faults.add_rules(Rule(fault="pending"))
+    outcome = caller.post("payment/charge", {**charge_body, "type": "AUTHORIZE"})
+
+    assert (outcome.document["data"]["status_code"], outcome.document["data"]["authorization_token"]) == (0, None)
+    assert [entry.kind for entry in outcome.entries] == ["authorization"]
+
+
 @pytest.mark.parametrize("shape", ["data", "envelope"])
 def test_scripted_decline_has_both_shapes(world: World, caller: Caller, charge_body: Body, shape: str) -> None:
     """The next charge fails though the card is good, in either form."""
