@@ -1,0 +1,112 @@
+"""Crashes and stops in the midst of a charge: what was sent is never forgotten, and never sent again."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from http.client import RemoteDisconnected
+
+import pytest
+from tests.scenarios import gateway_double as payhere
+from tests.scenarios.http_client import Client, Raw, Reply
+from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, state_of
+from tests.scenarios.waiting import until
+
+UNSETTLED = {"unknown", "needs_attention"}
+
+
+def again(own: Scene) -> Client:
+    """The same caller at the program's new address."""
+    return replace(own.client, port=own.program.port)
+
+
+def charge_through(client: Client, body: dict[str, object], key: str) -> Reply | None:
+    """The charge's answer; None where the connection broke."""
+    try:
+        return client.charge(body, key=key)
+    except (RemoteDisconnected, ConnectionError):
+        return None
+
+
+@pytest.mark.parametrize("is_keyed", [True, False])
+def test_a_kill_in_the_midst_of_a_charge_is_remembered(own: Scene, is_keyed: bool) -> None:  # noqa: FBT001
+    """After kill -9 and a restart on the same database: unknown, guarded, and a repeat sends nothing."""
+    order_id, key = fresh("order"), fresh("key")
+    body = charge_body(order_id)
+    kill_in_the_midst(own, body, key)
+    own.program.start()
+    client = again(own)
+    assert state_of(client, key) in UNSETTLED
+    repeat = client.charge(body, key=key if is_keyed else None)
+    assert repeat.status == (202 if is_keyed else 409), str(repeat)
+    assert_refused(client.charge(charge_body(order_id, amount=Raw(text="1.00")), key=fresh("key")), 409, "in_progress")
+    assert own.gateway.count(payhere.CHARGE, order_id) == 1
+
+
+def kill_in_the_midst(own: Scene, body: dict[str, object], key: str) -> None:
+    """Kills the service while the gateway holds the charge."""
+    held = own.gateway.hold(payhere.CHARGE, str(body["order_id"]))
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(charge_through, own.client, body, key)
+        held.wait_for_arrival()
+        own.program.kill()
+        assert running.result() is None
+        held.released.set()
+
+
+def test_a_killed_charge_is_settled_by_proof(own: Scene) -> None:
+    """The restarted service asks at once, finds the payment and gives the answer that was lost."""
+    order_id, key = fresh("order"), fresh("key")
+    kill_in_the_midst(own, charge_body(order_id), key)
+    record = payhere.payment_now(order_id, "345.67")
+    own.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
+    own.program.start()
+    client = again(own)
+    until(lambda: state_of(client, key) == "succeeded", "the charge is settled")
+    reply = client.charge(charge_body(order_id), key=key)
+    assert (reply.status, reply.json["data"]["payment_id"]) == (200, record["payment_id"]), str(reply)
+    assert own.gateway.count(payhere.CHARGE, order_id) == 1
+
+
+def test_answers_survive_a_kill(own: Scene) -> None:
+    """An answer that was given is given again after kill -9, byte for byte."""
+    body, key = charge_body(), fresh("key")
+    first = own.client.charge(body, key=key)
+    own.program.kill()
+    own.program.start()
+    replayed = again(own).charge(body, key=key)
+    assert (replayed.header("idempotent-replayed"), replayed.body) == ("true", first.body)
+
+
+def test_a_polite_stop_lets_the_charge_end(own: Scene) -> None:
+    """SIGTERM in the midst: the answer is delivered, or the truth stands in the database; the exit code is 0."""
+    order_id, key = fresh("order"), fresh("key")
+    held = own.gateway.hold(payhere.CHARGE, order_id)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(charge_through, own.client, charge_body(order_id), key)
+        held.wait_for_arrival()
+        own.program.ask_to_stop()
+        held.released.set()
+        assert own.program.wait() == 0, own.program.log()
+        answer = running.result()
+    own.program.start()
+    state = state_of(again(own), key)
+    assert (state == "succeeded") if answer is not None and answer.status == 200 else state in UNSETTLED | {"succeeded"}
+    assert own.gateway.count(payhere.CHARGE, order_id) == 1
+
+
+def test_an_idle_service_stops_at_once_with_0(own: Scene) -> None:
+    """A stop without work is quick and clean: no traceback, exit code 0."""
+    assert own.program.stop() == 0
+    assert "Traceback" not in own.program.log()
+
+
+def test_a_caller_who_leaves_cancels_nothing(scene: Scene) -> None:
+    """A phone that loses its connection in the midst finds the charge done when it comes back."""
+    order_id, key = fresh("order"), fresh("key")
+    held = scene.gateway.hold(payhere.CHARGE, order_id)
+    with scene.client.leaving("payments/charge", charge_body(order_id), key):
+        held.wait_for_arrival()
+    held.released.set()
+    until(lambda: state_of(scene.client, key) == "succeeded", "the charge ends")
+    reply = scene.client.charge(charge_body(order_id), key=key)
+    assert (reply.status, reply.header("idempotent-replayed")) == (200, "true"), str(reply)
+    assert scene.gateway.count(payhere.CHARGE, order_id) == 1
