@@ -1,1 +1,1 @@
-"""Speaks a provider's protocol; nobody else knows its field names."""
+"""Speaks to payment gateways, each in its own protocol; nobody else knows a provider's field names."""

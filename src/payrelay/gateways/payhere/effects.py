@@ -50,6 +50,7 @@ from payrelay.gateways.payhere.replies import (
 )
 
 UNKNOWN_SENTENCE: Final = "it was sent, and what became of it is not known yet"
+NOT_SENT_SENTENCE: Final = "it could not be sent to the gateway; nothing was executed"
 PENDING_SENTENCE: Final = "the gateway says that it is pending"
 DIFFERED_SENTENCE: Final = "the gateway's reply does not fit what was asked; a person must look at it"
 DECLINED_SENTENCE: Final = "the gateway declined it"
@@ -168,6 +169,11 @@ def turned_away(reason: TurnedAway, http_status: int | None) -> Outcome:
 def unknown(evidence: Evidence) -> Outcome:
     """Tells that it may have taken effect."""
     return Outcome(verdict=Verdict.UNKNOWN, code=Code.OUTCOME_UNKNOWN, msg=UNKNOWN_SENTENCE, evidence=evidence)
+
+
+def not_sent(code: Code, cause: str) -> Outcome:
+    """Tells that not a byte of it left."""
+    return Outcome(verdict=Verdict.NOT_SENT, code=code, msg=NOT_SENT_SENTENCE, evidence=Evidence(cause=cause))
 
 
 def _answered(reply: _Reply) -> Outcome:

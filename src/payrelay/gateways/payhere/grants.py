@@ -33,7 +33,7 @@ EXPIRES_IN_S_MAX: Final = 86_400
 CREDENTIALS_REFUSED: Final = TurnedAway(
     code=Code.GATEWAY_REFUSED_US,
     cause=Cause.CREDENTIALS_REFUSED,
-    msg="the gateway does not accept our App ID and secret; nothing was sent",
+    msg="the gateway does not accept our App ID and secret; nothing was executed",
 )
 
 _HTTP_OK: Final = 200
@@ -73,7 +73,9 @@ def read_grant(http_status: int, body: bytes) -> Grant | TurnedAway:
 
 
 def _failing(cause: Cause) -> TurnedAway:
-    return TurnedAway(code=Code.UNAVAILABLE, cause=cause, msg="the gateway gave us no access token; nothing was sent")
+    return TurnedAway(
+        code=Code.UNAVAILABLE, cause=cause, msg="the gateway gave us no access token; nothing was executed"
+    )
 
 
 def _grant(body: bytes) -> Grant | None:

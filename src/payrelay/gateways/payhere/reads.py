@@ -69,6 +69,14 @@ def bad_reply(evidence: Evidence) -> Reading:
     return Reading(code=Code.GATEWAY_BAD_REPLY, msg=BAD_REPLY_SENTENCE, evidence=evidence)
 
 
+def lost(cause: str, *, is_sent: bool) -> Reading:
+    """Tells that no whole answer came."""
+    evidence = Evidence(cause=cause)
+    if is_sent:
+        return Reading(code=Code.GATEWAY_BAD_REPLY, msg="no whole answer came from the gateway", evidence=evidence)
+    return Reading(code=Code.GATEWAY_UNREACHABLE, msg="there is no connection to the gateway", evidence=evidence)
+
+
 def _answered(call: Read, http_status: int, envelope: Envelope) -> Reading:
     if envelope.status == FOUND:
         cause = _fault_of_data(call, envelope.raw_data)

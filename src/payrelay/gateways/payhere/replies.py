@@ -58,6 +58,8 @@ class Cause(StrEnum):
     OTHER_AMOUNT = "other_amount"
     OTHER_CURRENCY = "other_currency"
     OTHER_SUBSCRIPTION = "other_subscription"
+    NO_PLACE = "no_place"
+    TOKEN_TIMEOUT = "token_timeout"  # noqa: S105, the word for what happened, not a token
 
 
 class WrongShape(ValueError):
@@ -104,7 +106,7 @@ class TurnedAway(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing was executed: we are not let in, or too many calls were made."""
 
     code: Code
-    cause: Cause
+    cause: str
     msg: str
 
 
@@ -141,6 +143,8 @@ _text_decoder = msgspec.json.Decoder(str)
 
 # One member's name and what stands before its value; only used on text that is known to be well-formed.
 _MEMBER: Final = re.compile(rb'[\s{,]*"((?:[^"\\]|\\.)*)"\s*:\s*')
+# Two quotes, a colon, and the comma or brace behind it.
+_AROUND_MEMBER: Final = 4
 _END: Final = re.compile(rb"[\s{]*}\s*")
 _WHOLE: Final = re.compile(rb"-?(?:0|[1-9][0-9]{0,18})")
 # Exponents are meant: a double of ten millions and more is written as 1.0E7 by many a program.
@@ -228,9 +232,12 @@ def members_of(raw: bytes) -> dict[str, bytes]:
 def _require_single(raw: bytes, members: dict[str, bytes]) -> None:
     """Raises WrongShape where a name stands twice: the decoder keeps the last, and another reader might the first.
 
-    It walks over the text once: behind each name must stand the value that was kept for it, and no name may come
-    again. A first value that is not the kept one doesn't fit, or leaves the walk at a place where no name begins.
+    An object that is just as long as its members need, without white space, has no room for another one. Any other is
+    walked over once: behind each name must stand the value that was kept for it, and no name may come again. A first
+    value that is not the kept one doesn't fit, or leaves the walk at a place where no name begins.
     """
+    if len(raw) == 1 + sum(map(len, members)) + sum(map(len, members.values())) + _AROUND_MEMBER * len(members):
+        return
     position = 0
     left = set(members)
     while (match := _MEMBER.match(raw, position)) is not None:

@@ -1,0 +1,225 @@
+"""Calls PayHere for one configured account, and gives one answer for every call.
+
+Nothing here raises, except that who cancels is cancelled: what went wrong is an outcome. Whoever calls ``effect`` has
+the intent on disk already; whatever is sent here was journaled before, the one resending too.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from payrelay.clock import Clock
+from payrelay.core.calls import Effect, PaymentsOfOrder, Read
+from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
+from payrelay.errors import Code
+from payrelay.gateways.governor import EFFECT_PRIORITY, READ_PRIORITY, Governor, Place, Timer, loop_timer
+from payrelay.gateways.payhere import effects, reads
+from payrelay.gateways.payhere.account import Account, merchant_of
+from payrelay.gateways.payhere.checks import Finding, finding_of_reading, finding_of_token
+from payrelay.gateways.payhere.connections import Connections, Lane, Loss, LossCause, Reply
+from payrelay.gateways.payhere.effects import Expected
+from payrelay.gateways.payhere.replies import Cause, InvalidToken, TurnedAway
+from payrelay.gateways.payhere.tokens import NO_PLACE, Token, Tokens
+from payrelay.gateways.payhere.wire import WireRequest, build
+
+__all__ = ["Account", "Expected", "Finding", "PayHere", "Sending"]
+
+TOKEN_REFUSED: Final = TurnedAway(
+    code=Code.GATEWAY_REFUSED_US,
+    cause=Cause.INVALID_TOKEN,
+    msg="the gateway does not accept the access token that it gave us; nothing was executed",
+)
+NOT_RESENT: Final = TurnedAway(
+    code=Code.UNAVAILABLE,
+    cause=Cause.INVALID_TOKEN,
+    msg="the gateway turned the access token away, and it could not be sent again; nothing was executed",
+)
+CHECKED_ORDER: Final = "payrelay-check"
+"""An order that can't exist: looking for it needs everything that a real call needs, and shows nobody's payments."""
+
+
+class Sending(msgspec.Struct, frozen=True, kw_only=True):
+    """The permission to send one effect.
+
+    Attributes:
+        place: in the gateway's budget; ended here.
+        send_by_s: nothing of it is sent after this time, by ``clock.boot_s``.
+        resent: journals that it is about to be sent once more; anything but True forbids it.
+        notify_url: goes into a charge that names none itself.
+    """
+
+    place: Place
+    send_by_s: float
+    resent: Callable[[Evidence], Awaitable[bool]]
+    notify_url: str | None = None
+
+
+class PayHere:
+    """One configured PayHere account.
+
+    Attributes:
+        name: as it stands in our paths.
+        environment: ``sandbox`` or ``live``.
+        merchant: the same for the same merchant under every name.
+        governor: gives out the places in the account's budget.
+        timeout_s: the longest that one call takes.
+        queue_s: the longest wait for a place.
+        timezone: of the gateway's dates.
+    """
+
+    def __init__(
+        self, account: Account, *, clock: Clock, governor: Governor | None = None, timer: Timer = loop_timer
+    ) -> None:
+        self.name = account.name
+        self.environment = account.environment
+        self.merchant = merchant_of(account)
+        self.governor = governor or Governor(account.limit, clock, timer=timer)
+        self.timeout_s = account.timeout_s
+        self.queue_s = account.queue_s
+        self.timezone = account.timezone
+        self._clock = clock
+        self._connections = Connections(account.base_url, clock, timeout_s=account.timeout_s)
+        self._tokens = Tokens(account, self._connections.effects, self.governor, clock)
+
+    async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
+        """Sends an effect once, or a second time where the first provably did nothing, and says what it came to."""
+        began_s = self._clock.boot_s()
+        try:
+            outcome = await self._effect(call, expected, sending)
+        finally:
+            # A place that nobody has ended by now may have been used.
+            sending.place.done()
+        elapsed_ms = round((self._clock.boot_s() - began_s) * 1_000)
+        evidence = msgspec.structs.replace(outcome.evidence, elapsed_ms=elapsed_ms)
+        return msgspec.structs.replace(outcome, evidence=evidence)
+
+    async def read(self, call: Read) -> Reading:
+        """Makes a read, and once more where the token had ended or the connection was lost."""
+        try:
+            request = build(call)
+        except UnicodeEncodeError:
+            return reads.bad_reply(Evidence(cause=Cause.NOT_UTF8))
+        first = await self._read(call, request)
+        if isinstance(first, Reading):
+            return first
+        second = await self._read(call, request)
+        if isinstance(second, Loss):
+            return reads.lost(second.cause, is_sent=second.is_sent)
+        return reads.turned_away(TOKEN_REFUSED, None) if isinstance(second, InvalidToken) else second
+
+    async def check(self) -> list[Finding]:
+        """Tries the account out, without changing anything, and tells in plain words what works and what doesn't."""
+        token = await self._tokens.current(self._clock.boot_s() + self.queue_s + self.timeout_s)
+        findings = [finding_of_token(token if isinstance(token, TurnedAway) else None)]
+        if isinstance(token, Token):
+            findings.append(finding_of_reading(await self.read(PaymentsOfOrder(order_id=CHECKED_ORDER))))
+        return findings
+
+    async def close(self) -> None:
+        """Closes all connections; calls under way are lost."""
+        await self._tokens.close()
+        await self._connections.close()
+
+    async def _effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
+        try:
+            request = build(call, notify_url=sending.notify_url)
+        except UnicodeEncodeError:
+            sending.place.release_unused()
+            return effects.not_sent(Code.INTERNAL, Cause.NOT_UTF8)
+        token = await self._tokens.current(sending.send_by_s)
+        if isinstance(token, TurnedAway):
+            sending.place.release_unused()
+            return msgspec.structs.replace(effects.turned_away(token, None), verdict=Verdict.NOT_SENT)
+        work = _Work(call=call, expected=expected, request=request, send_by_s=sending.send_by_s)
+        answer = await self._send_effect(work, token, sending.place)
+        if isinstance(answer, Outcome):
+            return answer
+        self._tokens.drop(token)
+        return await self._send_again(work, sending, answer.evidence)
+
+    async def _send_again(self, work: "_Work", sending: Sending, evidence: Evidence) -> Outcome:
+        """Sends once more what the gateway turned away for its token alone: with a new token, journaled, in time."""
+        token = await self._tokens.current(work.send_by_s)
+        if isinstance(token, TurnedAway):
+            return effects.turned_away(token, evidence.http_status)
+        place = await self.governor.take(work.send_by_s, priority=EFFECT_PRIORITY)
+        if place is None:
+            return effects.turned_away(NO_PLACE, evidence.http_status)
+        if not await _is_journaled(sending, evidence, place):
+            return effects.turned_away(NOT_RESENT, evidence.http_status)
+        answer = await self._send_effect(work, token, place)
+        if isinstance(answer, InvalidToken):
+            self._tokens.drop(token)
+            return effects.turned_away(TOKEN_REFUSED, answer.evidence.http_status)
+        if answer.verdict is Verdict.NOT_SENT:
+            # The second never left, but the first did.
+            return msgspec.structs.replace(answer, verdict=Verdict.NOT_EXECUTED)
+        return answer
+
+    async def _send_effect(self, work: "_Work", token: Token, place: Place) -> Outcome | InvalidToken:
+        reply = await self._send(self._connections.effects, work.request, token, place, send_by_s=work.send_by_s)
+        if isinstance(reply, Reply):
+            return effects.classify(work.call, work.expected, reply.http_status, reply.body, token.text)
+        if reply.is_sent:
+            return effects.unknown(Evidence(cause=reply.cause))
+        return effects.not_sent(_CODES_OF_LOSS.get(reply.cause, Code.GATEWAY_UNREACHABLE), reply.cause)
+
+    async def _read(self, call: Read, request: WireRequest) -> Reading | InvalidToken | Loss:
+        """Makes a read once; what may be made again comes back as it is."""
+        until_s = self._clock.boot_s() + self.queue_s
+        token = await self._tokens.current(until_s)
+        if isinstance(token, TurnedAway):
+            return reads.turned_away(token, None)
+        place = await self.governor.take(until_s, priority=READ_PRIORITY)
+        if place is None:
+            return reads.turned_away(NO_PLACE, None)
+        reply = await self._send(self._connections.reads, request, token, place)
+        if isinstance(reply, Loss):
+            is_repeatable = reply.cause is LossCause.CONNECTION_LOST
+            return reply if is_repeatable else reads.lost(reply.cause, is_sent=reply.is_sent)
+        answer = reads.classify_read(call, reply.http_status, reply.body, token.text)
+        if isinstance(answer, InvalidToken):
+            self._tokens.drop(token)
+        return answer
+
+    async def _send(
+        self, lane: Lane, request: WireRequest, token: Token, place: Place, *, send_by_s: float | None = None
+    ) -> Reply | Loss:
+        """Sends one call on its place, and ends the place."""
+        try:
+            outcome = await lane.exchange(request, token.headers, send_by_s=send_by_s)
+        except BaseException:  # a cancellation: it may have been sent
+            place.done()
+            raise
+        if isinstance(outcome, Loss) and not outcome.is_sent:
+            place.release_unused()
+        else:
+            place.done()
+        return outcome
+
+
+class _Work(msgspec.Struct, frozen=True, kw_only=True):
+    """One effect on its way, first and second sending alike."""
+
+    call: Effect
+    expected: Expected
+    request: WireRequest
+    send_by_s: float
+
+
+_CODES_OF_LOSS: Final = {LossCause.TOO_LATE: Code.UNAVAILABLE, LossCause.CLOSED: Code.UNAVAILABLE}
+"""Where nothing was sent for a reason of our own."""
+
+
+async def _is_journaled(sending: Sending, evidence: Evidence, place: Place) -> bool:
+    """Journals the second sending; where that fails in any way, the place goes back and it is not sent."""
+    is_journaled = False
+    try:
+        is_journaled = await sending.resent(evidence) is True
+    except Exception:  # noqa: BLE001, whatever kept it from being journaled, it must not be sent then
+        is_journaled = False
+    finally:
+        if not is_journaled:
+            place.release_unused()
+    return is_journaled

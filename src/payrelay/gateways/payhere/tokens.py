@@ -1,0 +1,136 @@
+"""The OAuth access token: one for all callers, renewed before its end, never shown.
+
+One request at a time asks for it, however many callers wait. Nobody who asks here has sent anything yet, so that every
+failure is a safe one.
+"""
+
+import asyncio
+from typing import Final
+
+from payrelay.clock import Clock
+from payrelay.errors import Code
+from payrelay.gateways.governor import EFFECT_PRIORITY, Governor
+from payrelay.gateways.payhere.account import Account
+from payrelay.gateways.payhere.connections import Lane, Loss, form_headers_of, headers_of
+from payrelay.gateways.payhere.grants import Grant, read_grant
+from payrelay.gateways.payhere.replies import Cause, TurnedAway
+from payrelay.gateways.payhere.wire import basic_authorization, token_request
+
+RENEWED_BEFORE_END_S: Final = 60.0
+"""Half of the life that is left where that is less: the gateway gives out the same token again, with less life."""
+RENEWALS_APART_S: Final = 1.0
+"""A token is used at least this long before it is renewed, so that the last second of its life is no storm."""
+REFUSAL_KEPT_S: Final = 1.0
+"""How long everybody hears that we aren't let in before it is tried again: each try takes a call from the budget."""
+
+NO_PLACE: Final = TurnedAway(
+    code=Code.GATEWAY_BUSY, cause=Cause.NO_PLACE, msg="the gateway's budget of calls is used up; nothing was executed"
+)
+NOT_IN_TIME: Final = TurnedAway(
+    code=Code.UNAVAILABLE,
+    cause=Cause.TOKEN_TIMEOUT,
+    msg="the gateway gave us no access token in time; nothing was executed",
+)
+UNREACHABLE_SENTENCE: Final = "there is no connection to the gateway; nothing was executed"
+
+
+class Token:
+    """An access token with the headers that carry it. It prints without its text."""
+
+    __slots__ = ("ends_at_s", "headers", "renew_at_s", "text")
+
+    def __init__(self, grant: Grant, now_s: float) -> None:
+        self.text = grant.access_token
+        self.headers = headers_of(f"Bearer {grant.access_token}")
+        self.ends_at_s = now_s + grant.expires_in_s
+        early_s = min(RENEWED_BEFORE_END_S, grant.expires_in_s / 2)
+        self.renew_at_s = max(self.ends_at_s - early_s, now_s + RENEWALS_APART_S)
+
+    def __repr__(self) -> str:
+        return "Token(********)"
+
+
+class Tokens:
+    """Keeps the access token of one account."""
+
+    def __init__(self, account: Account, lane: Lane, governor: Governor, clock: Clock) -> None:
+        self._account = account
+        self._lane = lane
+        self._governor = governor
+        self._clock = clock
+        self._token: Token | None = None
+        self._refusal: TurnedAway | None = None
+        self._refused_until_s = 0.0
+        self._renewal: asyncio.Task[Token | TurnedAway] | None = None
+
+    async def current(self, until_s: float) -> Token | TurnedAway:
+        """Gives a token, or why there is none; waits for one no longer than until then (by ``clock.boot_s``)."""
+        now_s = self._clock.boot_s()
+        if self._token is not None and now_s < self._token.renew_at_s:
+            return self._token
+        if self._refusal is not None and now_s < self._refused_until_s:
+            return self._refusal
+        if self._renewal is None:
+            self._renewal = asyncio.get_running_loop().create_task(self._renew())
+            self._renewal.add_done_callback(self._end_renewal)
+        renewal = self._renewal
+        await asyncio.wait({renewal}, timeout=max(0.0, until_s - now_s))
+        outcome = renewal.result() if renewal.done() and not renewal.cancelled() else NOT_IN_TIME
+        # The old one is good to its last second: a failed renewal ahead of time stops nobody.
+        is_old_good = self._token is not None and self._clock.boot_s() < self._token.ends_at_s
+        return self._token if isinstance(outcome, TurnedAway) and is_old_good and self._token else outcome
+
+    def drop(self, token: Token) -> None:
+        """Forgets a token that the gateway called invalid, unless another one has taken its place already."""
+        if self._token is token:
+            self._token = None
+
+    async def close(self) -> None:
+        """Ends a renewal that is under way."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.gather(self._renewal, return_exceptions=True)
+
+    def _end_renewal(self, _: object) -> None:
+        self._renewal = None
+
+    async def _renew(self) -> Token | TurnedAway:
+        place = await self._governor.take(self._clock.boot_s() + self._account.queue_s, priority=EFFECT_PRIORITY)
+        if place is None:
+            return NO_PLACE
+        try:
+            outcome = await self._ask()
+        except BaseException:  # it may have been sent: the place rests like any other
+            place.done()
+            raise
+        if isinstance(outcome, Loss) and not outcome.is_sent:
+            place.release_unused()
+        else:
+            place.done()
+        return self._kept(outcome)
+
+    async def _ask(self) -> Grant | TurnedAway | Loss:
+        account = self._account
+        headers = form_headers_of(basic_authorization(account.app_id, account.app_secret.reveal()))
+        reply = await self._lane.exchange(token_request(), headers)
+        return reply if isinstance(reply, Loss) else read_grant(reply.http_status, reply.body)
+
+    def _kept(self, outcome: Grant | TurnedAway | Loss) -> Token | TurnedAway:
+        now_s = self._clock.boot_s()
+        match outcome:
+            case Grant():
+                self._refusal = None
+                self._token = Token(outcome, now_s)
+                return self._token
+            case TurnedAway():
+                self._refusal, self._refused_until_s = outcome, now_s + REFUSAL_KEPT_S
+                return outcome
+            case Loss():
+                return _of_loss(outcome)
+
+
+def _of_loss(loss: Loss) -> TurnedAway:
+    """Tells why no token came; with or without a reply to *this* call, nothing of the caller's was sent."""
+    if loss.is_sent:
+        return TurnedAway(code=Code.UNAVAILABLE, cause=loss.cause, msg=NOT_IN_TIME.msg)
+    return TurnedAway(code=Code.GATEWAY_UNREACHABLE, cause=loss.cause, msg=UNREACHABLE_SENTENCE)

@@ -1,0 +1,504 @@
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+import aiohttp
+import pytest
+
+from payrelay.clock import Clock
+from payrelay.gateways.payhere.connections import (
+    EFFECT_REPLY_BYTES_MAX,
+    Connections,
+    Lane,
+    Loss,
+    LossCause,
+    Refused,
+    Reply,
+    headers_of,
+    loss_of,
+)
+from payrelay.gateways.payhere.wire import WireRequest
+
+POST: Final = WireRequest(method="POST", path="/merchant/v1/payment/charge", body=b'{"amount":345.67}')
+GET: Final = WireRequest(method="GET", path="/merchant/v1/payment/search?order_id=a%2Fb%26c")
+HEADERS: Final = headers_of("Bearer t")
+LONG_S: Final = 30.0
+SHORT_S: Final = 0.3
+"""Waited for in full by the tests in which the other side never answers."""
+
+
+class Link:
+    """One connection, as the server has it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def take(self) -> bytes:
+        """Reads one whole request."""
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        length = 0
+        for line in head.lower().split(b"\r\n"):
+            if line.startswith(b"content-length:"):
+                length = int(line.partition(b":")[2])
+        return head + await self.reader.readexactly(length)
+
+    async def say(self, raw: bytes) -> None:
+        """Writes bytes as they are."""
+        self.writer.write(raw)
+        await self.writer.drain()
+
+    async def answer(self, body: bytes, headers: str = "") -> None:
+        """Writes a whole reply."""
+        await self.say(f"HTTP/1.1 200 OK\r\n{headers}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    async def stay(self) -> None:
+        """Says nothing more until the other side goes away."""
+        await self.reader.read()
+
+
+Step = Callable[[Link], Awaitable[None]]
+
+
+class Server:
+    """Does on each connection what the script says; the last step is repeated. Notes the requests that it read."""
+
+    def __init__(self) -> None:
+        self.script: list[Step] = []
+        self.requests: list[bytes] = []
+        self.connections = 0
+        self.url = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def read(self, link: Link) -> None:
+        """Reads a request and notes it."""
+        self.requests.append(await link.take())
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serves one connection."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.connections += 1
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            await step(Link(reader, writer))
+        writer.close()
+        self._tasks.discard(task)
+
+    async def end(self) -> None:
+        """Ends what is still going on."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    """A server on a real socket."""
+    served = Server()
+    listener = await asyncio.start_server(served.connected, "127.0.0.1", 0)
+    served.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    yield served
+    await served.end()
+    listener.close()
+    await listener.wait_closed()
+
+
+@pytest.fixture
+async def lanes() -> AsyncIterator[Callable[..., Lane]]:
+    """Makes lanes, and closes them."""
+    made: list[Connections] = []
+
+    def make(url: str, *, timeout_s: float = LONG_S, clock: Clock | None = None, is_read: bool = False) -> Lane:
+        connections = Connections(url, clock or Clock(), timeout_s=timeout_s)
+        made.append(connections)
+        return connections.reads if is_read else connections.effects
+
+    yield make
+    for connections in made:
+        await connections.close()
+
+
+async def hang_up(_: Link) -> None:
+    """Closes without reading."""
+
+
+async def read_and_close(link: Link) -> None:
+    """Has the request, and goes."""
+    await link.take()
+
+
+async def read_and_reset(link: Link) -> None:
+    """Has the request, and resets the connection."""
+    await link.take()
+    link.writer.transport.abort()
+
+
+async def answer_by_half(link: Link) -> None:
+    """Promises more than it gives."""
+    await link.take()
+    await link.say(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"status":1,')
+
+
+async def answer_half_a_head(link: Link) -> None:
+    """Stops in the middle of a header."""
+    await link.take()
+    await link.say(b"HTTP/1.1 200 OK\r\nContent-Le")
+
+
+async def hang(link: Link) -> None:
+    """Has the request and never answers."""
+    await link.take()
+    await link.stay()
+
+
+async def drip(link: Link) -> None:
+    """Gives one byte at a time and never comes to an end."""
+    await link.take()
+    await link.say(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    while True:
+        await link.say(b" ")
+        await asyncio.sleep(SHORT_S / 20)
+
+
+async def flood(link: Link) -> None:
+    """Answers with more than anybody asked for."""
+    await link.take()
+    await link.say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    while True:
+        await link.say(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+
+
+async def bomb(link: Link) -> None:
+    """Answers with few bytes that become many."""
+    await link.take()
+    await link.answer(gzip.compress(b" " * (64 * EFFECT_REPLY_BYTES_MAX)), "Content-Encoding: gzip\r\n")
+
+
+async def garbage_chunks(link: Link) -> None:
+    """Breaks off the chunked encoding."""
+    await link.take()
+    await link.say(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"st\r\nzzz\r\n')
+
+
+async def no_http(link: Link) -> None:
+    """Speaks another protocol."""
+    await link.take()
+    await link.say(b"220 mail.example ESMTP\r\n")
+
+
+async def endless_head(link: Link) -> None:
+    """Sends one header after the other."""
+    await link.take()
+    await link.say(b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % number for number in range(1_000)) + b"\r\n")
+
+
+FAULTS: Final = [
+    (hang_up, LossCause.CONNECTION_LOST),
+    (read_and_close, LossCause.CONNECTION_LOST),
+    (read_and_reset, LossCause.CONNECTION_LOST),
+    (answer_by_half, LossCause.HALF_REPLY),
+    (answer_half_a_head, LossCause.CONNECTION_LOST),
+    (hang, LossCause.TIMEOUT),
+    (drip, LossCause.TIMEOUT),
+    (flood, LossCause.TOO_LARGE),
+    (bomb, LossCause.TOO_LARGE),
+    (garbage_chunks, LossCause.NOT_HTTP),
+    (no_http, LossCause.NOT_HTTP),
+    (endless_head, LossCause.NOT_HTTP),
+]
+
+
+@pytest.mark.parametrize(("fault", "cause"), FAULTS)
+async def test_every_fault_after_the_connection_is_sent(
+    server: Server, lanes: Callable[..., Lane], fault: Step, cause: LossCause
+) -> None:
+    """Whatever the server does once it has taken the connection, the request may have been read: never *not sent*."""
+    server.script = [fault]
+    timeout_s = SHORT_S if cause is LossCause.TIMEOUT else LONG_S
+    assert await lanes(server.url, timeout_s=timeout_s).exchange(POST, HEADERS) == Loss(is_sent=True, cause=cause)
+    assert server.connections == 1
+
+
+async def test_a_refused_connection_is_not_sent(lanes: Callable[..., Lane]) -> None:
+    """Nobody listens: not a byte has left."""
+    loss = await lanes("http://127.0.0.1:1").exchange(POST, HEADERS)
+    assert loss == Loss(is_sent=False, cause=LossCause.NO_CONNECTION)
+
+
+async def test_a_name_that_is_not_found_is_not_sent(lanes: Callable[..., Lane]) -> None:
+    """There is nobody to send to."""
+    loss = await lanes("http://gateway.invalid").exchange(POST, HEADERS)
+    assert loss == Loss(is_sent=False, cause=LossCause.NAME_NOT_FOUND)
+
+
+async def test_failed_tls_is_not_sent(server: Server, lanes: Callable[..., Lane]) -> None:
+    """A server that doesn't speak TLS, or isn't who it says, never sees the request or our token."""
+
+    async def greet(link: Link) -> None:
+        await link.say(b"220 mail.example ESMTP\r\n")
+
+    server.script = [greet]
+    loss = await lanes(server.url.replace("http:", "https:")).exchange(POST, HEADERS)
+    assert loss == Loss(is_sent=False, cause=LossCause.TLS_FAILED)
+
+
+async def test_a_handshake_without_end_is_not_sent(server: Server, lanes: Callable[..., Lane]) -> None:
+    """The time for the connection runs out before the time for the call does, so that this can be told."""
+
+    async def say_nothing(link: Link) -> None:
+        await link.stay()
+
+    server.script = [say_nothing]
+    loss = await lanes(server.url.replace("http:", "https:"), timeout_s=2 * SHORT_S).exchange(POST, HEADERS)
+    assert loss == Loss(is_sent=False, cause=LossCause.CONNECT_TIMEOUT)
+
+
+async def test_a_post_on_a_kept_alive_connection_that_closes_is_sent_once(
+    server: Server, lanes: Callable[..., Lane]
+) -> None:
+    """The HTTP client repeats some methods by itself in this case. A charge must never be among them."""
+
+    async def answer_once(link: Link) -> None:
+        await server.read(link)
+        await link.answer(b"{}")
+        await server.read(link)
+
+    server.script = [answer_once]
+    lane = lanes(server.url)
+    assert await lane.exchange(POST, HEADERS) == Reply(http_status=200, body=b"{}")
+    assert await lane.exchange(POST, HEADERS) == Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
+    assert (len(server.requests), server.connections) == (2, 1)
+
+
+async def test_a_read_is_not_repeated_behind_our_back(server: Server, lanes: Callable[..., Lane]) -> None:
+    """A repeat takes a place in the gateway's budget: it is ours to make, not the HTTP client's."""
+
+    async def answer_once(link: Link) -> None:
+        await server.read(link)
+        await link.answer(b"{}")
+        await server.read(link)
+
+    server.script = [answer_once]
+    lane = lanes(server.url, is_read=True)
+    await lane.exchange(GET, HEADERS)
+    assert await lane.exchange(GET, HEADERS) == Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
+    assert len(server.requests) == 2
+
+
+class LateClock(Clock):
+    """A clock on which the time to send is over as soon as the connection stands."""
+
+    def boot_s(self) -> float:
+        """Gives a time after every deadline of these tests."""
+        return 1_000.0
+
+
+async def test_nothing_is_written_after_its_time(server: Server, lanes: Callable[..., Lane]) -> None:
+    """The connection may take long, or the machine sleep: the last look at the clock is after that."""
+    seen: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+    async def note(link: Link) -> None:
+        seen.set_result(await link.reader.read())
+
+    server.script = [note]
+    loss = await lanes(server.url, clock=LateClock()).exchange(POST, HEADERS, send_by_s=999.0)
+    assert loss == Loss(is_sent=False, cause=LossCause.TOO_LATE)
+    # The connection is closed and not left lying about: the server reads its end.
+    assert await seen == b""
+
+
+async def test_nothing_is_written_after_its_time_on_a_kept_connection(
+    server: Server, lanes: Callable[..., Lane]
+) -> None:
+    """A connection that stands already is no way around the clock, and is given back all the same."""
+
+    async def answer(link: Link) -> None:
+        while True:
+            await server.read(link)
+            await link.answer(b"{}")
+
+    server.script = [answer]
+    lane = lanes(server.url, clock=LateClock())
+    await lane.exchange(POST, HEADERS, send_by_s=1_001.0)
+    assert await lane.exchange(POST, HEADERS, send_by_s=999.0) == Loss(is_sent=False, cause=LossCause.TOO_LATE)
+    assert await lane.exchange(POST, HEADERS, send_by_s=1_001.0) == Reply(http_status=200, body=b"{}")
+    assert len(server.requests) == 2
+
+
+async def test_a_reply_that_nobody_asked_for_is_not_taken_for_the_next_one(
+    server: Server, lanes: Callable[..., Lane]
+) -> None:
+    """Read from the connection as it is, it would tell the next customer that their refund went through."""
+    has_spoken = asyncio.Event()
+
+    async def speak_twice(link: Link) -> None:
+        await server.read(link)
+        await link.answer(b'{"first":1}')
+        await link.answer(b'{"unasked":1}')
+        has_spoken.set()
+        await link.stay()
+
+    async def answer(link: Link) -> None:
+        await server.read(link)
+        await link.answer(b'{"second":1}')
+
+    server.script = [speak_twice, answer]
+    lane = lanes(server.url)
+    await lane.exchange(POST, HEADERS)
+    await has_spoken.wait()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert await lane.exchange(POST, HEADERS) == Reply(http_status=200, body=b'{"second":1}')
+    assert (len(server.requests), server.connections) == (2, 2)
+
+
+async def test_what_is_sent(server: Server, lanes: Callable[..., Lane]) -> None:
+    """Path, headers and body as they were built; no cookie, and no word about the version of anything."""
+
+    async def answer(link: Link) -> None:
+        while True:
+            await server.read(link)
+            await link.answer(b"{}", "Set-Cookie: a=b\r\n")
+
+    server.script = [answer]
+    lane = lanes(server.url, is_read=True)
+    await lane.exchange(GET, HEADERS)
+    await lane.exchange(POST, HEADERS)
+    get, post = (request.decode().split("\r\n") for request in server.requests)
+    assert get[0] == "GET /merchant/v1/payment/search?order_id=a%2Fb%26c HTTP/1.1"
+    assert post[-1] == '{"amount":345.67}'
+    names = {line.partition(":")[0] for line in post[1:-2]}
+    assert names == {
+        "Host",
+        "Authorization",
+        "Content-Type",
+        "Accept",
+        "Accept-Encoding",
+        "User-Agent",
+        "Content-Length",
+    }
+    assert "User-Agent: payrelay" in post
+
+
+@pytest.mark.parametrize("http_status", [301, 307])
+async def test_redirects_are_not_followed(server: Server, lanes: Callable[..., Lane], http_status: int) -> None:
+    """The token and the charge go to the configured address and nowhere else."""
+
+    async def redirect(link: Link) -> None:
+        await server.read(link)
+        await link.say(f"HTTP/1.1 {http_status} X\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n".encode())
+
+    server.script = [redirect]
+    assert await lanes(server.url).exchange(POST, HEADERS) == Reply(http_status=http_status, body=b"")
+    assert len(server.requests) == 1
+
+
+async def test_a_reply_in_pieces_is_put_together(server: Server, lanes: Callable[..., Lane]) -> None:
+    """A long list comes in many chunks."""
+    body = b"x" * 1_000_000
+
+    async def answer(link: Link) -> None:
+        await link.take()
+        await link.answer(body)
+
+    server.script = [answer]
+    assert await lanes(server.url, is_read=True).exchange(GET, HEADERS) == Reply(http_status=200, body=body)
+
+
+async def test_a_cancelled_call_is_cancelled(server: Server, lanes: Callable[..., Lane]) -> None:
+    """Who goes away is not told that the gateway was lost."""
+    is_there = asyncio.Event()
+
+    async def wait(link: Link) -> None:
+        await link.take()
+        is_there.set()
+        await link.stay()
+
+    server.script = [wait]
+    call = asyncio.create_task(lanes(server.url).exchange(POST, HEADERS))
+    await is_there.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+
+async def test_nothing_is_sent_on_a_closed_lane(server: Server, lanes: Callable[..., Lane]) -> None:
+    """While the program stops, what comes too late is not sent."""
+    server.script = [hang_up]
+    lane = lanes(server.url)
+    await lane.close()
+    assert await lane.exchange(POST, HEADERS) == Loss(is_sent=False, cause=LossCause.CLOSED)
+
+
+def classes_of(base: type[BaseException]) -> set[type[BaseException]]:
+    """Gives a class with all that are derived from it in aiohttp."""
+    found = {base} if base.__module__.startswith("aiohttp") else set()
+    return found.union(*(classes_of(child) for child in base.__subclasses__()))
+
+
+AIOHTTP_ERRORS: Final = sorted(
+    {
+        kind
+        for kind in classes_of(Exception)
+        | {value for value in vars(aiohttp).values() if isinstance(value, type) and issubclass(value, Exception)}
+        if kind.__module__.startswith("aiohttp")
+    },
+    key=lambda kind: f"{kind.__module__}.{kind.__name__}",
+)
+
+NOT_SENT_NAMES: Final = {
+    "ClientConnectorError",
+    "ClientConnectorDNSError",
+    "ClientConnectorSSLError",
+    "ClientConnectorCertificateError",
+    "ClientSSLError",
+    "ClientProxyConnectionError",
+    "UnixClientConnectorError",
+    "ClientHttpProxyError",
+    "ServerFingerprintMismatch",
+    "ConnectionTimeoutError",
+}
+"""Written out, so that a class that a new aiohttp derives from one of these is looked at by a person."""
+
+
+def blank(kind: type[BaseException]) -> BaseException:
+    """Makes an exception of a class without a look at what it wants to be made of."""
+    return kind.__new__(kind)
+
+
+@pytest.mark.parametrize("kind", AIOHTTP_ERRORS, ids=lambda kind: kind.__name__)
+def test_every_error_of_the_http_client_is_sent_or_not(kind: type[BaseException]) -> None:
+    """Only what can't come after the first byte is *not sent*; a parent is never judged by its children."""
+    assert loss_of(blank(kind), is_begun=False).is_sent is (kind.__name__ not in NOT_SENT_NAMES)
+
+
+@pytest.mark.parametrize("kind", AIOHTTP_ERRORS, ids=lambda kind: kind.__name__)
+def test_nothing_is_called_not_sent_once_it_was_begun(kind: type[BaseException]) -> None:
+    """The two grounds must agree: a class that we trust is not believed against what we know ourselves."""
+    assert loss_of(blank(kind), is_begun=True).is_sent
+
+
+def test_the_walk_finds_the_classes() -> None:
+    """If aiohttp moved its errors elsewhere, the walk must not go over nothing."""
+    names = {kind.__name__ for kind in AIOHTTP_ERRORS}
+    assert names >= NOT_SENT_NAMES | {"ClientOSError", "ClientPayloadError", "SocketTimeoutError", "InvalidURL"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(), ConnectionResetError(), TimeoutError(), RuntimeError(), ValueError(), aiohttp.ClientOSError(104, "x")],
+)
+def test_other_errors_are_sent(error: Exception) -> None:
+    """What is in no table may have come at any time."""
+    assert loss_of(error, is_begun=False).is_sent
+
+
+def test_our_own_refusal_counts_only_before_the_beginning() -> None:
+    """The refusal of a repeat comes after the first writing: what became of that one is unknown."""
+    assert not loss_of(Refused(LossCause.TOO_LATE), is_begun=False).is_sent
+    assert loss_of(Refused(LossCause.TOO_LATE), is_begun=True).is_sent

@@ -1,0 +1,249 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+import pytest
+from multidict import CIMultiDict
+
+from payrelay.clock import Clock
+from payrelay.core.secret import Secret
+from payrelay.errors import Code
+from payrelay.gateways.governor import Governor, Limit
+from payrelay.gateways.payhere.account import Account
+from payrelay.gateways.payhere.connections import Lane, Loss, LossCause, Reply
+from payrelay.gateways.payhere.replies import TurnedAway
+from payrelay.gateways.payhere.tokens import Token, Tokens
+from payrelay.gateways.payhere.wire import WireRequest
+
+ACCOUNT: Final = Account(
+    name="shop",
+    environment="sandbox",
+    base_url="http://gateway.invalid",
+    app_id="app",
+    app_secret=Secret("app-secret"),
+    queue_s=0.0,
+)
+SOON_S: Final = 5.0
+
+
+class HandClock(Clock):
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now_s = 1_000.0
+
+    def boot_s(self) -> float:
+        """Gives the time that it was moved to."""
+        return self.now_s
+
+
+class ScriptedLane(Lane):
+    """Gives prepared replies to the token requests, the last one again and again; waits while it is held."""
+
+    def __init__(self, *replies: Reply | Loss) -> None:
+        super().__init__("http://gateway.invalid", Clock(), timeout_s=1.0, idle_s=1.0, bytes_max=1)
+        self.replies = list(replies)
+        self.authorizations: list[str] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def exchange(
+        self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
+    ) -> Reply | Loss:
+        """Gives the next reply."""
+        assert (request.path, send_by_s) == ("/merchant/v1/oauth/token", None)
+        self.authorizations.append(headers["Authorization"])
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        await self.gate.wait()
+        return reply
+
+
+def granted(text: str, expires_in: int = 599) -> Reply:
+    """Writes a reply that gives a token."""
+    document = {"access_token": text, "token_type": "bearer", "expires_in": expires_in, "scope": "SANDBOX"}
+    return Reply(http_status=200, body=json.dumps(document).encode())
+
+
+DENIED: Final = Reply(http_status=401, body=b'{"error":"invalid_client","error_description":"Bad client credentials"}')
+Make = Callable[..., Tokens]
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """A clock that stands still."""
+    return HandClock()
+
+
+@pytest.fixture
+async def make(clock: HandClock) -> AsyncIterator[Make]:
+    """Makes what is tested, with a lane, and closes it."""
+    made: list[Tokens] = []
+
+    def tokens(lane: Lane, limit: Limit | None = None) -> Tokens:
+        made.append(Tokens(ACCOUNT, lane, Governor(limit, clock), clock))
+        return made[-1]
+
+    yield tokens
+    for each in made:
+        await each.close()
+
+
+async def text_of(tokens: Tokens, clock: HandClock) -> str:
+    """Gives the text of a token that must be there."""
+    token = await tokens.current(clock.now_s + SOON_S)
+    assert isinstance(token, Token)
+    return token.text
+
+
+async def refusal_of(tokens: Tokens, clock: HandClock) -> TurnedAway:
+    """Gives the reason why there is no token."""
+    refusal = await tokens.current(clock.now_s + SOON_S)
+    assert isinstance(refusal, TurnedAway)
+    return refusal
+
+
+async def test_all_callers_wait_for_one_request(make: Make, clock: HandClock) -> None:
+    """Twenty charges at start would otherwise use up the budget for their tokens alone."""
+    lane = ScriptedLane(granted("token-one"), granted("token-two"))
+    tokens = make(lane)
+    texts = await asyncio.gather(*(text_of(tokens, clock) for _ in range(20)))
+    assert set(texts) == {"token-one"}
+    assert lane.authorizations == ["Basic YXBwOmFwcC1zZWNyZXQ="]
+
+
+async def test_a_token_is_used_until_a_minute_before_its_end(make: Make, clock: HandClock) -> None:
+    """Renewed too early it costs calls, and too late it costs a charge its time."""
+    tokens = make(ScriptedLane(granted("token-one"), granted("token-two")))
+    assert await text_of(tokens, clock) == "token-one"
+    clock.now_s += 538.9
+    assert await text_of(tokens, clock) == "token-one"
+    clock.now_s += 0.2
+    assert await text_of(tokens, clock) == "token-two"
+
+
+async def test_the_same_token_with_less_life_is_no_storm(make: Make, clock: HandClock) -> None:
+    """The gateway may give the same token until its end: the last minute takes a few requests, not thousands."""
+    lane = ScriptedLane(granted("token-one"))
+    tokens = make(lane)
+    end_s = clock.now_s + 599
+    while clock.now_s < end_s:
+        lane.replies = [granted("token-one", expires_in=int(end_s - clock.now_s))]
+        await text_of(tokens, clock)
+        clock.now_s += 0.25
+    assert len(lane.authorizations) <= 10
+
+
+async def test_a_token_without_life_is_used_for_a_moment(make: Make, clock: HandClock) -> None:
+    """A gateway that gives tokens with no life left must not be asked for each call."""
+    lane = ScriptedLane(granted("token-one", expires_in=0))
+    tokens = make(lane)
+    for _ in range(5):
+        assert await text_of(tokens, clock) == "token-one"
+    assert len(lane.authorizations) == 1
+
+
+async def test_a_dropped_token_is_not_given_again(make: Make, clock: HandClock) -> None:
+    """The gateway called it invalid."""
+    tokens = make(ScriptedLane(granted("token-one"), granted("token-two")))
+    token = await tokens.current(clock.now_s + SOON_S)
+    assert isinstance(token, Token)
+    tokens.drop(token)
+    assert await text_of(tokens, clock) == "token-two"
+
+
+async def test_an_old_token_drops_no_newer_one(make: Make, clock: HandClock) -> None:
+    """Of twenty calls that find the same token invalid, one renews it and nineteen come after."""
+    lane = ScriptedLane(granted("token-one"), granted("token-two"), granted("token-three"))
+    tokens = make(lane)
+    old = await tokens.current(clock.now_s + SOON_S)
+    assert isinstance(old, Token)
+    tokens.drop(old)
+    await text_of(tokens, clock)
+    tokens.drop(old)
+    assert await text_of(tokens, clock) == "token-two"
+
+
+async def test_a_token_is_renewed_in_vain_and_still_good(make: Make, clock: HandClock) -> None:
+    """A failing renewal ahead of time stops nobody while the old token lives."""
+    lost = Loss(is_sent=True, cause=LossCause.TIMEOUT)
+    tokens = make(ScriptedLane(granted("token-one"), lost))
+    await text_of(tokens, clock)
+    clock.now_s += 550
+    assert await text_of(tokens, clock) == "token-one"
+    clock.now_s += 50
+    assert (await refusal_of(tokens, clock)).code is Code.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("reply", "code", "cause"),
+    [
+        (Loss(is_sent=False, cause=LossCause.NO_CONNECTION), Code.GATEWAY_UNREACHABLE, "no_connection"),
+        (Loss(is_sent=True, cause=LossCause.TIMEOUT), Code.UNAVAILABLE, "timeout"),
+        (DENIED, Code.GATEWAY_REFUSED_US, "credentials_refused"),
+        (Reply(http_status=429, body=b""), Code.GATEWAY_BUSY, "rate_limited"),
+        (Reply(http_status=500, body=b""), Code.UNAVAILABLE, "server_error"),
+    ],
+)
+async def test_why_there_is_no_token(make: Make, clock: HandClock, reply: Reply | Loss, code: Code, cause: str) -> None:
+    """The client hears whether to come again, and the operator what to do."""
+    refusal = await refusal_of(make(ScriptedLane(reply)), clock)
+    assert (refusal.code, refusal.cause) == (code, cause)
+
+
+async def test_a_refusal_is_not_asked_for_again_at_once(make: Make, clock: HandClock) -> None:
+    """Wrong credentials would otherwise cost a call for every request that comes in."""
+    lane = ScriptedLane(DENIED, granted("token-one"))
+    tokens = make(lane)
+    for _ in range(5):
+        await refusal_of(tokens, clock)
+    assert len(lane.authorizations) == 1
+    clock.now_s += 1
+    assert await text_of(tokens, clock) == "token-one"
+
+
+async def test_a_token_request_takes_a_place(make: Make, clock: HandClock) -> None:
+    """It is a call like any other to the gateway that counts them."""
+    lane = ScriptedLane(granted("token-one", expires_in=2), granted("token-two", expires_in=2), granted("token-three"))
+    tokens = make(lane, Limit(2, 10.0))
+    await text_of(tokens, clock)
+    clock.now_s += 2
+    await text_of(tokens, clock)
+    clock.now_s += 2
+    assert (await refusal_of(tokens, clock)).code is Code.GATEWAY_BUSY
+    clock.now_s += 10
+    assert await text_of(tokens, clock) == "token-three"
+
+
+async def test_nobody_waits_for_a_token_beyond_their_time(make: Make, clock: HandClock) -> None:
+    """An effect that may not be sent any more has no use for it; the renewal itself goes on for the others."""
+    lane = ScriptedLane(granted("token-one"))
+    lane.gate.clear()
+    tokens = make(lane)
+    refusal = await tokens.current(clock.now_s + 0.01)
+    assert isinstance(refusal, TurnedAway)
+    assert refusal.code is Code.UNAVAILABLE
+    lane.gate.set()
+    assert await text_of(tokens, clock) == "token-one"
+    assert len(lane.authorizations) == 1
+
+
+async def test_who_goes_away_does_not_end_the_request_of_the_others(make: Make, clock: HandClock) -> None:
+    """The first in line started it, and all the others wait for it."""
+    lane = ScriptedLane(granted("token-one"))
+    lane.gate.clear()
+    tokens = make(lane)
+    first = asyncio.create_task(text_of(tokens, clock))
+    second = asyncio.create_task(text_of(tokens, clock))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    lane.gate.set()
+    assert await second == "token-one"
+
+
+async def test_a_token_is_never_printed(make: Make, clock: HandClock) -> None:
+    """It ends in no log and no traceback."""
+    token = await make(ScriptedLane(granted("token-one"))).current(clock.now_s + SOON_S)
+    assert "token-one" not in f"{token} {token!r}"
+    assert "app-secret" not in repr(ACCOUNT)
