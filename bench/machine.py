@@ -1,0 +1,72 @@
+"""What the figures were measured on, and with what."""
+
+import os
+import platform
+import re
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+import programs
+
+PACKAGES = ("payrelay", "granian", "aiohttp", "asyncpg", "msgspec", "uvloop", "fastapi", "uvicorn", "httpx", "pydantic")
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """The facts beside the figures."""
+
+    processor: str
+    cores: int
+    memory_gb: float
+    kernel: str
+    file_system: str
+    load_average: float
+    commit: str
+    programs: list[str]
+    packages: list[str]
+
+
+def describe(folder: Path, database_version: str) -> Machine:
+    """Looks at the machine, and at the disk that the folder is on."""
+    processor = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    memory_kb = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
+    return Machine(
+        processor=processor.group(1) if processor else platform.machine(),
+        cores=os.cpu_count() or 0,
+        memory_gb=round(int(memory_kb.group(1)) / 1e6, 1) if memory_kb else 0,
+        kernel=platform.release(),
+        file_system=_first_line(["findmnt", "-n", "-o", "FSTYPE", "-T", str(folder)]),
+        load_average=os.getloadavg()[0],
+        commit=_commit(),
+        programs=[
+            f"Python {platform.python_version()}",
+            _first_line([programs.program_path("nginx"), "-v"]),
+            re.sub(r" Copyright.*", "", _first_line(["wrk", "-v"])),
+            *([database_version] if database_version else []),
+        ],
+        packages=[f"{name} {_version(name)}" for name in PACKAGES],
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "missing"
+
+
+def _commit() -> str:
+    here = str(Path(__file__).parent)
+    commit = _first_line(["git", "-C", here, "rev-parse", "--short=12", "HEAD"])
+    is_clean = not _first_line(["git", "-C", here, "status", "--porcelain", "--", "../src"])
+    return commit if is_clean else f"{commit}, changed"
+
+
+def _first_line(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+    except FileNotFoundError:
+        return ""
+    return (done.stdout or done.stderr).strip().split("\n")[0]

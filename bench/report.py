@@ -1,0 +1,163 @@
+"""Writes a run down for people: tables in the terminal and in the docs, from the same cells."""
+
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table as RichTable
+
+import aims
+import results
+from contenders import POSTGRESQL, SQLITE, Kind
+from results import Row, Run, Spread
+
+BEGIN_MARK = "<!-- results: begin (written by bench/run.py) -->"
+END_MARK = "<!-- results: end -->"
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """A table, ready to be drawn; the first ``names`` columns are words, the others figures."""
+
+    title: str
+    head: list[str]
+    body: list[list[str]]
+    names: int = 2
+
+
+def show(run: Run, console: Console) -> None:
+    """Draws a run in the terminal."""
+    for table in _tables(run):
+        drawn = RichTable(title=table.title, title_justify="left")
+        for number, head in enumerate(table.head):
+            drawn.add_column(head, justify="left" if number < table.names else "right")
+        for cells in table.body:
+            drawn.add_row(*cells)
+        console.print(drawn)
+    for line in _problems(run):
+        console.print(line, style="red", markup=False)
+
+
+def write(run: Run, page: Path, plot_name: str) -> None:
+    """Puts a run between the marks of a page."""
+    text = page.read_text()
+    if BEGIN_MARK not in text or END_MARK not in text:
+        raise ValueError(f"{page} lacks the marks that the results go between")
+    before, rest = text.split(BEGIN_MARK, 1)
+    after = rest.split(END_MARK, 1)[1]
+    page.write_text(f"{before}{BEGIN_MARK}\n{_markdown(run, plot_name)}{END_MARK}{after}")
+
+
+def _markdown(run: Run, plot_name: str) -> str:
+    parts = [_circumstances(run), f"![Throughput and processor time per request]({plot_name})"]
+    parts += [_markdown_table(table) for table in _tables(run)]
+    parts += ["\n".join(f"- {line}" for line in _problems(run))] if _problems(run) else []
+    return "\n" + "\n\n".join(parts) + "\n\n"
+
+
+def _circumstances(run: Run) -> str:
+    machine, plan = run.machine, run.plan
+    foreign = results.foreign_share(run)
+    others = f"Other work took {_spread(foreign, aims.percent)} of both cores while it ran." if foreign else ""
+    lines = [
+        f"Measured {run.started_at} with `{run.command}` at commit {machine.commit}:",
+        f"{plan.rounds} rounds; in each, every contender for {plan.load_s} s per kind of request with",
+        f"{plan.connections} connections and for {plan.latency_s} s with one, after {plan.warm_up_s} s to warm up.",
+        "",
+        f"- Machine: {machine.processor}, {machine.cores} cores, {machine.memory_gb} GB, Linux {machine.kernel},",
+        f"  {machine.file_system}. Load average at the start: {machine.load_average:.2f}. {others}",
+        f"- Programs: {', '.join(machine.programs)}.",
+        f"- Packages: {', '.join(machine.packages)}.",
+    ]
+    return "\n".join(lines)
+
+
+def _markdown_table(table: Table) -> str:
+    rule = ["---" if number < table.names else "---:" for number in range(len(table.head))]
+    lines = [table.head, rule, *table.body]
+    return f"### {table.title}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _tables(run: Run) -> list[Table]:
+    rows = results.rows(run)
+    return [_throughput(run, rows), _latency(run, rows), _memory(rows), _aims(rows)]
+
+
+def _throughput(run: Run, rows: list[Row]) -> Table:
+    head = ["request", "server", "requests/s", "of nginx", "x usual relay", "CPU µs/request"]
+    head += ["of it database", "CPU x nginx", "core busy"]
+    body = [
+        [
+            row.kind.value + (" INVALID" if row.problems else ""),
+            row.contender,
+            _spread(row.rate, _count),
+            _spread(row.of_nginx, aims.percent),
+            _spread(row.of_usual, aims.times),
+            _spread(row.cpu_us, _count),
+            _spread(row.database_cpu_us, _count),
+            _spread(row.cpu_of_nginx, aims.times),
+            _middle(row.core_share, aims.percent),
+        ]
+        for row in rows
+        if row.rate is not None
+    ]
+    title = f"Throughput, {run.plan.connections} connections, one core: median (lowest to highest)"
+    return Table(title=title, head=head, body=body)
+
+
+def _latency(run: Run, rows: list[Row]) -> Table:
+    head = ["request", "server", f"p50, {run.plan.connections} connections", "p99", "p50, one connection", "added"]
+    body = [
+        [
+            row.kind.value,
+            row.contender,
+            _spread(row.p50_ms, aims.milliseconds),
+            _spread(row.p99_ms, aims.milliseconds),
+            _spread(row.alone_ms, aims.milliseconds),
+            _spread(row.added_ms, aims.milliseconds),
+        ]
+        for row in rows
+    ]
+    return Table(title="Latency: median (lowest to highest)", head=head, body=body)
+
+
+def _memory(rows: list[Row]) -> Table:
+    body = [
+        [
+            row.contender,
+            _spread(row.pss_mb, aims.megabytes),
+            _spread(row.rss_mb, aims.megabytes),
+            _spread(row.database_pss_mb, aims.megabytes),
+        ]
+        for row in rows
+        if row.kind is Kind.CHARGE and row.rate is not None
+    ]
+    head = ["server", "PSS", "RSS", "database's PSS"]
+    return Table(title="Memory of the whole process tree after charges under load", head=head, body=body, names=1)
+
+
+def _aims(rows: list[Row]) -> Table:
+    body = [
+        [result.aim, result.contender, result.found, result.verdict.value]
+        for result in aims.results(rows, [SQLITE, POSTGRESQL])
+    ]
+    return Table(title="The project's aims", head=["aim", "server", "found", "verdict"], body=body, names=2)
+
+
+def _problems(run: Run) -> list[str]:
+    found = [f"Not measured: {line}" for line in run.absent]
+    found += [f"INVALID: {row.contender}, {row.kind}: {text}" for row in results.rows(run) for text in row.problems]
+    return found
+
+
+def _spread(value: Spread | None, form: aims.Form) -> str:
+    if value is None or value.high == 0:
+        return "-"
+    return f"{form(value.middle)} ({form(value.low)} to {form(value.high)})"
+
+
+def _middle(value: Spread | None, form: aims.Form) -> str:
+    return "-" if value is None else form(value.middle)
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"

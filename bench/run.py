@@ -1,0 +1,201 @@
+"""Measures Payrelay beside nginx and the relay that most people would write, in one run.
+
+Everything stays on the loopback and in a folder that goes away. It exits with 1 when a row doesn't count (an answer was
+wrong, a call was missing at the gateway) or a contender didn't start. An aim that is missed is reported and no error.
+"""
+
+import argparse
+import contextlib
+import datetime as dt
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+import load
+import machine
+import measure
+import plot
+import postgresql
+import programs
+import report
+import upstream
+from contenders import BY_NAME, Contender, Kind, Served, Setting
+from results import Plan, Run
+
+ROOT = Path(__file__).parent.parent
+RAW_FOLDER = ROOT / "build" / "bench"
+PAGE = ROOT / "docs" / "benchmark.md"
+PICTURE = ROOT / "docs" / "benchmark.svg"
+
+FULL = Plan(rounds=5, load_s=5, latency_s=2, warm_up_s=1, connections=64)
+QUICK = Plan(rounds=1, load_s=1, latency_s=1, warm_up_s=1, connections=64)
+
+
+class Arguments(argparse.Namespace):
+    """What can be said on the command line."""
+
+    quick: bool
+    rounds: int | None
+    only: str
+    again: Path | None
+    keep_docs: bool
+
+
+def main() -> int:
+    """Runs what the command line says."""
+    arguments = _parse()
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        run = _again(arguments.again) if arguments.again else _measure(arguments, console)
+    except programs.ProgramError as error:
+        console.print(f"bench: {error}", style="red", markup=False)
+        return 1
+    except KeyboardInterrupt:
+        console.print("bench: stopped")
+        return 130
+    report.show(run, console)
+    if not arguments.quick and not arguments.keep_docs:
+        plot.draw(run, PICTURE)
+        report.write(run, PAGE, PICTURE.name)
+        console.print(f"written: {PAGE}, {PICTURE}")
+    return 1 if run.absent or any(sample.problems for sample in run.samples) else 0
+
+
+def _parse() -> Arguments:
+    parser = argparse.ArgumentParser(description="Measure Payrelay beside nginx and the usual relay.")
+    parser.add_argument("--quick", action="store_true", help="a smoke of a minute: one short round; leaves docs/ alone")
+    parser.add_argument("--rounds", type=int, help=f"how many rounds ({FULL.rounds})")
+    parser.add_argument("--only", default=",".join(BY_NAME), help=f"who, by comma (all: {', '.join(BY_NAME)})")
+    parser.add_argument("--again", type=Path, metavar="RAW", help="report an earlier run from its raw file")
+    parser.add_argument("--keep-docs", action="store_true", help="leave docs/ alone")
+    return parser.parse_args(namespace=Arguments())
+
+
+def _again(path: Path) -> Run:
+    return msgspec.json.decode(path.read_bytes(), type=Run)
+
+
+def _measure(arguments: Arguments, console: Console) -> Run:
+    plan = QUICK if arguments.quick else FULL
+    if arguments.rounds:
+        plan = msgspec.structs.replace(plan, rounds=arguments.rounds)
+    started_at = dt.datetime.now(dt.UTC)
+    with _stage() as setting:
+        field, absent = _field(setting, arguments.only.split(","))
+        facts = machine.describe(setting.folder, postgresql.version())
+        bench = _Bench(setting, plan, console)
+        samples = bench.all_rounds(field, absent)
+    run = Run(
+        started_at=f"{started_at:%Y-%m-%d %H:%M} UTC",
+        command=" ".join(["python", "bench/run.py", *sys.argv[1:]]),
+        plan=plan,
+        machine=facts,
+        samples=samples,
+        absent=absent,
+    )
+    RAW_FOLDER.mkdir(parents=True, exist_ok=True)
+    raw = RAW_FOLDER / f"{started_at:%Y%m%d-%H%M%S}.json"
+    raw.write_bytes(msgspec.json.format(msgspec.json.encode(run)))
+    console.print(f"raw results: {raw}")
+    return run
+
+
+@contextlib.contextmanager
+def _stage() -> Iterator[Setting]:
+    """Gives a folder on a real disk with the gateway running in it."""
+    # Not /tmp, which may be memory: a durable write must cost here what it costs in service.
+    with tempfile.TemporaryDirectory(prefix="payrelay-bench-", dir="/var/tmp", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o711)  # the database and nginx's worker run as users of their own when the bench is root
+        cores = programs.cores()
+        with upstream.running(folder, cores.load) as gateway:
+            yield Setting(folder=folder, cores=cores, gateway=gateway)
+
+
+def _field(setting: Setting, names: list[str]) -> tuple[list[Contender], list[str]]:
+    """Gives who can be measured, and why the others can't."""
+    unknown = sorted(set(names) - set(BY_NAME))
+    if unknown:
+        raise programs.ProgramError(f"there is no contender called {', '.join(unknown)}")
+    field: list[Contender] = []
+    absent = []
+    for name in BY_NAME:
+        if name not in names:
+            continue
+        try:
+            field.append(BY_NAME[name](setting))
+        except programs.ProgramError as error:
+            absent.append(f"{name}: {error}")
+    return field, absent
+
+
+class _Bench:
+    """The rounds: each starts every contender alone, warms it up and measures it, in turn."""
+
+    def __init__(self, setting: Setting, plan: Plan, console: Console) -> None:
+        self._setting = setting
+        self._plan = plan
+        self._samples: list[measure.Sample] = []
+        self._prepared: dict[str, str] = {}
+        self._progress = Progress(
+            TextColumn("{task.description}", justify="left"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+        )
+
+    def all_rounds(self, field: list[Contender], absent: list[str]) -> list[measure.Sample]:
+        """Measures everybody in every round; who doesn't start goes to the absent and is not tried again."""
+        total = self._plan.rounds * sum(len(contender.kinds) for contender in field)
+        with self._progress:
+            task = self._progress.add_task("", total=total)
+            for round_number in range(1, self._plan.rounds + 1):
+                for contender in list(field):
+                    try:
+                        self._one(contender, round_number)
+                    except programs.ProgramError as error:
+                        absent.append(f"{contender.name}: {error}")
+                        field.remove(contender)
+                    self._progress.advance(task, len(contender.kinds))
+        return self._samples
+
+    def _one(self, contender: Contender, round_number: int) -> None:
+        with contender.served() as served:
+            for kind in contender.kinds:
+                self._progress.update(
+                    self._progress.task_ids[0],
+                    description=f"round {round_number} of {self._plan.rounds}: {contender.name}, {kind.value}",
+                )
+                if kind is Kind.REPLAY:
+                    self._prepare(contender, served)
+                self._sample(contender, served, kind, round_number)
+
+    def _prepare(self, contender: Contender, served: Served) -> None:
+        """Makes the charges that are replayed, once: the database is the same in all rounds."""
+        if contender.name not in self._prepared:
+            prefix = load.new_replay_prefix()
+            load.prepare_replay(served, prefix)
+            self._prepared[contender.name] = prefix
+
+    def _sample(self, contender: Contender, served: Served, kind: Kind, round_number: int) -> None:
+        prefix = self._prepared.get(contender.name, "")
+        plan, cores = self._plan, self._setting.cores
+        many = load.Load(kind=kind, connections=plan.connections, duration_s=plan.load_s)
+        one = load.Load(kind=kind, connections=1, duration_s=plan.latency_s)
+        warm = msgspec.structs.replace(many, duration_s=plan.warm_up_s)
+        load.send(served, warm, cores.load, prefix)
+        for sending in (many, one) if contender.is_loaded else (one,):
+            case = measure.Case(contender=contender.name, round_number=round_number, load=sending, replay_prefix=prefix)
+            self._samples.append(measure.measure(served, self._setting.gateway, cores, case))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
