@@ -1,0 +1,127 @@
+"""The store's suite is written once and run on each engine: SQLite, SQLite inline, and PostgreSQL."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from payrelay.clock import Clock
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Charge, Effect
+from payrelay.core.operations import Event, Kind, Line, Operation, Retention, State, advance
+from payrelay.core.outcomes import Evidence
+from payrelay.store.database import Database
+from payrelay.store.journal import Acceptance, Journal
+from payrelay.store.opening import open_database
+from payrelay.store.sealing import Seal
+from payrelay.store.sqlite import InlineExecutor
+
+ENGINES = ("sqlite", "inline", pytest.param("postgresql", marks=pytest.mark.postgresql))
+
+OPERATION = Operation(
+    id="op_00000000000000000000000001",
+    account="gateway",
+    merchant="0123456789abcdef",
+    principal="shop",
+    kind=Kind.CHARGE,
+    state=State.SENDING,
+    version=1,
+    subject="order/A-1",
+    guard="order/A-1",
+    claim="key/k-1",
+    claim_ends_at_ms=None,
+    idempotency_key="k-1",
+    fingerprint="f" * 64,
+    request_id="req_1",
+    order_id="A-1",
+    payment_id=None,
+    subscription_id=None,
+    amount_minor=100_000,
+    currency="LKR",
+    result_ref=None,
+    created_at_ms=1_000,
+    updated_at_ms=1_000,
+    send_by_ms=11_000,
+)
+CHARGE = Charge(
+    authorize=False,
+    order_id="A-1",
+    items="Toy car",
+    currency="LKR",
+    amount_minor=100_000,
+    customer_token="CANARY59AFEE022CC69CA39D325E1B59",
+)
+RETENTION = Retention(keyed_ms=30_000, unkeyed_ms=10_000)
+EVIDENCE = Evidence(http_status=200, gateway_msg="Successfully completed", elapsed_ms=31)
+
+
+class Book:
+    """A journal, and short words for what tests do with it over and over."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.journal = Journal(database, Seal((b"k" * 32,)))
+
+    def new(self, number: int, **members: object) -> Operation:
+        """Gives a charge with an id, a claim and a guard by its number, but for what is named."""
+        own = {
+            "id": f"op_{number:026d}",
+            "claim": f"key/k-{number}",
+            "idempotency_key": f"k-{number}",
+            "guard": f"order/A-{number}",
+            "subject": f"order/A-{number}",
+            "order_id": f"A-{number}",
+        }
+        return msgspec.structs.replace(OPERATION, **(own | members))
+
+    async def accept(
+        self, operation: Operation, *, call: Effect = CHARGE, barred_by: str | None = None, now_ms: int = 1_000
+    ) -> Acceptance:
+        """Stores an operation with a first line that fits."""
+        line = Line(version=operation.version, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
+        return await self.journal.accept(operation, line, call, barred_by=barred_by, now_ms=now_ms)
+
+    async def advance(self, operation: Operation, event: Event, answer: Answer | None = None) -> Operation:
+        """Takes an operation through an event, and stores that."""
+        changed, line = advance(operation, event, at_ms=2_000, retention=RETENTION, evidence=EVIDENCE)
+        await self.journal.record(changed, line, answer)
+        return changed
+
+
+OpenBook = Callable[[], "AsyncIterator[Book]"]
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """Names the engine of this run of the test."""
+    return str(request.param)
+
+
+@pytest.fixture
+def url(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """Gives the address of an empty database."""
+    if engine == "postgresql":
+        return str(request.getfixturevalue("postgresql_url"))
+    return f"sqlite:///{tmp_path / 'payrelay.db'}"
+
+
+@pytest.fixture
+async def database(engine: str, url: str) -> AsyncIterator[Database]:
+    """Opens an empty database, and closes it."""
+    executor = InlineExecutor() if engine == "inline" else None
+    opened = await open_database(url, clock=Clock(), owner=True, executor=executor)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def book(database: Database) -> Book:
+    """Gives a journal in an empty database."""
+    return Book(database)
+
+
+@pytest.fixture
+def answer() -> Answer:
+    """Gives an answer as it is kept."""
+    return Answer(http_status=200, body=b'{"status":1,"msg":"OK","data":{"amount":1000.0}}')
