@@ -45,7 +45,7 @@ CODES_OF_VERDICT: Final[dict[Verdict, frozenset[Code | None]]] = {
     Verdict.UNKNOWN: frozenset({Code.OUTCOME_UNKNOWN}),
     Verdict.DIFFERED: frozenset({Code.OUTCOME_UNKNOWN}),
     Verdict.NOT_EXECUTED: _NOT_EXECUTED,
-    Verdict.NOT_SENT: _NOT_EXECUTED,
+    Verdict.NOT_SENT: _NOT_EXECUTED | {Code.INTERNAL},
 }
 """What a client can be told of each verdict; None is a success. Nothing that may have taken effect reads as failed."""
 

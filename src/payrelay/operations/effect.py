@@ -13,7 +13,9 @@ To be changed together: ``core.operations`` (the table), ``store.journal`` (what
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -25,6 +27,7 @@ from payrelay.core.idempotency import Repeat, claim_of, decide_repeat, fingerpri
 from payrelay.core.operations import (
     EVENT_OF_VERDICT,
     FROZEN,
+    TRANSITIONS,
     UNSETTLED,
     Event,
     Kind,
@@ -35,7 +38,7 @@ from payrelay.core.operations import (
 )
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.words import STATE_SENTENCES
-from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StoreUnavailable
+from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StoreError
 from payrelay.gateways.governor import Place
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.relay import Relay, Request
@@ -98,7 +101,7 @@ async def carry_out(relay: Relay, request: Request, intent: Intent) -> Answer:
     request_print = fingerprint(request.account, intent.call)
     claim = claim_of(request.idempotency_key, request_print, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
     if claim is not None:
-        earlier = await relay.journal.find_claim(request.principal, claim, relay.clock.now_ms())
+        earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
         if earlier is not None:
             return repeated(earlier, request, request_print)
     attempt = Attempt(relay, request, intent)
@@ -106,8 +109,8 @@ async def carry_out(relay: Relay, request: Request, intent: Intent) -> Answer:
     return await asyncio.shield(relay.background.start(attempt.run(request_print, claim)))
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an event tells besides the state; None leaves the row's member as it is."""
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What an event tells besides the state. What was asked stands, whatever a reply says; it only fills in."""
 
     order_id: str | None = None
     payment_id: str | None = None
@@ -117,7 +120,11 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def applied_to(self, operation: Operation) -> Operation:
         """Gives the operation with what is known now."""
-        known = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        known = {
+            name: value
+            for name, value in msgspec.structs.asdict(self).items()
+            if value is not None and (name == "send_by_ms" or getattr(operation, name) is None)
+        }
         return msgspec.structs.replace(operation, **known) if known else operation
 
 
@@ -154,6 +161,8 @@ class Attempt:
         except Exception:  # an adapter raises nothing; where it does after all, it may have sent
             self._relay.log.exception("effect_raised", operation_id=self.operation.id)
             outcome = UNKNOWN_BY_OUR_FAULT
+        finally:
+            place.done()  # the adapter has said so, or failed before it could; only the first word counts
         return await self._conclude(outcome)
 
     async def _accept(self, request_print: str, claim: str | None, *, has_place: bool) -> Accepted | Claimed | Guarded:
@@ -216,12 +225,17 @@ class Attempt:
                 raise Refusal(
                     Code.UNAVAILABLE, "the request waited too long and was given up; nothing was sent"
                 ) from error
+            if isinstance(error, StoreError):
+                self._store_later(partial(self._withdraw, "grant_not_stored"), Verdict.NOT_SENT)
             raise
 
     async def _give_up(self) -> Answer:
         """No place came: nothing was sent, and the key is given back."""
-        with suppress(IllegalTransition):  # found stranded meanwhile, and given up by somebody else
-            await self._step(Event.GAVE_UP, Evidence(cause="no_place"), Changes())
+        withdraw = partial(self._withdraw, "no_place")
+        try:
+            await withdraw()
+        except StoreError:
+            self._store_later(withdraw, Verdict.NOT_SENT)
         outcome = Outcome(
             verdict=Verdict.NOT_SENT,
             code=Code.GATEWAY_BUSY,
@@ -229,11 +243,22 @@ class Attempt:
         )
         return self._answer(outcome)
 
+    async def _withdraw(self, cause: str) -> None:
+        """Makes the row say that nothing was sent. That is certain: nobody but this attempt would have sent it.
+
+        Left as it is, it would hold its guard until somebody found it stranded. It may be in ``sending``, where the
+        commit of the grant was reported as failed and was not.
+        """
+        with suppress(IllegalTransition):  # found stranded meanwhile, and given up by somebody else
+            self.operation = await self._reread()
+            event = Event.GAVE_UP if self.operation.state is State.ACCEPTED else Event.NOT_SENT
+            await self._step(event, Evidence(cause=cause), Changes())
+
     async def _note_resending(self, evidence: Evidence) -> bool:
         """Journals that the same effect is about to be sent once more; False where that can't be stored."""
         try:
             await self._step(Event.RESENT, evidence, Changes())
-        except (StoreUnavailable, IllegalTransition):
+        except (StoreError, IllegalTransition):
             return False
         return True
 
@@ -241,14 +266,14 @@ class Attempt:
         """Transaction 2: state, history line and answer together; told to the client only once they are kept."""
         answer = self._answer(outcome)
         try:
-            await self._store(outcome, answer)
-        except StoreUnavailable:
+            return await self._store(outcome, answer)
+        except StoreError:
             self._relay.log.error("outcome_not_stored", operation_id=self.operation.id, verdict=outcome.verdict)
-            self._relay.background.start(self._store_later(outcome, answer))
+            self._store_later(partial(self._store, outcome, answer), outcome.verdict)
             return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
-        return answer
 
-    async def _store(self, outcome: Outcome, answer: Answer) -> None:
+    async def _store(self, outcome: Outcome, answer: Answer) -> Answer:
+        """Stores an outcome with its answer, and gives the answer that is kept now."""
         facts = outcome.facts
         token = facts.authorization_token
         changes = Changes(
@@ -257,29 +282,33 @@ class Attempt:
             currency=facts.currency,
             result_ref=None if token is None else secret_hash(token),
         )
+        event = EVENT_OF_VERDICT[outcome.verdict]
         try:
-            await self._step(EVENT_OF_VERDICT[outcome.verdict], outcome.evidence, changes, answer)
+            await self._step(event, outcome.evidence, changes, answer)
         except IllegalTransition:
-            # Somebody settled it before its reply was stored. What stands there was decided with more knowledge or by
-            # a person, and stays; that the two may differ is for a person to see.
+            state = self.operation.state
+            if state is TRANSITIONS[State.SENDING, event]:  # it says so already: perhaps by our own hand, unconfirmed
+                return await self._relay.journal.answer_of(self.operation.id) or answer
+            # Somebody settled it before its reply was stored, and otherwise. What stands there was decided by evidence
+            # or by a person, and stays; that the two differ is for a person to see, and not to be told either way.
             self._relay.log.error(
-                "reply_after_settling",
-                operation_id=self.operation.id,
-                state=self.operation.state,
-                verdict=outcome.verdict,
+                "reply_after_settling", operation_id=self.operation.id, state=state, verdict=outcome.verdict
             )
+            return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
+        return answer
 
-    async def _store_later(self, outcome: Outcome, answer: Answer) -> None:
-        """Keeps trying to store an outcome that only this process knows."""
+    def _store_later(self, store: Callable[[], Awaitable[object]], verdict: Verdict) -> None:
+        """Goes on trying to store what only this process knows, when nobody waits for it any more."""
+        self._relay.background.start(self._keep_storing(store, verdict))
+
+    async def _keep_storing(self, store: Callable[[], Awaitable[object]], verdict: Verdict) -> None:
         for pause_s in STORE_AGAIN_AFTER_S:
             await self._relay.pause(pause_s)
-            try:
-                await self._store(outcome, answer)
-            except StoreUnavailable:
-                continue
-            self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, verdict=outcome.verdict)
-            return
-        self._relay.log.error("outcome_given_up", operation_id=self.operation.id, verdict=outcome.verdict)
+            with suppress(StoreError):
+                await store()
+                self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, verdict=verdict)
+                return
+        self._relay.log.error("outcome_given_up", operation_id=self.operation.id, verdict=verdict)
 
     async def _step(self, event: Event, evidence: Evidence, changes: Changes, answer: Answer | None = None) -> None:
         """Advances the row by one event and stores it; decides anew where somebody else was quicker."""

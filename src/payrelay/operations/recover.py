@@ -21,10 +21,12 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
     now_ms = relay.clock.now_ms()
     timeout_ms = max((int(account.timeout_s * 1000) for account in relay.accounts.values()), default=0)
     before_ms = None if is_sole_owner else now_ms - timeout_ms - GRACE_MS
-    stranded = await relay.journal.stranded(before_ms=before_ms)
     recovered = 0
-    for operation in stranded:
-        recovered += await _recover_one(relay, operation, now_ms)
+    while stranded := await relay.journal.stranded(before_ms=before_ms):  # the journal gives a limited number at once
+        taken_up = [await _recover_one(relay, operation, now_ms) for operation in stranded]
+        recovered += sum(taken_up)
+        if not all(taken_up):
+            break
     return recovered
 
 

@@ -50,9 +50,11 @@ class Background:
 
         What is ended here left its row in ``sending``, which the next start finds.
         """
-        if not self._tasks:
-            return 0
-        _, unfinished = await asyncio.wait(set(self._tasks), timeout=within_s)
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + within_s
+        while self._tasks and (left_s := until_s - loop.time()) > 0:  # work that ends may leave some that it began
+            await asyncio.wait(set(self._tasks), timeout=left_s)
+        unfinished = set(self._tasks)
         for task in unfinished:
             task.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)

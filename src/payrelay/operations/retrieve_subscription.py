@@ -1,6 +1,8 @@
 """Reads one subscription, with its payments where they are asked for."""
 
-from payrelay.core.answers import Answer, Trace, of_reading, succeeded, with_member
+import msgspec
+
+from payrelay.core.answers import Answer, Trace, of_reading, with_member
 from payrelay.core.calls import OneSubscription, PaymentsOfSubscription
 from payrelay.errors import Code
 from payrelay.operations.relay import Relay, Request
@@ -23,4 +25,4 @@ async def retrieve_subscription(
         return of_reading(payments, trace)
     raw_payments = (payments.raw_data if payments.code is None else None) or b"[]"
     raw_data = with_member(subscription.raw_data or b"{}", "payments", raw_payments)
-    return succeeded(subscription.raw_msg or b'""', raw_data)
+    return of_reading(msgspec.structs.replace(subscription, raw_data=raw_data), trace)
