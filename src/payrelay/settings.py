@@ -54,6 +54,7 @@ FILE_BYTES_MAX: Final = 65_536
 """A secret is short; a larger file is the wrong one."""
 PROBLEMS_SHOWN_MAX: Final = 5
 """The one line that names what is wrong stays readable."""
+KEY_IS_MISSING: Final = "PAYRELAY_ENCRYPTION_KEY is missing; it is required with postgresql://"
 
 _DELIMITER: Final = "__"
 _FILE_SUFFIX: Final = "_file"
@@ -255,7 +256,7 @@ def require_serving(settings: Settings) -> None:
             " PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET (or try `payrelay demo`, which needs neither)"
         )
     if settings.embedded_path is None and settings.encryption_key is None:
-        raise SettingsError("PAYRELAY_ENCRYPTION_KEY is missing; it is required with postgresql://")
+        raise SettingsError(KEY_IS_MISSING)
 
 
 def variable_name(location: tuple[int | str, ...]) -> str:

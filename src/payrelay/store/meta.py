@@ -36,6 +36,11 @@ async def verify_key(database: Database, seal: Seal) -> None:
         raise StoreUnusable("PAYRELAY_ENCRYPTION_KEY is not the key that this database was sealed with") from None
 
 
+async def schema_version(database: Database) -> int:
+    """Gives the number of the newest migration that this database has had."""
+    return await database.read(_schema_version())
+
+
 def _key_check(sealed: bytes) -> Unit[bytes]:
     """Stores the check value unless there is one; gives the one that stands."""
     yield Statement(statements.ADD_META, (_KEY_CHECK, sealed))
@@ -49,3 +54,11 @@ def _key_check(sealed: bytes) -> Unit[bytes]:
 def _is_sealed() -> Unit[bool]:
     rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
     return bool(rows)
+
+
+def _schema_version() -> Unit[int]:
+    rows = yield Statement(statements.SCHEMA_VERSION, ())
+    number = rows[0][0]
+    if not isinstance(number, int):
+        raise TypeError("a migration has a number")
+    return number

@@ -220,3 +220,6 @@ ADD_META: Final = query(
     "add_meta", "INSERT INTO meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING name"
 )
 """Stores a value about the store itself unless there is one of that name."""
+
+SCHEMA_VERSION: Final = query("schema_version", "SELECT max(number) FROM schema_version")
+"""Reads the number of the newest migration that this database has had."""

@@ -1,0 +1,148 @@
+"""Puts the program together from its settings, and takes it apart in the reverse order."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from payrelay import worker
+from payrelay.api.app import Api
+from payrelay.api.context import ApiContext
+from payrelay.api.metrics import Metrics
+from payrelay.clock import Clock
+from payrelay.core.operations import Retention
+from payrelay.errors import SettingsError
+from payrelay.gateways.payhere.account import BASE_URLS
+from payrelay.gateways.payhere.client import Account, PayHere
+from payrelay.operations.recover import recover
+from payrelay.operations.relay import Relay
+from payrelay.settings import KEY_IS_MISSING, GatewaySettings, Settings, require_serving
+from payrelay.store import open_database
+from payrelay.store.credentials import Credentials
+from payrelay.store.database import Database
+from payrelay.store.journal import Journal
+from payrelay.store.meta import embedded_keys, verify_key
+from payrelay.store.sealing import Seal, parse_keys
+
+KEYED_RETENTION_MS: Final = 30 * 86_400_000
+"""How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
+FINISH_WITHIN_S: Final = 5.0
+"""For work that nobody waits for any more, such as storing an outcome late, when the program ends."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Service:
+    """The program while it runs.
+
+    Attributes:
+        api: the callable that a server is given.
+        relay: what the stories work with.
+        credentials: the keys.
+        recovered: how many operations an earlier process had left behind.
+    """
+
+    api: Api
+    relay: Relay
+    credentials: Credentials
+    recovered: int
+
+
+@asynccontextmanager
+async def running(settings: Settings, *, clock: Clock, log: FilteringBoundLogger) -> AsyncIterator[Service]:
+    """Runs everything but the server while the context is open.
+
+    What an earlier process left behind is taken up before it opens. When it closes, work under way is finished first.
+    Raises SettingsError, StoreUnusable, StoreUnavailable.
+    """
+    require_serving(settings)
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(opened_database(settings, clock, is_owner=True))
+        seal = await seal_of(settings, database)
+        accounts = await stack.enter_async_context(opened_accounts(settings, clock))
+        relay = Relay(
+            journal=Journal(database, seal),
+            accounts=accounts,
+            clock=clock,
+            retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),
+            log=log,
+            public_url=settings.public_url,
+        )
+        recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
+        stack.push_async_callback(_finish, relay)
+        await stack.enter_async_context(worker.working(relay))
+        credentials = Credentials(database)
+        context = ApiContext(
+            relay=relay,
+            credentials=credentials,
+            database=database,
+            clock=clock,
+            metrics=Metrics(),
+            log=log,
+            environments={name: gateway.environment for name, gateway in settings.gateways.items()},
+            trusted_proxies=settings.trusted_proxies,
+            metrics_networks=settings.metrics_networks,
+        )
+        yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
+
+
+@asynccontextmanager
+async def opened_database(settings: Settings, clock: Clock, *, is_owner: bool) -> AsyncIterator[Database]:
+    """Opens the store and closes it again; commands are no owner, and may run beside the one that serves."""
+    database = await open_database(settings.database_url.reveal(), clock=clock, owner=is_owner)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+async def seal_of(settings: Settings, database: Database) -> Seal:
+    """Gives the seal of the configured key, or of the one beside the embedded database, which is made if it must.
+
+    Raises SettingsError where there is none, StoreUnusable where the database was sealed with another.
+    """
+    path = settings.embedded_path
+    if settings.encryption_key is not None:
+        keys = parse_keys(settings.encryption_key.reveal())
+    elif path is not None:
+        keys = await embedded_keys(database, path.with_name(f"{path.name}.key"))
+    else:
+        raise SettingsError(KEY_IS_MISSING)
+    seal = Seal(keys)
+    await verify_key(database, seal)
+    return seal
+
+
+@asynccontextmanager
+async def opened_accounts(settings: Settings, clock: Clock) -> AsyncIterator[dict[str, PayHere]]:
+    """Makes a client for each configured account; nothing is called yet."""
+    async with AsyncExitStack() as stack:
+        accounts = {}
+        for name, gateway in settings.gateways.items():
+            accounts[name] = PayHere(account_of(name, gateway), clock=clock)
+            stack.push_async_callback(accounts[name].close)
+        yield accounts
+
+
+def account_of(name: str, gateway: GatewaySettings) -> Account:
+    """Says the settings of an account in the adapter's words."""
+    return Account(
+        name=name,
+        environment=gateway.environment,
+        base_url=gateway.base_url or BASE_URLS[gateway.environment],
+        app_id=gateway.app_id,
+        app_secret=gateway.app_secret,
+        merchant_id=gateway.merchant_id,
+        merchant_secret=gateway.merchant_secret,
+        limit=gateway.rate_limit,
+        timeout_s=gateway.timeout_s,
+        queue_s=gateway.queue_s,
+        timezone=gateway.timezone,
+    )
+
+
+async def _finish(relay: Relay) -> None:
+    left = await relay.background.finish(FINISH_WITHIN_S)
+    if left:
+        relay.log.warning("work_left_behind", count=left)

@@ -1,0 +1,183 @@
+"""The commands for keys: make, list and revoke them, with a server running on the same database or without."""
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from payrelay.clock import Clock
+from payrelay.core.credentials import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
+from payrelay.core.durations import SpanError, rate, span_s
+from payrelay.core.money import AmountError, decimal_text, minor_units
+from payrelay.operations.issue_key import PRINCIPAL_LENGTH_MAX, Issued, Wanted, issue_key
+from payrelay.settings import Settings, read_settings
+from payrelay.store import open_database
+from payrelay.store.credentials import Credentials
+
+UNKNOWN_KEY: Final = 2
+"""The exit code where there is no key to be revoked."""
+_ACCOUNT: Final = re.compile(r"[a-z0-9-]{1,32}")
+
+keys = typer.Typer(help="Keys for clients.", no_args_is_help=True)
+
+
+@keys.command()
+def create(
+    *,
+    name: Annotated[str, typer.Option(help="Who it is for; keys of one name see each other's operations.")],
+    scope: Annotated[list[Scope] | None, typer.Option(help="What it may do; repeatable.")] = None,
+    account: Annotated[list[str] | None, typer.Option(help="A gateway account that it may use; repeatable.")] = None,
+    max_amount: Annotated[str | None, typer.Option(help="The largest amount of one operation.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Its own limit of requests, such as 100/60s.")] = None,
+    expires: Annotated[str | None, typer.Option(help="When it ends, from now, such as 30d.")] = None,
+) -> None:
+    """Make a key, and print it alone on standard output."""
+    settings = read_settings()
+    wanted = Wanted(
+        principal=_name(name),
+        environment=settings.key_environment,
+        scopes=frozenset(scope) if scope else DEFAULT_SCOPES,
+        accounts=_accounts(account),
+        amount_max_minor=_amount(max_amount),
+        rate=_rate(rate),
+        life_s=_life_s(expires),
+    )
+
+    async def issue() -> Issued:
+        async with _credentials(settings) as credentials:
+            return await issue_key(credentials, Clock(), wanted)
+
+    issued = asyncio.run(issue())
+    sys.stdout.write(f"{issued.key}\n")
+    note = f"The key {issued.credential.id} of {wanted.principal} is shown this once; keep it like a password."
+    Console(stderr=True, highlight=False).print(note, markup=False)
+
+
+@keys.command("list")
+def list_keys(*, as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
+    """List the keys, without their secrets."""
+
+    async def read() -> list[Credential]:
+        async with _credentials(read_settings()) as credentials:
+            return await credentials.list()
+
+    rows = [_shown(credential, Clock().now_ms()) for credential in asyncio.run(read())]
+    if as_json:
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+    else:
+        Console(highlight=False).print(_table(rows))
+
+
+@keys.command()
+def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]) -> None:
+    """End a key."""
+
+    async def end() -> bool:
+        async with _credentials(read_settings()) as credentials:
+            return await credentials.revoke(key_id, Clock().now_ms())
+
+    if not asyncio.run(end()):
+        sys.stderr.write(f"payrelay: there is no key {key_id} that could be revoked\n")
+        raise typer.Exit(UNKNOWN_KEY)
+    sys.stderr.write(f"The key {key_id} is revoked.\n")
+
+
+@asynccontextmanager
+async def _credentials(settings: Settings) -> AsyncIterator[Credentials]:
+    """Opens the store, which a server may be using at the same time."""
+    database = await open_database(settings.database_url.reveal(), clock=Clock(), owner=False)
+    try:
+        yield Credentials(database)
+    finally:
+        await database.close()
+
+
+def _name(text: str) -> str:
+
+    if not text.strip() or not text.isprintable() or len(text) > PRINCIPAL_LENGTH_MAX:
+        raise typer.BadParameter(f"must have 1 to {PRINCIPAL_LENGTH_MAX} printable characters", param_hint="--name")
+    return text
+
+
+def _accounts(names: list[str] | None) -> frozenset[str] | None:
+    for name in names or ():
+        if _ACCOUNT.fullmatch(name) is None:
+            raise typer.BadParameter("must be small letters, digits and hyphens", param_hint="--account")
+    return frozenset(names) if names else None
+
+
+def _amount(text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return minor_units(Decimal(text))
+    except InvalidOperation:
+        raise typer.BadParameter("must be a number", param_hint="--max-amount") from None
+    except AmountError as error:
+        raise typer.BadParameter(str(error), param_hint="--max-amount") from None
+
+
+def _rate(text: str | None) -> Rate | None:
+    try:
+        return None if text is None else rate(text)
+    except SpanError as error:
+        raise typer.BadParameter(str(error), param_hint="--rate") from None
+
+
+def _life_s(text: str | None) -> int | None:
+    try:
+        seconds = None if text is None else span_s(text)
+    except SpanError as error:
+        raise typer.BadParameter(str(error), param_hint="--expires") from None
+    if seconds == 0:
+        raise typer.BadParameter("must be longer than nothing", param_hint="--expires")
+    return seconds
+
+
+def _shown(credential: Credential, now_ms: int) -> dict[str, object]:
+    """Gives a key as it may be shown."""
+    limit = credential.amount_max_minor
+    quota = credential.rate
+    return {
+        "id": credential.id,
+        "name": credential.principal,
+        "is_usable": is_usable(credential, now_ms),
+        "scopes": sorted(credential.scopes),
+        "accounts": None if credential.accounts is None else sorted(credential.accounts),
+        "max_amount": None if limit is None else decimal_text(limit),
+        "rate": None if quota is None else f"{quota.count}/{quota.window_s}s",
+        "created_at": _utc(credential.created_at_ms),
+        "expires_at": _utc(credential.expires_at_ms),
+        "revoked_at": _utc(credential.revoked_at_ms),
+    }
+
+
+def _utc(at_ms: int | None) -> str | None:
+
+    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _table(rows: list[dict[str, object]]) -> Table:
+    table = Table("id", "name", "may", "limits", "created", "ends")
+    for row in rows:
+        limits = [str(row[name]) for name in ("max_amount", "rate") if row[name] is not None]
+        accounts = row["accounts"]
+        if isinstance(accounts, list):
+            limits.append("on " + ", ".join(accounts))
+        scopes = row["scopes"]
+        is_usual = isinstance(scopes, list) and set(scopes) == DEFAULT_SCOPES
+        may = "the default scopes" if is_usual else "\n".join(map(str, scopes if isinstance(scopes, list) else ()))
+        ends = f"revoked {row['revoked_at']}" if row["revoked_at"] else str(row["expires_at"] or "never")
+        table.add_row(
+            *(str(row[name]) for name in ("id", "name")), may, "\n".join(limits), str(row["created_at"]), ends
+        )
+    return table

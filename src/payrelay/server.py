@@ -1,0 +1,58 @@
+"""Runs the service behind a socket until it is told to stop, and ends it cleanly."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from payrelay.api import serving
+from payrelay.app import running
+from payrelay.clock import Clock
+from payrelay.settings import Settings
+
+HOST: Final = "127.0.0.1"
+PORT: Final = 8080
+DRAIN_S: Final = 20.0
+"""For requests under way when the stop comes. With what the relay takes to finish it stays below 30 s, after which
+those who run programs for others kill what hasn't ended."""
+
+
+async def serve(settings: Settings, host: str, port: int, log: FilteringBoundLogger) -> None:
+    """Serves until SIGTERM or SIGINT; raises SettingsError, StoreUnusable or StoreUnavailable where it can't start."""
+    with stopped_by_signals() as stop:
+        async with running(settings, clock=Clock(), log=log) as service:
+
+            def say(bound_host: str, bound_port: int) -> None:
+                log.info(
+                    "serving",
+                    address=address_of(bound_host, bound_port),
+                    database=settings.shown_database,
+                    accounts=sorted(settings.gateways),
+                    recovered=service.recovered,
+                )
+
+            has_finished = await serving.serve(service.api, host, port, stop=stop, on_started=say, drain_s=DRAIN_S)
+            log.info("stopping", has_finished=has_finished)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[asyncio.Event]:
+    """Gives an event that SIGTERM or SIGINT sets, as long as the context is open."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGINT, signal.SIGTERM)
+    for number in signals:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+def address_of(host: str, port: int) -> str:
+    """Writes an address as it is called."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -1,0 +1,110 @@
+"""The docs tell of everything that a user meets, and what they repeat from the code is what the code says."""
+
+import importlib.util
+import re
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from payrelay.api.routes import ROUTES, Route
+from payrelay.cli import app
+from payrelay.core.operations import TRANSITIONS, State
+from payrelay.errors import Code
+from payrelay.settings import CONFIG_VARIABLE, GatewaySettings, Settings, variable_name
+
+ROOT: Final = Path(__file__).parent.parent
+DOCS: Final = ROOT / "docs"
+PAGES: Final = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+GATEWAY_FIELDS: Final = [f"PAYRELAY_GATEWAYS__<NAME>__{field.upper()}" for field in GatewaySettings.model_fields]
+SETTINGS: Final = [variable_name((field,)) for field in Settings.model_fields if field != "gateways"]
+
+
+def drawing() -> ModuleType:
+    """Loads the script that draws the tables; it stands beside the pages, not in a package."""
+    spec = importlib.util.spec_from_file_location("draw", DOCS / "draw.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def commands() -> list[str]:
+    """Gives every command as it is typed."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    inner = {name: command for name, command in group.commands.items() if isinstance(command, TyperGroup)}
+    plain = [name for name in group.commands if name not in inner]
+    return plain + [f"{name} {each}" for name, command in inner.items() for each in command.commands]
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_what_repeats_the_code_is_drawn_from_it(page: Path) -> None:
+    """A table that was copied by hand is wrong from the next change on; `docs/draw.py` draws it anew."""
+    assert page.read_text() == drawing().redrawn(page.read_text())
+
+
+def test_the_diagram_of_states_has_every_step() -> None:
+    """An operator reads it to know what can still happen; it must be the table that decides."""
+    diagram = (DOCS / "operations.md").read_text()
+
+    for (state, event), target in TRANSITIONS.items():
+        assert f"    {state} --> {target}: {event}\n" in diagram
+
+
+@pytest.mark.parametrize("name", [*GATEWAY_FIELDS, *SETTINGS, CONFIG_VARIABLE])
+def test_every_setting_is_described(name: str) -> None:
+    """A setting that nobody knows of is not there."""
+    assert f"| `{name}` |" in (DOCS / "configuration.md").read_text()
+
+
+def test_no_setting_is_described_that_is_none() -> None:
+    """A promise in the docs that the program refuses at its start."""
+    described = set(re.findall(r"^\| `(PAYRELAY_[A-Z_<>]+)` \|", (DOCS / "configuration.md").read_text(), re.MULTILINE))
+
+    assert described == {*GATEWAY_FIELDS, *SETTINGS, CONFIG_VARIABLE}
+
+
+@pytest.mark.parametrize("code", Code)
+def test_every_error_code_is_described(code: Code) -> None:
+    """A client's developer looks an error up by its code."""
+    assert f"| `{code}` |" in (DOCS / "errors.md").read_text()
+
+
+@pytest.mark.parametrize("state", State)
+def test_every_state_is_described(state: State) -> None:
+    """The same for the states of an operation."""
+    assert f"| `{state}` |" in (DOCS / "operations.md").read_text()
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_every_route_is_described(route: Route) -> None:
+    """Nothing is served that can't be read about."""
+    assert f"| `{route.method}` | `{route.path}` |" in (DOCS / "api.md").read_text()
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_is_described(command: str) -> None:
+    """In the table, and where it has options in a section of its own."""
+    assert f"| `payrelay {command}` |" in (DOCS / "commands.md").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """A reader who follows one finds a file."""
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_the_newest_change_is_of_this_version() -> None:
+    """A release without its notes can't be trusted."""
+    newest = re.search(r"^## \[([^]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+    assert newest is not None
+    assert newest[1] == metadata.version("payrelay")
