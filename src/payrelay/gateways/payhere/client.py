@@ -167,11 +167,11 @@ class PayHere:
 
     async def _read(self, call: Read, request: WireRequest) -> Reading | InvalidToken | Loss:
         """Makes a read once; what may be made again comes back as it is."""
-        until_s = self._clock.boot_s() + self.queue_s
-        token = await self._tokens.current(until_s)
+        # A token that has to be fetched takes a place and a call of its own.
+        token = await self._tokens.current(self._clock.boot_s() + self.queue_s + self.timeout_s)
         if isinstance(token, TurnedAway):
             return reads.turned_away(token, None)
-        place = await self.governor.take(until_s, priority=READ_PRIORITY)
+        place = await self.governor.take(self._clock.boot_s() + self.queue_s, priority=READ_PRIORITY)
         if place is None:
             return reads.turned_away(NO_PLACE, None)
         reply = await self._send(self._connections.reads, request, token, place)

@@ -1,0 +1,454 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Final, TypeVar
+
+import pytest
+
+from payrelay.clock import Clock
+from payrelay.core.calls import AllSubscriptions, Charge, PaymentsOfOrder, Refund
+from payrelay.core.outcomes import Evidence, Outcome, Verdict
+from payrelay.core.secret import Secret
+from payrelay.errors import Code, StoreUnavailable
+from payrelay.gateways.governor import Governor, Limit
+from payrelay.gateways.payhere.client import Account, Expected, PayHere, Sending
+
+T = TypeVar("T")
+
+FIRST: Final = "aaaaaaaa-741c-489a-b69e-fd73155ca34e"
+SECOND: Final = "bbbbbbbb-741c-489a-b69e-fd73155ca34e"
+THIRD: Final = "cccccccc-741c-489a-b69e-fd73155ca34e"
+CUSTOMER: Final = "59AFEE022CC69CA39D325E1B59130862"
+CHARGE: Final = Charge(
+    authorize=False, order_id="A-1", items="Taxi", currency="LKR", amount_minor=34567, customer_token=CUSTOMER
+)
+CHARGED: Final = (
+    b'{"status":1,"msg":"Automatic payment charged successfully","data":{"order_id":"A-1","items":"Taxi",'
+    b'"currency":"LKR","amount":345.67,"payment_id":320025021815,"status_code":2,"authorization_token":null}}'
+)
+NONE_FOUND: Final = b'{"status":-1,"msg":"No payments found","data":null}'
+ORDER: Final = PaymentsOfOrder(order_id="A-1")
+
+
+def invalid(token: str) -> tuple[int, bytes]:
+    """Writes the reply that turns a token away."""
+    document = {"error": "invalid_token", "error_description": f"Access token expired: {token}"}
+    return 401, json.dumps(document).encode()
+
+
+class Gateway:
+    """A gateway on a real socket that answers requests from a list; None closes the connection in place of a reply.
+
+    Token requests have their own list. The last entry of each is repeated.
+    """
+
+    def __init__(self) -> None:
+        self.tokens = [FIRST]
+        self.token_replies: list[tuple[int, bytes]] = []
+        self.replies: list[tuple[int, bytes] | None] = [(200, CHARGED)]
+        self.calls: list[tuple[str, str]] = []
+        self.bodies: list[bytes] = []
+        self.tokens_given = 0
+        self.has_call = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.url = ""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serves one connection."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            while (reply := await self._reply_to(*await _request(reader))) is not None:
+                http_status, body = reply
+                writer.write(f"HTTP/1.1 {http_status} X\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+                await writer.drain()
+        writer.close()
+        self._tasks.discard(task)
+
+    async def _reply_to(self, head: list[str], body: bytes) -> tuple[int, bytes] | None:
+        if "/oauth/token" in head[0]:
+            self.tokens_given += 1
+            return _next(self.token_replies) if self.token_replies else _granted(_next(self.tokens))
+        bearer = next(line.partition("Bearer ")[2] for line in head if line.startswith("Authorization:"))
+        self.calls.append((head[0], bearer))
+        self.has_call.set()
+        self.bodies.append(body)
+        await self.gate.wait()
+        return _next(self.replies)
+
+    async def end(self) -> None:
+        """Ends what is still going on."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _request(reader: asyncio.StreamReader) -> tuple[list[str], bytes]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+    length = sum(int(line.partition(":")[2]) for line in head if line.lower().startswith("content-length:"))
+    return head, await reader.readexactly(length)
+
+
+def _next(replies: list[T]) -> T:
+    return replies.pop(0) if len(replies) > 1 else replies[0]
+
+
+def _granted(token: str) -> tuple[int, bytes]:
+    return 200, json.dumps({"access_token": token, "token_type": "bearer", "expires_in": 599}).encode()
+
+
+@pytest.fixture
+async def gateway() -> AsyncIterator[Gateway]:
+    """A gateway on a real socket."""
+    served = Gateway()
+    listener = await asyncio.start_server(served.connected, "127.0.0.1", 0)
+    served.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    yield served
+    await served.end()
+    listener.close()
+    await listener.wait_closed()
+
+
+Make = Callable[..., PayHere]
+
+
+@pytest.fixture
+async def make(gateway: Gateway) -> AsyncIterator[Make]:
+    """Makes clients of the gateway, and closes them."""
+    made: list[PayHere] = []
+
+    def client(*, url: str | None = None, limit: Limit | None = None, timeout_s: float = 30.0) -> PayHere:
+        account = Account(
+            name="shop",
+            environment="sandbox",
+            base_url=url or gateway.url,
+            app_id="app",
+            app_secret=Secret("app-secret"),
+            limit=limit,
+            timeout_s=timeout_s,
+            queue_s=0.0,
+        )
+        made.append(PayHere(account, clock=Clock()))
+        return made[-1]
+
+    yield client
+    for each in made:
+        await each.close()
+
+
+class Journal:
+    """Notes what is about to be sent again, and allows it or not."""
+
+    def __init__(self, *, allows: bool = True, error: Exception | None = None) -> None:
+        self.noted: list[Evidence] = []
+        self._allows = allows
+        self._error = error
+
+    async def resent(self, evidence: Evidence) -> bool:
+        """Allows a second sending."""
+        self.noted.append(evidence)
+        if self._error is not None:
+            raise self._error
+        return self._allows
+
+
+async def send(
+    client: PayHere,
+    call: Charge | Refund = CHARGE,
+    *,
+    journal: Journal | None = None,
+    within_s: float = 10.0,
+    notify_url: str | None = None,
+) -> Outcome:
+    """Sends an effect on a place of the client's governor."""
+    place = client.governor.take_now()
+    assert place is not None
+    sending = Sending(
+        place=place,
+        send_by_s=Clock().boot_s() + within_s,
+        resent=(journal or Journal()).resent,
+        notify_url=notify_url,
+    )
+    return await client.effect(call, Expected(), sending)
+
+
+def free_places(governor: Governor) -> int:
+    """Counts the places that are free at this moment, by taking them."""
+    count = 0
+    while governor.take_now() is not None:
+        count += 1
+    return count
+
+
+async def test_a_charge_succeeds(gateway: Gateway, make: Make) -> None:
+    """The whole way: token, call, reply, outcome."""
+    outcome = await send(make(), notify_url="https://ours.example/n")
+    assert (outcome.verdict, outcome.facts.payment_id) == (Verdict.SUCCEEDED, "320025021815")
+    assert gateway.calls == [("POST /merchant/v1/payment/charge HTTP/1.1", FIRST)]
+    assert json.loads(gateway.bodies[0])["notify_url"] == "https://ours.example/n"
+    assert outcome.evidence.elapsed_ms is not None
+
+
+async def test_one_token_serves_many_calls(gateway: Gateway, make: Make) -> None:
+    """A token for each call would cost half of the budget."""
+    client = make()
+    gateway.replies = [(200, NONE_FOUND)]
+    await asyncio.gather(*(client.read(ORDER) for _ in range(10)))
+    assert (gateway.tokens_given, len(gateway.calls)) == (1, 10)
+
+
+async def test_an_ended_token_is_renewed_and_the_charge_sent_once_more(gateway: Gateway, make: Make) -> None:
+    """The gateway proved that it did nothing; the second sending is journaled before it is made."""
+    gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
+    journal = Journal()
+    outcome = await send(make(), journal=journal)
+    assert outcome.verdict is Verdict.SUCCEEDED
+    assert [token for _, token in gateway.calls] == [FIRST, SECOND]
+    assert [each.cause for each in journal.noted] == ["invalid_token"]
+    assert gateway.bodies[0] == gateway.bodies[1]
+
+
+async def test_a_charge_is_sent_at_most_twice(gateway: Gateway, make: Make) -> None:
+    """A gateway that accepts none of its own tokens is not asked without end."""
+    gateway.tokens, gateway.replies = [FIRST, SECOND, THIRD], [invalid(FIRST), invalid(SECOND)]
+    outcome = await send(make())
+    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.GATEWAY_REFUSED_US)
+    assert len(gateway.calls) == 2
+
+
+@pytest.mark.parametrize("journal", [Journal(allows=False), Journal(error=StoreUnavailable("down"))])
+async def test_what_is_not_journaled_is_not_sent_again(gateway: Gateway, make: Make, journal: Journal) -> None:
+    """After a crash the journal must know of every sending that there may have been."""
+    gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
+    client = make(limit=Limit(5, 60.0))
+    outcome = await send(client, journal=journal)
+    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.UNAVAILABLE)
+    assert len(gateway.calls) == 1
+    # Two tokens and one charge: the place for the second charge came back.
+    assert free_places(client.governor) == 2
+
+
+async def test_without_a_place_it_is_not_sent_again(gateway: Gateway, make: Make) -> None:
+    """The budget holds for the second sending as for the first."""
+    gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
+    journal = Journal()
+    outcome = await send(make(limit=Limit(3, 60.0)), journal=journal, within_s=0.5)
+    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.GATEWAY_BUSY)
+    assert (len(gateway.calls), journal.noted) == (1, [])
+
+
+async def test_another_calls_token_turned_away_is_unknown(gateway: Gateway, make: Make) -> None:
+    """The reply isn't about what we sent, so it proves nothing about it."""
+    gateway.replies = [invalid(THIRD), (200, CHARGED)]
+    outcome = await send(make())
+    assert (outcome.verdict, outcome.evidence.cause) == (Verdict.UNKNOWN, "oauth_error")
+    assert len(gateway.calls) == 1
+
+
+async def test_a_lost_reply_is_unknown_and_never_sent_again(gateway: Gateway, make: Make) -> None:
+    """The money may have moved."""
+    gateway.replies = [None]
+    outcome = await send(make())
+    assert (outcome.verdict, outcome.code) == (Verdict.UNKNOWN, Code.OUTCOME_UNKNOWN)
+    assert outcome.evidence.cause == "connection_lost"
+    assert len(gateway.calls) == 1
+
+
+async def test_a_slow_reply_is_unknown(gateway: Gateway, make: Make) -> None:
+    """After the time-out nobody waits any more; what became of it is found out later."""
+    gateway.gate.clear()
+    outcome = await send(make(timeout_s=0.3))
+    assert (outcome.verdict, outcome.evidence.cause) == (Verdict.UNKNOWN, "timeout")
+
+
+async def test_without_a_connection_nothing_was_sent(make: Make) -> None:
+    """The client may simply come again, and the place goes back unused."""
+    client = make(url="http://127.0.0.1:1", limit=Limit(2, 60.0))
+    outcome = await send(client)
+    assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, Code.GATEWAY_UNREACHABLE)
+    assert free_places(client.governor) == 2
+
+
+@pytest.mark.parametrize(
+    ("token_reply", "code"),
+    [
+        ((401, b'{"error":"invalid_client","error_description":"Bad client credentials"}'), Code.GATEWAY_REFUSED_US),
+        ((401, b'{"status":-1,"msg":"Access denied for the domain","data":null}'), Code.GATEWAY_REFUSED_US),
+        ((429, b""), Code.GATEWAY_BUSY),
+        ((500, b""), Code.UNAVAILABLE),
+        ((200, b"<html>"), Code.UNAVAILABLE),
+    ],
+)
+async def test_without_a_token_nothing_was_sent(
+    gateway: Gateway, make: Make, token_reply: tuple[int, bytes], code: Code
+) -> None:
+    """Whatever the token request came to, the charge never left."""
+    gateway.token_replies = [token_reply]
+    client = make(limit=Limit(3, 60.0))
+    outcome = await send(client)
+    assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, code)
+    assert gateway.calls == []
+    # The token request rests, the charge's own place is free.
+    assert free_places(client.governor) == 2
+
+
+async def test_nothing_is_sent_after_its_time(gateway: Gateway, make: Make) -> None:
+    """The last look at the clock is the sender's own."""
+    client = make(limit=Limit(5, 60.0))
+    await send(client)
+    outcome = await send(client, within_s=-1.0)
+    assert (outcome.verdict, outcome.code, outcome.evidence.cause) == (
+        Verdict.NOT_SENT,
+        Code.UNAVAILABLE,
+        "too_late",
+    )
+    assert len(gateway.calls) == 1
+    assert free_places(client.governor) == 3
+
+
+async def test_a_used_place_rests(make: Make) -> None:
+    """A token, a charge: two of the five places are used for a window."""
+    client = make(limit=Limit(5, 60.0))
+    await send(client)
+    assert free_places(client.governor) == 3
+
+
+async def test_a_cancelled_charge_keeps_its_place_used(gateway: Gateway, make: Make) -> None:
+    """It may have been sent."""
+    gateway.gate.clear()
+    client = make(limit=Limit(5, 60.0))
+    task = asyncio.create_task(send(client))
+    await gateway.has_call.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert free_places(client.governor) == 3
+
+
+async def test_a_text_that_no_bytes_can_hold_is_not_sent(gateway: Gateway, make: Make) -> None:
+    """It can't come in through JSON; if it comes another way, nothing is raised and nothing leaves."""
+    client = make()
+    outcome = await send(client, Refund(payment_id="1", description="\ud800"))
+    assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, Code.INTERNAL)
+    assert (await client.read(PaymentsOfOrder(order_id="\ud800"))).code is Code.GATEWAY_BAD_REPLY
+    assert gateway.calls == []
+
+
+async def test_a_read_is_made_again_with_a_new_token(gateway: Gateway, make: Make) -> None:
+    """A read changes nothing, so nobody is asked."""
+    gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, NONE_FOUND)]
+    reading = await make().read(ORDER)
+    assert reading.code is Code.NOT_FOUND
+    assert [token for _, token in gateway.calls] == [FIRST, SECOND]
+
+
+async def test_a_read_whose_tokens_are_all_refused(gateway: Gateway, make: Make) -> None:
+    """It ends, and says whose fault it is."""
+    gateway.tokens, gateway.replies = [FIRST, SECOND, THIRD], [invalid(FIRST), invalid(SECOND)]
+    assert (await make().read(ORDER)).code is Code.GATEWAY_REFUSED_US
+    assert len(gateway.calls) == 2
+
+
+async def test_a_read_that_was_lost_is_made_again_on_its_own_place(gateway: Gateway, make: Make) -> None:
+    """The kept-alive connection had closed; the second reading is counted like the first."""
+    gateway.replies = [None, (200, NONE_FOUND)]
+    client = make(limit=Limit(5, 60.0))
+    assert (await client.read(ORDER)).code is Code.NOT_FOUND
+    assert free_places(client.governor) == 2
+
+
+@pytest.mark.parametrize(
+    ("replies", "code"),
+    [([None], Code.GATEWAY_BAD_REPLY), ([(502, b"<html>")], Code.GATEWAY_BAD_REPLY), ([(429, b"")], Code.GATEWAY_BUSY)],
+)
+async def test_why_a_read_failed(
+    gateway: Gateway, make: Make, replies: list[tuple[int, bytes] | None], code: Code
+) -> None:
+    """A gateway that is not there is told apart from one that talks nonsense."""
+    gateway.replies = replies
+    assert (await make().read(ORDER)).code is code
+
+
+async def test_a_read_without_a_connection(make: Make) -> None:
+    """Nothing was sent, and the client may come again."""
+    reading = await make(url="http://127.0.0.1:1").read(AllSubscriptions())
+    assert reading.code is Code.GATEWAY_UNREACHABLE
+
+
+async def test_a_read_without_a_place(gateway: Gateway, make: Make) -> None:
+    """Reads wait no longer than configured, and take no place from an effect."""
+    client = make(limit=Limit(2, 60.0))
+    gateway.replies = [(200, NONE_FOUND)]
+    await client.read(ORDER)
+    assert (await client.read(ORDER)).code is Code.GATEWAY_BUSY
+    assert len(gateway.calls) == 1
+
+
+async def test_a_slow_read_is_not_made_again(gateway: Gateway, make: Make) -> None:
+    """Whoever waits has waited long enough."""
+    gateway.gate.clear()
+    reading = await make(timeout_s=0.3).read(ORDER)
+    assert (reading.code, reading.evidence.cause, len(gateway.calls)) == (Code.GATEWAY_BAD_REPLY, "timeout", 1)
+
+
+async def test_an_outcome_holds_none_of_our_secrets(gateway: Gateway, make: Make) -> None:
+    """What is stored and shown gives nobody our access."""
+    gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
+    journal = Journal()
+    client = make()
+    seen = repr((await send(client, journal=journal), journal.noted, vars(client), await client.read(ORDER)))
+    assert not [secret for secret in (FIRST, SECOND, "app-secret") if secret in seen]
+
+
+@pytest.mark.parametrize(
+    ("token_reply", "text"),
+    [
+        ((401, b'{"error":"invalid_client"}'), "APP_ID"),
+        ((401, b'{"status":-1,"msg":"Access denied for the domain","data":null}'), "domain"),
+        ((404, b"<html>"), "BASE_URL"),
+        ((200, b"<html>"), "BASE_URL"),
+        ((301, b""), "BASE_URL"),
+        ((500, b""), "failing"),
+    ],
+)
+async def test_check_says_why_there_is_no_token(
+    gateway: Gateway, make: Make, token_reply: tuple[int, bytes], text: str
+) -> None:
+    """An operator at their first start reads what to do."""
+    gateway.token_replies = [token_reply]
+    (finding,) = await make().check()
+    assert not finding.is_right
+    assert text in finding.text
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ((200, NONE_FOUND), "answers our calls"),
+        ((401, b'{"status":-1,"msg":"Access denied for the domain","data":null}'), "domain"),
+        ((200, b'{"status":-2,"msg":"Authentication error","data":null}'), "permissions"),
+        ((502, b""), "failing"),
+        ((418, b""), "BASE_URL"),
+        ((401, b'{"error":"insufficient_scope"}'), "could not be understood"),
+    ],
+)
+async def test_check_says_whether_calls_are_answered(
+    gateway: Gateway, make: Make, reply: tuple[int, bytes], text: str
+) -> None:
+    """A token alone proves little; a search for an order that can't be there changes nothing and shows nobody."""
+    gateway.replies = [reply]
+    token, search = await make().check()
+    assert (token.is_right, search.is_right) == (True, reply[1] is NONE_FOUND)
+    assert text in search.text
+    assert [call for call, _ in gateway.calls] == ["GET /merchant/v1/payment/search?order_id=payrelay-check HTTP/1.1"]
+
+
+async def test_check_of_an_address_where_nobody_is(make: Make) -> None:
+    """The first thing that goes wrong at a new machine."""
+    (finding,) = await make(url="http://127.0.0.1:1").check()
+    assert "No connection" in finding.text
