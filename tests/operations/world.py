@@ -21,7 +21,7 @@ from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.relay import Relay, Request
 from payrelay.store import open_database
 from payrelay.store.database import Database
-from payrelay.store.journal import Acceptance, Claimed, Filter, Journal
+from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Filter, Journal
 from payrelay.store.sealing import Seal
 
 START_MS: Final = 1_700_000_000_000
@@ -141,6 +141,7 @@ class SteppingJournal(Journal):
         super().__init__(database, Seal((b"k" * 32,)))
         self._steps = steps
         self.is_forgetful = False
+        self.stranded_max = STRANDED_MAX
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:
         """Looks, after a step."""
@@ -160,6 +161,10 @@ class SteppingJournal(Journal):
         """Reads, after a step."""
         await self._steps.reach("get")
         return None if self.is_forgetful else await super().get(operation_id)
+
+    async def stranded(self, *, before_ms: int | None) -> list[Operation]:
+        """Finds, but not more than its own limit."""
+        return (await super().stranded(before_ms=before_ms))[: self.stranded_max]
 
     async def record(self, operation: Operation, line: Line, answer: Answer | None) -> None:
         """Stores, between two steps."""
@@ -261,14 +266,20 @@ class World:
             pause=self._pause,
         )
 
+    @property
+    def states_when_sent(self) -> list[State]:
+        """The states of the rows at the moments when something was sent."""
+        return self.account.states_when_sent
+
     async def reopen(self) -> None:
         """Dies and starts again: what is not on disk is gone."""
         await self.relay.background.finish(0)
         await self.database.close()
         self.steps = Steps()
-        ledger = self.account.ledger
+        gateway = self.account
         self.limit_to(None, await opened(self.path))
-        self.account.ledger = ledger
+        self.account.ledger = gateway.ledger
+        self.account.states_when_sent = gateway.states_when_sent
 
     async def operations(self) -> list[Operation]:
         """Gives all operations, newest first."""
@@ -281,6 +292,11 @@ class World:
     async def states(self) -> list[State]:
         """Gives the states that the newest operation has been in."""
         return [line.state for line in await self.journal.history((await self.operation()).id)]
+
+    @staticmethod
+    def charge_of(number: int) -> Charge:
+        """Gives a charge of another order."""
+        return msgspec.structs.replace(CHARGE, order_id=f"A-{number}")
 
     async def settle(self, verdict: Verdict) -> None:
         """Settles the newest operation, as another process or a person would."""
