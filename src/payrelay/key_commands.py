@@ -169,15 +169,27 @@ def _utc(at_ms: int | None) -> str | None:
 def _table(rows: list[dict[str, object]]) -> Table:
     table = Table("id", "name", "may", "limits", "created", "ends")
     for row in rows:
-        limits = [str(row[name]) for name in ("max_amount", "rate") if row[name] is not None]
-        accounts = row["accounts"]
-        if isinstance(accounts, list):
-            limits.append("on " + ", ".join(accounts))
-        scopes = row["scopes"]
-        is_usual = isinstance(scopes, list) and set(scopes) == DEFAULT_SCOPES
-        may = "the default scopes" if is_usual else "\n".join(map(str, scopes if isinstance(scopes, list) else ()))
-        ends = f"revoked {row['revoked_at']}" if row["revoked_at"] else str(row["expires_at"] or "never")
-        table.add_row(
-            *(str(row[name]) for name in ("id", "name")), may, "\n".join(limits), str(row["created_at"]), ends
-        )
+        table.add_row(str(row["id"]), str(row["name"]), _may(row), _limits(row), _day(row["created_at"]), _end(row))
     return table
+
+
+def _may(row: dict[str, object]) -> str:
+    scopes = row["scopes"]
+    names = scopes if isinstance(scopes, list) else []
+    return "the default scopes" if set(names) == DEFAULT_SCOPES else "\n".join(names)
+
+
+def _limits(row: dict[str, object]) -> str:
+    limits = [str(row[name]) for name in ("max_amount", "rate") if row[name] is not None]
+    accounts = row["accounts"]
+    return "\n".join([*limits, *(f"on {name}" for name in (accounts if isinstance(accounts, list) else ()))])
+
+
+def _end(row: dict[str, object]) -> str:
+    if row["revoked_at"] is not None:
+        return f"revoked {_day(row['revoked_at'])}"
+    return "never" if row["expires_at"] is None else _day(row["expires_at"])
+
+
+def _day(moment: object) -> str:
+    return str(moment).partition("T")[0]

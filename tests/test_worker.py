@@ -1,0 +1,99 @@
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.operations.world import CHARGE, UNKEYED_MS, Crash, Raising, World, asked, opened
+
+from payrelay.core.operations import State
+from payrelay.errors import StoreUnavailable
+from payrelay.operations.charge import charge
+from payrelay.worker import EVERY_S, working
+
+
+class Rounds:
+    """A pause that ends when the test says so, and tells when the worker has come to it."""
+
+    def __init__(self) -> None:
+        self.pauses: list[float] = []
+        self._arrived = asyncio.Event()
+        self._going_on = asyncio.Event()
+
+    async def pause(self, seconds: float) -> None:
+        """Waits for the test."""
+        self.pauses.append(seconds)
+        self._arrived.set()
+        await self._going_on.wait()
+        self._going_on.clear()
+
+    async def one(self) -> None:
+        """Lets one round pass."""
+        await self._arrived.wait()
+        self._arrived.clear()
+        self._going_on.set()
+        await self._arrived.wait()
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """Gives a relay with one account that has no limit."""
+    world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
+    yield world
+    await world.relay.background.finish(0)
+    await world.database.close()
+
+
+async def strand(world: World) -> None:
+    """Leaves an operation behind in `sending`, as the end of a process does."""
+    world.steps.put("effect", Raising(Crash()))
+    with pytest.raises(Crash):
+        await charge(world.relay, asked(), CHARGE)
+
+
+async def test_what_was_left_behind_is_taken_up_when_its_time_is_over(world: World) -> None:
+    """Another process's crash is noticed without a start of ours."""
+    await strand(world)
+    rounds = Rounds()
+    async with working(world.relay, rounds.pause):
+        await rounds.one()
+        early = (await world.operation()).state
+        world.clock.passed_ms += 60_000
+        await rounds.one()
+
+    assert early is State.SENDING
+    assert (await world.operation()).state is State.UNKNOWN
+
+
+async def test_lapsed_claims_are_given_back(world: World) -> None:
+    """What nobody can repeat any more needs no place in the index that every request looks into."""
+    await charge(world.relay, asked(None), CHARGE)
+    world.clock.passed_ms += UNKEYED_MS + 1
+    rounds = Rounds()
+    async with working(world.relay, rounds.pause):
+        await rounds.one()
+
+    assert (await world.operation()).claim is None
+
+
+async def test_trouble_ends_a_round_and_not_the_worker(world: World) -> None:
+    """A database that is away for a minute must not leave the rest of the week without upkeep."""
+    await strand(world)
+    world.clock.passed_ms += 60_000
+    world.steps.put("record", Raising(StoreUnavailable("the disk is full")))
+    world.steps.put("record", Raising(ZeroDivisionError()), first=2)
+    rounds = Rounds()
+    async with working(world.relay, rounds.pause):
+        for _ in range(3):
+            await rounds.one()
+
+    assert world.log_events.count("upkeep_failed") == 2
+    assert (await world.operation()).state is State.UNKNOWN
+
+
+async def test_it_rests_between_two_rounds_and_ends_with_its_context(world: World) -> None:
+    """It is a small load at a known pace, and nothing goes on behind a closed store."""
+    rounds = Rounds()
+    async with working(world.relay, rounds.pause):
+        await rounds.one()
+
+    assert rounds.pauses == [EVERY_S, EVERY_S]
