@@ -96,6 +96,11 @@ def test_limit_that_makes_no_sense_is_refused(text: str) -> None:
         Limit.parse(text)
 
 
+def test_the_limit_can_be_asked_for(hand_clock: HandClock) -> None:
+    """It is shown to operators beside what is used of it."""
+    assert make(hand_clock, calls=3).limit == Limit(3, 10.0)
+
+
 def test_no_more_places_than_the_limit(hand_clock: HandClock) -> None:
     """Places that are held count as calls: the gateway may see them at any moment."""
     governor = make(hand_clock)

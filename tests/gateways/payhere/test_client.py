@@ -122,7 +122,9 @@ async def make(gateway: Gateway) -> AsyncIterator[Make]:
     """Makes clients of the gateway, and closes them."""
     made: list[PayHere] = []
 
-    def client(*, url: str | None = None, limit: Limit | None = None, timeout_s: float = 30.0) -> PayHere:
+    def client(
+        *, url: str | None = None, limit: Limit | None = None, timeout_s: float = 30.0, clock: Clock | None = None
+    ) -> PayHere:
         account = Account(
             name="shop",
             environment="sandbox",
@@ -133,7 +135,7 @@ async def make(gateway: Gateway) -> AsyncIterator[Make]:
             timeout_s=timeout_s,
             queue_s=0.0,
         )
-        made.append(PayHere(account, clock=Clock()))
+        made.append(PayHere(account, clock=clock or Clock()))
         return made[-1]
 
     yield client
@@ -240,6 +242,46 @@ async def test_without_a_place_it_is_not_sent_again(gateway: Gateway, make: Make
     outcome = await send(make(limit=Limit(3, 60.0)), journal=journal, within_s=0.5)
     assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.GATEWAY_BUSY)
     assert (len(gateway.calls), journal.noted) == (1, [])
+
+
+async def test_without_a_second_token_it_is_not_sent_again(gateway: Gateway, make: Make) -> None:
+    """It was sent once, and provably nothing was executed: the client may come again."""
+    gateway.token_replies, gateway.replies = [_granted(FIRST), (500, b"")], [invalid(FIRST), (200, CHARGED)]
+    outcome = await send(make())
+    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.UNAVAILABLE)
+    assert len(gateway.calls) == 1
+
+
+class SlowJournal(Journal):
+    """Takes so long that the time to send is over; moves the clock that it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = JumpClock()
+
+    async def resent(self, evidence: Evidence) -> bool:
+        """Allows a second sending, too late."""
+        self.clock.ahead_s = 60.0
+        return await super().resent(evidence)
+
+
+class JumpClock(Clock):
+    """Runs like any other, until it is set ahead."""
+
+    ahead_s = 0.0
+
+    def boot_s(self) -> float:
+        """Gives the time with what it was set ahead."""
+        return super().boot_s() + self.ahead_s
+
+
+async def test_the_second_sending_has_no_later_time_than_the_first(gateway: Gateway, make: Make) -> None:
+    """Journaling may take long; what was promised to be sent by then isn't sent after."""
+    gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
+    journal = SlowJournal()
+    outcome = await send(make(clock=journal.clock), journal=journal)
+    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.UNAVAILABLE)
+    assert (len(gateway.calls), len(journal.noted)) == (1, 1)
 
 
 async def test_another_calls_token_turned_away_is_unknown(gateway: Gateway, make: Make) -> None:

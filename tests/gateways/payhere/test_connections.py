@@ -1,15 +1,23 @@
 import asyncio
+import datetime as dt
 import gzip
+import ipaddress
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import aiohttp
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from payrelay.clock import Clock
 from payrelay.gateways.payhere.connections import (
     EFFECT_REPLY_BYTES_MAX,
+    STALE_MAX,
     Connections,
     Lane,
     Loss,
@@ -247,6 +255,36 @@ async def test_failed_tls_is_not_sent(server: Server, lanes: Callable[..., Lane]
     assert loss == Loss(is_sent=False, cause=LossCause.TLS_FAILED)
 
 
+def self_signed(folder: Path) -> ssl.SSLContext:
+    """Makes the TLS side of a server that says it is 127.0.0.1, and that nobody vouches for."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    begin = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(begin).not_valid_after(begin + dt.timedelta(days=9))
+    certificate = builder.add_extension(address, critical=False).sign(key, hashes.SHA256())
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "server.pem").write_bytes(private + certificate.public_bytes(pem))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(folder / "server.pem")
+    return context
+
+
+async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
+    server: Server, lanes: Callable[..., Lane], tmp_path: Path
+) -> None:
+    """Whoever sits between us and the gateway gets neither our token nor the customer's."""
+    server.script = [read_and_close]
+    listener = await asyncio.start_server(server.connected, "127.0.0.1", 0, ssl=self_signed(tmp_path))
+    url = f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    loss = await lanes(url).exchange(POST, HEADERS)
+    listener.close()
+    await listener.wait_closed()
+    assert loss == Loss(is_sent=False, cause=LossCause.TLS_FAILED)
+
+
 async def test_a_handshake_without_end_is_not_sent(server: Server, lanes: Callable[..., Lane]) -> None:
     """The time for the connection runs out before the time for the call does, so that this can be told."""
 
@@ -330,31 +368,62 @@ async def test_nothing_is_written_after_its_time_on_a_kept_connection(
     assert len(server.requests) == 2
 
 
+class Chatterbox:
+    """Says one thing too much on each connection, once its answer has been read."""
+
+    def __init__(self, server: Server, connections: int) -> None:
+        self._server = server
+        self._have_met = asyncio.Barrier(connections)
+        self._is_read = asyncio.Event()
+        self._have_spoken = asyncio.Barrier(connections + 1)
+
+    async def serve(self, link: Link) -> None:
+        """Answers when all connections have their request, and speaks again when it is told to."""
+        await self._server.read(link)
+        await self._have_met.wait()
+        await link.answer(b'{"asked":1}')
+        await self._is_read.wait()
+        await link.answer(b'{"unasked":1}')
+        await self._have_spoken.wait()
+        await link.stay()
+
+    async def speak(self) -> None:
+        """Lets all of them speak, and waits until it has arrived."""
+        self._is_read.set()
+        await self._have_spoken.wait()
+        for _ in range(5):  # what lies in the socket is read in the next rounds of the loop
+            await asyncio.sleep(0)
+
+
+async def answer_second(link: Link) -> None:
+    """Answers as a server should."""
+    await link.take()
+    await link.answer(b'{"second":1}')
+
+
 async def test_a_reply_that_nobody_asked_for_is_not_taken_for_the_next_one(
     server: Server, lanes: Callable[..., Lane]
 ) -> None:
     """Read from the connection as it is, it would tell the next customer that their refund went through."""
-    has_spoken = asyncio.Event()
-
-    async def speak_twice(link: Link) -> None:
-        await server.read(link)
-        await link.answer(b'{"first":1}')
-        await link.answer(b'{"unasked":1}')
-        has_spoken.set()
-        await link.stay()
-
-    async def answer(link: Link) -> None:
-        await server.read(link)
-        await link.answer(b'{"second":1}')
-
-    server.script = [speak_twice, answer]
+    chatterbox = Chatterbox(server, 1)
+    server.script = [chatterbox.serve, answer_second]
     lane = lanes(server.url)
     await lane.exchange(POST, HEADERS)
-    await has_spoken.wait()
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await chatterbox.speak()
     assert await lane.exchange(POST, HEADERS) == Reply(http_status=200, body=b'{"second":1}')
-    assert (len(server.requests), server.connections) == (2, 2)
+    assert (len(server.requests), server.connections) == (1, 2)
+
+
+async def test_many_such_connections_end_in_not_sent(server: Server, lanes: Callable[..., Lane]) -> None:
+    """They are thrown away one by one, and nothing is written to any; the next call finds a fresh one."""
+    chatterbox = Chatterbox(server, STALE_MAX)
+    server.script = [*[chatterbox.serve] * STALE_MAX, answer_second]
+    lane = lanes(server.url)
+    await asyncio.gather(*(lane.exchange(POST, HEADERS) for _ in range(STALE_MAX)))
+    await chatterbox.speak()
+    assert await lane.exchange(POST, HEADERS) == Loss(is_sent=False, cause=LossCause.NO_CONNECTION)
+    assert await lane.exchange(POST, HEADERS) == Reply(http_status=200, body=b'{"second":1}')
+    assert len(server.requests) == STALE_MAX
 
 
 async def test_what_is_sent(server: Server, lanes: Callable[..., Lane]) -> None:

@@ -339,6 +339,12 @@ def test_a_capture_is_held_against_what_is_known_of_its_hold(expected: Expected,
     assert outcome.verdict is (Verdict.SUCCEEDED if cause is None else Verdict.DIFFERED)
 
 
+def test_a_failed_capture_of_another_order_is_unknown() -> None:
+    """It says nothing about ours, which may have been captured."""
+    outcome = decide(CAPTURE, captured(-2), expected=Expected(order_id="Order1"))
+    assert (outcome.verdict, outcome.evidence.cause) == (Verdict.UNKNOWN, "other_order")
+
+
 @pytest.mark.parametrize(
     ("body", "msg", "raw_msg"),
     [

@@ -3,12 +3,13 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+import msgspec
 import pytest
 from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.core.secret import Secret
-from payrelay.errors import Code
+from payrelay.errors import Code, SettingsError
 from payrelay.gateways.governor import Governor, Limit
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Lane, Loss, LossCause, Reply
@@ -45,6 +46,7 @@ class ScriptedLane(Lane):
         super().__init__("http://gateway.invalid", Clock(), timeout_s=1.0, idle_s=1.0, bytes_max=1)
         self.replies = list(replies)
         self.authorizations: list[str] = []
+        self.is_asked = asyncio.Event()
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -54,6 +56,7 @@ class ScriptedLane(Lane):
         """Gives the next reply."""
         assert (request.path, send_by_s) == ("/merchant/v1/oauth/token", None)
         self.authorizations.append(headers["Authorization"])
+        self.is_asked.set()
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         await self.gate.wait()
         return reply
@@ -247,3 +250,24 @@ async def test_a_token_is_never_printed(make: Make, clock: HandClock) -> None:
     token = await make(ScriptedLane(granted("token-one"))).current(clock.now_s + SOON_S)
     assert "token-one" not in f"{token} {token!r}"
     assert "app-secret" not in repr(ACCOUNT)
+
+
+def test_a_pair_that_no_header_can_hold_ends_the_start(clock: HandClock) -> None:
+    """A secret with stray bytes in the environment is found at start, and the line doesn't show it."""
+    broken = msgspec.structs.replace(ACCOUNT, app_secret=Secret("abc\udcff"))
+    with pytest.raises(SettingsError, match="APP_SECRET") as caught:
+        Tokens(broken, ScriptedLane(DENIED), Governor(None, clock), clock)
+    assert "abc" not in str(caught.value)
+
+
+async def test_a_request_under_way_ends_with_the_program(clock: HandClock) -> None:
+    """A stop doesn't wait for the gateway; the call may have been sent, so its place rests."""
+    lane = ScriptedLane(granted("token-one"))
+    lane.gate.clear()
+    governor = Governor(Limit(2, 10.0), clock)
+    tokens = Tokens(ACCOUNT, lane, governor, clock)
+    waiting = asyncio.create_task(tokens.current(clock.now_s + SOON_S))
+    await lane.is_asked.wait()
+    await tokens.close()
+    assert isinstance(await waiting, TurnedAway)
+    assert [governor.take_now() is None for _ in range(2)] == [False, True]

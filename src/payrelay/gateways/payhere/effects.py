@@ -27,18 +27,18 @@ from payrelay.core.calls import (
     Release,
     RetrySubscription,
 )
-from payrelay.core.money import AmountError, equals_minor, minor_units
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Verdict
 from payrelay.errors import Code, FieldError
 from payrelay.gateways.payhere.replies import (
     GATEWAY_MSG_MAX,
+    NO_AMOUNT,
     Cause,
     Envelope,
     InvalidToken,
     TurnedAway,
     Unreadable,
     WrongShape,
-    decimal_in,
+    amount_in,
     evidence_of,
     id_in,
     id_text,
@@ -378,26 +378,21 @@ def _difference(
     for name, wanted in asked.items():
         if wanted is None:
             continue
-        got = text_in(members, name) if isinstance(wanted, str) else decimal_in(members, name)
+        got = text_in(members, name) if isinstance(wanted, str) else amount_in(members, name)
         if got is None:
             if is_complete:
                 raise WrongShape
             continue
-        is_same = got == wanted if isinstance(got, str) else isinstance(wanted, int) and equals_minor(got, wanted)
-        if not is_same:
+        if got != wanted:
             return _DIFFERENCES[name]
     return None
 
 
 def _facts(members: dict[str, bytes], *, amount: str = "amount") -> Facts:
-    number = decimal_in(members, amount)
-    try:
-        amount_minor = None if number is None else minor_units(number)
-    except AmountError:
-        amount_minor = None
+    amount_minor = amount_in(members, amount)
     return Facts(
         order_id=text_in(members, "order_id"),
         payment_id=id_in(members, "payment_id"),
         currency=text_in(members, "currency"),
-        amount_minor=amount_minor,
+        amount_minor=None if amount_minor == NO_AMOUNT else amount_minor,
     )

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.calls import Capture, Charge, Effect, Read, Release
+from payrelay.core.money import AmountError, minor_units
 from payrelay.core.outcomes import Evidence
 from payrelay.errors import Code
 
@@ -30,6 +31,9 @@ REDIRECTS: Final = range(300, 400)
 
 GATEWAY_MSG_MAX: Final = 200
 """Characters of the gateway's text that are kept as evidence; its documented texts have at most 70."""
+
+NO_AMOUNT: Final = -1
+"""Less than every amount, so that it is never equal to the one that was asked."""
 
 JSON_NULL: Final = b"null"
 _STARS: Final = "********"
@@ -276,10 +280,12 @@ def id_text(raw: bytes) -> str:
     return text
 
 
-def decimal_in(members: dict[str, bytes], name: str) -> Decimal | None:
-    """Gives an amount digit for digit, from a number or from a number in a string. Raises WrongShape.
+def amount_in(members: dict[str, bytes], name: str) -> int | None:
+    """Gives an amount in hundredths, from a number or from a number in a string; None where it is null or absent.
 
-    The string is let in because its value is compared exactly all the same; nothing is gained by not knowing it.
+    NO_AMOUNT stands for a number that is no amount of whole hundredths greater than 0. Raises WrongShape for what is
+    no number. The string is let in because its value is compared exactly all the same; nothing is gained by not
+    knowing it.
     """
     raw = members.get(name, JSON_NULL)
     if raw == JSON_NULL:
@@ -287,7 +293,10 @@ def decimal_in(members: dict[str, bytes], name: str) -> Decimal | None:
     text = _text(raw) if raw.startswith(b'"') else raw.decode()
     if _DECIMAL.fullmatch(text) is None:
         raise WrongShape
-    return Decimal(text)
+    try:
+        return minor_units(Decimal(text))
+    except AmountError:
+        return NO_AMOUNT
 
 
 def evidence_of(http_status: int, envelope: Envelope, call: Effect | Read, *, cause: Cause | None = None) -> Evidence:

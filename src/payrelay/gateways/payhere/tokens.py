@@ -7,8 +7,10 @@ failure is a safe one.
 import asyncio
 from typing import Final
 
+from multidict import CIMultiDict
+
 from payrelay.clock import Clock
-from payrelay.errors import Code
+from payrelay.errors import Code, SettingsError
 from payrelay.gateways.governor import EFFECT_PRIORITY, Governor
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Lane, Loss, form_headers_of, headers_of
@@ -51,10 +53,11 @@ class Token:
 
 
 class Tokens:
-    """Keeps the access token of one account."""
+    """Keeps the access token of one account. Raises SettingsError for a pair that can't be put into a header."""
 
     def __init__(self, account: Account, lane: Lane, governor: Governor, clock: Clock) -> None:
-        self._account = account
+        self._queue_s = account.queue_s
+        self._headers = _headers_of(account)
         self._lane = lane
         self._governor = governor
         self._clock = clock
@@ -95,7 +98,7 @@ class Tokens:
         self._renewal = None
 
     async def _renew(self) -> Token | TurnedAway:
-        place = await self._governor.take(self._clock.boot_s() + self._account.queue_s, priority=EFFECT_PRIORITY)
+        place = await self._governor.take(self._clock.boot_s() + self._queue_s, priority=EFFECT_PRIORITY)
         if place is None:
             return NO_PLACE
         try:
@@ -110,9 +113,7 @@ class Tokens:
         return self._kept(outcome)
 
     async def _ask(self) -> Grant | TurnedAway | Loss:
-        account = self._account
-        headers = form_headers_of(basic_authorization(account.app_id, account.app_secret.reveal()))
-        reply = await self._lane.exchange(token_request(), headers)
+        reply = await self._lane.exchange(token_request(), self._headers)
         return reply if isinstance(reply, Loss) else read_grant(reply.http_status, reply.body)
 
     def _kept(self, outcome: Grant | TurnedAway | Loss) -> Token | TurnedAway:
@@ -127,6 +128,16 @@ class Tokens:
                 return outcome
             case Loss():
                 return _of_loss(outcome)
+
+
+def _headers_of(account: Account) -> CIMultiDict[str]:
+    try:
+        authorization = basic_authorization(account.app_id, account.app_secret.reveal())
+    except UnicodeEncodeError:
+        # Without the cause: it would show the text.
+        name = account.name.upper()
+        raise SettingsError(f"PAYRELAY_GATEWAYS__{name}__APP_ID and __APP_SECRET must be UTF-8 text") from None
+    return form_headers_of(authorization)
 
 
 def _of_loss(loss: Loss) -> TurnedAway:
