@@ -82,11 +82,15 @@ def postgresql_server() -> Iterator[PostgresqlServer]:
 async def postgresql_url(postgresql_server: PostgresqlServer) -> AsyncIterator[str]:
     """Gives a test an empty schema of its own."""
     schema = f"test_{secrets.token_hex(8)}"
-    connection = await asyncpg.connect(postgresql_server.url())
+    await _execute(postgresql_server, f"CREATE SCHEMA {schema}")
+    yield postgresql_server.url(search_path=schema)
+    await _execute(postgresql_server, f"DROP SCHEMA {schema} CASCADE")
+
+
+async def _execute(server: PostgresqlServer, statement: str) -> None:
+    connection = await asyncpg.connect(server.url())
     try:
-        await connection.execute(f"CREATE SCHEMA {schema}")
-        yield postgresql_server.url(search_path=schema)
-        await connection.execute(f"DROP SCHEMA {schema} CASCADE")
+        await connection.execute(statement)
     finally:
         await connection.close()
 

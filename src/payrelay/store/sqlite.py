@@ -134,9 +134,10 @@ class Sqlite:
             return
         self._is_closed = True
         await self._is_idle.wait()
-        self._executor.shutdown()
-        self._writer.close()
         self._reader.close()
+        # The last connection that is closed copies the log into the file and removes it; a reader could not.
+        await self._loop.run_in_executor(self._executor, self._writer.close)
+        self._executor.shutdown()
         if self._lock is not None:
             self._lock.release()
 

@@ -71,9 +71,9 @@ def require_place(path: Path) -> None:
         raise StoreUnusable(f"{path}: the directory {path.parent} does not exist")
     if path.is_dir():
         raise StoreUnusable(f"{path}: this is a directory, not a database file")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
+    if not os.access(path.parent, os.W_OK | os.X_OK, effective_ids=True):
         raise StoreUnusable(f"{path}: the directory {path.parent} can't be written to")
-    if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+    if path.exists() and not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
         raise StoreUnusable(f"{path}: the file can't be read and written by this user")
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE))
