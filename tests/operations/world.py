@@ -1,6 +1,7 @@
 """A relay over a real SQLite store and a gateway account that does what a script says and keeps a ledger of it."""
 
 import asyncio
+import itertools
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -245,6 +246,7 @@ class World:
         self.database = database
         self.clock = HandClock()
         self.steps = Steps()
+        self.numbers = itertools.count(1)
         self.pauses: list[float] = []
         self.log_events: list[str] = []
         self.limit_to(None)
@@ -264,6 +266,7 @@ class World:
                 None, processors=[self._note], wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET)
             ),
             pause=self._pause,
+            new_operation_id=self._new_operation_id,
         )
 
     @property
@@ -311,6 +314,9 @@ class World:
     async def forget(self) -> None:
         """Loses every row, as far as the journal tells."""
         self.journal.is_forgetful = True
+
+    def _new_operation_id(self, _now_ms: int) -> str:
+        return f"op_{next(self.numbers):026}"
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
