@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
-from payrelay.gateways.payhere.reads import classify_read
+from payrelay.gateways.payhere.reads import classify_read, lost
 from payrelay.gateways.payhere.replies import InvalidToken
 
 TOKEN: Final = "cb5c47fd-741c-489a-b69e-fd73155ca34e"
@@ -121,6 +121,13 @@ def test_a_missing_order_keeps_the_gateways_words() -> None:
         "No payments found",
         -1,
     )
+
+
+@pytest.mark.parametrize(("is_sent", "code"), [(False, Code.GATEWAY_UNREACHABLE), (True, Code.GATEWAY_BAD_REPLY)])
+def test_a_read_without_a_reply(*, is_sent: bool, code: Code) -> None:
+    """Only where nothing was sent is the gateway called unreachable."""
+    reading = lost("timeout", is_sent=is_sent)
+    assert (reading.code, reading.evidence.cause) == (code, "timeout")
 
 
 @settings(deadline=None)

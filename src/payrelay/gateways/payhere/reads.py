@@ -4,7 +4,7 @@ A reading is only passed on when it is about what was asked: a reply that came t
 customer's payments to another.
 """
 
-from typing import Final
+from typing import Final, assert_never
 
 import msgspec
 
@@ -123,6 +123,8 @@ def _fault_of_data(call: Read, raw_data: bytes) -> Cause | None:
                 return None if is_asked else Cause.OTHER_SUBSCRIPTION
             case PaymentsOfSubscription():
                 _payments.decode(raw_data)
+            case _:
+                assert_never(call)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Cause.OTHER_SHAPE
     return None

@@ -5,7 +5,7 @@ failure is a safe one.
 """
 
 import asyncio
-from typing import Final
+from typing import Final, assert_never
 
 from multidict import CIMultiDict
 
@@ -128,6 +128,8 @@ class Tokens:
                 return outcome
             case Loss():
                 return _of_loss(outcome)
+            case _:
+                assert_never(outcome)
 
 
 def _headers_of(account: Account) -> CIMultiDict[str]:

@@ -6,7 +6,7 @@ documents have it, and a call is not the place to find out what else it accepts.
 """
 
 import base64
-from typing import Final
+from typing import Final, assert_never
 from urllib.parse import quote
 
 import msgspec
@@ -78,6 +78,8 @@ def build(call: Effect | Read, *, notify_url: str | None = None) -> WireRequest:
             return _get(f"subscription/{call.subscription_id}")
         case PaymentsOfSubscription():
             return _get(f"subscription/{call.subscription_id}/payments")
+        case _:
+            assert_never(call)
 
 
 def _post(path: str, members: dict[str, object]) -> WireRequest:
