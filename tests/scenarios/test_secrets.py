@@ -46,7 +46,7 @@ def provoke(client: Client, gateway: GatewayDouble, canaries: dict[str, str]) ->
         gateway.script(payhere.CHARGE, order_id, behaviour)
         yield client.charge(charge_body(order_id, type="AUTHORIZE", customer_token=customer), key=key)
         yield client.charge(charge_body(order_id, type="AUTHORIZE", customer_token=customer), key=key)
-    for body in ({"customer_token": customer, "amount": "x"}, {"customer_token": [customer]}, {customer: 1}):
+    for body in ({"customer_token": customer, "amount": "x"}, {"customer_token": [customer]}, {"token": customer}):
         yield client.charge(charge_body() | body)
     yield client.charge(f'{{"customer_token": "{customer}"'.encode())
     yield client.post("payments/charge", charge_body(customer_token=customer), headers=[("Content-Type", "text/plain")])

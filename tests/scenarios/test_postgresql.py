@@ -1,0 +1,201 @@
+"""The same promises with PostgreSQL as the store, the end of the service or of the store included."""
+
+import base64
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.scenarios import gateway_double as payhere
+from tests.scenarios.gateway_double import GatewayDouble
+from tests.scenarios.http_client import Client, Raw, Reply
+from tests.scenarios.program import Program
+from tests.scenarios.stories import (
+    Scene,
+    assert_envelope,
+    assert_refused,
+    charge_body,
+    fresh,
+    operation_of,
+    settings_for,
+    state_of,
+)
+from tests.scenarios.waiting import until
+
+if TYPE_CHECKING:
+    from tests.conftest import PostgresqlServer
+
+pytestmark = pytest.mark.postgresql
+
+SEALING_KEY = base64.b64encode(bytes(range(32))).decode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shop:
+    """Services that share one database."""
+
+    environment: dict[str, str]
+    folder: Path
+    gateway: GatewayDouble
+
+    def service(self, name: str) -> Program:
+        """A service of this name on the shared database."""
+        folder = self.folder / name
+        folder.mkdir()
+        return Program(folder, self.environment)
+
+
+@pytest.fixture(scope="module")
+def shop(
+    tmp_path_factory: pytest.TempPathFactory, postgresql_server: "PostgresqlServer", gateway: GatewayDouble
+) -> Shop:
+    """A database of the module's own."""
+    name = f"scenarios_{uuid.uuid4().hex}"
+    postgresql_server.run("createdb", "-h", str(postgresql_server.folder), "-U", "payrelay", name)
+    store = {"PAYRELAY_DATABASE_URL": postgresql_server.url(name), "PAYRELAY_ENCRYPTION_KEY": SEALING_KEY}
+    environment = settings_for(gateway) | store
+    return Shop(environment=environment, folder=tmp_path_factory.mktemp("shop"), gateway=gateway)
+
+
+@pytest.fixture
+def shared(shop: Shop) -> Iterator[Scene]:
+    """A service that the test may stop and kill."""
+    program = shop.service(fresh("service"))
+    upgraded = program.run("db", "upgrade")
+    assert upgraded.returncode == 0, upgraded.stderr
+    key = program.new_key("shop")
+    program.start()
+    yield Scene(program=program, gateway=shop.gateway, client=program.client(key))
+    program.kill()
+
+
+@pytest.fixture
+def beside(shop: Shop, shared: Scene) -> Iterator[Client]:
+    """The same caller at a second service on the same database."""
+    program = shop.service(fresh("service")).start()
+    yield replace(shared.client, port=program.port)
+    program.stop()
+
+
+def test_a_charge_is_made_once_and_replayed(shared: Scene) -> None:
+    """The core promise, on the shared store."""
+    body, key = charge_body(), fresh("key")
+    first, again = shared.client.charge(body, key=key), shared.client.charge(body, key=key)
+    assert first.status == 200, str(first)
+    assert (again.header("idempotent-replayed"), again.body) == ("true", first.body)
+    assert shared.gateway.count(payhere.CHARGE, str(body["order_id"])) == 1
+
+
+@pytest.mark.parametrize("is_keyed", [True, False])
+def test_two_services_charge_once(shared: Scene, beside: Client, is_keyed: bool) -> None:  # noqa: FBT001
+    """Sixteen equal requests, half of them at another process: one goes to the gateway."""
+    body, key = charge_body(), fresh("key") if is_keyed else None
+    with ThreadPoolExecutor(16) as pool:
+        tasks = [pool.submit(client.charge, body, key=key) for client in (shared.client, beside) for _ in range(8)]
+        replies = [task.result() for task in tasks]
+    assert shared.gateway.count(payhere.CHARGE, str(body["order_id"])) == 1
+    for reply in replies:
+        assert_envelope(reply)
+        assert reply.status == 200 or reply.code == "in_progress", str(reply)
+
+
+def test_another_service_replays_the_answer(shared: Scene, beside: Client) -> None:
+    """Whichever process a repeat reaches: the same bytes."""
+    body, key = charge_body(), fresh("key")
+    first, again = shared.client.charge(body, key=key), beside.charge(body, key=key)
+    assert (again.header("idempotent-replayed"), again.body) == ("true", first.body)
+
+
+def test_an_unknown_order_is_guarded_at_every_service(shared: Scene, beside: Client) -> None:
+    """The guard is in the store."""
+    order_id = fresh("order")
+    shared.gateway.script(payhere.CHARGE, order_id, payhere.cuts)
+    first = shared.client.charge(charge_body(order_id))
+    assert_refused(first, 202, "outcome_unknown")
+    assert operation_of(shared.client, first)["state"] == "unknown"
+    assert_refused(beside.charge(charge_body(order_id, amount=Raw(text="1.00"))), 409, "in_progress")
+    assert shared.gateway.count(payhere.CHARGE, order_id) == 1
+
+
+def test_a_mismatch_and_a_decline_are_told_as_ever(shared: Scene) -> None:
+    """The answers are the same on either store."""
+    body, key = charge_body(), fresh("key")
+    shared.gateway.script(payhere.CHARGE, str(body["order_id"]), payhere.refuses("Card declined"))
+    assert_refused(shared.client.charge(body, key=key), 402, "declined")
+    assert_refused(shared.client.charge(body | {"items": "Other"}, key=key), 422, "idempotency_mismatch")
+
+
+def test_a_nul_in_a_text_is_no_fault_of_ours(shared: Scene) -> None:
+    """PostgreSQL's text can't hold a NUL, which a JSON string can."""
+    for member in ("order_id", "items", "custom_1"):
+        reply = shared.client.charge(charge_body(**{member: Raw(text=f'"a\\u0000{fresh("x")}"')}))
+        assert reply.status in {200, 400, 422}, str(reply)
+    assert shared.client.get("payments/a%00b").status in {400, 404, 422}
+
+
+def test_a_kill_in_the_midst_of_a_charge_is_remembered(shop: Shop, shared: Scene) -> None:
+    """After kill -9 another process says unknown when the time for an answer is over; nobody ever sends again."""
+    order_id, key = fresh("order"), fresh("key")
+    kill_in_the_midst(shared, order_id, key)
+    program = shop.service(fresh("service")).start()
+    client = replace(shared.client, port=program.port, account="hasty")
+    try:
+        assert_refused(client.charge(charge_body(order_id, amount=Raw(text="1.0"))), 409, "in_progress")
+        assert client.charge(charge_body(order_id), key=key).status in {202, 409}
+        until(lambda: state_of(client, key) == "unknown", "the operation is unknown", deadline_s=30)
+        assert client.charge(charge_body(order_id), key=key).status == 202
+    finally:
+        program.stop()
+    assert shared.gateway.count(payhere.CHARGE, order_id) == 1
+
+
+def kill_in_the_midst(shared: Scene, order_id: str, key: str) -> None:
+    """Kills the service while the gateway holds the charge of the account that doesn't wait long."""
+    held = shared.gateway.hold(payhere.CHARGE, order_id)
+
+    def charge() -> Reply | None:
+        try:
+            return shared.client.at("hasty").charge(charge_body(order_id), key=key)
+        except ConnectionError:
+            return None
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(charge)
+        held.wait_for_arrival()
+        shared.program.kill()
+        running.result()
+        held.released.set()
+
+
+def test_a_store_that_is_down_is_503_and_nothing_is_sent(shared: Scene, postgresql_server: "PostgresqlServer") -> None:
+    """Without a memory nothing is sent; when the store is back so is the service, by itself."""
+    body, key = charge_body(), fresh("key")
+    assert shared.client.charge(charge_body()).status == 200
+    postgresql_server.stop()
+    try:
+        reply = shared.client.charge(body, key=key)
+        ready = shared.client.send("GET", "/health/ready")
+        live = shared.client.send("GET", "/health/live")
+    finally:
+        postgresql_server.start()
+    assert_refused(reply, 503, "unavailable")
+    assert (ready.status, live.status) == (503, 200)
+    until(lambda: shared.client.charge(body, key=key).status == 200, "the service is back")
+    assert shared.gateway.count(payhere.CHARGE, str(body["order_id"])) == 1
+
+
+def test_no_secret_is_readable_in_the_rows(shop: Shop, shared: Scene, postgresql_server: "PostgresqlServer") -> None:
+    """What goes to the shared store is sealed before it leaves us: a dump holds no token and no key."""
+    customer, order_id = "CANARYC0FFEE" + uuid.uuid4().hex.upper()[:20], fresh("order")
+    assert shared.client.charge(charge_body(order_id, type="AUTHORIZE", customer_token=customer)).status == 200
+    name = shop.environment["PAYRELAY_DATABASE_URL"].partition("/scenarios_")[2].partition("?")[0]
+    target = postgresql_server.folder / f"{uuid.uuid4().hex}.sql"
+    host = str(postgresql_server.folder)
+    postgresql_server.run("pg_dump", "-h", host, "-U", "payrelay", "--inserts", "-f", str(target), f"scenarios_{name}")
+    dump = target.read_text()
+    assert order_id in dump
+    secrets = [customer, SEALING_KEY, str(shared.client.key), *shared.gateway.tokens]
+    assert [place for place, secret in enumerate(secrets) if secret in dump] == []
