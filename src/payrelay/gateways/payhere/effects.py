@@ -8,7 +8,7 @@ Rules:
    no money moved, and that they may try again.
 3. Whatever is left is *unknown*. A line is added here when the gateway documents a reply, not when one would be handy.
 
-To be changed together: the tables below, the table of replies in the tests, and ``docs/gateways/payhere.md``.
+To be changed together: the tables below and the table of replies in the tests.
 """
 
 import re
