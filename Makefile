@@ -43,7 +43,8 @@ format: $(VENV)/.dev ## write the sources in the one format
 	@$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.bench ## measure, with the peers beside it
-	@$(BIN)/python bench/measure.py
+	@bench/install.sh
+	@$(BIN)/python bench/run.py
 
 lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(PIP) install uv

@@ -232,7 +232,7 @@ class PayrelaySqlite(_Payrelay):
 
 
 class PayrelayPostgresql(_Payrelay):
-    """Payrelay on PostgreSQL, which runs on the server's core too: its work is part of the answer."""
+    """Payrelay on PostgreSQL, which runs on the other core, as it would on a machine of its own; its work is shown."""
 
     name = POSTGRESQL
 
@@ -244,7 +244,7 @@ class PayrelayPostgresql(_Payrelay):
     def served(self) -> Iterator[Served]:
         """Runs the database and then the service."""
         with (
-            self._cluster.running(self._setting.cores.server) as database_pid,
+            self._cluster.running(self._setting.cores.load) as database_pid,
             self._served(self._cluster.url, database_pid) as served,
         ):
             yield served

@@ -84,7 +84,7 @@ def _tables(run: Run) -> list[Table]:
 
 def _throughput(run: Run, rows: list[Row]) -> Table:
     head = ["request", "server", "requests/s", "of nginx", "x usual relay", "CPU µs/request"]
-    head += ["of it database", "CPU x nginx", "core busy"]
+    head += ["database's", "CPU x nginx", "core busy"]
     body = [
         [
             row.kind.value + (" INVALID" if row.problems else ""),
@@ -94,7 +94,7 @@ def _throughput(run: Run, rows: list[Row]) -> Table:
             _spread(row.of_usual, aims.times),
             _spread(row.cpu_us, _count),
             _spread(row.database_cpu_us, _count),
-            _spread(row.cpu_of_nginx, aims.times),
+            _middle(row.cpu_of_nginx, aims.times),
             _middle(row.core_share, aims.percent),
         ]
         for row in rows
@@ -144,7 +144,14 @@ def _aims(rows: list[Row]) -> Table:
 
 
 def _problems(run: Run) -> list[str]:
-    found = [f"Not measured: {line}" for line in run.absent]
+    foreign = results.foreign_share(run)
+    found = []
+    if foreign and foreign.high > results.CALM_SHARE:
+        found.append(
+            f"The machine was not quiet: other work took {_spread(foreign, aims.percent)} of both cores. "
+            "Processor time per request holds all the same; requests per second and latency don't."
+        )
+    found += [f"Not measured: {line}" for line in run.absent]
     found += [f"INVALID: {row.contender}, {row.kind}: {text}" for row in results.rows(run) for text in row.problems]
     return found
 

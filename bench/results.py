@@ -9,6 +9,9 @@ from contenders import DIRECT, NAMES, NGINX, USUAL, Kind
 from machine import Machine
 from measure import Sample
 
+CALM_SHARE = 0.05
+"""What others may take of both cores before a measurement counts as disturbed; the system itself takes 1 or 2 %."""
+
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """How much was measured."""
@@ -48,15 +51,15 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         rate: requests per second under full load.
         p50_ms: latency under full load.
         p99_ms: the same.
-        cpu_us: processor time of the server and its database per request.
-        database_cpu_us: the database's part of it.
-        core_share: how much of the server's core it had, its database included; 1 is all.
+        cpu_us: processor time of the server per request.
+        database_cpu_us: processor time of its database per request, beside that.
+        core_share: how much of its core the server had; 1 is all.
         pss_mb: proportional set size after the load.
         rss_mb: resident set size after the load.
         database_pss_mb: proportional set size of its database.
         of_nginx: rate as a share of nginx's in the same round (a replay: of nginx's charge).
         of_usual: rate as a multiple of the usual relay's in the same round.
-        cpu_of_nginx: processor time as a multiple of nginx's in the same round, the database's included.
+        cpu_of_nginx: processor time of the server as a multiple of nginx's in the same round.
         alone_ms: latency with one connection.
         added_ms: that latency less the gateway's own, asked directly, in the same round.
         problems: why the row doesn't count.
@@ -120,7 +123,7 @@ def _row(run: Run, contender: str, kind: Kind) -> Row:
         p99_ms=of(lambda sample: sample.sent.p99_us / 1e3),
         cpu_us=of(_cpu_us),
         database_cpu_us=of(lambda sample: sample.database_cpu_s / sample.sent.requests * 1e6),
-        core_share=of(lambda sample: (sample.cpu_s + sample.database_cpu_s) / (sample.sent.duration_us / 1e6)),
+        core_share=of(lambda sample: sample.cpu_s / (sample.sent.duration_us / 1e6)),
         pss_mb=of(lambda sample: sample.pss_mb),
         rss_mb=of(lambda sample: sample.rss_mb),
         database_pss_mb=of(lambda sample: sample.database_pss_mb),
@@ -157,4 +160,4 @@ def _ratio(ours: dict[int, Sample], theirs: dict[int, Sample], value: Value) -> 
 
 
 def _cpu_us(sample: Sample) -> float:
-    return (sample.cpu_s + sample.database_cpu_s) / sample.sent.requests * 1e6
+    return sample.cpu_s / sample.sent.requests * 1e6

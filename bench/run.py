@@ -24,6 +24,7 @@ import plot
 import postgresql
 import programs
 import report
+import results
 import upstream
 from contenders import BY_NAME, Contender, Kind, Served, Setting
 from results import Plan, Run
@@ -33,7 +34,10 @@ RAW_FOLDER = ROOT / "build" / "bench"
 PAGE = ROOT / "docs" / "benchmark.md"
 PICTURE = ROOT / "docs" / "benchmark.svg"
 
-FULL = Plan(rounds=5, load_s=5, latency_s=2, warm_up_s=1, connections=64)
+TRIES_MAX = 2
+"""A measurement that something else on the machine disturbed is made once more, and the calmer one counts."""
+
+FULL = Plan(rounds=4, load_s=5, latency_s=2, warm_up_s=1, connections=64)
 QUICK = Plan(rounds=1, load_s=1, latency_s=1, warm_up_s=1, connections=64)
 
 
@@ -194,7 +198,16 @@ class _Bench:
         load.send(served, warm, cores.load, prefix)
         for sending in (many, one) if contender.is_loaded else (one,):
             case = measure.Case(contender=contender.name, round_number=round_number, load=sending, replay_prefix=prefix)
-            self._samples.append(measure.measure(served, self._setting.gateway, cores, case))
+            self._samples.append(self._calmest(served, case))
+
+    def _calmest(self, served: Served, case: measure.Case) -> measure.Sample:
+        """Measures, again where it was disturbed; a wrong answer counts whenever it came."""
+        tries: list[measure.Sample] = []
+        while len(tries) < TRIES_MAX:
+            tries.append(measure.measure(served, self._setting.gateway, self._setting.cores, case))
+            if tries[-1].problems or tries[-1].foreign_share <= results.CALM_SHARE:
+                return tries[-1]
+        return min(tries, key=lambda sample: sample.foreign_share)
 
 
 if __name__ == "__main__":
