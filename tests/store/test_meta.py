@@ -5,6 +5,7 @@ import pytest
 from payrelay.errors import StoreUnusable
 from payrelay.store import meta
 from payrelay.store.database import Database
+from payrelay.store.migrations import shipped
 from payrelay.store.sealing import Seal
 
 FIRST = b"1" * 32
@@ -37,6 +38,11 @@ async def test_the_embedded_key_is_made_once(database: Database, tmp_path: Path)
     await meta.verify_key(database, Seal(keys))
 
     assert await meta.embedded_keys(database, tmp_path / "key") == keys
+
+
+async def test_the_version_of_the_schema_is_known(database: Database) -> None:
+    """An operator compares it with the program's before an update."""
+    assert await meta.schema_version(database) == shipped("sqlite")[-1].number
 
 
 async def test_a_lost_key_is_not_replaced_by_a_new_one(database: Database, tmp_path: Path) -> None:

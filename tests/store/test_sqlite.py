@@ -10,10 +10,10 @@ from typing import ParamSpec, TypeVar
 import pytest
 
 from payrelay.clock import Clock
-from payrelay.errors import StoreUnavailable
+from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store import open_database, sqlite
 from payrelay.store.database import Statement, Unit
-from payrelay.store.queries import query
+from payrelay.store.queries import Query, query
 from payrelay.store.sqlite import InlineExecutor, Sqlite
 
 P = ParamSpec("P")
@@ -38,6 +38,11 @@ class CountingExecutor(InlineExecutor):
 def add(name: str, size: int = 0) -> Unit[None]:
     """Adds a name with a value of a size."""
     yield Statement(ADD, (name, bytes(size)))
+
+
+def whole(text: Query) -> Unit[None]:
+    """Runs one statement, and says that it is all there is."""
+    yield Statement(text, ("whole", b""), is_whole=True)
 
 
 def count() -> Unit[object]:
@@ -166,6 +171,30 @@ def test_what_was_acknowledged_on_a_full_disk_is_there(path: Path) -> None:
     before, _, _, _, all_of_them = output.split()
     assert int(before) > 0
     assert int(before) + 1 == int(all_of_them)
+
+
+async def test_a_unit_that_fails_halfway_takes_the_batch_with_it(database: Sqlite) -> None:
+    """It has no savepoint to go back to, so all is undone; never is a half of it kept."""
+    halves = query(
+        "halves", "", sqlite=("INSERT INTO meta (name, value) VALUES ($1, $2)", "INSERT INTO history DEFAULT VALUES")
+    )
+    results = await asyncio.gather(database.write(add("a")), database.write(whole(halves)), return_exceptions=True)
+
+    assert [type(result) for result in results] == [StoreUnavailable, StoreUnavailable]
+    assert await database.read(count()) == 0
+    await database.write(add("a"))
+    assert await database.read(count()) == 1
+
+
+async def test_a_unit_that_fails_before_it_wrote_fails_alone(database: Sqlite) -> None:
+    """That is how a whole statement fails, if it ever does."""
+    double = Query("double", "", ADD.sqlite)
+    results = await asyncio.gather(
+        database.write(add("a")), database.write(whole(double)), database.write(whole(double)), return_exceptions=True
+    )
+
+    assert [type(result) for result in results] == [type(None), type(None), Outdated]
+    assert await database.read(count()) == 2
 
 
 async def test_a_connection_that_broke_is_unavailable(database: Sqlite) -> None:
