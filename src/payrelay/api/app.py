@@ -21,7 +21,6 @@ from payrelay.api.arrival import (
     Send,
     client_address,
     read_body,
-    read_headers,
     request_id_of,
     require_json,
 )
@@ -44,8 +43,8 @@ from payrelay.operations.relay import Request
 UNMATCHED: Final = "unmatched"
 """The route of what no route fits, in the log and the metrics."""
 
-_JSON: Final = (b"content-type", b"application/json")
 _FIXED: Final = (
+    (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
     (b"server", b"payrelay"),
@@ -86,7 +85,7 @@ class Api:
         if scope["type"] != "http":
             raise NotImplementedError(f"only HTTP is spoken here, not {scope['type']}")
         started_s = perf_counter()
-        headers = read_headers(scope["headers"])
+        headers = Headers(scope["headers"])
         peer = scope["client"][0] if scope.get("client") else ""
         visit = Visit(
             request_id=request_id_of(headers),
@@ -98,7 +97,7 @@ class Api:
         if segments[2:3] == [API_SEGMENT]:
             answer: Answer | Page = await self._safely_answered(visit, headers, segments, scope, receive)
         else:
-            is_direct = not headers.is_forwarded or self._trusted.has(peer)
+            is_direct = not headers.is_forwarded() or self._trusted.has(peer)
             answer = await self._page(visit, raw_path, is_direct=is_direct)
         try:
             await _send(send, visit, answer)
@@ -117,9 +116,7 @@ class Api:
         self, visit: Visit, headers: Headers, segments: list[bytes], scope: Scope, receive: Receive
     ) -> Answer:
         try:
-            credential = await self._doorkeeper.admit(
-                headers.authorization, is_doubled=headers.is_authorization_doubled
-            )
+            credential = await self._doorkeeper.admit(headers)
             visit.credential = credential
             visit.quota_headers = self._quota.take(credential)
             route, segment = self._routed(visit, segments)
@@ -129,7 +126,7 @@ class Api:
                     account=visit.account or "",
                     credential=credential,
                     request_id=visit.request_id,
-                    idempotency_key=parse_key(list(headers.idempotency_keys)) if route.is_effect else None,
+                    idempotency_key=_idempotency_key(headers) if route.is_effect else None,
                 ),
                 id=segment,
                 query=_query(route, scope["query_string"]),
@@ -161,7 +158,7 @@ class Api:
         may_lack = route.body is EmptyBody
         if not may_lack:
             require_json(headers)
-        elif headers.content_length in {None, b"0"} and not headers.is_chunked:
+        elif not headers.has_body():
             return b""
         body = await read_body(receive, headers, self._body_timeout_s)
         if may_lack and body:
@@ -216,6 +213,10 @@ class Api:
         )
 
 
+def _idempotency_key(headers: Headers) -> str | None:
+    return parse_key([value.decode("latin-1") for value in headers.every(b"idempotency-key")])
+
+
 def _query(route: Route, query_string: bytes) -> dict[str, str]:
     if not query_string:
         return {}
@@ -227,19 +228,18 @@ def _query(route: Route, query_string: bytes) -> dict[str, str]:
 
 
 async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
-    headers = [
-        (b"content-length", b"%d" % len(answer.body)),
+    headers: list[tuple[bytes, bytes]] = [
         (b"x-request-id", visit.request_id.encode()),
+        (b"content-length", b"%d" % len(answer.body)),
         *visit.quota_headers,
     ]
     if isinstance(answer, Page):
-        headers.extend(answer.raw_headers)
+        headers += answer.raw_headers
     else:
-        headers.append(_JSON)
-        headers.extend(_FIXED)
+        headers += _FIXED
         if answer.retry_after_s is not None:
             headers.append((b"retry-after", b"%d" % answer.retry_after_s))
-        for name, value in answer.headers:
-            headers.append((name.lower().encode(), value.encode("latin-1")))
+        if answer.headers:
+            headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
     await send({"type": "http.response.start", "status": answer.http_status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body})

@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
 from typing import Any, Final
 
-import msgspec
-
 from payrelay.errors import Code, Refusal
 
 BODY_BYTES_MAX: Final = 65_536
@@ -32,91 +30,50 @@ CLOSE: Final = (("Connection", "close"),)
 
 _safe_request_id: Final = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}").fullmatch
 _json_type: Final = re.compile(rb'application/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*;?', re.IGNORECASE).fullmatch
+_PLAIN_JSON: Final = b"application/json"
+_LENGTH_DIGITS_MAX: Final = 19
+"""More than any body; the server refuses what is no number at all."""
 _ADDRESSES_KEPT: Final = 4096
 """Addresses whose networks are remembered; each is a lookup of some 10 µs otherwise."""
 
 
-class Headers(msgspec.Struct, gc=False):
-    """The headers that we read; a list where a second one of the name matters."""
+class Headers:
+    """The headers of a request; the server has written their names in small letters."""
 
-    authorization: bytes | None = None
-    is_authorization_doubled: bool = False
-    idempotency_keys: tuple[str, ...] = ()
-    content_type: bytes | None = None
-    content_encoding: bytes | None = None
-    content_length: bytes | None = None
-    is_chunked: bool = False
-    request_id: bytes | None = None
-    forwarded: tuple[bytes, ...] = ()
-    is_forwarded: bool = False
+    __slots__ = ("_pairs", "_values")
 
+    def __init__(self, pairs: list[tuple[bytes, bytes]]) -> None:
+        self._pairs = pairs
+        self._values = dict(pairs)
 
-def read_headers(pairs: list[tuple[bytes, bytes]]) -> Headers:
-    """Gathers what we need in one pass; the server has written the names in small letters."""
-    headers = Headers()
-    for name, value in pairs:
-        reader = _READERS.get(name)
-        if reader is not None:
-            reader(headers, value)
-    return headers
+    def get(self, name: bytes) -> bytes | None:
+        """Gives the header of that name; the last one where there are more, None where there is none."""
+        return self._values.get(name)
 
+    def every(self, name: bytes) -> list[bytes]:
+        """Gives all the headers of that name, in the order in which they came."""
+        if name not in self._values:
+            return []
+        return [value for given, value in self._pairs if given == name]
 
-def _authorization(headers: Headers, value: bytes) -> None:
-    headers.is_authorization_doubled = headers.authorization is not None
-    headers.authorization = value
+    def is_doubled(self, name: bytes) -> bool:
+        """True where there is more than one of that name."""
+        return len(self._values) != len(self._pairs) and len(self.every(name)) > 1
 
+    def has_body(self) -> bool:
+        """True where the request says that a body follows."""
+        return self._values.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in self._values
 
-def _idempotency_key(headers: Headers, value: bytes) -> None:
-    headers.idempotency_keys = (*headers.idempotency_keys, value.decode("latin-1"))
-
-
-def _content_type(headers: Headers, value: bytes) -> None:
-    headers.content_type = value if headers.content_type is None else headers.content_type + b", " + value
-
-
-def _content_encoding(headers: Headers, value: bytes) -> None:
-    headers.content_encoding = value
-
-
-def _content_length(headers: Headers, value: bytes) -> None:
-    headers.content_length = value
-
-
-def _transfer_encoding(headers: Headers, _: bytes) -> None:
-    headers.is_chunked = True
-
-
-def _request_id(headers: Headers, value: bytes) -> None:
-    # Two of them are none: there is no telling which one the caller will look for.
-    headers.request_id = value if headers.request_id is None else b""
-
-
-def _forwarded_for(headers: Headers, value: bytes) -> None:
-    headers.forwarded = (*headers.forwarded, value)
-    headers.is_forwarded = True
-
-
-def _forwarded(headers: Headers, _: bytes) -> None:
-    headers.is_forwarded = True
-
-
-_READERS: Final[dict[bytes, Callable[[Headers, bytes], None]]] = {
-    b"authorization": _authorization,
-    b"idempotency-key": _idempotency_key,
-    b"content-type": _content_type,
-    b"content-encoding": _content_encoding,
-    b"content-length": _content_length,
-    b"transfer-encoding": _transfer_encoding,
-    b"x-request-id": _request_id,
-    b"x-forwarded-for": _forwarded_for,
-    b"forwarded": _forwarded,
-}
+    def is_forwarded(self) -> bool:
+        """True where somebody in between says that it speaks for the client."""
+        return b"x-forwarded-for" in self._values or b"forwarded" in self._values
 
 
 def request_id_of(headers: Headers) -> str:
     """Gives the caller's X-Request-Id where it is 1 to 128 harmless characters, else a fresh one."""
-    given = headers.request_id
-    if given and _safe_request_id(given):
+    given = headers.get(b"x-request-id")
+    # Two of them are none: there is no telling which one the caller will look for.
+    if given is not None and _safe_request_id(given) and not headers.is_doubled(b"x-request-id"):
         return given.decode()
     return f"req_{os.urandom(12).hex()}"
 
@@ -146,10 +103,10 @@ def client_address(peer: str, headers: Headers, trusted: Networks) -> str:
     X-Forwarded-For is read from its end, and only as far as each next speaker is trusted: what stands before that is
     whatever the client wrote.
     """
-    if not headers.forwarded or not trusted or not trusted.has(peer):
+    if not trusted or not headers.is_forwarded() or not trusted.has(peer):
         return peer
     client = peer
-    hops = b",".join(headers.forwarded).decode("latin-1").split(",")
+    hops = b",".join(headers.every(b"x-forwarded-for")).decode("latin-1").split(",")
     for hop in reversed(hops[-HOPS_MAX:]):
         host = hop.strip()
         if not _is_address(host):
@@ -170,9 +127,13 @@ def _is_address(text: str) -> bool:
 
 def require_json(headers: Headers) -> None:
     """Raises Refusal (unsupported_media_type) unless the body says that it is plain JSON in UTF-8."""
-    if headers.content_type is None or _json_type(headers.content_type.strip()) is None:
+    content_type = headers.get(b"content-type")
+    is_plain = content_type == _PLAIN_JSON or (
+        content_type is not None and _json_type(content_type.strip()) and not headers.is_doubled(b"content-type")
+    )
+    if not is_plain:
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json")
-    encoding = headers.content_encoding
+    encoding = headers.get(b"content-encoding")
     if encoding is not None and encoding.strip().lower() != b"identity":
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")
 
@@ -183,26 +144,51 @@ async def read_body(receive: Receive, headers: Headers, timeout_s: float) -> byt
     Raises Refusal: too_large over BODY_BYTES_MAX, by what Content-Length says and by what comes; malformed_request
     where it doesn't come in time or whole. The answer then closes the connection.
     """
-    length = None if headers.content_length is None else _length(headers.content_length)
-    if length == 0 and not headers.is_chunked:
-        return b""
+    length = _length(headers.get(b"content-length"))
     if length is not None and length > BODY_BYTES_MAX:
         raise _too_large()
+    expiry = _Expiry(timeout_s)
     try:
-        async with asyncio.timeout(timeout_s):
-            return await _received(receive, length)
-    except TimeoutError:
-        raise Refusal(
-            Code.MALFORMED_REQUEST, f"the body did not arrive within {timeout_s:g} s", headers=CLOSE
-        ) from None
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        if len(body) == length:
+            # One message is the rule; the one that only says that nothing follows need not be waited for.
+            return body
+        return await _rest(receive, message, body)
+    except asyncio.CancelledError:
+        if not expiry.has_struck():
+            raise
+        msg = f"the body did not arrive within {timeout_s:g} s"
+        raise Refusal(Code.MALFORMED_REQUEST, msg, headers=CLOSE) from None
+    finally:
+        expiry.end()
 
 
-async def _received(receive: Receive, length: int | None) -> bytes:
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    if length == len(body):
-        # One message is the rule; the one that only says that nothing follows need not be waited for.
-        return body
+class _Expiry:
+    """Cancels the task after a while; what ``asyncio.timeout`` does, in a fifth of its time on every charge."""
+
+    __slots__ = ("_is_over", "_task", "_timer")
+
+    def __init__(self, timeout_s: float) -> None:
+        self._is_over = False
+        self._task = asyncio.current_task()
+        self._timer = asyncio.get_running_loop().call_later(timeout_s, self._strike)
+
+    def _strike(self) -> None:
+        self._is_over = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def has_struck(self) -> bool:
+        """True where the cancellation is ours; it is then taken back, unless somebody else has cancelled as well."""
+        return self._is_over and self._task is not None and self._task.uncancel() == 0
+
+    def end(self) -> None:
+        """Lets the task be."""
+        self._timer.cancel()
+
+
+async def _rest(receive: Receive, message: Message, body: bytes) -> bytes:
     pieces, total = [body], len(body)
     while message.get("more_body", False):
         if total > BODY_BYTES_MAX:
@@ -217,9 +203,9 @@ async def _received(receive: Receive, length: int | None) -> bytes:
     return b"".join(pieces)
 
 
-def _length(value: bytes) -> int | None:
-    is_number = value.isdigit() and len(value) <= len(str(2**63))
-    return int(value) if is_number else None
+def _length(value: bytes | None) -> int | None:
+    is_number = value is not None and value.isdigit() and len(value) <= _LENGTH_DIGITS_MAX
+    return int(value) if is_number and value is not None else None
 
 
 def _too_large() -> Refusal:

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 from typing import Final, Protocol
 
+from payrelay.api.arrival import Headers
 from payrelay.clock import Clock
 from payrelay.core.credentials import Credential, id_of_key, is_usable
 from payrelay.errors import Code, Refusal
@@ -40,14 +41,15 @@ class Doorkeeper:
         self._clock = clock
         self._kept: dict[bytes, tuple[Credential, float]] = {}
 
-    async def admit(self, authorization: bytes | None, *, is_doubled: bool = False) -> Credential:
-        """Gives the credential behind an Authorization header; raises Refusal (unauthenticated) where there is none.
+    async def admit(self, headers: Headers) -> Credential:
+        """Gives the credential behind the Authorization header; raises Refusal (unauthenticated) where there is none.
 
         Raises StoreUnavailable where the store can't be asked.
         """
+        authorization = headers.get(b"authorization")
         if authorization is None:
             raise _refusal("an Authorization header with a bearer key is required")
-        if is_doubled:
+        if headers.is_doubled(b"authorization"):
             raise _refusal("there is more than one Authorization header")
         if authorization[:7].lower() != _SCHEME:
             raise _refusal("the Authorization header must be of the form: Bearer prk_…")

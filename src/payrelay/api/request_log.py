@@ -23,37 +23,31 @@ def json_log(stream: BinaryIO, clock: Clock, level: int = logging.INFO) -> Filte
         "FilteringBoundLogger",
         structlog.wrap_logger(
             structlog.BytesLogger(stream),
-            processors=[structlog.processors.add_log_level, _Dated(clock), _rendered],
+            processors=[_Rendering(clock)],
             wrapper_class=structlog.make_filtering_bound_logger(level),
             cache_logger_on_first_use=True,
         ),
     )
 
 
-class _Dated:
-    """Puts the time in front, in RFC 3339; the part down to seconds is written once a second."""
+_encode: Final = msgspec.json.Encoder(enc_hook=str).encode
+
+
+class _Rendering:
+    """Writes time, level and fields as JSON, in one step; the time down to seconds is written once a second."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._second = -1
         self._text = ""
 
-    def __call__(self, _: object, __: str, event: EventDict) -> EventDict:
+    def __call__(self, _: object, level: str, event: EventDict) -> bytes:
         second, milliseconds = divmod(self._clock.now_ms(), 1000)
         if second != self._second:
-            self._second, self._text = second, _utc_text(second)
-        return {"at": f"{self._text}.{milliseconds:03d}Z", **event}
-
-
-_encode: Final = msgspec.json.Encoder(enc_hook=str).encode
-
-
-def _utc_text(second: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-
-
-def _rendered(_: object, __: str, event: EventDict) -> bytes:
-    return _encode(event)
+            self._second = second
+            self._text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        name = event.pop("event")
+        return _encode({"at": f"{self._text}.{milliseconds:03d}Z", "level": level, "event": name, **event})
 
 
 def describe(error: BaseException) -> list[dict[str, object]]:

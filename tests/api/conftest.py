@@ -1,0 +1,115 @@
+"""An API with stories that only write down what they were asked, and a client that speaks ASGI to it."""
+
+import io
+import ipaddress
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from tests.api.fakes import KEY, Caller, Keyring, MovableClock, Stories
+
+from payrelay.api.app import Api
+from payrelay.api.context import ApiContext
+from payrelay.api.metrics import Metrics
+from payrelay.api.request_log import json_log
+from payrelay.api.routes import ROUTES
+from payrelay.core.credentials import DEFAULT_SCOPES, Credential, hash_of
+from payrelay.core.operations import Retention
+from payrelay.gateways.payhere.client import PayHere
+from payrelay.operations.relay import Relay
+from payrelay.store.journal import Journal
+
+LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
+
+
+@pytest.fixture
+def clock() -> MovableClock:
+    """Gives a clock that stands still."""
+    return MovableClock()
+
+
+@pytest.fixture
+def credential() -> Credential:
+    """Gives the credential behind KEY, with the default scopes."""
+    return Credential(
+        id="abcdefghijkl",
+        principal="shop",
+        key_hash=hash_of(KEY),
+        scopes=DEFAULT_SCOPES,
+        accounts=None,
+        amount_max_minor=None,
+        rate=None,
+        created_at_ms=0,
+        expires_at_ms=None,
+        revoked_at_ms=None,
+    )
+
+
+@pytest.fixture
+def keyring(credential: Credential) -> Keyring:
+    """Gives a store with that one credential."""
+    keyring = Keyring()
+    keyring.by_id[credential.id] = credential
+    return keyring
+
+
+@pytest.fixture
+def stories() -> Stories:
+    """Gives the stories that write down what they were asked."""
+    return Stories()
+
+
+@pytest.fixture
+def log_stream() -> io.BytesIO:
+    """Gives where the log goes."""
+    return io.BytesIO()
+
+
+@pytest.fixture
+def context(clock: MovableClock, keyring: Keyring, log_stream: io.BytesIO, stories: Stories) -> ApiContext:
+    """Gives everything that the API needs; no story gets as far as the journal or the gateway."""
+    log = json_log(log_stream, clock)
+    relay = Relay(
+        journal=cast("Journal", None),
+        accounts={"gateway": cast("PayHere", None)},
+        clock=clock,
+        retention=Retention(keyed_ms=1, unkeyed_ms=1),
+        log=log,
+    )
+    return ApiContext(
+        relay=relay,
+        credentials=keyring,
+        database=keyring,
+        clock=clock,
+        metrics=Metrics(),
+        log=log,
+        environments={"gateway": "sandbox"},
+        metrics_networks=(LOOPBACK,),
+        routes=tuple(stories.behind(route) for route in ROUTES),
+    )
+
+
+@pytest.fixture
+def call(context: ApiContext) -> Caller:
+    """Gives a client of an API whose stories only write down."""
+    return Caller(Api(context))
+
+
+@pytest.fixture
+def call_with(context: ApiContext) -> Callable[..., Caller]:
+    """Makes a client of an API that differs in the named members of its context."""
+    return lambda **changes: Caller(Api(replace(context, **changes)))
+
+
+@pytest.fixture
+def call_parsing(context: ApiContext) -> Caller:
+    """Gives a client of an API with the real handlers: good for requests that are refused before any story."""
+    return Caller(Api(replace(context, routes=ROUTES)))
+
+
+@pytest.fixture
+def log_lines(log_stream: io.BytesIO) -> Callable[[], list[dict[str, Any]]]:
+    """Gives the lines of the log so far."""
+    return lambda: [json.loads(line) for line in log_stream.getvalue().splitlines()]

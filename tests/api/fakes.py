@@ -1,0 +1,140 @@
+"""Stands in for what is behind and before the API: stories that only write down, a keyring, a clock, a client."""
+
+import json
+from dataclasses import replace
+from typing import Any, cast
+
+import msgspec
+
+from payrelay.api.app import Api
+from payrelay.api.arrival import Message
+from payrelay.api.handlers import Asked
+from payrelay.api.routes import Route
+from payrelay.clock import Clock
+from payrelay.core.answers import Answer, found
+from payrelay.core.credentials import Credential, compose_key
+from payrelay.errors import StoreUnavailable
+from payrelay.operations.relay import Relay
+
+KEY = compose_key("sandbox", "abcdefghijkl", "s" * 43)
+
+
+class MovableClock(Clock):
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.at_s = 1_800_000_000.0
+
+    def now_ms(self) -> int:
+        """Gives the time that the test has set."""
+        return int(self.at_s * 1000)
+
+    def boot_s(self) -> float:
+        """Runs along with the other one."""
+        return self.at_s
+
+
+class Keyring:
+    """Credentials in a dictionary; counts how often it is asked, and can be out of order."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Credential] = {}
+        self.asked = 0
+        self.is_broken = False
+
+    async def get(self, credential_id: str) -> Credential | None:
+        """Reads one credential."""
+        self.asked += 1
+        if self.is_broken:
+            raise StoreUnavailable("the store is closed")
+        return self.by_id.get(credential_id)
+
+    async def ping(self) -> None:
+        """Stands for the database's own."""
+        if self.is_broken:
+            raise StoreUnavailable("the store is closed")
+
+
+class Stories:
+    """Stands behind every route: writes down what was asked, answers what the test has put here."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Asked]] = []
+        self.answer: Answer | BaseException = found({"is": "done"})
+
+    def behind(self, route: Route) -> Route:
+        """Gives the route with this in place of its handler."""
+
+        async def tell(_: Relay, asked: Asked) -> Answer:
+            self.asked.append((route.name, asked))
+            if isinstance(self.answer, BaseException):
+                raise self.answer
+            return self.answer
+
+        return replace(route, handler=tell)
+
+
+class Reply(msgspec.Struct):
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The body as an object."""
+        return cast("dict[str, Any]", json.loads(self.body))
+
+
+class Caller:
+    """Speaks ASGI to an API as a server would; sends a good key unless a test says otherwise."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def __call__(
+        self,
+        method: str,
+        target: str,
+        *,
+        headers: dict[str, str] | list[tuple[str, str]] | None = None,
+        body: bytes = b"",
+        pieces: list[Message] | None = None,
+        client: str = "127.0.0.1",
+    ) -> Reply:
+        """Sends one request and gives its answer."""
+        given = list(headers.items()) if isinstance(headers, dict) else list(headers or [])
+        names = {name.lower() for name, _ in given}
+        if "authorization" not in names:
+            given.append(("Authorization", f"Bearer {KEY}"))
+        if body and "content-type" not in names:
+            given.append(("Content-Type", "application/json"))
+        if body and pieces is None:
+            given.append(("Content-Length", str(len(body))))
+        path, _, query = target.partition("?")
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "raw_path": path.encode("latin-1"),
+            "query_string": query.encode("latin-1"),
+            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in given if value != ""],
+            "client": (client, 50_000),
+        }
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        waiting = whole if pieces is None else list(pieces)
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            piece = waiting.pop(0)
+            if piece["type"] == "wait":
+                await piece["until"].wait()
+            return piece
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await self._api(scope, receive, send)
+        received = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+        return Reply(status=sent[0]["status"], headers=received, body=sent[1]["body"])

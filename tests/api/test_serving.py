@@ -1,0 +1,184 @@
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from tests.api.fakes import KEY
+
+from payrelay.api.app import Api
+from payrelay.api.context import ApiContext
+from payrelay.api.serving import serve
+from payrelay.core.answers import Answer, found
+from payrelay.errors import SettingsError
+
+GET = f"GET /gateway/api/subscriptions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
+
+
+@asynccontextmanager
+async def served(context: ApiContext, drain_s: float = 5) -> AsyncIterator[tuple[int, Callable[[], None]]]:
+    """Serves on a free port; gives the port and what stops the server."""
+    stop, started = asyncio.Event(), asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(
+        serve(
+            Api(context),
+            "127.0.0.1",
+            0,
+            stop=stop,
+            on_started=lambda _, port: started.set_result(port),
+            drain_s=drain_s,
+        )
+    )
+    try:
+        yield await started, stop.set
+    finally:
+        stop.set()
+        await serving
+
+
+async def exchange(port: int, *pieces: bytes) -> bytes:
+    """Sends bytes over one connection, and gives what comes back until the server closes it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+        async with asyncio.timeout(5):
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+CLOSING = GET.replace(b"Host: a\r\n", b"Host: a\r\nConnection: close\r\n")
+
+
+async def test_port_0_becomes_a_free_one(context: ApiContext) -> None:
+    """A test or a demo gets an address that is really listened on."""
+    async with served(context) as (port, _):
+        assert port > 0
+        assert (await exchange(port, CLOSING)).startswith(b"HTTP/1.1 200 OK")
+
+
+async def test_requests_share_a_connection(context: ApiContext) -> None:
+    """Kept alive and pipelined: answers come in order on the same connection."""
+    async with served(context) as (port, _):
+        assert (await exchange(port, GET + CLOSING)).count(b'"is":"done"') == 2
+
+
+async def test_a_taken_address_is_named(context: ApiContext) -> None:
+    """A second server on the same port is refused, and does not quietly take half of the requests."""
+    async with served(context) as (port, _):
+        with pytest.raises(SettingsError, match=rf"127\.0\.0\.1:{port}: Address already in use"):
+            await serve(Api(context), "127.0.0.1", port, stop=asyncio.Event())
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+async def test_an_address_that_is_not_ours_is_named(context: ApiContext, host: str) -> None:
+    """One line tells what to mend."""
+    with pytest.raises(SettingsError, match=host):
+        await serve(Api(context), host, 0, stop=asyncio.Event())
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"HELLO\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", b"431"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", b"400"),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\nab", b"400"),
+    ],
+)
+async def test_bad_http_is_turned_away(context: ApiContext, sent: bytes, status: bytes) -> None:
+    """What could be read in two ways never reaches a story, and its connection is closed."""
+    async with served(context) as (port, _):
+        assert (await exchange(port, sent)).startswith(b"HTTP/1.1 " + status)
+
+
+async def test_http2_is_not_spoken(context: ApiContext) -> None:
+    """Only HTTP/1: the preface of HTTP/2 ends the connection without an answer."""
+    async with served(context) as (port, _):
+        assert await exchange(port, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") == b""
+
+
+async def test_an_endless_chunked_body_is_cut_off(context: ApiContext) -> None:
+    """A body that tells no length is read to the limit, answered with 413, and its connection closed."""
+    head = b"POST /gateway/api/payments/charge HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+    head += f"Content-Type: application/json\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
+    async with served(context) as (port, _):
+        received = await exchange(port, head, *[b"4000\r\n" + b"x" * 0x4000 + b"\r\n"] * 5)
+    assert received.startswith(b"HTTP/1.1 413 ")
+    assert b"too_large" in received
+
+
+async def test_a_body_that_breaks_off_is_refused(context: ApiContext) -> None:
+    """A chunk of nonsense ends the body before its end: no story is told."""
+    head = b"POST /gateway/api/payments/charge HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+    head += f"Content-Type: application/json\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
+    async with served(context) as (port, _):
+        assert (await exchange(port, head, b"ZZ\r\n{}\r\n")).startswith(b"HTTP/1.1 400 ")
+
+
+class Gate:
+    """A story that waits in the middle until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.entered = asyncio.Event()
+        self.opened = asyncio.Event()
+        self.has_ended = asyncio.Event()
+
+    def behind(self, context: ApiContext) -> ApiContext:
+        """Gives a context whose stories all wait here."""
+
+        async def wait(*_: object) -> Answer:
+            self.entered.set()
+            await self.opened.wait()
+            self.has_ended.set()
+            return found("after the wait")
+
+        return replace(context, routes=tuple(replace(route, handler=wait) for route in context.routes))
+
+
+async def test_a_stop_lets_requests_finish(context: ApiContext) -> None:
+    """Who was being served gets the answer; nobody new is let in, and idle connections are closed."""
+    gate = Gate()
+    async with served(gate.behind(context)) as (port, stop):
+        idle = await asyncio.open_connection("127.0.0.1", port)
+        request = asyncio.create_task(exchange(port, GET))
+        await gate.entered.wait()
+        stop()
+        assert await idle[0].read() == b""
+        idle[1].close()
+        gate.opened.set()
+        assert b"after the wait" in await request
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_a_stop_does_not_wait_for_ever(context: ApiContext) -> None:
+    """A request that never ends holds the stop only as long as it was given."""
+    gate, stop, started = Gate(), asyncio.Event(), asyncio.get_running_loop().create_future()
+    api = Api(gate.behind(context))
+    serving = asyncio.create_task(
+        serve(api, "127.0.0.1", 0, stop=stop, on_started=lambda _, port: started.set_result(port), drain_s=0.05)
+    )
+    request = asyncio.create_task(exchange(await started, CLOSING))
+    await gate.entered.wait()
+    stop.set()
+    assert await serving is False
+    request.cancel()
+    await asyncio.wait({request})
+
+
+async def test_a_client_that_goes_away_ends_nothing(context: ApiContext) -> None:
+    """A phone that loses its network in the middle of a charge must not leave half a charge."""
+    gate = Gate()
+    async with served(gate.behind(context)) as (port, _):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(GET)
+        await gate.entered.wait()
+        writer.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        writer.close()
+        gate.opened.set()
+        async with asyncio.timeout(5):
+            await gate.has_ended.wait()
