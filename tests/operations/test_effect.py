@@ -56,13 +56,14 @@ class TestVerdicts:
 
     @pytest.mark.parametrize("verdict", [Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.REFUSED])
     async def test_a_repeat_gets_the_finished_answer_again(self, world: World, verdict: Verdict) -> None:
-        """Byte for byte, marked, and without a second call."""
+        """Byte for byte, marked, without a second call and without waiting for the disk."""
         world.account.script.append(outcome_of(verdict))
         first = await charge(world.relay, asked(), CHARGE)
         again = await charge(world.relay, asked(), CHARGE)
         assert (again.body, again.http_status) == (first.body, first.http_status)
         assert dict(again.headers)["Idempotent-Replayed"] == "true"
         assert len(world.account.sent) == 1
+        assert world.steps.passed.count("accept") == 1
 
     @pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.PENDING, Verdict.DIFFERED])
     async def test_a_repeat_of_what_is_open_gets_its_state(self, world: World, verdict: Verdict) -> None:
@@ -233,6 +234,7 @@ class TestBudget:
         assert await world.states() == [State.ACCEPTED, State.SENDING, State.SUCCEEDED]
         assert world.account.states_when_sent == [State.SENDING]
         assert (await world.operation()).send_by_ms == START_MS + 3_000 + SEND_WITHIN_S * 1000
+        assert world.account.sent[0].send_by_s == 3 + SEND_WITHIN_S
 
     async def test_when_no_place_comes_it_is_given_up_and_may_be_asked_again(self, world: World) -> None:
         """503, not sent, and the key is free."""

@@ -21,6 +21,8 @@ import msgspec
 
 from payrelay.clock import Clock
 
+TOKEN_PRIORITY: Final = -1
+"""Before everything else: whoever waits for a place needs a token on it."""
 EFFECT_PRIORITY: Final = 0
 READ_PRIORITY: Final = 1
 

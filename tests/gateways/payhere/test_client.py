@@ -204,6 +204,14 @@ async def test_one_token_serves_many_calls(gateway: Gateway, make: Make) -> None
     assert (gateway.tokens_given, len(gateway.calls)) == (1, 10)
 
 
+async def test_a_burst_that_takes_every_place_does_not_wait_for_itself(gateway: Gateway, make: Make) -> None:
+    """Getting the token takes a place too: held by those who wait for it, none of them would ever be sent."""
+    client = make(limit=Limit(3, 60.0))
+    outcomes = await asyncio.gather(*(send(client, within_s=0.5) for _ in range(3)))
+    assert sorted(outcome.verdict for outcome in outcomes) == [Verdict.NOT_SENT, Verdict.SUCCEEDED, Verdict.SUCCEEDED]
+    assert (gateway.tokens_given, len(gateway.calls)) == (1, 2)
+
+
 async def test_an_ended_token_is_renewed_and_the_charge_sent_once_more(gateway: Gateway, make: Make) -> None:
     """The gateway proved that it did nothing; the second sending is journaled before it is made."""
     gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]

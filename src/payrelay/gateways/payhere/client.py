@@ -127,16 +127,32 @@ class PayHere:
         except UnicodeEncodeError:
             sending.place.release_unused()
             return effects.not_sent(Code.INTERNAL, Cause.NOT_UTF8)
-        token = await self._tokens.current(sending.send_by_s)
-        if isinstance(token, TurnedAway):
-            sending.place.release_unused()
-            return msgspec.structs.replace(effects.turned_away(token, None), verdict=Verdict.NOT_SENT)
+        ready = await self._ready(sending)
+        if isinstance(ready, TurnedAway):
+            return msgspec.structs.replace(effects.turned_away(ready, None), verdict=Verdict.NOT_SENT)
+        token, place = ready
         work = _Work(call=call, expected=expected, request=request, send_by_s=sending.send_by_s)
-        answer = await self._send_effect(work, token, sending.place)
+        answer = await self._send_effect(work, token, place)
         if isinstance(answer, Outcome):
             return answer
         self._tokens.drop(token)
         return await self._send_again(work, sending, answer.evidence)
+
+    async def _ready(self, sending: Sending) -> tuple[Token, Place] | TurnedAway:
+        """Gives a token and a place to send on; where there is not both in time, no place is held.
+
+        Nobody waits for a token on a place: getting one takes a place too, and a burst that held them all would wait
+        for itself.
+        """
+        token = self._tokens.at_once()
+        if token is not None:
+            return token, sending.place
+        sending.place.release_unused()
+        waited_for = await self._tokens.current(sending.send_by_s)
+        if isinstance(waited_for, TurnedAway):
+            return waited_for
+        place = await self.governor.take(sending.send_by_s, priority=EFFECT_PRIORITY)
+        return NO_PLACE if place is None else (waited_for, place)
 
     async def _send_again(self, work: "_Work", sending: Sending, evidence: Evidence) -> Outcome:
         """Sends once more what the gateway turned away for its token alone: with a new token, journaled, in time."""

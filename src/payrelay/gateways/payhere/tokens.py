@@ -11,7 +11,7 @@ from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.errors import Code, SettingsError
-from payrelay.gateways.governor import EFFECT_PRIORITY, Governor
+from payrelay.gateways.governor import TOKEN_PRIORITY, Governor
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Lane, Loss, form_headers_of, headers_of
 from payrelay.gateways.payhere.grants import Grant, read_grant
@@ -66,11 +66,18 @@ class Tokens:
         self._refused_until_s = 0.0
         self._renewal: asyncio.Task[Token | TurnedAway] | None = None
 
+    def at_once(self) -> Token | None:
+        """Gives the token where there is one that needs no renewal yet; waits for nothing."""
+        if self._token is not None and self._clock.boot_s() < self._token.renew_at_s:
+            return self._token
+        return None
+
     async def current(self, until_s: float) -> Token | TurnedAway:
         """Gives a token, or why there is none; waits for one no longer than until then (by ``clock.boot_s``)."""
+        token = self.at_once()
+        if token is not None:
+            return token
         now_s = self._clock.boot_s()
-        if self._token is not None and now_s < self._token.renew_at_s:
-            return self._token
         if self._refusal is not None and now_s < self._refused_until_s:
             return self._refusal
         if self._renewal is None:
@@ -98,7 +105,7 @@ class Tokens:
         self._renewal = None
 
     async def _renew(self) -> Token | TurnedAway:
-        place = await self._governor.take(self._clock.boot_s() + self._queue_s, priority=EFFECT_PRIORITY)
+        place = await self._governor.take(self._clock.boot_s() + self._queue_s, priority=TOKEN_PRIORITY)
         if place is None:
             return NO_PLACE
         try:
