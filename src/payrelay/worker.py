@@ -9,7 +9,7 @@ from payrelay.errors import StoreError
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
 
-EVERY_S: Final = 30.0
+EVERY_S: Final = 5.0
 """How long a row may be left behind unnoticed; the two queries are answered from indexes."""
 CLAIMS_MAX: Final = 500
 """Of one round, so that it never holds the store for long; the rest is for the next."""

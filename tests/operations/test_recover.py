@@ -1,12 +1,14 @@
 import asyncio
+from typing import cast
 
 import pytest
-from tests.operations.world import CHARGE, Crash, Raising, World, asked, outcome_of
+from tests.operations.world import CHARGE, Crash, Raising, ScriptedAccount, World, asked, outcome_of
 
 from payrelay.core.operations import Event, State
 from payrelay.core.outcomes import Verdict
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.gateways.governor import Limit
+from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.charge import charge
 from payrelay.operations.effect import SEND_WITHIN_S
 from payrelay.operations.recover import GRACE_MS, recover
@@ -66,6 +68,19 @@ async def test_beside_others_only_rows_whose_time_is_over_are_taken(
     await crash_at(world, "effect")
     world.clock.passed_ms = passed_ms
     assert await recover(world.relay, is_sole_owner=False) == recovered
+
+
+async def test_a_row_waits_for_its_own_account_alone(world: World) -> None:
+    """One slow account must not keep the others' orders blocked; one quick account must not cut a slow one short."""
+    await crash_at(world, "effect")
+    quick = ScriptedAccount(world.clock, world.steps, world.journal)
+    quick.timeout_s = 1.0
+    world.accounts["quick"] = cast("PayHere", quick)
+    found = []
+    for passed_ms in (STALE_MS, STALE_MS + 1):
+        world.clock.passed_ms = passed_ms
+        found.append(await recover(world.relay, is_sole_owner=False))
+    assert found == [0, 1]
 
 
 async def test_a_row_that_moves_meanwhile_is_left_to_who_moved_it(world: World) -> None:

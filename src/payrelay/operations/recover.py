@@ -19,12 +19,21 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
     May be repeated; a row that moves meanwhile is left alone.
     """
     now_ms = relay.clock.now_ms()
-    timeout_ms = max((int(account.timeout_s * 1000) for account in relay.accounts.values()), default=0)
-    before_ms = None if is_sole_owner else now_ms - timeout_ms - GRACE_MS
+    timeouts_ms = {name: int(account.timeout_s * 1000) for name, account in relay.accounts.items()}
+    before_ms = None if is_sole_owner else now_ms - min(timeouts_ms.values(), default=0) - GRACE_MS
+    longest_ms = max(timeouts_ms.values(), default=0)
     recovered = 0
     while stranded := await relay.journal.stranded(before_ms=before_ms):  # the journal gives a limited number at once
-        taken_up = [await _recover_one(relay, operation, now_ms) for operation in stranded]
+        ended = [
+            operation
+            for operation in stranded
+            if is_sole_owner
+            or operation.send_by_ms + timeouts_ms.get(operation.account, longest_ms) + GRACE_MS < now_ms
+        ]
+        taken_up = [await _recover_one(relay, operation, now_ms) for operation in ended]
         recovered += sum(taken_up)
+        if len(ended) < len(stranded):
+            break
         if not all(taken_up):
             break
     return recovered

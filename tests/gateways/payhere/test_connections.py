@@ -170,7 +170,7 @@ async def drip(link: Link) -> None:
     await link.say(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
     while True:
         await link.say(b" ")
-        await asyncio.sleep(SHORT_S / 20)
+        await asyncio.sleep(SHORT_S / 20)  # nobody waits for it: this is the fault
 
 
 async def flood(link: Link) -> None:
