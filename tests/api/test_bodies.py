@@ -149,7 +149,14 @@ def test_a_currency_is_three_capital_letters(currency: object) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["http://a.lk", "https://www.abc.com:8443/n?x=1#y", "HTTPS://A.LK/", "http://[::1]:80/x", "http://localhost"],
+    [
+        "http://a.lk",
+        "https://www.abc.com:8443/n?x=1#y",
+        "HTTPS://A.LK/",
+        "http://[::1]:80/x",
+        "http://a.lk/n?a[]=1|2",
+        "http://localhost",
+    ],
 )
 def test_a_web_address_is_passed_on(address: str) -> None:
     """The client's own notification address goes out as it came in."""
@@ -158,7 +165,7 @@ def test_a_web_address_is_passed_on(address: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["", "a.lk", "/notify", "ftp://a.lk", "http://", "http:///x", "http://a b", "http://u:p@a.lk", "http://a\n",
+    ["", "a.lk", "/notify", "ftp://a.lk", "http://", "http:///x", "http://a b", "http://[7584]/x", "http://u:p@a.lk", "http://a\n",
      "javascript:alert(1)", "http://a/" + "x" * 255, None, 7],
 )  # fmt: skip
 def test_what_is_no_web_address_is_refused(address: object) -> None:
@@ -228,7 +235,9 @@ def test_a_mistyped_amount_is_no_whole_refund() -> None:
     assert wrong(written(REFUND, amout="1.00"), RefundBody) == {"amout": "is not a known field"}
 
 
-@pytest.mark.parametrize(("payment_id", "text"), [(320027150501, "320027150501"), ("0", "0"), ("9" * 19, "9" * 19)])
+@pytest.mark.parametrize(
+    ("payment_id", "text"), [(320027150501, "320027150501"), (7.0, "7"), ("0", "0"), ("9" * 19, "9" * 19)]
+)
 def test_a_payment_id_is_a_number_or_digits(payment_id: object, text: str) -> None:
     """Answers carry it as a number, the gateway's own examples as text: both name the same payment."""
     call = parse_body(written(REFUND, payment_id=payment_id), RefundBody).call()
@@ -285,12 +294,10 @@ def test_no_body_is_our_fault(changes: dict[str, object], is_whole: bool) -> Non
     body = json.dumps({**(CHARGE if is_whole else {}), **changes}).encode()
     refusal: Refusal | None = None
     try:
-        call = parse_body(body, ChargeBody).call()
+        parse_body(body, ChargeBody).call()
     except Refusal as raised:
         refusal = raised
-    if refusal is None:
-        assert call.amount_minor > 0
-    else:
+    if refusal is not None:
         assert refusal.msg.encode()
         assert refusal.code is Code.MALFORMED_REQUEST or all(error.path for error in refusal.fields)
 

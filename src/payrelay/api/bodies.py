@@ -29,11 +29,14 @@ FIELD_ERRORS_MAX: Final = 50
 """Nobody mends more at once, and an answer must not be larger than its request by much."""
 
 _NO_NUL: Final = r"^[^\x00]*$"
+# A host by name or number and whatever visible characters behind it: shops use brackets and bars in their queries.
 _WEB_ADDRESS: Final = (
-    r"^[Hh][Tt][Tt][Pp][Ss]?://(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?(?:[/?#][!-~]*)?$"
+    r"^[Hh][Tt][Tt][Pp][Ss]?://(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}\])"
+    r"(?::[0-9]{1,5})?(?:[/?#][!-~]*)?$"
 )
 _web_address_match: Final = re.compile(_WEB_ADDRESS).fullmatch
 _PAYMENT_ID_DIGITS_MAX: Final = 19
+_PAYMENT_ID_END: Final = 10**_PAYMENT_ID_DIGITS_MAX
 _payment_id_match: Final = re.compile(r"[0-9]{1,19}").fullmatch
 _refund_text_match: Final = re.compile(r"[0-9]{1,12}\.[0-9]{2}").fullmatch
 
@@ -105,7 +108,9 @@ def _quantity(value: object) -> Quantity:
 
 
 def _payment_id(value: object) -> PaymentId:
-    text = str(value) if type(value) is int and 0 <= value < 10**_PAYMENT_ID_DIGITS_MAX else value
+    if type(value) is Decimal and value < _PAYMENT_ID_END and value == value.to_integral_value():
+        value = int(value)  # 7.0 is the integer 7 to JSON Schema, and to most clients
+    text = str(value) if type(value) is int and 0 <= value < _PAYMENT_ID_END else value
     if not isinstance(text, str) or _payment_id_match(text) is None:
         raise ValueError("must be the number of a payment: 1 to 19 digits")
     return PaymentId(text)
@@ -132,17 +137,18 @@ _READERS: Final[dict[type, Callable[[object], object]]] = {
     WebAddress: _web_address,
 }
 
+_MINIMUM: Final = 1 / MINOR_PER_UNIT
 _MAXIMUM: Final = AMOUNT_MINOR_MAX / MINOR_PER_UNIT
 _AMOUNT_SCHEMA: Final[dict[str, object]] = {
     "type": "number",
-    "exclusiveMinimum": 0,
+    "minimum": _MINIMUM,
     "maximum": _MAXIMUM,
     "description": "Written out in decimals, without an exponent; at most two of them.",
     "x-decimals-max": 2,
 }
 SCHEMAS: Final[dict[type, dict[str, object]]] = {
     Amount: _AMOUNT_SCHEMA,
-    UnitAmount: {**{k: v for k, v in _AMOUNT_SCHEMA.items() if k != "exclusiveMinimum"}, "minimum": 0},
+    UnitAmount: {**_AMOUNT_SCHEMA, "minimum": 0},
     RefundAmount: {
         "anyOf": [_AMOUNT_SCHEMA, {"type": "string", "pattern": r"^(?!0+\.00$)[0-9]{1,12}\.[0-9]{2}$"}],
         "description": "The part to give back; without it the whole payment is.",
@@ -151,11 +157,11 @@ SCHEMAS: Final[dict[type, dict[str, object]]] = {
     PaymentId: {
         "anyOf": [
             {"type": "string", "pattern": "^[0-9]{1,19}$"},
-            {"type": "integer", "minimum": 0, "maximum": 10**_PAYMENT_ID_DIGITS_MAX - 1},
+            {"type": "integer", "minimum": 0, "maximum": _PAYMENT_ID_END - 1},
         ],
         "description": "The gateway's number of the payment.",
     },
-    WebAddress: {"type": "string", "format": "uri", "pattern": _WEB_ADDRESS, "maxLength": TEXT_LENGTH_MAX},
+    WebAddress: {"type": "string", "pattern": _WEB_ADDRESS, "maxLength": TEXT_LENGTH_MAX},
 }
 """How the types of our own are written in JSON Schema."""
 

@@ -263,7 +263,8 @@ class Matcher:
                 fitting = self._fitting(segments)
                 inherited = {} if fitting is None else dict(fitting.methods)
                 segment = "" if fitting is None else fitting.segment
-                self._literal[segments] = _found({**inherited, **methods}, segment)
+                merged = {**inherited, **methods}
+                self._literal[segments] = Found(merged, _allow(merged), segment)
 
     def find(self, raw_segments: list[bytes]) -> Found | None:
         """Gives what stands at these raw segments behind ``api``, or None for nothing.
@@ -301,10 +302,6 @@ class _Template:
 
 def _variable(segments: tuple[str, ...]) -> int | None:
     return next((index for index, segment in enumerate(segments) if segment.startswith("{")), None)
-
-
-def _found(methods: dict[str, Route], segment: str) -> Found:
-    return Found(methods, _allow(methods), segment)
 
 
 def _allow(methods: Mapping[str, Route]) -> str:
