@@ -46,6 +46,15 @@ async def test_a_hold_that_was_made_elsewhere_is_captured_all_the_same(world: Wo
     assert (row.order_id, row.currency) == ("B-1", "USD")
 
 
+async def test_what_is_known_of_the_hold_stands_whatever_the_reply_says(world: World) -> None:
+    """A capture that was answered for another order is found under the order that it was for."""
+    await hold(world)
+    world.account.script.append(outcome_of(Verdict.DIFFERED, order_id="B-2", currency="USD"))
+    await capture(world.relay, asked(), CAPTURE)
+    row = await world.operation()
+    assert (row.state, row.order_id, row.currency) == (State.NEEDS_ATTENTION, "A-1", "LKR")
+
+
 async def test_a_captured_hold_is_never_captured_again(world: World) -> None:
     """Whoever asks, with whatever key, and after every claim has lapsed; the gateway isn't asked."""
     await capture(world.relay, asked("k-1"), CAPTURE)

@@ -32,12 +32,13 @@ async def test_the_row_names_the_payment_and_hides_the_token(world: World) -> No
     assert "hold-token" not in (await world.operation()).subject
 
 
-async def test_two_refunds_of_one_payment_exclude_each_other_while_open(world: World) -> None:
-    """A part while another part is unknown could give back more than was paid."""
+@pytest.mark.parametrize("payment_id", ["320027150501", "0320027150501"])
+async def test_two_refunds_of_one_payment_exclude_each_other_while_open(world: World, payment_id: str) -> None:
+    """A part while another part is unknown could give back more than was paid; a zero in front is no way around."""
     world.account.script.append(outcome_of(Verdict.UNKNOWN))
     await refund(world.relay, asked("k-1"), PART)
     with pytest.raises(Refusal, match="same payment"):
-        await refund(world.relay, asked("k-2"), WHOLE)
+        await refund(world.relay, asked("k-2"), Refund(payment_id=payment_id, description="late"))
 
 
 async def test_a_second_part_may_follow_the_first(world: World) -> None:

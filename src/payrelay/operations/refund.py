@@ -25,7 +25,8 @@ def _intent(call: Refund | Release) -> Intent:
         return Intent(
             kind=Kind.REFUND,
             call=call,
-            subject=f"payment/{call.payment_id}",
+            # The gateway's ids are numbers: 0320… would be the same payment, and must meet the same guard.
+            subject=f"payment/{call.payment_id.lstrip('0')}",
             payment_id=call.payment_id,
             amount_minor=call.amount_minor,
         )
