@@ -5,6 +5,7 @@ import json
 import socket
 import struct
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class Asked:
     target: str
     headers: tuple[tuple[str, str], ...]
     body: bytes
+    at_s: float
 
     @property
     def path(self) -> str:
@@ -81,7 +83,7 @@ class Conversation(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", "0"))
         body = self.rfile.read(length)
         fields = tuple((name.lower(), value) for name, value in self.headers.items())
-        asked = Asked(method=self.command, target=self.path, headers=fields, body=body)
+        asked = Asked(method=self.command, target=self.path, headers=fields, body=body, at_s=time.monotonic())
         self.server.double.behave(asked, self)
 
     do_GET = do_POST = do_DELETE = do_PUT = handle_any  # noqa: N815 - the names that http.server calls

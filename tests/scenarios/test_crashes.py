@@ -76,6 +76,30 @@ def test_answers_survive_a_kill(own: Scene) -> None:
     assert (replayed.header("idempotent-replayed"), replayed.body) == ("true", first.body)
 
 
+def test_a_storm_with_a_kill_in_it_charges_each_order_at_most_once(own: Scene) -> None:
+    """Forty orders at once, kill -9 among them, everything repeated: no order goes twice to the gateway, and who
+    is told of a success was charged once.
+    """
+    bodies = {fresh("key"): charge_body() for _ in range(40)}
+    orders = {key: str(body["order_id"]) for key, body in bodies.items()}
+    held = [own.gateway.hold(payhere.CHARGE, order_id) for order_id in list(orders.values())[::5]]
+    with ThreadPoolExecutor(20) as pool:
+        tasks = [pool.submit(charge_through, own.client, body, key) for key, body in bodies.items()]
+        held[0].wait_for_arrival()
+        held[3].wait_for_arrival()
+        own.program.kill()
+        for hold in held:
+            hold.released.set()
+        before = dict(zip(bodies, [task.result() for task in tasks], strict=True))
+    own.program.start()
+    after = {key: again(own).charge(body, key=key) for key, body in bodies.items()}
+    for key, order_id in orders.items():
+        first, repeat, count = before[key], after[key], own.gateway.count(payhere.CHARGE, order_id)
+        assert count <= 1, f"{order_id} was charged {count} times: {first} {repeat}"
+        assert (repeat.status, count) in {(200, 1), (202, 1), (202, 0), (409, 1)}, f"{count} {repeat}"
+        assert first is None or first.status != 200 or first.body == repeat.body
+
+
 def test_a_polite_stop_lets_the_charge_end(own: Scene) -> None:
     """SIGTERM in the midst: the answer is delivered, or the truth stands in the database; the exit code is 0."""
     order_id, key = fresh("order"), fresh("key")

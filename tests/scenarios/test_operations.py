@@ -102,7 +102,9 @@ def test_a_filter_keeps_what_fits(scene: Scene, name: str) -> None:
     assert order_id in {entry["order_id"] for entry in reply.json["data"]}
 
 
-@pytest.mark.parametrize("query", ["state=nonsense", "kind=nonsense", "nonsense=1", "limit=0", "limit=abc", "limit=-1"])
+@pytest.mark.parametrize(
+    "query", ["state=nonsense", "kind=nonsense", "nonsense=1", "limit=0", "limit=abc", "limit=-1", "cursor=nonsense"]
+)
 def test_a_filter_that_says_nothing_is_refused(scene: Scene, query: str) -> None:
     """A mistyped filter must not quietly list everything."""
     assert_refused(scene.client.get(f"operations?{query}"), 422, "invalid_request")

@@ -1,0 +1,62 @@
+"""The gateway's budget: whatever the callers want at once, the gateway never gets more than it bears."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.scenarios import gateway_double as payhere
+from tests.scenarios.gateway_double import GatewayDouble
+from tests.scenarios.program import Program, account
+from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh
+
+CALLS, WINDOW_S = 5, 1.0
+
+
+@pytest.fixture
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """A service with a small budget at a gateway of its own: a patient account, and one that doesn't queue."""
+    with GatewayDouble() as double:
+        limit = f"{CALLS}/{WINDOW_S:.0f}s"
+        settings = account("gateway", double.base_url, RATE_LIMIT=limit, QUEUE_S="30")
+        settings |= account("hurried", double.base_url, RATE_LIMIT="3/60s", QUEUE_S="0.2")
+        program = Program(tmp_path_factory.mktemp("limited"), settings)
+        key = program.new_key("shop")
+        program.start()
+        yield Scene(program=program, gateway=double, client=program.client(key))
+        program.stop()
+
+
+def test_no_window_holds_more_calls_than_the_budget(limited: Scene) -> None:
+    """Fifteen charges at once, the token's call included: never more than five calls in any second, and all succeed."""
+    with ThreadPoolExecutor(15) as pool:
+        replies = list(pool.map(limited.client.charge, [charge_body() for _ in range(15)]))
+    assert {reply.status for reply in replies} == {200}, [str(reply) for reply in replies if reply.status != 200]
+    times = sorted(asked.at_s for asked in limited.gateway.asked)
+    assert len(times) == 16
+    gaps = [later - earlier for earlier, later in zip(times, times[CALLS:], strict=False)]
+    assert min(gaps) >= WINDOW_S, gaps
+
+
+def test_no_room_in_time_is_busy_and_nothing_is_sent(limited: Scene) -> None:
+    """503 gateway_busy: the intent wasn't sent, so nothing is guarded and the same key may come again."""
+    hurried = limited.client.at("hurried")
+    bodies = [charge_body() for _ in range(4)]
+    replies = [hurried.charge(body, key=fresh("key")) for body in bodies]
+    refused = [(reply, body) for reply, body in zip(replies, bodies, strict=True) if reply.status != 200]
+    assert len(refused) == 2, [str(reply) for reply in replies]
+    for reply, body in refused:
+        assert_refused(reply, 503, "gateway_busy")
+        assert reply.error["retry"] in {"after", "same_key"}
+        assert limited.gateway.count(payhere.CHARGE, str(body["order_id"])) == 0
+
+
+def test_everyone_who_asks_the_same_at_once_shares_one_call(scene: Scene) -> None:
+    """Reads are coalesced: a page that ten people open costs one call of the budget."""
+    order_id = fresh("order")
+    held = scene.gateway.hold(payhere.SEARCH, order_id)
+    with ThreadPoolExecutor(10) as pool:
+        tasks = [pool.submit(scene.client.get, f"payments/{order_id}") for _ in range(10)]
+        held.wait_for_arrival()
+        held.released.set()
+        assert {task.result().status for task in tasks} == {404}
+    assert 1 <= scene.gateway.count(payhere.SEARCH, order_id) <= 10
