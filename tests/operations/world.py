@@ -4,9 +4,10 @@ import asyncio
 import itertools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Executor, Future
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
 import structlog
@@ -45,6 +46,9 @@ CREDENTIAL: Final = Credential(
     expires_at_ms=None,
     revoked_at_ms=None,
 )
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Fault = Callable[[], Awaitable[None]]
 
@@ -121,6 +125,8 @@ class Steps:
     def __init__(self) -> None:
         self.passed: list[str] = []
         self.faults: dict[tuple[str, int], Fault] = {}
+        self.turns: Iterator[int] = itertools.repeat(0)
+        """How many turns of the event loop each step takes: what mixes stories that run at once."""
 
     def put(self, name: str, fault: Fault, *, times: int = 1, first: int = 1) -> None:
         """Puts a fault at a step, from its first-th time on, for so many times."""
@@ -130,6 +136,8 @@ class Steps:
     async def reach(self, name: str) -> None:
         """Notes the step; whatever was put there happens."""
         self.passed.append(name)
+        for _ in range(next(self.turns, 0)):
+            await asyncio.sleep(0)
         fault = self.faults.pop((name, self.passed.count(name)), None)
         if fault is not None:
             await fault()
@@ -326,9 +334,19 @@ class World:
         raise structlog.DropEvent
 
 
-async def opened(path: Path) -> Database:
+class Inline(Executor):
+    """Runs everything at once, so that the same plan always makes the same story."""
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
+        """Runs it."""
+        future: Future[R] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+async def opened(path: Path, executor: Executor | None = None) -> Database:
     """Opens the store as the server does."""
-    return await open_database(f"sqlite:///{path}", clock=Clock(), owner=True)
+    return await open_database(f"sqlite:///{path}", clock=Clock(), owner=True, executor=executor)
 
 
 def asked(key: str | None = "k-1", **members: object) -> Request:
