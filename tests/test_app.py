@@ -1,3 +1,4 @@
+import asyncio
 import base64
 import io
 from collections.abc import AsyncIterator
@@ -6,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from payrelay.api.request_log import json_log
-from payrelay.app import account_of, running
+from payrelay.app import account_of, opened_database, running, seal_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
 from payrelay.core.operations import Kind, Line, Operation, State
@@ -152,6 +153,24 @@ def test_the_environment_chooses_the_gateways_address(environment: str) -> None:
     gateway = GatewaySettings.model_validate({"app_id": "x", "app_secret": "y", "environment": environment})
 
     assert account_of("gateway", gateway).base_url == BASE_URLS[environment]
+
+
+@pytest.mark.postgresql
+async def test_a_shared_database_brings_no_key(tmp_path: Path, postgresql_url: str) -> None:
+    """A key that each process made for itself would open nothing of the others'."""
+    settings = settings_of(tmp_path).model_copy(update={"database_url": Secret(postgresql_url)})
+    async with opened_database(settings, Clock(), is_owner=False) as database:
+        with pytest.raises(SettingsError, match=r"^PAYRELAY_ENCRYPTION_KEY is missing"):
+            await seal_of(settings, database)
+
+
+async def test_work_that_nobody_waits_for_is_ended_with_the_service(tmp_path: Path) -> None:
+    """A stop that waits for ever is ended by force, and then nothing is finished."""
+    output = io.BytesIO()
+    async with running(settings_of(tmp_path), clock=Clock(), log=json_log(output, Clock()), finish_s=0) as service:
+        service.relay.background.start(asyncio.sleep(3600))  # never waited for
+
+    assert b'"event":"work_left_behind"' in output.getvalue()
 
 
 @pytest.mark.postgresql

@@ -75,8 +75,7 @@ def program(folder: Path, *arguments: str, **variables: str) -> Iterator[subproc
         try:
             yield process
         finally:
-            if process.poll() is None:
-                process.kill()
+            process.terminate()
 
 
 def read_until(stream: IO[str] | None, pattern: str) -> str:

@@ -172,6 +172,28 @@ def test_the_rate_limit_can_be_off(tmp_path: Path) -> None:
     assert settings.gateways["gateway"].rate_limit is None
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kind", "payhere"),
+        ("environment", "live"),
+        ("base_url", "https://pay.example/base"),
+        ("merchant_id", "1210000"),
+        ("merchant_secret", Secret("hush-hush")),
+        ("rate_limit", Limit(5, 60.0)),
+        ("timeout_s", 1.5),
+        ("queue_s", 0),
+        ("timezone", "Europe/Paris"),
+    ],
+)
+def test_every_setting_of_a_gateway_can_be_given(tmp_path: Path, name: str, value: object) -> None:
+    """As text, like everything in the environment."""
+    text = {Secret("hush-hush"): "hush-hush", Limit(5, 60.0): "5/60s"}.get(value, str(value))
+    settings = read_settings({**GATEWAY, f"PAYRELAY_GATEWAYS__GATEWAY__{name.upper()}": text}, tmp_path)
+
+    assert getattr(settings.gateways["gateway"], name) == value
+
+
 def test_networks_are_a_list(tmp_path: Path) -> None:
     """Single addresses are networks of one."""
     proxies = of(tmp_path, TRUSTED_PROXIES="10.0.0.0/8, 192.0.2.7,2001:db8::/32").trusted_proxies
@@ -258,6 +280,8 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
         ("[gateways.a]\nappid = 1", "PAYRELAY_GATEWAYS__A__APP_ID is missing"),
         ("[gateways.A]\napp_id = 'x'\napp_secret = 'y'", "PAYRELAY_GATEWAYS__A must be a name of 1 to 32"),
         ("public_url = 'x'\npublic_url_file = 'y'", "PAYRELAY_PUBLIC_URL and PAYRELAY_PUBLIC_URL_FILE are both set"),
+        ("[gateways.a]\napp_id = 'x'\napp_secret = 1", "PAYRELAY_GATEWAYS__A__APP_SECRET must be text"),
+        ("[gateways.a]\napp_id = 'x'\napp_secret = ''", "PAYRELAY_GATEWAYS__A__APP_SECRET must be text"),
         ("gateways = 1", "PAYRELAY_GATEWAYS must be a valid dictionary"),
         ("hush-hush = ", "payrelay.toml can't be read: "),
     ],

@@ -50,7 +50,9 @@ class Service:
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, clock: Clock, log: FilteringBoundLogger) -> AsyncIterator[Service]:
+async def running(
+    settings: Settings, *, clock: Clock, log: FilteringBoundLogger, finish_s: float = FINISH_WITHIN_S
+) -> AsyncIterator[Service]:
     """Runs everything but the server while the context is open.
 
     What an earlier process left behind is taken up before it opens. When it closes, work under way is finished first.
@@ -70,7 +72,7 @@ async def running(settings: Settings, *, clock: Clock, log: FilteringBoundLogger
             public_url=settings.public_url,
         )
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
-        stack.push_async_callback(_finish, relay)
+        stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
         credentials = Credentials(database)
         context = ApiContext(
@@ -142,7 +144,7 @@ def account_of(name: str, gateway: GatewaySettings) -> Account:
     )
 
 
-async def _finish(relay: Relay) -> None:
-    left = await relay.background.finish(FINISH_WITHIN_S)
+async def _finish(relay: Relay, within_s: float) -> None:
+    left = await relay.background.finish(within_s)
     if left:
         relay.log.warning("work_left_behind", count=left)

@@ -118,8 +118,6 @@ def _timezone(name: str) -> str:
 
 
 def _rate_limit(value: object) -> Limit | None:
-    if isinstance(value, Limit):
-        return value
     try:
         return Limit.parse(str(value))
     except ValueError:
