@@ -28,14 +28,15 @@ from payrelay.api.authentication import Doorkeeper
 from payrelay.api.bodies import EmptyBody, invalid
 from payrelay.api.context import ApiContext
 from payrelay.api.handlers import Asked
+from payrelay.api.metrics import METHODS, OTHER_METHOD
 from payrelay.api.pages import Page, Pages
 from payrelay.api.parameters import query_errors
 from payrelay.api.queries import decoded, parse_query
 from payrelay.api.quota import Quota
-from payrelay.api.request_log import describe
+from payrelay.api.request_log import RequestLine, describe
 from payrelay.api.routes import API_SEGMENT, Matcher, Route
 from payrelay.core.answers import Answer, Trace, failed, of_refusal
-from payrelay.core.credentials import Credential, require
+from payrelay.core.credentials import require
 from payrelay.core.idempotency import parse_key
 from payrelay.errors import Code, Refusal, StoreUnavailable
 from payrelay.operations.relay import Request
@@ -54,14 +55,12 @@ _REPLAYED_HEADER: Final = "Idempotent-Replayed"
 
 
 class Visit(msgspec.Struct, gc=False):
-    """What is known of a request by the time that it is answered; from it come the log line and the metrics."""
+    """A request on its way through the door, and what is to be told of it afterwards."""
 
-    request_id: str
-    method: str
-    client: str
-    route: str = UNMATCHED
-    account: str | None = None
-    credential: Credential | None = None
+    scope: Scope
+    receive: Receive
+    headers: Headers
+    line: RequestLine
     quota_headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
@@ -85,132 +84,120 @@ class Api:
         if scope["type"] != "http":
             raise NotImplementedError(f"only HTTP is spoken here, not {scope['type']}")
         started_s = perf_counter()
-        headers = Headers(scope["headers"])
-        peer = scope["client"][0] if scope.get("client") else ""
-        visit = Visit(
-            request_id=request_id_of(headers),
-            method=scope["method"],
-            client=client_address(peer, headers, self._trusted),
-        )
+        visit = self._arrived(scope, receive)
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         segments = raw_path.split(b"/")
         if segments[2:3] == [API_SEGMENT]:
-            answer: Answer | Page = await self._safely_answered(visit, headers, segments, scope, receive)
+            answer: Answer | Page = await self._safely_answered(visit, segments)
         else:
-            is_direct = not headers.is_forwarded() or self._trusted.has(peer)
-            answer = await self._page(visit, raw_path, is_direct=is_direct)
+            answer = await self._page(visit, raw_path)
         try:
             await _send(send, visit, answer)
         finally:
-            self._record(visit, answer, perf_counter() - started_s)
+            self._record(visit.line, answer, perf_counter() - started_s)
 
-    async def _safely_answered(
-        self, visit: Visit, headers: Headers, segments: list[bytes], scope: Scope, receive: Receive
-    ) -> Answer:
+    def _arrived(self, scope: Scope, receive: Receive) -> Visit:
+        headers = Headers(scope["headers"])
+        method = scope["method"]
+        line = RequestLine(
+            request_id=request_id_of(headers),
+            method=method if method in METHODS else OTHER_METHOD,
+            client=client_address(_peer(scope), headers, self._trusted),
+            route=UNMATCHED,
+        )
+        return Visit(scope, receive, headers, line)
+
+    async def _safely_answered(self, visit: Visit, segments: list[bytes]) -> Answer:
         try:
-            return await self._answered(visit, headers, segments, scope, receive)
+            return await self._answered(visit, segments)
         except Exception as error:  # noqa: BLE001 - the outermost place: whatever it was, the client gets an answer
-            return self._fault(visit, error)
+            return self._fault(visit.line, error)
 
-    async def _answered(
-        self, visit: Visit, headers: Headers, segments: list[bytes], scope: Scope, receive: Receive
-    ) -> Answer:
+    async def _answered(self, visit: Visit, segments: list[bytes]) -> Answer:
         try:
-            credential = await self._doorkeeper.admit(headers)
-            visit.credential = credential
+            credential = await self._doorkeeper.admit(visit.headers)
+            visit.line.principal, visit.line.credential_id = credential.principal, credential.id
             visit.quota_headers = self._quota.take(credential)
-            route, segment = self._routed(visit, segments)
-            require(credential, route.scope, visit.account or "")
+            route, account, segment = self._routed(visit, segments)
+            require(credential, route.scope, account)
             asked = Asked(
                 request=Request(
-                    account=visit.account or "",
+                    account=account,
                     credential=credential,
-                    request_id=visit.request_id,
-                    idempotency_key=_idempotency_key(headers) if route.is_effect else None,
+                    request_id=visit.line.request_id,
+                    idempotency_key=_idempotency_key(visit.headers) if route.is_effect else None,
                 ),
                 id=segment,
-                query=_query(route, scope["query_string"]),
-                body=b"" if route.body is None else await self._body(route, headers, receive),
+                query=_query(route, visit.scope["query_string"]),
+                body=b"" if route.body is None else await self._body(route, visit),
             )
             return await route.handler(self._relay, asked)
         except Refusal as refusal:
-            return of_refusal(refusal, visit.request_id)
+            return of_refusal(refusal, visit.line.request_id)
         except StoreUnavailable:
-            trace = Trace(request_id=visit.request_id)
+            trace = Trace(request_id=visit.line.request_id)
             return failed(Code.UNAVAILABLE, "the store can't be used now; nothing was done", trace)
 
-    def _routed(self, visit: Visit, segments: list[bytes]) -> tuple[Route, str]:
-        """Finds the route and the segment in it; raises Refusal (not_found, method_not_allowed)."""
+    def _routed(self, visit: Visit, segments: list[bytes]) -> tuple[Route, str, str]:
+        """Finds the route, the account and the segment that varies; raises Refusal (not_found, method_not_allowed)."""
         account = decoded(segments[1])
         found = self._matcher.find(segments[3:])
         if found is None or account not in self._accounts:
             raise Refusal(Code.NOT_FOUND, "there is nothing at this address; /docs tells what there is")
-        visit.account = account
-        route = found.methods.get(visit.method)
+        visit.line.account = account
+        route = found.methods.get(visit.scope["method"])
         if route is None:
-            visit.route = next(iter(found.methods.values())).template
+            visit.line.route = next(iter(found.methods.values())).template
             msg = f"this address takes {found.allow} only"
             raise Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", found.allow),))
-        visit.route = route.template
-        return route, found.segment
+        visit.line.route = route.template
+        return route, account, found.segment
 
-    async def _body(self, route: Route, headers: Headers, receive: Receive) -> bytes:
-        may_lack = route.body is EmptyBody
+    async def _body(self, route: Route, visit: Visit) -> bytes:
+        headers, may_lack = visit.headers, route.body is EmptyBody
         if not may_lack:
             require_json(headers)
         elif not headers.has_body():
             return b""
-        body = await read_body(receive, headers, self._body_timeout_s)
+        body = await read_body(visit.receive, headers, self._body_timeout_s)
         if may_lack and body:
             require_json(headers)
         return body
 
-    async def _page(self, visit: Visit, raw_path: bytes, *, is_direct: bool) -> Answer | Page:
+    async def _page(self, visit: Visit, raw_path: bytes) -> Answer | Page:
         """Answers for what stands outside the accounts: health, metrics, docs."""
+        line = visit.line
         try:
             page = self._pages.find(raw_path)
             if page is None:
                 msg = f"there is nothing at this address; the API begins at {self._pages.api_hint}, its docs at /docs"
-                return of_refusal(Refusal(Code.NOT_FOUND, msg), visit.request_id)
-            visit.route = raw_path.decode()
-            if visit.method != "GET":
-                refusal = Refusal(Code.METHOD_NOT_ALLOWED, "this address takes GET only", headers=(("Allow", "GET"),))
-                return of_refusal(refusal, visit.request_id)
-            return await page(visit.client, is_direct=is_direct)
+                return of_refusal(Refusal(Code.NOT_FOUND, msg), line.request_id)
+            line.route = raw_path.decode()
+            if visit.scope["method"] != "GET":
+                msg = "this address takes GET only"
+                return of_refusal(Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", "GET"),)), line.request_id)
+            is_direct = not visit.headers.is_forwarded() or self._trusted.has(_peer(visit.scope))
+            return await page(line.client, is_direct=is_direct)
         except Refusal as refusal:
-            return of_refusal(refusal, visit.request_id)
+            return of_refusal(refusal, line.request_id)
         except Exception as error:  # noqa: BLE001 - the outermost place for pages
-            return self._fault(visit, error)
+            return self._fault(line, error)
 
-    def _fault(self, visit: Visit, error: Exception) -> Answer:
-        self._log.error("request_failed", request_id=visit.request_id, route=visit.route, errors=describe(error))
+    def _fault(self, line: RequestLine, error: Exception) -> Answer:
+        self._log.error("request_failed", request_id=line.request_id, route=line.route, errors=describe(error))
         msg = "something went wrong here; the log has it under the request id"
-        return failed(Code.INTERNAL, msg, Trace(request_id=visit.request_id))
+        return failed(Code.INTERNAL, msg, Trace(request_id=line.request_id))
 
-    def _record(self, visit: Visit, answer: Answer | Page, duration_s: float) -> None:
-        operation_id, is_replayed = None, False
+    def _record(self, line: RequestLine, answer: Answer | Page, duration_s: float) -> None:
         for name, value in answer.headers:
             if name == _OPERATION_HEADER:
-                operation_id = value
+                line.operation_id = value
             elif name == _REPLAYED_HEADER:
-                is_replayed = True
-        self._metrics.seen(visit.route, visit.method, answer.http_status, duration_s, is_replayed=is_replayed)
-        credential = visit.credential
-        self._log.info(
-            "request",
-            request_id=visit.request_id,
-            method=visit.method,
-            route=visit.route,
-            account=visit.account,
-            principal=None if credential is None else credential.principal,
-            credential_id=None if credential is None else credential.id,
-            status=answer.http_status,
-            code=answer.code,
-            operation_id=operation_id,
-            is_replayed=is_replayed,
-            duration_ms=round(duration_s * 1000, 3),
-            client=visit.client,
-        )
+                line.is_replayed = True
+        line.status, line.code = answer.http_status, answer.code
+        line.duration_ms = round(duration_s * 1000, 3)
+        self._metrics.seen(line.route, line.method, line.status, duration_s, is_replayed=line.is_replayed)
+        self._log.info("request", line=line)
 
 
 def _idempotency_key(headers: Headers) -> str | None:
@@ -227,9 +214,14 @@ def _query(route: Route, query_string: bytes) -> dict[str, str]:
     return values
 
 
+def _peer(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
 async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
     headers: list[tuple[bytes, bytes]] = [
-        (b"x-request-id", visit.request_id.encode()),
+        (b"x-request-id", visit.line.request_id.encode()),
         (b"content-length", b"%d" % len(answer.body)),
         *visit.quota_headers,
     ]

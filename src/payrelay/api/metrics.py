@@ -16,7 +16,7 @@ _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 """From an answer out of the store to one that waited for a gateway until its time was over."""
 OTHER_METHOD: Final = "other"
 """Stands for every method that no route has: what a client sends must not become a label."""
-_METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
+METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 
 
 class Metrics:
@@ -57,7 +57,7 @@ class Metrics:
 
     def seen(self, route: str, method: str, status: int, duration_s: float, *, is_replayed: bool) -> None:
         """Counts one answered request; ``route`` is a template, so that there are only so many."""
-        self._http.add(route, method if method in _METHODS else OTHER_METHOD, status, duration_s)
+        self._http.add(route, method if method in METHODS else OTHER_METHOD, status, duration_s)
         if is_replayed:
             self._http.replays += 1
 
