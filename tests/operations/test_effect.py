@@ -10,7 +10,7 @@ from payrelay.core.outcomes import Verdict
 from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
 from payrelay.gateways.governor import Limit
 from payrelay.operations.charge import charge
-from payrelay.operations.effect import DECISIONS_MAX, SEND_WITHIN_S, STORE_AGAIN_AFTER_S
+from payrelay.operations.effect import DECISIONS_MAX, SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.operations.recover import recover
 
 OTHER_CHARGE = msgspec.structs.replace(CHARGE, amount_minor=200_000)
@@ -209,6 +209,25 @@ class TestIntent:
             await charge(world.relay, asked(), CHARGE)
         assert (world.account.sent, await world.operations()) == ([], [])
         assert world.account.governor.has_room()
+
+    async def test_an_intent_whose_commit_was_not_confirmed_is_withdrawn(self, world: World) -> None:
+        """The connection was lost right at the commit: the row is there, and would call unknown what was never sent."""
+        world.steps.put("accepted", DOWN)
+        with pytest.raises(StoreUnavailable):
+            await charge(world.relay, asked(), CHARGE)
+        await world.relay.background.finish(5)
+        assert await world.states() == [State.SENDING, State.NOT_SENT]
+        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert (world.log_events, world.relay.withdrawals) == (["outcome_stored_late"], set())
+
+    async def test_withdrawals_do_not_pile_up_while_the_store_is_gone(self, world: World) -> None:
+        """Of thousands of requests in an outage only those at its beginning can have left a row."""
+        world.relay.withdrawals.update(f"op_{number}" for number in range(WITHDRAWALS_MAX))
+        world.steps.put("accepted", DOWN)
+        with pytest.raises(StoreUnavailable):
+            await charge(world.relay, asked(), CHARGE)
+        await world.relay.background.finish(5)
+        assert await world.states() == [State.SENDING]
 
     async def test_a_repeat_keeps_no_place(self, world: World) -> None:
         """Who is turned away sends nothing, and the next one needs the place."""

@@ -58,6 +58,9 @@ STORE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 30, 60, 60, 60, 60, 60)
 """When to try again to store an outcome that the store didn't take; some six minutes in all. After that the row
 stays in ``sending`` and is found as lost."""
 
+WITHDRAWALS_MAX: Final = 1_000
+"""How many rows this process goes on trying to withdraw at once: as many as may be at their commit when a database goes
+away. Those of later requests were never stored, and must not pile up while it is gone."""
 
 UNKNOWN_BY_OUR_FAULT: Final = Outcome(
     verdict=Verdict.UNKNOWN,
@@ -143,8 +146,10 @@ class Attempt:
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
             verdict = await self._accept(request_print, claim, has_place=place is not None)
-        except BaseException:  # whatever it was, nothing is sent, and the place must not be lost with it
+        except BaseException as error:  # whatever it was, nothing is sent, and the place must not be lost with it
             _give_back(place)
+            if isinstance(error, StoreError):
+                self._withdraw_later("intent_not_stored")
             raise
         if not isinstance(verdict, Accepted):
             _give_back(place)
@@ -226,16 +231,15 @@ class Attempt:
                     Code.UNAVAILABLE, "the request waited too long and was given up; nothing was sent"
                 ) from error
             if isinstance(error, StoreError):
-                self._store_later(partial(self._withdraw, "grant_not_stored"), Verdict.NOT_SENT)
+                self._withdraw_later("grant_not_stored")
             raise
 
     async def _give_up(self) -> Answer:
         """No place came: nothing was sent, and the key is given back."""
-        withdraw = partial(self._withdraw, "no_place")
         try:
-            await withdraw()
+            await self._withdraw("no_place")
         except StoreError:
-            self._store_later(withdraw, Verdict.NOT_SENT)
+            self._withdraw_later("no_place")
         outcome = Outcome(
             verdict=Verdict.NOT_SENT,
             code=Code.GATEWAY_BUSY,
@@ -243,16 +247,26 @@ class Attempt:
         )
         return self._answer(outcome)
 
-    async def _withdraw(self, cause: str) -> None:
+    async def _withdraw(self, cause: str) -> bool:
         """Makes the row say that nothing was sent. That is certain: nobody but this attempt would have sent it.
 
-        Left as it is, it would hold its guard until somebody found it stranded. It may be in ``sending``, where the
-        commit of the grant was reported as failed and was not.
+        Left as it is, it would hold its guard until somebody found it stranded, and then be called unknown. It may be
+        there, and in ``sending``, although the commit was reported as failed: where the connection was lost right then.
+        Gives False where there was nothing to be said.
         """
-        with suppress(IllegalTransition):  # found stranded meanwhile, and given up by somebody else
+        with suppress(IllegalTransition):  # not there, or found stranded and given up by somebody else
             self.operation = await self._reread()
             event = Event.GAVE_UP if self.operation.state is State.ACCEPTED else Event.NOT_SENT
             await self._step(event, Evidence(cause=cause), Changes())
+            return True
+        return False
+
+    def _withdraw_later(self, cause: str) -> None:
+        withdrawals, operation_id = self._relay.withdrawals, self.operation.id
+        if len(withdrawals) < WITHDRAWALS_MAX:
+            withdrawals.add(operation_id)
+            task = self._store_later(partial(self._withdraw, cause), Verdict.NOT_SENT)
+            task.add_done_callback(lambda _: withdrawals.discard(operation_id))
 
     async def _note_resending(self, evidence: Evidence) -> bool:
         """Journals that the same effect is about to be sent once more; False where that can't be stored."""
@@ -297,16 +311,16 @@ class Attempt:
             return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
         return answer
 
-    def _store_later(self, store: Callable[[], Awaitable[object]], verdict: Verdict) -> None:
+    def _store_later(self, store: Callable[[], Awaitable[object]], verdict: Verdict) -> "asyncio.Task[None]":
         """Goes on trying to store what only this process knows, when nobody waits for it any more."""
-        self._relay.background.start(self._keep_storing(store, verdict))
+        return self._relay.background.start(self._keep_storing(store, verdict))
 
     async def _keep_storing(self, store: Callable[[], Awaitable[object]], verdict: Verdict) -> None:
         for pause_s in STORE_AGAIN_AFTER_S:
             await self._relay.pause(pause_s)
             with suppress(StoreError):
-                await store()
-                self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, verdict=verdict)
+                if await store():
+                    self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, verdict=verdict)
                 return
         self._relay.log.error("outcome_given_up", operation_id=self.operation.id, verdict=verdict)
 

@@ -75,6 +75,7 @@ class Relay:
         new_operation_id: makes an id from the time in milliseconds.
         pause: waits a number of seconds; only for repeating an unstored outcome.
         background: work that outlives its request.
+        withdrawals: ids of operations that the background is trying to withdraw.
     """
 
     journal: Journal
@@ -86,6 +87,7 @@ class Relay:
     new_operation_id: Callable[[int], str] = new_operation_id
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     background: Background = field(default_factory=Background)
+    withdrawals: set[str] = field(default_factory=set)
 
     def account(self, name: str) -> PayHere:
         """Gives the account of that name; raises Refusal (not_found) where none is configured."""
