@@ -8,7 +8,7 @@ from payrelay.core.secret import Secret
 def test_a_secret_prints_as_stars() -> None:
     """Whatever holds it can be printed, formatted or logged without giving it away."""
     secret = Secret("hunter2")
-    assert "hunter2" not in f"{secret} {secret!r} {[secret]} {secret:>5}"
+    assert "hunter2" not in f"{secret} {secret!s} {secret!r} {[secret]} {secret:>5}"
 
 
 def test_a_secret_is_given_out_by_one_word() -> None:
