@@ -77,9 +77,7 @@ def test_answers_survive_a_kill(own: Scene) -> None:
 
 
 def test_a_storm_with_a_kill_in_it_charges_each_order_at_most_once(own: Scene) -> None:
-    """Forty orders at once, kill -9 among them, everything repeated: no order goes twice to the gateway, and who
-    is told of a success was charged once.
-    """
+    """Forty orders at once, kill -9 among them, all repeated: no order goes twice, no success was without a charge."""
     bodies = {fresh("key"): charge_body() for _ in range(40)}
     orders = {key: str(body["order_id"]) for key, body in bodies.items()}
     held = [own.gateway.hold(payhere.CHARGE, order_id) for order_id in list(orders.values())[::5]]
