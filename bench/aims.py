@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from contenders import Kind
-from results import Row, Spread
+from results import CALM_SHARE, Row, Spread
 
 Form = Callable[[float], str]
 """How a figure is written."""
@@ -19,6 +19,7 @@ class Verdict(StrEnum):
     SHORT = "short"
     BELOW_FLOOR = "below the floor"
     INVALID = "invalid"
+    DISTURBED = "disturbed, doesn't count"
     NOT_MEASURED = "not measured"
 
 
@@ -32,6 +33,7 @@ class Aim(msgspec.Struct, frozen=True, kw_only=True):
         bound: what is aimed at.
         floor: what is not accepted, for an aim that has one.
         is_ceiling: whether the value should be at most the bound, not at least.
+        is_steady: whether the value is the same on a busy machine.
         form: how a value is written.
     """
 
@@ -41,6 +43,7 @@ class Aim(msgspec.Struct, frozen=True, kw_only=True):
     bound: float
     floor: float | None = None
     is_ceiling: bool = False
+    is_steady: bool = False
     form: Form
 
 
@@ -133,6 +136,7 @@ AIMS = (
         value=lambda row: row.pss_mb,
         bound=120,
         is_ceiling=True,
+        is_steady=True,
         form=megabytes,
     ),
 )
@@ -149,11 +153,14 @@ def _result(aim: Aim, contender: str, row: Row | None) -> Result:
     if row is None or value is None:
         return Result(aim=aim.text, contender=contender, found="-", verdict=Verdict.NOT_MEASURED)
     found = f"{aim.form(value.middle)} ({aim.form(value.low)} to {aim.form(value.high)})"
-    verdict = Verdict.INVALID if row.problems else _verdict(aim, value.middle)
-    return Result(aim=aim.text, contender=contender, found=found, verdict=verdict)
+    return Result(aim=aim.text, contender=contender, found=found, verdict=_verdict(aim, row, value.middle))
 
 
-def _verdict(aim: Aim, value: float) -> Verdict:
+def _verdict(aim: Aim, row: Row, value: float) -> Verdict:
+    if row.problems:
+        return Verdict.INVALID
+    if row.disturbed > CALM_SHARE and not aim.is_steady:
+        return Verdict.DISTURBED
     if value <= aim.bound if aim.is_ceiling else value >= aim.bound:
         return Verdict.MET
     return Verdict.BELOW_FLOOR if aim.floor is not None and value < aim.floor else Verdict.SHORT

@@ -149,7 +149,7 @@ def _problems(run: Run) -> list[str]:
     if foreign and foreign.high > results.CALM_SHARE:
         found.append(
             f"The machine was not quiet: other work took {_spread(foreign, aims.percent)} of both cores. "
-            "Processor time per request holds all the same; requests per second and latency don't."
+            "Processor time per request is then a little too high; requests per second and latency don't count."
         )
     found += [f"Not measured: {line}" for line in run.absent]
     found += [f"INVALID: {row.contender}, {row.kind}: {text}" for row in results.rows(run) for text in row.problems]

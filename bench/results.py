@@ -62,6 +62,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         cpu_of_nginx: processor time of the server as a multiple of nginx's in the same round.
         alone_ms: latency with one connection.
         added_ms: that latency less the gateway's own, asked directly, in the same round.
+        disturbed: what others took of both cores while this and nginx's were measured: the median.
         problems: why the row doesn't count.
     """
 
@@ -81,6 +82,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cpu_of_nginx: Spread | None
     alone_ms: Spread | None
     added_ms: Spread | None
+    disturbed: float
     problems: list[str]
 
 
@@ -97,6 +99,12 @@ def rows(run: Run) -> list[Row]:
     """Gives the rows: by what was asked for, then in the order of the contenders."""
     seen = {(sample.contender, sample.kind) for sample in run.samples}
     return [_row(run, name, kind) for kind in Kind for name in NAMES if (name, kind) in seen]
+
+
+def is_calm(run: Run) -> bool:
+    """Says whether the machine was the bench's own for at least half of the measurements."""
+    foreign = foreign_share(run)
+    return foreign is None or foreign.middle <= CALM_SHARE
 
 
 def foreign_share(run: Run) -> Spread | None:
@@ -134,6 +142,7 @@ def _row(run: Run, contender: str, kind: Kind) -> Row:
         added_ms=spread(
             (alone[number].sent.p50_us - direct[number].sent.p50_us) / 1e3 for number in alone if number in direct
         ),
+        disturbed=median(sample.foreign_share for sample in (*loaded.values(), *alone.values(), *nginx.values())),
         problems=[
             f"round {sample.round_number}, {sample.connections} connections: {problem}"
             for sample in run.samples

@@ -65,7 +65,11 @@ def main() -> int:
         console.print("bench: stopped")
         return 130
     report.show(run, console)
-    if not arguments.quick and not arguments.keep_docs:
+    if arguments.quick or arguments.keep_docs:
+        pass
+    elif not results.is_calm(run):
+        console.print("docs/ is left as it was: the machine was busy with other work", style="red")
+    else:
         plot.draw(run, PICTURE)
         report.write(run, PAGE, PICTURE.name)
         console.print(f"written: {PAGE}, {PICTURE}")
