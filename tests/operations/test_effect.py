@@ -168,6 +168,7 @@ class TestRepeats:
         operation_id = (await world.operation()).id
         assert refusal.code is Code.IN_PROGRESS
         assert refusal.operation_id == (operation_id if is_named else None)
+        assert refusal.retry_after_s == 10
         assert world.account.ledger == [CHARGE]
 
     async def test_another_name_for_the_same_merchant_is_no_way_around_the_guard(self, world: World) -> None:

@@ -1,14 +1,16 @@
 import pytest
 from tests.operations.world import World, asked, outcome_of
 
-from payrelay.core.calls import Refund, Release
+from payrelay.core.calls import Capture, Refund, Release
 from payrelay.core.operations import Kind
 from payrelay.core.outcomes import Verdict
 from payrelay.errors import Code, Refusal
+from payrelay.operations.capture import capture
 from payrelay.operations.refund import refund
 
 PART = Refund(payment_id="320027150501", description="late", amount_minor=10_000)
 WHOLE = Refund(payment_id="320027150501", description="late")
+CAPTURE = Capture(authorization_token="hold-token", amount_minor=8_000, description="all but the box")
 RELEASE = Release(authorization_token="hold-token", description="not needed")
 
 
@@ -39,6 +41,14 @@ async def test_two_refunds_of_one_payment_exclude_each_other_while_open(world: W
     await refund(world.relay, asked("k-1"), PART)
     with pytest.raises(Refusal, match="same payment"):
         await refund(world.relay, asked("k-2"), Refund(payment_id=payment_id, description="late"))
+
+
+async def test_a_hold_that_was_captured_is_not_released(world: World) -> None:
+    """What the gateway would make of it is not documented; it might give money back beside a refund of the payment."""
+    await capture(world.relay, asked("k-1"), CAPTURE)
+    with pytest.raises(Refusal, match="already captured") as caught:
+        await refund(world.relay, asked("k-2"), RELEASE)
+    assert (caught.value.code, world.account.ledger) == (Code.CONFLICT, [CAPTURE])
 
 
 async def test_a_second_part_may_follow_the_first(world: World) -> None:

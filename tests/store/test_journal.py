@@ -283,11 +283,11 @@ async def test_the_newest_is_found_by_its_key(book: Book) -> None:
     """A key that was given back and used again stands for the newer operation."""
     await book.accept(book.new(1, claim="key/k", idempotency_key="k"))
     await book.advance(book.new(1, claim="key/k", idempotency_key="k"), Event.NOT_SENT)
-    assert (await book.journal.newest_by_key("shop", "k")).id == book.new(1).id
+    assert (await book.journal.newest_by_key("gateway", "shop", "k")).id == book.new(1).id
 
     await book.accept(book.new(2, claim="key/k", idempotency_key="k"))
-    assert (await book.journal.newest_by_key("shop", "k")).id == book.new(2).id
-    assert await book.journal.newest_by_key("other", "k") is None
+    assert (await book.journal.newest_by_key("gateway", "shop", "k")).id == book.new(2).id
+    assert await book.journal.newest_by_key("gateway", "other", "k") is None
 
 
 async def test_the_newest_of_all_principals_is_found_by_its_key(book: Book) -> None:
@@ -295,9 +295,10 @@ async def test_the_newest_of_all_principals_is_found_by_its_key(book: Book) -> N
     await book.accept(book.new(1, claim="key/k", idempotency_key="k"))
     await book.accept(book.new(2, claim="key/k", idempotency_key="k", principal="other"))
 
-    assert (await book.journal.newest_by_key(None, "k")).principal == "other"
-    assert (await book.journal.newest_by_key("shop", "k")).principal == "shop"
-    assert await book.journal.newest_by_key(None, "l") is None
+    assert (await book.journal.newest_by_key("gateway", None, "k")).principal == "other"
+    assert (await book.journal.newest_by_key("gateway", "shop", "k")).principal == "shop"
+    assert await book.journal.newest_by_key("gateway", None, "l") is None
+    assert await book.journal.newest_by_key("second", None, "k") is None
 
 
 async def test_pages_follow_each_other_newest_first(book: Book) -> None:
@@ -372,7 +373,7 @@ async def test_lapsed_claims_are_taken_back_some_at_a_time(book: Book) -> None:
     assert await book.journal.prune(32_000, 2) == 2
     assert await book.journal.prune(32_000, 2) == 1
     assert await book.journal.find_claim("shop", "key/k-1", now_ms=0) is None
-    assert (await book.journal.newest_by_key("shop", "k-1")).state is State.SUCCEEDED
+    assert (await book.journal.newest_by_key("gateway", "shop", "k-1")).state is State.SUCCEEDED
 
 
 def _run(sql: str, *parameters: Value) -> Unit[None]:

@@ -54,6 +54,9 @@ EFFECT_PRIORITY: Final = 0
 DECISIONS_MAX: Final = 5
 """How often a row may change under us before we call it our own fault; there are at most three writers of a row."""
 
+RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
+"""When to ask again whether an operation still stands in the way; the usual second while it is under way."""
+
 STORE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 30, 60, 60, 60, 60, 60)
 """When to try again to store an outcome that the store didn't take; some six minutes in all. After that the row
 stays in ``sending`` and is found as lost."""
@@ -216,6 +219,7 @@ class Attempt:
         raise Refusal(
             Code.IN_PROGRESS,
             f"an operation on the same {_noun(other.subject)} is not settled yet",
+            retry_after_s=RETRY_AFTER_S.get(other.state),
             operation_id=operation_id,
         )
 

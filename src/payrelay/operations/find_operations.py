@@ -97,7 +97,8 @@ async def show_operation(relay: Relay, request: Request, operation_id: str) -> A
 async def show_newest_by_key(relay: Relay, request: Request, idempotency_key: str) -> Answer:
     """Answers with the newest operation under an Idempotency-Key, for an app that was killed before its answer."""
     principal = None if _sees_all(request) else request.principal
-    return await _show(relay, request, await relay.journal.newest_by_key(principal, idempotency_key))
+    operation = await relay.journal.newest_by_key(request.account, principal, idempotency_key)
+    return await _show(relay, request, operation)
 
 
 async def _show(relay: Relay, request: Request, operation: Operation | None) -> Answer:

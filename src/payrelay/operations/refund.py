@@ -4,7 +4,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Refund, Release
 from payrelay.core.credentials import require_amount
 from payrelay.core.idempotency import secret_hash
-from payrelay.core.operations import Kind
+from payrelay.core.operations import Kind, captured_guard
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.relay import Relay, Request
 
@@ -12,6 +12,7 @@ from payrelay.operations.relay import Relay, Request
 async def refund(relay: Relay, request: Request, call: Refund | Release) -> Answer:
     """Refunds or releases at most once; see ``effect.carry_out`` for repeats.
 
+    A hold that we captured is not released (conflict); its payment can be refunded.
     Raises Refusal (forbidden) over the credential's largest amount, which a refund of the whole can't be held
     against: with such a limit a refund must name its amount. A release moves no money.
     """
@@ -30,9 +31,13 @@ def _intent(call: Refund | Release) -> Intent:
             payment_id=call.payment_id,
             amount_minor=call.amount_minor,
         )
+    subject = f"authorization/{secret_hash(call.authorization_token)}"
     return Intent(
         kind=Kind.RELEASE,
         call=call,
-        subject=f"authorization/{secret_hash(call.authorization_token)}",
+        subject=subject,
+        # What the gateway makes of releasing a hold that was captured is not documented: it might give the money back,
+        # beside a refund of the payment. A captured payment is refunded by its payment id.
+        barred_by=captured_guard(subject),
         amount_minor=call.amount_minor,
     )

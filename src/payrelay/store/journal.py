@@ -153,12 +153,12 @@ class Journal:
         statement = Statement(statements.HISTORY, (operation_id, HISTORY_LINES_MAX))
         return [_line(row) for row in await self._database.read(_all(statement))]
 
-    async def newest_by_key(self, principal: str | None, idempotency_key: str) -> Operation | None:
-        """Finds the newest operation under an Idempotency-Key, of one principal or, for None, of any."""
+    async def newest_by_key(self, account: str, principal: str | None, idempotency_key: str) -> Operation | None:
+        """Finds the newest operation on an account under an Idempotency-Key, of one principal or, for None, of any."""
         claim = claim_of(idempotency_key, "", is_unkeyed_claimed=False)
         if principal is None:
-            return await self._one(Statement(statements.NEWEST_BY_KEY, (idempotency_key, claim)))
-        return await self._one(Statement(statements.NEWEST_BY_KEY_OF, (idempotency_key, claim, principal)))
+            return await self._one(Statement(statements.NEWEST_BY_KEY, (idempotency_key, claim, account)))
+        return await self._one(Statement(statements.NEWEST_BY_KEY_OF, (idempotency_key, claim, account, principal)))
 
     async def stranded(self, *, before_ms: int | None) -> _Operations:
         """Finds accepted and sending operations whose time to be sent ended before a moment; all of them for None."""

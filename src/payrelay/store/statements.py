@@ -126,22 +126,25 @@ HISTORY: Final = query(
 NEWEST_BY_KEY: Final = query(
     "newest_by_key",
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND account = $3
     UNION ALL
-    SELECT {OPERATION_COLUMNS} FROM operations WHERE idempotency_key = $1 AND claim IS NULL
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE idempotency_key = $1 AND claim IS NULL AND account = $3
     ORDER BY id DESC LIMIT 1""",
 )
-"""Finds the newest operation that any principal asked for under an Idempotency-Key, by the key or by its claim."""
+"""Finds the newest operation on an account that any principal asked for under an Idempotency-Key, by the key or by its
+claim."""
 
 NEWEST_BY_KEY_OF: Final = query(
     "newest_by_key_of",
     f"""
-    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND principal = $3
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND account = $3 AND principal = $4
     UNION ALL
-    SELECT {OPERATION_COLUMNS} FROM operations WHERE idempotency_key = $1 AND claim IS NULL AND principal = $3
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE idempotency_key = $1 AND claim IS NULL AND account = $3 AND principal = $4
     ORDER BY id DESC LIMIT 1""",
 )
-"""Finds the newest operation that one principal asked for under an Idempotency-Key, by the key or by its claim."""
+"""Finds the newest operation on an account that one principal asked for under an Idempotency-Key, by the key or by its
+claim."""
 
 STRANDED: Final = query(
     "stranded",
