@@ -1,4 +1,4 @@
-"""A real PostgreSQL server for every test that asks for it: in a folder of its own, on a Unix socket."""
+"""What any test may ask for: a real PostgreSQL server, on a Unix socket in a folder of its own, and commands."""
 
 import os
 import pwd
@@ -13,6 +13,9 @@ from urllib.parse import quote
 
 import asyncpg
 import pytest
+from tests.commands import Ran, Run
+
+from payrelay.cli import main
 
 _INSTALLED: Final = Path("/usr/lib/postgresql")
 _START_TIMEOUT_S: Final = 60
@@ -107,3 +110,23 @@ def _user() -> str | None:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
     return "postgres" if "postgres" in names else "nobody"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs commands in an empty folder, with no settings but those that are named."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_one(*arguments: str, **variables: str) -> Ran:
+        with monkeypatch.context() as environment:
+            for name, value in variables.items():
+                environment.setenv(name, value)
+            code = 0
+            try:
+                main(arguments)
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else 0
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return run_one

@@ -170,7 +170,7 @@ def _introduce(console: Console, address: str, gateway_address: str, key: str, w
     for sample in samples(world):
         console.print(f"[bold cyan]# {sample.title}[/]")
         _print_plain(console, curl(sample, address, key) + "\n")
-    console.print("The data is in .payrelay/ and begins anew at the next start. [bold]Ctrl-C[/] ends the demo.")
+    console.print("The data in .payrelay/ begins anew at each start. [bold]Ctrl-C[/] ends the demo.")
     console.file.flush()
 
 

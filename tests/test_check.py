@@ -1,0 +1,42 @@
+from pathlib import Path
+
+import pytest
+from tests.commands import GATEWAY, Run
+
+from payrelay_simulator import DEFAULT_MERCHANT
+
+
+def test_check_names_everything_that_is_wrong(run: Run) -> None:
+    """It goes on behind the first finding; nothing listens at that address."""
+    ran = run("check", **GATEWAY, PAYRELAY_GATEWAYS__GATEWAY__BASE_URL="http://127.0.0.1:1")
+
+    assert ran.code == 1
+    assert "✓ settings: complete; gateway accounts: gateway (sandbox)" in ran.out
+    assert "✓ database: sqlite:///payrelay.db can be used" in ran.out
+    assert "✗ gateway: " in ran.out
+    assert DEFAULT_MERCHANT.app_secret not in ran.out
+
+
+@pytest.mark.parametrize(
+    ("variables", "line"),
+    [
+        ({"PAYRELAY_REPEAT_WINDOW": "x"}, "✗ settings: PAYRELAY_REPEAT_WINDOW must be"),
+        ({}, "✗ settings: no gateway is configured"),
+        ({"PAYRELAY_DATABASE_URL": "sqlite:///none/x.db"}, "✗ database: none/x.db"),
+        ({"PAYRELAY_DATABASE_URL": "postgresql://127.0.0.1:1/x"}, "✗ database: "),
+    ],
+)
+def test_check_says_what_is_wrong(run: Run, variables: dict[str, str], line: str) -> None:
+    """In the words in which the start would end."""
+    ran = run("check", **variables)
+
+    assert ran.code == 1
+    assert line in ran.out
+
+
+def test_check_notices_a_lost_encryption_key(run: Run, tmp_path: Path) -> None:
+    """Before the server does not start."""
+    assert "✓ encryption key: " in run("check").out
+    (tmp_path / "payrelay.db.key").unlink()
+
+    assert "✗ encryption key: payrelay.db.key" in run("check").out
