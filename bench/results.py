@@ -62,7 +62,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         cpu_of_nginx: processor time of the server as a multiple of nginx's in the same round.
         alone_ms: latency with one connection.
         added_ms: that latency less the gateway's own, asked directly, in the same round.
-        disturbed: what others took of both cores while this and nginx's were measured: the median.
+        disturbed: what others took of both cores, at the median, while this or what it is compared with was measured.
         problems: why the row doesn't count.
     """
 
@@ -142,7 +142,7 @@ def _row(run: Run, contender: str, kind: Kind) -> Row:
         added_ms=spread(
             (alone[number].sent.p50_us - direct[number].sent.p50_us) / 1e3 for number in alone if number in direct
         ),
-        disturbed=median(sample.foreign_share for sample in (*loaded.values(), *alone.values(), *nginx.values())),
+        disturbed=max(map(_disturbance, (loaded, alone, nginx, usual))),
         problems=[
             f"round {sample.round_number}, {sample.connections} connections: {problem}"
             for sample in run.samples
@@ -166,6 +166,10 @@ def _by_round(run: Run, contender: str, kind: Kind, *, is_alone: bool) -> dict[i
 def _ratio(ours: dict[int, Sample], theirs: dict[int, Sample], value: Value) -> Spread | None:
     """Compares within a round, so that a slow minute of the machine weighs on both."""
     return spread(value(ours[number]) / value(theirs[number]) for number in ours if number in theirs)
+
+
+def _disturbance(samples: dict[int, Sample]) -> float:
+    return median(sample.foreign_share for sample in samples.values()) if samples else 0.0
 
 
 def _cpu_us(sample: Sample) -> float:

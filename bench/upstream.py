@@ -13,7 +13,7 @@ MODULES = Path("/usr/lib/nginx/modules")
 HERE = Path(__file__).parent
 
 REST_LOOK_S = 0.1
-REST_LOOKS = 3
+REST_LOOKS = 5
 """So many looks in a row at unchanged counts are rest: longer than the slowest relay takes for one call."""
 REST_LOOKS_MAX = 100
 """A relay that is still busy ten seconds after its load ended is not waited for."""
