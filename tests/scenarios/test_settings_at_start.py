@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.program import Program, account, free_port, run
-from tests.scenarios.stories import Scene
+from tests.scenarios.stories import Scene, assert_refused, charge_body
 
 CANARY = "CANARY-d34db33f"
 WRONG = [
@@ -86,6 +86,34 @@ def test_a_secret_can_be_a_file_and_a_missing_file_is_named(tmp_path: Path) -> N
     del environment["PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET"]
     environment["PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET_FILE"] = f"{tmp_path}/absent"
     assert "APP_SECRET_FILE" in refused_start(tmp_path, environment).stderr
+
+
+def test_settings_come_from_a_file_too(tmp_path: Path) -> None:
+    """`payrelay.toml` has the same names, nested, and the environment wins; a secret may be a file of its own."""
+    (tmp_path / "secret").write_text("app-secret\n")
+    (tmp_path / "payrelay.toml").write_text(
+        f"""
+        database_url = "mysql://loses/against-the-environment"
+        [gateways.gateway]
+        base_url = "http://127.0.0.1:9"
+        app_id = "app"
+        app_secret_file = "{tmp_path}/secret"
+        """
+    )
+    program = Program(tmp_path, {}).start()
+    reply = program.client(program.new_key("shop")).charge(charge_body())
+    program.stop()
+    assert_refused(reply, 503, "gateway_unreachable")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("gateways = [", "payrelay.toml"), ('repeat_window = "a while"', "repeat_window"), ("colour = 1", "colour")],
+)
+def test_a_wrong_settings_file_is_one_line(tmp_path: Path, text: str, name: str) -> None:
+    """A file that can't be read, a wrong value and a mistyped name are said as in the environment."""
+    (tmp_path / "payrelay.toml").write_text(text)
+    assert name in refused_start(tmp_path, settings(tmp_path)).stderr.lower()
 
 
 def test_a_database_in_a_missing_folder_is_refused(tmp_path: Path) -> None:
