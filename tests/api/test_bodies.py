@@ -44,7 +44,7 @@ def test_a_charge_becomes_a_call() -> None:
     """Every field arrives under our names, money in hundredths."""
     body = written(
         CHARGE,
-        custom_1="",
+        custom_1="ABCD",
         custom_2=None,
         notify_url="http://www.abc.com/hire/notify",
         itemList=[{"name": "Fare", "number": "001", "quantity": 1, "unit_amount": 300}],
@@ -56,7 +56,7 @@ def test_a_charge_becomes_a_call() -> None:
         currency="LKR",
         amount_minor=34567,
         customer_token="59AFEE022CC69CA39D325E1B59130862",
-        custom_1="",
+        custom_1="ABCD",
         notify_url="http://www.abc.com/hire/notify",
         item_list=(Item(name="Fare", number="001", quantity=1, unit_amount_minor=30000),),
     )

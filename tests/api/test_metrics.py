@@ -1,4 +1,5 @@
 from payrelay.api.metrics import Metrics
+from payrelay.core.calls import PaymentsOfOrder
 
 
 def sample(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -44,16 +45,18 @@ def test_replays_are_counted() -> None:
     assert sample(metrics, "payrelay_http_replays_total") == 1
 
 
-def test_the_text_has_what_others_count() -> None:
-    """Operations and calls to a gateway are counted by whoever carries them out, in the same registry."""
+def test_calls_to_a_gateway_are_counted_and_timed() -> None:
+    """An operator sees how the gateway does, by what was asked of it and what it came to."""
     metrics = Metrics()
-    metrics.operations.labels("charge", "succeeded").inc()
-    metrics.gateway_calls.labels("gateway", "charge", "succeeded").inc()
-    metrics.gateway_seconds.labels("gateway", "charge").observe(0.3)
-    text = metrics.text().decode()
-    assert 'payrelay_operations_total{kind="charge",state="succeeded"} 1.0' in text
-    assert 'payrelay_gateway_calls_total{account="gateway",call="charge",outcome="succeeded"} 1.0' in text
-    assert "process_cpu_seconds_total" in text
+    metrics.watch.call_made("gateway", PaymentsOfOrder(order_id="A-1"), "found", 0.3)
+    labels = {"account": "gateway", "call": "payments_of_order"}
+    assert sample(metrics, "payrelay_gateway_calls_total", outcome="found", **labels) == 1
+    assert sample(metrics, "payrelay_gateway_call_seconds_sum", **labels) == 0.3
+
+
+def test_the_text_speaks_of_the_process_too() -> None:
+    """Memory and processor time are what an operator looks at first."""
+    assert b"process_cpu_seconds_total" in Metrics().text()
 
 
 def test_two_programs_in_one_process_do_not_mix() -> None:

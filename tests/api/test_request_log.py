@@ -1,3 +1,4 @@
+import asyncio
 import io
 import json
 import logging
@@ -25,6 +26,48 @@ def test_the_level_is_kept(clock: MovableClock) -> None:
     stream = io.BytesIO()
     json_log(stream, clock, logging.WARNING).info("request")
     assert stream.getvalue() == b""
+
+
+class Stream(io.BytesIO):
+    """Counts how often it is pushed out, and says when."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flushes = 0
+        self.has_flushed = asyncio.Event()
+
+    def flush(self) -> None:
+        """Takes a note of it."""
+        self.flushes += 1
+        self.has_flushed.set()
+
+
+async def test_lines_go_out_together_and_soon(clock: MovableClock) -> None:
+    """Many requests cost one push, and none waits for the next request."""
+    stream = Stream()
+    log = json_log(stream, clock)
+    for _ in range(100):
+        log.info("request")
+    assert stream.flushes == 0
+    await stream.has_flushed.wait()
+    assert (stream.flushes, len(stream.getvalue().splitlines())) == (1, 100)
+
+
+async def test_a_warning_does_not_wait(clock: MovableClock) -> None:
+    """What may be the last line of a process is out when the call returns, and all before it."""
+    for level in ("warning", "error", "critical"):
+        stream = Stream()
+        log = json_log(stream, clock)
+        log.info("request")
+        getattr(log, level)("failing")
+        assert stream.flushes == 1
+
+
+def test_without_a_loop_nothing_waits(clock: MovableClock) -> None:
+    """A command has no event loop that would push its lines out later."""
+    stream = Stream()
+    json_log(stream, clock).info("done")
+    assert stream.flushes == 1
 
 
 def test_an_exception_is_told_without_its_text() -> None:

@@ -166,7 +166,6 @@ SCHEMAS: Final[dict[type, dict[str, object]]] = {
 """How the types of our own are written in JSON Schema."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_LENGTH_MAX, extra_json_schema={"pattern": _NO_NUL})]
-TextOrEmpty = Annotated[str, Meta(max_length=TEXT_LENGTH_MAX, extra_json_schema={"pattern": _NO_NUL})]
 Title = Annotated[str, Meta(min_length=1, max_length=ITEMS_LENGTH_MAX, extra_json_schema={"pattern": _NO_NUL})]
 Currency = Annotated[str, Meta(min_length=3, max_length=3, pattern="^[A-Z]{3}$")]
 
@@ -196,8 +195,8 @@ class ChargeBody(Body, frozen=True, kw_only=True):
     currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
     amount: Amount
     customer_token: Annotated[Text, Meta(description="Token received through the pre-approval notification.")]
-    custom_1: Annotated[TextOrEmpty | None, Meta(description="Custom parameter 1.")] = None
-    custom_2: Annotated[TextOrEmpty | None, Meta(description="Custom parameter 2.")] = None
+    custom_1: Annotated[Text | None, Meta(description="Custom parameter 1.")] = None
+    custom_2: Annotated[Text | None, Meta(description="Custom parameter 2.")] = None
     notify_url: WebAddress | UnsetType = UNSET
     itemList: (  # noqa: N815 - spelled so in the interface
         Annotated[list[ItemEntry], Meta(max_length=ITEM_LIST_LENGTH_MAX)] | UnsetType

@@ -3,13 +3,17 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
-from typing import Final
+from typing import Final, TypeAlias
 
-from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
+
+from payrelay.core.calls import Effect, Read
+from payrelay.core.operations import Operation
+from payrelay.operations.watch import Watch
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -20,94 +24,114 @@ METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "
 
 
 class Metrics:
-    """The instruments. ``seen`` is for the API; whoever carries out operations and calls counts those.
+    """The instruments; ``watch`` is for those who carry out operations, ``seen`` for the API.
 
     Attributes:
         registry: what ``/metrics`` shows.
-        operations: operations by ``kind`` and the ``state`` that they came to.
-        gateway_calls: calls to a gateway by ``account``, ``call`` and ``outcome``.
-        gateway_seconds: how long such a call took, by ``account`` and ``call``.
+        watch: counts changes of operations and calls to a gateway.
     """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-        self.operations = Counter(
-            "payrelay_operations",
-            "Operations by kind and the state that they came to.",
-            ("kind", "state"),
-            registry=self.registry,
+        self._operations = _Counts(
+            "payrelay_operations", "Operations by kind and the state that they came to.", ("kind", "state")
         )
-        self.gateway_calls = Counter(
+        self._calls = _Counts(
             "payrelay_gateway_calls",
-            "Calls to a gateway by account, call and outcome.",
+            "Calls to a gateway by account, call and what they came to.",
             ("account", "call", "outcome"),
-            registry=self.registry,
         )
-        self.gateway_seconds = Histogram(
-            "payrelay_gateway_call_seconds",
-            "Duration of calls to a gateway.",
-            ("account", "call"),
-            buckets=_SECONDS,
-            registry=self.registry,
+        self._call_durations = _Durations(
+            "payrelay_gateway_call_seconds", "Duration of calls to a gateway.", ("account", "call")
         )
-        self._http = _HttpCounts()
-        self.registry.register(self._http)
+        self._requests = _Counts(
+            "payrelay_http_requests", "Answered requests by route, method and status.", ("route", "method", "status")
+        )
+        self._request_durations = _Durations(
+            "payrelay_http_request_seconds", "Duration of requests, from the headers to the answer.", ("route", "method")
+        )
+        self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
+        self._replays.add((), 0)
+        for counts in (self._operations, self._calls, self._requests, self._replays):
+            self.registry.register(counts)
+        for durations in (self._call_durations, self._request_durations):
+            self.registry.register(durations)
+        self.watch = Watch(operation_changed=self._operation_changed, call_made=self._call_made)
 
     def seen(self, route: str, method: str, status: int, duration_s: float, *, is_replayed: bool) -> None:
         """Counts one answered request; ``route`` is a template, so that there are only so many."""
-        self._http.add(route, method if method in METHODS else OTHER_METHOD, status, duration_s)
+        method = method if method in METHODS else OTHER_METHOD
+        self._requests.add((route, method, status))
+        self._request_durations.add((route, method), duration_s)
         if is_replayed:
-            self._http.replays += 1
+            self._replays.add(())
 
     def text(self) -> bytes:
         """Gives all of it in Prometheus' text format."""
         return generate_latest(self.registry)
 
+    def _operation_changed(self, operation: Operation) -> None:
+        self._operations.add((operation.kind, operation.state))
 
-class _HttpCounts(Collector):
-    """Counts requests in plain numbers, of which families are made when somebody looks.
+    def _call_made(self, account: str, call: Effect | Read, outcome: str, duration_s: float) -> None:
+        name = call.__struct_config__.tag
+        self._calls.add((account, name, outcome))
+        self._call_durations.add((account, name), duration_s)
+
+
+_Labels: TypeAlias = tuple[str | int | None, ...]
+
+
+class _Counts(Collector):
+    """Counts in plain numbers, of which a family is made when somebody looks.
 
     The library's own instruments lock and check at every step, which is a tenth of what a request costs here; these
     are only ever touched by the one event loop.
     """
 
-    def __init__(self) -> None:
-        self.replays = 0
-        self._counts: dict[tuple[str, str, int], int] = {}
-        self._durations: dict[tuple[str, str], tuple[list[int], list[float]]] = {}
+    def __init__(self, name: str, words: str, labels: tuple[str, ...]) -> None:
+        self._head = (name, words)
+        self._labels = labels
+        self._counts: dict[_Labels, int] = {}
 
-    def add(self, route: str, method: str, status: int, duration_s: float) -> None:
-        """Counts one request."""
-        key = (route, method, status)
-        self._counts[key] = self._counts.get(key, 0) + 1
-        durations = self._durations.get((route, method))
+    def add(self, labels: _Labels, count: int = 1) -> None:
+        """Counts one more, or as many as are named."""
+        self._counts[labels] = self._counts.get(labels, 0) + count
+
+    def collect(self) -> Iterator[Metric]:
+        """Gives what was counted so far."""
+        name, words = self._head
+        family = CounterMetricFamily(name, words, labels=self._labels)
+        for labels, count in self._counts.items():
+            family.add_metric([str(label) for label in labels], count)
+        yield family
+
+
+class _Durations(Collector):
+    """Sorts durations into the buckets of _SECONDS; in plain numbers, as ``_Counts``."""
+
+    def __init__(self, name: str, words: str, labels: tuple[str, ...]) -> None:
+        self._head = (name, words)
+        self._labels = labels
+        self._durations: dict[_Labels, tuple[list[int], list[float]]] = {}
+
+    def add(self, labels: _Labels, duration_s: float) -> None:
+        """Adds one duration."""
+        durations = self._durations.get(labels)
         if durations is None:
-            durations = self._durations[route, method] = ([0] * (len(_SECONDS) + 1), [0.0])
+            durations = self._durations[labels] = ([0] * (len(_SECONDS) + 1), [0.0])
         counts, sums = durations
         counts[bisect_left(_SECONDS, duration_s)] += 1
         sums[0] += duration_s
 
     def collect(self) -> Iterator[Metric]:
-        """Gives what was counted so far."""
-        requests = CounterMetricFamily(
-            "payrelay_http_requests",
-            "Answered requests by route, method and status.",
-            labels=("route", "method", "status"),
-        )
-        for (route, method, status), count in self._counts.items():
-            requests.add_metric((route, method, str(status)), count)
-        yield requests
-        seconds = HistogramMetricFamily(
-            "payrelay_http_request_seconds",
-            "Duration of requests, from the headers to the answer.",
-            labels=("route", "method"),
-        )
-        for (route, method), (counts, sums) in self._durations.items():
-            bounds = (*map(floatToGoString, _SECONDS), "+Inf")
-            seconds.add_metric((route, method), list(zip(bounds, accumulate(counts), strict=True)), sums[0])
-        yield seconds
-        yield CounterMetricFamily(
-            "payrelay_http_replays", "Repeats that got a finished answer again.", value=self.replays
-        )
+        """Gives what was added so far."""
+        name, words = self._head
+        family = HistogramMetricFamily(name, words, labels=self._labels)
+        bounds = (*map(floatToGoString, _SECONDS), "+Inf")
+        for labels, (counts, sums) in self._durations.items():
+            buckets = list(zip(bounds, accumulate(counts), strict=True))
+            family.add_metric([str(label) for label in labels], buckets, sums[0])
+        yield family

@@ -68,7 +68,7 @@ def _anything(_: str) -> str | None:
 
 
 _NUMBER: Final = rf"[0-9]{{1,{SUBSCRIPTION_ID_DIGITS_MAX}}}"
-_OPERATION_ID: Final = r"op_[0-9a-v]{26}"
+_OPERATION_ID: Final = r"op_[0-9a-f]{32}"
 _TEXT_SCHEMA: Final[dict[str, object]] = {
     "type": "string",
     "minLength": 1,
