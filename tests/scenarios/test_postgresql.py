@@ -187,6 +187,26 @@ def test_a_store_that_is_down_is_503_and_nothing_is_sent(shared: Scene, postgres
     assert shared.gateway.count(payhere.CHARGE, str(body["order_id"])) == 1
 
 
+def test_a_store_that_dies_under_a_charge_hides_no_charge(shared: Scene, postgresql_server: "PostgresqlServer") -> None:
+    """The money moved and it couldn't be written down: that is never told as "not sent", and never sent again."""
+    order_id, key = fresh("order"), fresh("key")
+    held = shared.gateway.hold(payhere.CHARGE, order_id)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(shared.client.charge, charge_body(order_id), key=key)
+        held.wait_for_arrival()
+        postgresql_server.stop()
+        try:
+            held.released.set()
+            answer = running.result()
+        finally:
+            postgresql_server.start()
+    assert answer.status in {200, 202}, str(answer)
+    assert_envelope(answer)
+    until(lambda: shared.client.charge(charge_body(order_id), key=key).status in {200, 202}, "the service is back")
+    assert shared.client.charge(charge_body(order_id, items="Other"), key=fresh("key")).status in {200, 409}
+    assert [call.json["items"] for call in shared.gateway.calls(payhere.CHARGE, order_id)].count("Taxi Hire 123") == 1
+
+
 def test_no_secret_is_readable_in_the_rows(shop: Shop, shared: Scene, postgresql_server: "PostgresqlServer") -> None:
     """What goes to the shared store is sealed before it leaves us: a dump holds no token and no key."""
     customer, order_id = "CANARYC0FFEE" + uuid.uuid4().hex.upper()[:20], fresh("order")

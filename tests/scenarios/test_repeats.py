@@ -20,6 +20,7 @@ from tests.scenarios.stories import (
     refund_body,
     settings_for,
 )
+from tests.scenarios.waiting import until
 
 
 def assert_replayed(first: Reply, again: Reply) -> None:
@@ -313,6 +314,26 @@ def send(scene: Scene, upstream: str, path: str, body: dict[str, object] | None)
     """The call with a key of its own."""
     key = fresh("key")
     return scene.client.delete(path, key=key) if upstream == payhere.CANCEL else scene.client.post(path, body, key=key)
+
+
+@pytest.mark.parametrize(
+    ("path", "upstream"), [("payments/charge", payhere.CHARGE), ("payments/capture", payhere.CAPTURE)]
+)
+def test_many_wishes_on_one_subject_go_one_at_a_time(scene: Scene, path: str, upstream: str) -> None:
+    """Sixteen different keys on one order or hold at once: while the first stands at the gateway no other is sent."""
+    subject = fresh("subject")
+    held = scene.gateway.hold(upstream, subject)
+    make = charge_body if upstream == payhere.CHARGE else capture_body
+    with ThreadPoolExecutor(16) as pool:
+        tasks = [
+            pool.submit(scene.client.post, path, make(subject, amount=Raw(text=f"{place}.00")), key=fresh("key"))
+            for place in range(1, 17)
+        ]
+        until(lambda: sum(task.done() for task in tasks) == 15, "all but one are answered")
+        assert scene.gateway.count(upstream, subject) == 1
+        held.released.set()
+        codes = sorted(str(task.result().code) for task in tasks)
+    assert codes == ["None"] + ["in_progress"] * 15
 
 
 def test_a_capture_and_a_release_of_one_hold_exclude_each_other(scene: Scene) -> None:
