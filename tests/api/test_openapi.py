@@ -138,6 +138,13 @@ def test_every_reference_leads_somewhere() -> None:
         assert named == set(DOCUMENT["components"][kind])
 
 
+@every_route()
+def test_the_ids_shown_fit_their_schemas(route: Route) -> None:
+    """An example that isn't an id would be tried, and answered with 404."""
+    shown = [each for each in described(route)["parameters"] if "example" in each]
+    assert all(accepts(each["schema"], each["example"]) for each in shown)
+
+
 async def test_it_is_served_as_it_is_made(call: Caller) -> None:
     """The door gives the description of its own accounts, to anybody."""
     reply = await call("GET", "/openapi.json", headers={"Authorization": ""})

@@ -96,7 +96,7 @@ OPERATION: Final = Parameter(
     sentence="Identifier of the operation.",
     schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
     complaint=_anything,
-    example="op_03epq9q1t0lku6mmdl2vn8c4g0",
+    example="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 IDEMPOTENCY_KEY: Final = Parameter(
     name="idempotency_key",
@@ -152,7 +152,7 @@ CURSOR: Final = Parameter(
     sentence="Goes on behind this operation; the Link header of a page has it.",
     schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
     complaint=_matches(_OPERATION_ID, "must be the id of an operation"),
-    example="op_03epq9q1t0lku6mmdl2vn8c4g0",
+    example="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 LIMIT: Final = Parameter(
     name="limit",
