@@ -63,6 +63,7 @@ async def running(
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=True))
         seal = await seal_of(settings, database)
         accounts = await stack.enter_async_context(opened_accounts(settings, clock))
+        metrics = Metrics()
         relay = Relay(
             journal=Journal(database, seal),
             accounts=accounts,
@@ -70,6 +71,7 @@ async def running(
             retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),
             log=log,
             public_url=settings.public_url,
+            watch=metrics.watch,
         )
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
@@ -80,7 +82,7 @@ async def running(
             credentials=credentials,
             database=database,
             clock=clock,
-            metrics=Metrics(),
+            metrics=metrics,
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
             trusted_proxies=settings.trusted_proxies,

@@ -1,6 +1,7 @@
 """Runs the service behind a socket until it is told to stop, and ends it cleanly."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,11 @@ DRAIN_S: Final = 20.0
 those who run programs for others kill what hasn't ended."""
 
 
+COLLECT_AFTER: Final = (50_000, 20, 100)
+"""Objects made before the garbage collector looks, by generation. Requests leave hardly any cycles behind; with the
+usual 700 it looks several times in each of them, and finds nothing."""
+
+
 async def serve(settings: Settings, host: str, port: int, log: FilteringBoundLogger) -> None:
     """Serves until SIGTERM or SIGINT; raises SettingsError, StoreUnusable or StoreUnavailable where it can't start."""
     with stopped_by_signals() as stop:
@@ -33,6 +39,10 @@ async def serve(settings: Settings, host: str, port: int, log: FilteringBoundLog
                     accounts=sorted(settings.gateways),
                     recovered=service.recovered,
                 )
+                # What stands now stays for good, and need not be looked at again.
+                gc.collect()
+                gc.freeze()
+                gc.set_threshold(*COLLECT_AFTER)
 
             has_finished = await serving.serve(service.api, host, port, stop=stop, on_started=say, drain_s=DRAIN_S)
             log.info("stopping", has_finished=has_finished)

@@ -122,7 +122,7 @@ def _rate_limit(value: object) -> Limit | None:
         return Limit.parse(str(value))
     except ValueError:
         raise ValueError(
-            f"must be a limit such as 20/10s, at least {CALLS_MIN} calls in whole seconds, or off"
+            f"must be a limit such as 20/10s, at least {CALLS_MIN} call in whole seconds, or off"
         ) from None
 
 
@@ -186,7 +186,7 @@ class GatewaySettings(BaseModel):
     merchant_secret: _Secret | None = None
     rate_limit: Annotated[Limit | None, PlainValidator(_rate_limit)] = Limit(20, 10.0)
     """Calls upstream; None for no limit."""
-    timeout_s: Annotated[float, Field(ge=1, le=120)] = 30
+    timeout_s: Annotated[float, Field(ge=0.1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5
     timezone: Annotated[str, AfterValidator(_timezone)] = "Asia/Colombo"
 

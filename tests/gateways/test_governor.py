@@ -89,7 +89,7 @@ def test_limit_is_read_from_text(text: str, limit: Limit | None) -> None:
     assert Limit.parse(text) == limit
 
 
-@pytest.mark.parametrize("text", ["", "20", "20/10", "20/10m", "1/10s", "0/10s", "20/0s", "-2/10s", "2.5/10s", "٢/1s"])
+@pytest.mark.parametrize("text", ["", "20", "20/10", "20/10m", "0/10s", "20/0s", "-2/10s", "2.5/10s", "٢/1s"])
 def test_limit_that_makes_no_sense_is_refused(text: str) -> None:
     """A mistyped limit ends the start; with one call an effect could never get its token."""
     with pytest.raises(ValueError, match="must"):

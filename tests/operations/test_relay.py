@@ -15,7 +15,7 @@ def test_ids_sort_by_the_time_of_their_making(earlier: int, later: int) -> None:
     ids = [new_operation_id(now_ms) for now_ms in (earlier, later)]
     if earlier != later:
         assert (ids[0] < ids[1]) is (earlier < later)
-    assert {len(operation_id) for operation_id in ids} == {29}
+    assert {len(operation_id) for operation_id in ids} == {35}
 
 
 def test_ids_of_one_millisecond_differ() -> None:

@@ -50,7 +50,9 @@ class Metrics:
             "payrelay_http_requests", "Answered requests by route, method and status.", ("route", "method", "status")
         )
         self._request_durations = _Durations(
-            "payrelay_http_request_seconds", "Duration of requests, from the headers to the answer.", ("route", "method")
+            "payrelay_http_request_seconds",
+            "Duration of requests, from the headers to the answer.",
+            ("route", "method"),
         )
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)

@@ -121,7 +121,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One effect that a client asked for, as it stands now.
 
     Attributes:
-        id: ``op_`` and 26 characters that sort by time of creation.
+        id: ``op_`` and 32 hex digits that sort by time of creation.
         account: the configured name under which it was asked for.
         merchant: the merchant account at the gateway, the same under every name; what the guard is about.
         principal: the named key that asked.

@@ -26,8 +26,8 @@ TOKEN_PRIORITY: Final = -1
 EFFECT_PRIORITY: Final = 0
 READ_PRIORITY: Final = 1
 
-CALLS_MIN: Final = 2
-"""An effect that needs a new access token takes two calls, so that with one it could never be made."""
+CALLS_MIN: Final = 1
+"""Enough for one after the other: the access token in one window, the call that needs it in the next."""
 CALLS_MAX: Final = 1_000_000
 WINDOW_S_MAX: Final = 3_600
 WAITERS_MAX: Final = 10_000

@@ -164,6 +164,7 @@ class Attempt:
             send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
             await self._grant(place)
         sending = Sending(place=place, send_by_s=send_by_s, resent=self._note_resending, notify_url=self._notify_url())
+        began_s = self._relay.clock.boot_s()
         try:
             outcome = await self._account.effect(self._intent.call, self._intent.expected, sending)
         except Exception:  # an adapter raises nothing; where it does after all, it may have sent
@@ -171,6 +172,8 @@ class Attempt:
             outcome = UNKNOWN_BY_OUR_FAULT
         finally:
             place.done()  # the adapter has said so, or failed before it could; only the first word counts
+        elapsed_s = self._relay.clock.boot_s() - began_s
+        self._relay.watch.call_made(self._request.account, self._intent.call, outcome.verdict, elapsed_s)
         return await self._conclude(outcome)
 
     async def _accept(self, request_print: str, claim: str | None, *, has_place: bool) -> Accepted | Claimed | Guarded:
@@ -345,6 +348,7 @@ class Attempt:
                 self.operation = await self._reread()
             else:
                 self.operation = decided
+                self._relay.watch.operation_changed(decided)
                 return
         raise Outdated(f"operation {self.operation.id} was changed by others {DECISIONS_MAX} times in a row")
 

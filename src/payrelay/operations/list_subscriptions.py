@@ -7,5 +7,5 @@ from payrelay.operations.relay import Relay, Request
 
 async def list_subscriptions(relay: Relay, request: Request, call: AllSubscriptions) -> Answer:
     """Answers with the gateway's records, in its order."""
-    reading = await relay.account(request.account).read(call)
+    reading = await relay.read(request.account, call)
     return of_reading(reading, Trace(request_id=request.request_id), data_when_missing=b"[]")

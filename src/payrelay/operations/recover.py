@@ -47,5 +47,6 @@ async def _recover_one(relay: Relay, operation: Operation, now_ms: int) -> bool:
         await relay.journal.record(changed, line, None)
     except Outdated:
         return False
+    relay.watch.operation_changed(changed)
     relay.log.warning("operation_recovered", operation_id=operation.id, kind=operation.kind, state=changed.state)
     return True

@@ -1,7 +1,6 @@
 """What every story needs: the rooms below, the clock, and who is asking."""
 
 import asyncio
-import base64
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -11,22 +10,26 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
+from payrelay.core.calls import Read
 from payrelay.core.credentials import Credential
 from payrelay.core.operations import Retention
+from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.payhere.client import PayHere
+from payrelay.operations.watch import Watch
 from payrelay.store.journal import Journal
 
 T = TypeVar("T")
 
+FOUND: Final = "found"
+"""What a read came to that has no error code."""
 _RANDOM_BYTES: Final = 10
 _TIME_BYTES: Final = 6
 
 
 def new_operation_id(now_ms: int) -> str:
-    """Makes an id that sorts by time: ``op_`` and 26 characters of base32hex, 48 bits of time and 80 of chance."""
-    number = now_ms.to_bytes(_TIME_BYTES, "big") + os.urandom(_RANDOM_BYTES)
-    return "op_" + base64.b32hexencode(number).decode().rstrip("=").lower()
+    """Makes an id that sorts by time: ``op_`` and 32 hex digits, 48 bits of time and 80 of chance."""
+    return "op_" + now_ms.to_bytes(_TIME_BYTES, "big").hex() + os.urandom(_RANDOM_BYTES).hex()
 
 
 class Background:
@@ -76,6 +79,7 @@ class Relay:
         pause: waits a number of seconds; only for repeating an unstored outcome.
         background: work that outlives its request.
         withdrawals: ids of operations that the background is trying to withdraw.
+        watch: told of what happens.
     """
 
     journal: Journal
@@ -88,6 +92,7 @@ class Relay:
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     background: Background = field(default_factory=Background)
     withdrawals: set[str] = field(default_factory=set)
+    watch: Watch = field(default_factory=Watch)
 
     def account(self, name: str) -> PayHere:
         """Gives the account of that name; raises Refusal (not_found) where none is configured."""
@@ -95,6 +100,13 @@ class Relay:
             return self.accounts[name]
         except KeyError:
             raise Refusal(Code.NOT_FOUND, f"there is no gateway account called {name}") from None
+
+    async def read(self, name: str, call: Read) -> Reading:
+        """Asks the account of that name; raises Refusal (not_found) where none is configured."""
+        began_s = self.clock.boot_s()
+        reading = await self.account(name).read(call)
+        self.watch.call_made(name, call, reading.code or FOUND, self.clock.boot_s() - began_s)
+        return reading
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,5 +7,5 @@ from payrelay.operations.relay import Relay, Request
 
 async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrder) -> Answer:
     """Answers with the gateway's records; 404 with an empty list where the order has no payment."""
-    reading = await relay.account(request.account).read(call)
+    reading = await relay.read(request.account, call)
     return of_reading(reading, Trace(request_id=request.request_id), data_when_missing=b"[]")

@@ -15,12 +15,11 @@ async def retrieve_subscription(
 
     That takes two calls to the gateway; where either fails, its failure is the answer.
     """
-    account = relay.account(request.account)
     trace = Trace(request_id=request.request_id)
-    subscription = await account.read(call)
+    subscription = await relay.read(request.account, call)
     if not with_payments or subscription.code is not None:
         return of_reading(subscription, trace)
-    payments = await account.read(PaymentsOfSubscription(subscription_id=call.subscription_id))
+    payments = await relay.read(request.account, PaymentsOfSubscription(subscription_id=call.subscription_id))
     if payments.code not in {None, Code.NOT_FOUND}:
         return of_reading(payments, trace)
     raw_payments = (payments.raw_data if payments.code is None else None) or b"[]"
