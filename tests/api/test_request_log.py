@@ -6,7 +6,7 @@ import logging
 import pytest
 from tests.api.fakes import MovableClock
 
-from payrelay.api.request_log import CAUSES_MAX, describe, json_log
+from payrelay.api.request_log import CAUSES_MAX, FLUSH_WITHIN_S, describe, json_log
 
 
 def test_a_line_is_one_json_object(clock: MovableClock) -> None:
@@ -51,6 +51,20 @@ async def test_lines_go_out_together_and_soon(clock: MovableClock) -> None:
     assert stream.flushes == 0
     await stream.has_flushed.wait()
     assert (stream.flushes, len(stream.getvalue().splitlines())) == (1, 100)
+
+
+async def test_a_stream_that_was_closed_meanwhile_is_left_alone(clock: MovableClock) -> None:
+    """The last request's line waits when the program ends and closes its log: that must not look like a fault."""
+    faults: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: faults.append(context))
+    stream = io.BytesIO()
+    json_log(stream, clock).info("request")
+    stream.close()
+    has_passed = asyncio.Event()
+    loop.call_later(2 * FLUSH_WITHIN_S, has_passed.set)
+    await has_passed.wait()
+    assert faults == []
 
 
 async def test_a_warning_does_not_wait(clock: MovableClock) -> None:

@@ -35,8 +35,8 @@ def json_log(stream: BinaryIO, clock: Clock, level: int = logging.INFO) -> Filte
 class Lines:
     """Writes lines to a stream, and pushes them out together.
 
-    Pushing out each line by itself lets the server's other thread have the interpreter for every request, which took a
-    quarter of the throughput. A process that is killed loses the lines of its last moment; what it did is in the
+    Pushing out each line by itself is a system call, and a chance for the server's other thread to take the
+    interpreter, for every request. A process that is killed loses the lines of its last moment; what it did is in the
     journal, not here.
     """
 
@@ -69,7 +69,8 @@ class Lines:
 
     def _flush(self) -> None:
         self._loop = None
-        self._stream.flush()
+        if not self._stream.closed:  # whoever closed it has pushed out what was left
+            self._stream.flush()
 
 
 class RequestLine(msgspec.Struct, gc=False):
