@@ -94,6 +94,19 @@ def test_an_exception_is_told_without_its_text() -> None:
     assert "_fail" in json.dumps(described)
 
 
+def test_an_exception_that_is_logged_is_described(clock: MovableClock) -> None:
+    """Whoever catches what should not happen leaves the place where it happened, and not its text."""
+    stream = io.BytesIO()
+    try:
+        _fail()
+    except RuntimeError:
+        json_log(stream, clock).exception("upkeep_failed")
+    line = json.loads(stream.getvalue())
+    assert (line["level"], line["event"]) == ("error", "upkeep_failed")
+    assert [each["type"] for each in line["errors"]] == ["RuntimeError", "ValueError"]
+    assert b"secret" not in stream.getvalue()
+
+
 def test_an_endless_chain_of_causes_has_an_end() -> None:
     """A line in the log stays a line."""
     error = ValueError("0")

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 import time
 import traceback
 from typing import BinaryIO, Final, cast
@@ -119,6 +120,9 @@ class _Rendering:
         if isinstance(line, RequestLine):
             line.at, line.level, line.event = at, level, name
             return _encode(line)
+        if event.pop("exc_info", None):  # ``log.exception``, inside an ``except``
+            error = sys.exception()
+            event["errors"] = [] if error is None else describe(error)
         return _encode({"at": at, "level": level, "event": name, **event})
 
 
