@@ -124,7 +124,6 @@ def version() -> None:
 
 
 def _schema_version() -> int:
-
     async def read() -> int:
         database = await open_database(read_settings().database_url.reveal(), clock=Clock(), owner=False)
         try:

@@ -102,7 +102,6 @@ async def _credentials(settings: Settings) -> AsyncIterator[Credentials]:
 
 
 def _name(text: str) -> str:
-
     if not text.strip() or not text.isprintable() or len(text) > PRINCIPAL_LENGTH_MAX:
         raise typer.BadParameter(f"must have 1 to {PRINCIPAL_LENGTH_MAX} printable characters", param_hint="--name")
     return text
@@ -162,7 +161,6 @@ def _shown(credential: Credential, now_ms: int) -> dict[str, object]:
 
 
 def _utc(at_ms: int | None) -> str | None:
-
     return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -14,13 +14,9 @@ from payrelay.app import running
 from payrelay.clock import Clock
 from payrelay.settings import Settings
 
-HOST: Final = "127.0.0.1"
-PORT: Final = 8080
 DRAIN_S: Final = 20.0
 """For requests under way when the stop comes. With what the relay takes to finish it stays below 30 s, after which
 those who run programs for others kill what hasn't ended."""
-
-
 COLLECT_AFTER: Final = (50_000, 20, 100)
 """Objects made before the garbage collector looks, by generation. Requests leave hardly any cycles behind; with the
 usual 700 it looks several times in each of them, and finds nothing."""

@@ -70,14 +70,14 @@ async def test_a_taken_address_is_named(context: ApiContext) -> None:
     """A second server on the same port is refused, and does not quietly take half of the requests."""
     async with served(context) as (port, _):
         with pytest.raises(SettingsError, match=rf"127\.0\.0\.1:{port}: Address already in use"):
-            await serve(Api(context), "127.0.0.1", port, stop=asyncio.Event())
+            await serve(Api(context), "127.0.0.1", port, stop=asyncio.Event(), drain_s=5)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
 async def test_an_address_that_is_not_ours_is_named(context: ApiContext, host: str) -> None:
     """One line tells what to mend."""
     with pytest.raises(SettingsError, match=host):
-        await serve(Api(context), host, 0, stop=asyncio.Event())
+        await serve(Api(context), host, 0, stop=asyncio.Event(), drain_s=5)
 
 
 @pytest.mark.parametrize(

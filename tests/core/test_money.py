@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, decimal_text, equals_minor, minor_units
+from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, decimal_text, minor_units
 
 amounts_minor = st.integers(1, AMOUNT_MINOR_MAX)
 
@@ -82,11 +82,3 @@ def test_a_whole_number_means_the_same_as_an_integer_or_a_decimal(units: int) ->
 def test_an_exponent_is_read_by_value() -> None:
     """The core takes the value; that the door lets no exponent in is the door's business."""
     assert minor_units(Decimal("1E+3")) == 100_000
-
-
-@pytest.mark.parametrize(
-    ("amount", "is_equal"), [(Decimal("345.670"), True), (Decimal("345.671"), False), (345, False), (-345, False)]
-)
-def test_a_reply_is_compared_with_what_was_asked_by_value(amount: Decimal | int, is_equal: bool) -> None:  # noqa: FBT001
-    """The gateway writes 345.670 or 345.67; another amount, or none, is a difference and never an exception."""
-    assert equals_minor(amount, 34_567) is is_equal

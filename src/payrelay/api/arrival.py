@@ -28,7 +28,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 CLOSE: Final = (("Connection", "close"),)
 """With the answer to a body that wasn't read to its end."""
 
-_safe_request_id: Final = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}").fullmatch
+_safe_request_id: Final = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,%d}" % REQUEST_ID_LENGTH_MAX).fullmatch
 _json_type: Final = re.compile(rb'application/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*;?', re.IGNORECASE).fullmatch
 _PLAIN_JSON: Final = b"application/json"
 _LENGTH_DIGITS_MAX: Final = 19

@@ -30,8 +30,6 @@ CONNECTIONS_MIN: Final = 64
 """However few files the process may open, it serves."""
 BACKLOG: Final = 1024
 """Connections that the kernel holds for us meanwhile."""
-DRAIN_S: Final = 45.0
-"""After the stop, for requests under way: a place in the gateway's budget (5 s), a call (30 s), and time to store."""
 
 Started = Callable[[str, int], None]
 
@@ -70,8 +68,8 @@ async def serve(
     port: int,
     *,
     stop: asyncio.Event,
+    drain_s: float,
     on_started: Started | None = None,
-    drain_s: float = DRAIN_S,
 ) -> bool:
     """Serves until ``stop`` is set, then takes no new connection and lets the requests under way finish.
 
@@ -80,8 +78,8 @@ async def serve(
         host: an address or a name of this machine.
         port: 0 for any that is free.
         stop: ends it.
-        on_started: called once with the address and the port as soon as connections are taken.
         drain_s: how long requests under way may go on after the stop.
+        on_started: called once with the address and the port as soon as connections are taken.
 
     Returns:
         True when all of them have finished, False when time was up first.

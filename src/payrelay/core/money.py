@@ -54,11 +54,3 @@ def decimal_text(amount_minor: int) -> str:
     """Writes hundredths as a decimal with two places and a point: 34567 is ``345.67``."""
     units, hundredths = divmod(amount_minor, MINOR_PER_UNIT)
     return f"{units}.{hundredths:02d}"
-
-
-def equals_minor(amount: Decimal | int, amount_minor: int) -> bool:
-    """True when a number that somebody else wrote is exactly this amount, however many zeros it carries."""
-    try:
-        return minor_units(amount) == amount_minor
-    except AmountError:
-        return False

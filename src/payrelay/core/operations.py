@@ -130,8 +130,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         version: starts at 1, one more with every change; a writer names the one that it read.
         subject: what it acts on, free of secrets: ``order/…``, ``authorization/<hash>``, ``payment/…``,
             ``subscription/…``.
-        guard: the lock that it holds per merchant: its subject while unsettled, ``captured/<hash>`` for good once a
-            hold is captured, else None.
+        guard: the lock that it holds per merchant: its subject while unsettled, ``captured/<subject>`` for good once
+            a hold is captured, else None.
         claim: what makes a repeat find it, per principal: ``key/…`` or ``fingerprint/…``; None when given back.
         claim_ends_at_ms: when the claim lapses; None while it has no end.
         idempotency_key: as the client gave it, unquoted; None where it gave none.

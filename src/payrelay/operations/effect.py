@@ -48,9 +48,6 @@ SEND_WITHIN_S: Final = 10
 """From the commit of the intent to the last moment at which it may be sent: room for the commit (2 s), an access
 token and a connection, and short enough that a client still waits."""
 
-EFFECT_PRIORITY: Final = 0
-"""Effects come before reads, which ask with 1."""
-
 DECISIONS_MAX: Final = 5
 """How often a row may change under us before we call it our own fault; there are at most three writers of a row."""
 
