@@ -46,6 +46,18 @@ async def test_a_trusted_proxy_tells_who_asks(call_with: Callable[..., Caller]) 
     assert (await call("GET", "/metrics", headers={**NOBODY, "X-Forwarded-For": "203.0.113.9"})).status == 404
 
 
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [("X-Forwarded-For", "203.0.113.9:4711"), ("X-Forwarded-For", "unknown"), ("Forwarded", "for=203.0.113.9")],
+)
+async def test_a_trusted_proxy_that_is_not_understood_opens_nothing(
+    call_with: Callable[..., Caller], header: str, value: str
+) -> None:
+    """Who asks can't be told then, and must not pass for the proxy itself."""
+    call = call_with(trusted_proxies=(ipaddress.ip_network("127.0.0.1/32"),))
+    assert (await call("GET", "/metrics", headers={**NOBODY, header: value})).status == 404
+
+
 @pytest.mark.parametrize("target", ["/", "/favicon.ico", "/docs/", "/docs/x.js", "/health", "/api", "*", ""])
 async def test_nothing_else_is_there(call: Caller, target: str) -> None:
     """A wrong address gets an envelope that says where things are."""

@@ -176,8 +176,9 @@ class Api:
             if visit.scope["method"] != "GET":
                 msg = "this address takes GET only"
                 return of_refusal(Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", "GET"),)), line.request_id)
-            is_direct = not visit.headers.is_forwarded() or self._trusted.has(_peer(visit.scope))
-            return await page(line.client, is_direct=is_direct)
+            # Where somebody speaks for a client that can't be told from its word, the client is not the speaker.
+            is_known = not visit.headers.is_forwarded() or line.client != _peer(visit.scope)
+            return await page(line.client, is_known=is_known)
         except Refusal as refusal:
             return of_refusal(refusal, line.request_id)
         except Exception as error:  # noqa: BLE001 - the outermost place for pages

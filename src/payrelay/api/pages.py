@@ -43,8 +43,8 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 class Answering(Protocol):
     """Answers a request for a page."""
 
-    def __call__(self, client: str, *, is_direct: bool) -> Awaitable[Page]:
-        """Gives the page for a client; ``is_direct`` is False where somebody in between says that it speaks for it."""
+    def __call__(self, client: str, *, is_known: bool) -> Awaitable[Page]:
+        """Gives the page for a client; ``is_known`` is False where its address is that of its speaker."""
         ...
 
 
@@ -70,23 +70,24 @@ class Pages:
         """Gives what answers at this path, or None."""
         return self._paths.get(raw_path)
 
-    async def _ready(self, client: str, *, is_direct: bool) -> Page:  # noqa: ARG002 - one shape for all pages
+    async def _ready(self, client: str, *, is_known: bool) -> Page:  # noqa: ARG002 - one shape for all pages
         status, body = await readiness(self._database)
         page = _page(body, "application/json", b"no-store")
         return msgspec.structs.replace(page, http_status=status)
 
-    async def _measured(self, client: str, *, is_direct: bool) -> Page:
+    async def _measured(self, client: str, *, is_known: bool) -> Page:
         """Shows the metrics to the networks that may see them; to all others there is nothing here.
 
-        A proxy on this machine that nobody told us to trust would otherwise make everybody local.
+        A proxy on this machine that nobody told us to trust, or whose word can't be read, would otherwise make
+        everybody local.
         """
-        if not is_direct or not self._metrics_networks.has(client):
+        if not is_known or not self._metrics_networks.has(client):
             raise Refusal(Code.NOT_FOUND, "there is nothing at this address")
         return _page(self._metrics.text(), metrics.CONTENT_TYPE, b"no-store")
 
 
 def _always(page: Page) -> Answering:
-    async def answer(client: str, *, is_direct: bool) -> Page:  # noqa: ARG001 - one shape for all pages
+    async def answer(client: str, *, is_known: bool) -> Page:  # noqa: ARG001 - one shape for all pages
         return page
 
     return answer
