@@ -90,6 +90,13 @@ def test_what_changes_something_says_so() -> None:
         assert not set(route.codes) & set(ALWAYS)
 
 
+def test_only_what_asks_for_money_is_declined_or_pending() -> None:
+    """The gateway has no such answer to the others; a client need not be written for it."""
+    codes = {route.name: set(route.codes) for route in ROUTES}
+    assert {name for name in codes if Code.PENDING in codes[name]} == {"chargePayment"}
+    assert {name for name in codes if Code.DECLINED in codes[name]} == {"chargePayment", "capturePayment"}
+
+
 def test_names_are_unique() -> None:
     """Clients are generated from the names."""
     assert len({route.name for route in ROUTES}) == len(ROUTES)

@@ -36,7 +36,6 @@ _GATEWAY_READ: Final = (
 _BODY: Final = (Code.TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
 _EFFECT: Final = (
     Code.OUTCOME_UNKNOWN,
-    Code.PENDING,
     Code.IN_PROGRESS,
     Code.CONFLICT,
     Code.IDEMPOTENCY_MISMATCH,
@@ -106,7 +105,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         handler=handlers.charge_customer,
         answer="charge",
         body=ChargeBody,
-        codes=(Code.DECLINED, *_EFFECT),
+        codes=(Code.PENDING, Code.DECLINED, *_EFFECT),
         is_effect=True,
     ),
     Route(
@@ -176,7 +175,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="nothing",
         body=EmptyBody,
         segment=parameters.SUBSCRIPTION,
-        codes=(Code.DECLINED, *_EFFECT),
+        codes=_EFFECT,
         is_effect=True,
     ),
     Route(
