@@ -67,12 +67,13 @@ class TestVerdicts:
 
     @pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.PENDING, Verdict.DIFFERED])
     async def test_a_repeat_of_what_is_open_gets_its_state(self, world: World, verdict: Verdict) -> None:
-        """202 again and again, never a second call."""
+        """202 again and again, never a second call; what waits for a person is asked after once in an hour."""
         world.account.script.append(outcome_of(verdict))
         await charge(world.relay, asked(), CHARGE)
         again = await charge(world.relay, asked(), CHARGE)
         assert again.http_status == 202
         assert again.code is (Code.PENDING if verdict is Verdict.PENDING else Code.OUTCOME_UNKNOWN)
+        assert again.retry_after_s == (3_600 if verdict is Verdict.DIFFERED else 10)
         assert "Idempotent-Replayed" not in dict(again.headers)
         assert len(world.account.sent) == 1
 

@@ -52,7 +52,8 @@ DECISIONS_MAX: Final = 5
 """How often a row may change under us before we call it our own fault; there are at most three writers of a row."""
 
 RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
-"""When to ask again whether an operation still stands in the way; the usual second while it is under way."""
+"""When to ask again after an operation that is open, by a repeat of it or where it stands in the way; the usual second
+while it is under way."""
 
 STORE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 30, 60, 60, 60, 60, 60)
 """When to try again to store an outcome that the store didn't take; some six minutes in all. After that the row
@@ -384,7 +385,8 @@ def answer_of_state(operation: Operation, request_id: str, *, state: State) -> A
     """Answers 202 with what is known of an operation that is not settled."""
     code = Code.PENDING if state is State.PENDING else Code.OUTCOME_UNKNOWN
     trace = Trace(request_id=request_id, operation_id=operation.id)
-    return _located(failed(code, STATE_SENTENCES[state], trace), operation)
+    answer = failed(code, STATE_SENTENCES[state], trace, retry_after_s=RETRY_AFTER_S.get(state))
+    return _located(answer, operation)
 
 
 def _located(answer: Answer, operation: Operation) -> Answer:
