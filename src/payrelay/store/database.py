@@ -6,8 +6,7 @@ A *unit of work* is a generator. It yields a ``Statement``, gets the rows back, 
         rows = yield statements.GET(operation_id)
         return _operation(rows[0]) if rows else None
 
-It must do nothing else: no await, no I/O, no clock. The SQLite engine drives it on its writer thread, the PostgreSQL
-engine from the event loop.
+It must do nothing else: no await, no I/O, no clock. Both engines drive it on the event loop.
 """
 
 from collections.abc import Generator, Sequence
