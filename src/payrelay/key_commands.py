@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,13 +18,12 @@ from payrelay.core.credentials import DEFAULT_SCOPES, Credential, Rate, Scope, i
 from payrelay.core.durations import SpanError, rate, span_s
 from payrelay.core.money import AmountError, decimal_text, minor_units
 from payrelay.operations.issue_key import PRINCIPAL_LENGTH_MAX, Issued, Wanted, issue_key
-from payrelay.settings import Settings, read_settings
+from payrelay.settings import GATEWAY_NAME, Settings, read_settings
 from payrelay.store import open_database
 from payrelay.store.credentials import Credentials
 
 UNKNOWN_KEY: Final = 2
 """The exit code where there is no key to be revoked."""
-_ACCOUNT: Final = re.compile(r"[a-z0-9-]{1,32}")
 
 keys = typer.Typer(help="Keys for clients.", no_args_is_help=True)
 
@@ -109,7 +107,7 @@ def _name(text: str) -> str:
 
 def _accounts(names: list[str] | None) -> frozenset[str] | None:
     for name in names or ():
-        if _ACCOUNT.fullmatch(name) is None:
+        if GATEWAY_NAME.fullmatch(name) is None:
             raise typer.BadParameter("must be small letters, digits and hyphens", param_hint="--account")
     return frozenset(names) if names else None
 

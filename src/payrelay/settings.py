@@ -39,6 +39,7 @@ from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import CALLS_MIN, Limit
 from payrelay.store import sealing
+from payrelay.store.opening import sqlite_path
 
 PREFIX: Final = "PAYRELAY_"
 CONFIG_VARIABLE: Final = "PAYRELAY_CONFIG"
@@ -59,8 +60,7 @@ KEY_IS_MISSING: Final = "PAYRELAY_ENCRYPTION_KEY is missing; it is required with
 _DELIMITER: Final = "__"
 _FILE_SUFFIX: Final = "_file"
 _GATEWAYS: Final = "gateways"
-_GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
-_SQLITE: Final = "sqlite:///"
+GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
 _POSTGRESQL: Final = "postgresql://"
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -68,10 +68,10 @@ _Tree = dict[str, object]
 
 
 def _database_url(url: Secret) -> Secret:
-    text = url.reveal()
-    has_path = any(text.startswith(prefix) and len(text) > len(prefix) for prefix in (_SQLITE, _POSTGRESQL))
-    if not has_path:
-        raise ValueError("must be sqlite:///path or postgresql://user@host/database")
+    try:
+        sqlite_path(url.reveal())
+    except SettingsError as error:
+        raise ValueError(str(error).removeprefix(f"{PREFIX}DATABASE_URL ")) from None
     return url
 
 
@@ -104,7 +104,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _gateway_name(name: str) -> str:
-    if _GATEWAY_NAME.fullmatch(name) is None:
+    if GATEWAY_NAME.fullmatch(name) is None:
         raise ValueError("must be a name of 1 to 32 small letters, digits and hyphens")
     return name
 
@@ -211,14 +211,13 @@ class Settings(BaseModel):
     @property
     def embedded_path(self) -> Path | None:
         """The file of the embedded database, or None where another server is the store."""
-        url = self.database_url.reveal()
-        return Path(url.removeprefix(_SQLITE)) if url.startswith(_SQLITE) else None
+        return sqlite_path(self.database_url.reveal())
 
     @property
     def shown_database(self) -> str:
         """The database's address without its password and its options."""
         url = self.database_url.reveal()
-        if url.startswith(_SQLITE):
+        if self.embedded_path is not None:
             return url
         address = url.removeprefix(_POSTGRESQL).partition("?")[0]
         user, at, rest = address.rpartition("@")

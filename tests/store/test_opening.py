@@ -14,7 +14,6 @@ from payrelay.store.opening import sqlite_path
         ("sqlite:///payrelay.db", Path("payrelay.db")),
         ("sqlite:////var/lib/payrelay.db", Path("/var/lib/payrelay.db")),
         ("postgresql://user@host/name", None),
-        ("postgres://user@host/name", None),
     ],
 )
 def test_a_url_says_which_database(url: str, path: Path | None) -> None:
@@ -23,7 +22,17 @@ def test_a_url_says_which_database(url: str, path: Path | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "payrelay.db", "sqlite://", "sqlite:///", "sqlite:///:memory:", "mysql://u:SECRET@h/d"]
+    "url",
+    [
+        "",
+        "payrelay.db",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite:///:memory:",
+        "postgresql://",
+        "postgres://u:SECRET@h/d",
+        "mysql://u:SECRET@h/d",
+    ],
 )
 async def test_another_url_is_refused_by_the_name_of_its_setting(url: str) -> None:
     """One line, without what may be a password; a database in memory would forget."""

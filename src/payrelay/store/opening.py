@@ -14,7 +14,7 @@ from payrelay.store.owner import OwnerLock
 from payrelay.store.sqlite import Sqlite
 
 _SQLITE: Final = "sqlite:///"
-_POSTGRESQL: Final = ("postgresql://", "postgres://")
+_POSTGRESQL: Final = "postgresql://"
 
 
 async def open_database(
@@ -55,7 +55,7 @@ async def open_database(
 
 def sqlite_path(url: str) -> Path | None:
     """Gives the file of an embedded database, None for a server's; raises SettingsError for any other URL."""
-    if url.startswith(_POSTGRESQL):
+    if url.startswith(_POSTGRESQL) and url != _POSTGRESQL:
         return None
     name = url.removeprefix(_SQLITE)
     if name == url or not name or name.startswith(":memory:"):
