@@ -9,11 +9,12 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.secret import STARS
+
 SUBSCRIPTION_ID_DIGITS_MAX: Final = 19
 """What a 64-bit integer can hold; the gateway's ids have 12 digits today."""
 
 _SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token"})
-_STARS: Final = "********"
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, tag_field="call"):
@@ -25,7 +26,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, tag_field="call"):
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         """Gives the members for a printed form, here and in rich's tracebacks."""
-        return [(name, _STARS if name in _SECRET_MEMBERS else getattr(self, name)) for name in self.__struct_fields__]
+        return [(name, STARS if name in _SECRET_MEMBERS else getattr(self, name)) for name in self.__struct_fields__]
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

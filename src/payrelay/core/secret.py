@@ -3,7 +3,8 @@
 import hmac
 from typing import Final, NoReturn
 
-_STARS: Final = "********"
+STARS: Final = "********"
+"""What is printed in place of a secret."""
 
 
 class Secret:
@@ -19,13 +20,13 @@ class Secret:
         return self._text
 
     def __repr__(self) -> str:
-        return f"Secret({_STARS})"
+        return f"Secret({STARS})"
 
     def __str__(self) -> str:
-        return _STARS
+        return STARS
 
     def __format__(self, spec: str) -> str:
-        return format(_STARS, spec)
+        return format(STARS, spec)
 
     def __bool__(self) -> bool:
         return bool(self._text)

@@ -19,6 +19,7 @@ import msgspec
 from payrelay.core.calls import Capture, Charge, Effect, Read, Release
 from payrelay.core.money import AmountError, minor_units
 from payrelay.core.outcomes import Evidence
+from payrelay.core.secret import STARS
 from payrelay.errors import Code
 
 BUSINESS_STATUSES: Final = frozenset({200, 400, 402, 404, 409, 422})
@@ -36,7 +37,6 @@ NO_AMOUNT: Final = -1
 """Less than every amount, so that it is never equal to the one that was asked."""
 
 JSON_NULL: Final = b"null"
-_STARS: Final = "********"
 
 
 class Cause(StrEnum):
@@ -312,7 +312,7 @@ def evidence_of(http_status: int, envelope: Envelope, call: Effect | Read, *, ca
 def redacted(text: str, call: Effect | Read) -> str:
     """Puts stars in place of a token that the call carried, should the gateway repeat it."""
     token = _token_of(call)
-    return text.replace(token, _STARS) if token else text
+    return text.replace(token, STARS) if token else text
 
 
 def _token_of(call: Effect | Read) -> str | None:
