@@ -306,3 +306,9 @@ def test_an_amount_is_no_float_on_its_way() -> None:
     """0.1 + 0.2 is the classic; here a sum of cents that floats can't hold."""
     body = written(CHARGE, amount=0).replace(b'"amount": 0', b'"amount": 999999999999.99')
     assert parse_body(body, ChargeBody).call().amount_minor == int(Decimal("999999999999.99") * 100)
+
+
+def test_a_body_prints_stars_in_place_of_its_token() -> None:
+    """It is what every charge goes through, and the first thing that somebody prints who looks for a mistake."""
+    body = RefundBody(description="late", authorization_token="hunter2")
+    assert "hunter2" not in repr(body)

@@ -2,6 +2,7 @@ import pickle
 
 import pytest
 
+from payrelay.core.outcomes import Facts
 from payrelay.core.secret import Secret
 
 
@@ -33,3 +34,9 @@ def test_a_secret_is_not_pickled() -> None:
     """A pickle is plain text to whoever finds it."""
     with pytest.raises(TypeError):
         pickle.dumps(Secret("hunter2"))
+
+
+def test_a_token_among_other_members_prints_as_stars() -> None:
+    """What a reply told may be printed; the token in it opens a hold. That there is none may be seen."""
+    assert "hunter2" not in f"{Facts(authorization_token='hunter2')!r}"
+    assert "authorization_token=None" in repr(Facts(order_id="A-1"))

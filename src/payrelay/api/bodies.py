@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from payrelay.api.json_text import ExponentNumber, parse_object, printable, unusable_texts
 from payrelay.core.calls import Capture, Charge, Item, Refund, Release
 from payrelay.core.money import AMOUNT_MINOR_MAX, MINOR_PER_UNIT, AmountError, minor_units
+from payrelay.core.secret import Starred
 from payrelay.errors import Code, FieldError, Refusal
 
 TEXT_LENGTH_MAX: Final = 255
@@ -170,7 +171,7 @@ Title = Annotated[str, Meta(min_length=1, max_length=ITEMS_LENGTH_MAX, extra_jso
 Currency = Annotated[str, Meta(min_length=3, max_length=3, pattern="^[A-Z]{3}$")]
 
 
-class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Body(Starred, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of all bodies: a member that we don't know is refused by name."""
 
 

@@ -9,24 +9,14 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.secret import STARS
+from payrelay.core.secret import Starred
 
 SUBSCRIPTION_ID_DIGITS_MAX: Final = 19
 """What a 64-bit integer can hold; the gateway's ids have 12 digits today."""
 
-_SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token"})
 
-
-class Call(msgspec.Struct, frozen=True, kw_only=True, tag_field="call"):
-    """The base of all calls. What is printed of one shows stars in place of a token."""
-
-    def __repr__(self) -> str:
-        members = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
-        return f"{type(self).__name__}({members})"
-
-    def __rich_repr__(self) -> list[tuple[str, object]]:
-        """Gives the members for a printed form, here and in rich's tracebacks."""
-        return [(name, STARS if name in _SECRET_MEMBERS else getattr(self, name)) for name in self.__struct_fields__]
+class Call(Starred, frozen=True, kw_only=True, tag_field="call"):
+    """The base of all calls."""
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):

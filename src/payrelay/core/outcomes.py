@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.secret import Starred
 from payrelay.errors import Code, FieldError
 
 
@@ -50,7 +51,7 @@ CODES_OF_VERDICT: Final[dict[Verdict, frozenset[Code | None]]] = {
 """What a client can be told of each verdict; None is a success. Nothing that may have taken effect reads as failed."""
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class Facts(Starred, frozen=True, kw_only=True):
     """What the reply to an effect told, under our names; ids as text."""
 
     order_id: str | None = None

@@ -3,8 +3,25 @@
 import hmac
 from typing import Final, NoReturn
 
+import msgspec
+
 STARS: Final = "********"
 """What is printed in place of a secret."""
+
+SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token"})
+
+
+class Starred(msgspec.Struct, frozen=True, kw_only=True):
+    """The base of values that carry a gateway's token among others: what is printed of one shows stars in its place."""
+
+    def __repr__(self) -> str:
+        members = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"{type(self).__name__}({members})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """Gives the members for a printed form, here and in rich's tracebacks."""
+        members = [(name, getattr(self, name)) for name in self.__struct_fields__]
+        return [(name, STARS if name in SECRET_MEMBERS and value else value) for name, value in members]
 
 
 class Secret:
