@@ -4,7 +4,7 @@ from tests.operations.world import World, asked, outcome_of
 from payrelay.core.calls import CancelSubscription, RetrySubscription
 from payrelay.core.operations import Kind
 from payrelay.core.outcomes import Verdict
-from payrelay.errors import Refusal
+from payrelay.errors import Code, Refusal
 from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.retry_subscription import retry_subscription
 
@@ -22,6 +22,13 @@ async def test_a_retry_is_asked_once(world: World) -> None:
         "subscription/420075032251",
         "420075032251",
     )
+
+
+async def test_a_limit_forbids_what_can_not_be_held_against_it(world: World) -> None:
+    """What an installment costs is the gateway's to say, so that a key with a largest amount can't ask for it."""
+    with pytest.raises(Refusal) as caught:
+        await retry_subscription(world.relay, asked(amount_max_minor=1), RETRY)
+    assert (caught.value.code, world.account.sent) == (Code.FORBIDDEN, [])
 
 
 async def test_while_a_retry_is_open_nothing_else_happens_to_the_subscription(world: World) -> None:

@@ -126,12 +126,12 @@ def require(credential: Credential, scope: Scope, account: str) -> None:
 def require_amount(credential: Credential, amount_minor: int | None) -> None:
     """Raises Refusal (forbidden) where an operation moves more than the credential may.
 
-    A refund of the whole names no amount; with a limit it must, for otherwise the limit would say nothing.
+    A refund of the whole and a retry name no amount: with a limit they are refused, for else it would say nothing.
     """
     if credential.amount_max_minor is None:
         return
     limit = decimal_text(credential.amount_max_minor)
     if amount_minor is None:
-        raise Refusal(Code.FORBIDDEN, f"the credential may move at most {limit} at once, so the amount must be named")
+        raise Refusal(Code.FORBIDDEN, f"the credential may move at most {limit} at once, and this names no amount")
     if amount_minor > credential.amount_max_minor:
         raise Refusal(Code.FORBIDDEN, f"the credential may move at most {limit} at once")
