@@ -49,6 +49,14 @@ def test_a_name_that_is_written_in_two_ways_is_the_same_name() -> None:
         members_of(b'{"amount":1,"\\u0061mount":2}')
 
 
+@pytest.mark.parametrize("body", [b'{"amount":12,"amount":1}', b'{ "amount": 1.25, "amount": 1 }'])
+def test_a_first_value_that_begins_like_the_last_hides_nothing(body: bytes) -> None:
+    """Of 12 and 1 the second is kept, and stands at the head of the first."""
+    with pytest.raises(WrongShape) as caught:
+        members_of(body)
+    assert caught.value.cause is Cause.DOUBLED_MEMBER
+
+
 @pytest.mark.parametrize(
     ("body", "cause"),
     [
