@@ -175,11 +175,12 @@ class SteppingJournal(Journal):
         """Finds, but not more than its own limit."""
         return (await super().stranded(before_ms=before_ms))[: self.stranded_max]
 
-    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> None:
+    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
         """Stores, between two steps."""
         await self._steps.reach("record")
-        await super().record(operation, line, answer)
+        stored = await super().record(operation, line, answer)
         await self._steps.reach("recorded")
+        return stored
 
 
 class ScriptedAccount:

@@ -79,6 +79,22 @@ class Event(StrEnum):
     """The process that was sending it is gone, or its time is over."""
     RESENT = "resent"
     """Turned away for its access token alone, and about to be sent once more with a new one."""
+    LOOKED = "looked"
+    """The gateway was asked what became of it; that alone settles nothing."""
+    PROBING = "probing"
+    """About to be sent once more because that can't do it twice: a capture, a cancellation."""
+    PROVED = "proved"
+    """Evidence at the gateway shows that it took effect."""
+    DISPROVED = "disproved"
+    """Evidence at the gateway shows that it took no effect."""
+    UNCLEAR = "unclear"
+    """No evidence can settle it, or what there is contradicts itself."""
+    REAPPEARED = "reappeared"
+    """Shown after all, when it had been taken for proved that it took no effect."""
+    DECIDED_SUCCEEDED = "decided_succeeded"
+    """A person decided, for a reason, that it took effect."""
+    DECIDED_FAILED = "decided_failed"
+    """A person decided, for a reason, that it took no effect."""
 
 
 TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
@@ -103,6 +119,36 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.UNKNOWN, Event.DIFFERED): State.NEEDS_ATTENTION,
     (State.UNKNOWN, Event.NOT_EXECUTED): State.NOT_SENT,
     (State.UNKNOWN, Event.NOT_SENT): State.NOT_SENT,
+    **{
+        (state, event): after
+        for state in (State.UNKNOWN, State.PENDING)
+        for event, after in (
+            (Event.LOOKED, state),
+            (Event.PROBING, state),
+            (Event.PROVED, State.SUCCEEDED),
+            (Event.DISPROVED, State.FAILED),
+            (Event.UNCLEAR, State.NEEDS_ATTENTION),
+            (Event.DECIDED_SUCCEEDED, State.SUCCEEDED),
+            (Event.DECIDED_FAILED, State.FAILED),
+        )
+    },
+    (State.NEEDS_ATTENTION, Event.LOOKED): State.NEEDS_ATTENTION,
+    (State.NEEDS_ATTENTION, Event.DECIDED_SUCCEEDED): State.SUCCEEDED,
+    (State.NEEDS_ATTENTION, Event.DECIDED_FAILED): State.FAILED,
+    # A reply that comes so late is still about this very call, and nobody has decided yet.
+    (State.NEEDS_ATTENTION, Event.SUCCEEDED): State.SUCCEEDED,
+    (State.NEEDS_ATTENTION, Event.DECLINED): State.DECLINED,
+    (State.NEEDS_ATTENTION, Event.REFUSED): State.REFUSED,
+    (State.NEEDS_ATTENTION, Event.NOT_EXECUTED): State.NOT_SENT,
+    (State.NEEDS_ATTENTION, Event.NOT_SENT): State.NOT_SENT,
+    (State.NEEDS_ATTENTION, Event.PENDING): State.NEEDS_ATTENTION,
+    (State.NEEDS_ATTENTION, Event.UNKNOWN): State.NEEDS_ATTENTION,
+    (State.NEEDS_ATTENTION, Event.DIFFERED): State.NEEDS_ATTENTION,
+    # What was taken for failed, and shows itself after all, was told to somebody: that is for a person.
+    (State.FAILED, Event.LOOKED): State.FAILED,
+    (State.FAILED, Event.REAPPEARED): State.NEEDS_ATTENTION,
+    (State.FAILED, Event.SUCCEEDED): State.NEEDS_ATTENTION,
+    (State.FAILED, Event.DIFFERED): State.NEEDS_ATTENTION,
 }
 
 UNSETTLED: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION})
@@ -113,6 +159,12 @@ FINAL: Final = frozenset(State) - UNSETTLED
 
 FROZEN: Final = FINAL - {State.NOT_SENT}
 """The answer is kept under its Idempotency-Key; ``not_sent`` gives the key back."""
+
+PROBED: Final = frozenset({State.UNKNOWN, State.PENDING})
+"""The gateway is asked again and again what became of it."""
+
+FIRST_PROBE_MS: Final = 1_000
+"""After an outcome was lost; with the pace of the worker it is asked for within 2 s."""
 
 EVENT_OF_VERDICT: Final[dict[Verdict, Event]] = {verdict: Event(verdict.value) for verdict in Verdict}
 
@@ -142,6 +194,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         result_ref: hash of the authorization token that it yielded; None otherwise.
         created_at_ms, updated_at_ms: milliseconds since 1970, UTC.
         send_by_ms: nothing of it is sent after this time.
+        probe_at_ms: when the gateway is asked next what became of it; None where that is not to be asked.
+        chain: the hash of its newest line of history, 64 hex digits; the store fills it in.
     """
 
     id: str
@@ -167,6 +221,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     created_at_ms: int
     updated_at_ms: int
     send_by_ms: int
+    probe_at_ms: int | None = None
+    chain: str = ""
 
     @property
     def is_settled(self) -> bool:
@@ -203,9 +259,12 @@ def advance(
     at_ms: int,
     retention: Retention,
     evidence: Evidence,
+    probe_at_ms: int | None = None,
 ) -> tuple[Operation, Line]:
     """Decides what an event makes of an operation: the changed operation and the line for its history.
 
+    ``probe_at_ms`` is when it is asked for next; without one an operation that comes to be unknown or pending is asked
+    for after FIRST_PROBE_MS, and every other one is not.
     Raises IllegalTransition, naming state and event, where the table knows no such step.
     """
     try:
@@ -221,6 +280,7 @@ def advance(
         claim=claim,
         claim_ends_at_ms=claim_ends_at_ms,
         updated_at_ms=at_ms,
+        probe_at_ms=at_ms + FIRST_PROBE_MS if probe_at_ms is None and state in PROBED else probe_at_ms,
     )
     return changed, Line(version=changed.version, at_ms=at_ms, event=event, state=state, evidence=evidence)
 

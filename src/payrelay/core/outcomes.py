@@ -72,6 +72,16 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gateway_status: int | None = None
     status_code: int | None = None
     elapsed_ms: int | None = None
+    seen: str | None = None
+    """What was seen when the gateway was asked what became of it: one of ``core.proof.Seen``."""
+    control: str | None = None
+    """What the control query beside it came to: one of ``core.proof.Control``."""
+    payment_ids: tuple[str, ...] = ()
+    """The payments that were looked at; before a retry, all that the subscription had."""
+    operator: str | None = None
+    """Who decided."""
+    reason: str | None = None
+    """Why, in that person's words."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -341,12 +341,13 @@ class Attempt:
             )
             decided = changes.applied_to(decided)
             try:
-                await self._relay.journal.record(decided, line, answer if decided.state in FROZEN else None)
+                self.operation = await self._relay.journal.record(
+                    decided, line, answer if decided.state in FROZEN else None
+                )
             except Outdated:
                 self.operation = await self._reread()
             else:
-                self.operation = decided
-                self._relay.watch.operation_changed(decided)
+                self._relay.watch.operation_changed(self.operation)
                 return
         raise Outdated(f"operation {self.operation.id} was changed by others {DECISIONS_MAX} times in a row")
 

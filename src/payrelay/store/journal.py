@@ -121,15 +121,16 @@ class Journal:
         # The row of a claim's holder has the answer as one column more.
         return self._claimed(holder) if len(holder) > len(_COLUMNS) else Guarded(_operation(holder))
 
-    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> None:
+    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
         """Stores a changed operation with the line that tells why, and its answer where it now has another.
 
-        Raises Outdated, and writes nothing, unless the row has the version before.
+        Gives the operation as it is stored, with its chain. Raises Outdated, and writes nothing, unless the row has the version before.
         """
         sealed = None
         if answer is not None:
             sealed = self._seal.seal(_encode_answer(answer), _context(operation.id, "answer"))
         await self._database.write(_record(_record_statement(operation, line, sealed)))
+        return operation
 
     async def get(self, operation_id: str) -> Operation | None:
         """Reads one operation."""
@@ -273,6 +274,8 @@ def _record_statement(operation: Operation, line: Line, sealed: bytes | None) ->
         line.at_ms,
         line.event,
         _encode_evidence(line.evidence).decode(),
+        operation.probe_at_ms,
+        operation.chain,
     )
     is_released = operation.claim is None
     if operation.kind in _CHARGES:

@@ -14,13 +14,13 @@ from payrelay.store.queries import Query, query
 OPERATION_COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
     " fingerprint, request_id, order_id, payment_id, subscription_id, amount_minor, currency, result_ref,"
-    " created_at_ms, updated_at_ms, send_by_ms"
+    " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain"
 )
 
 _INSERT_OPERATION: Final = f"""
     INSERT INTO operations ({OPERATION_COLUMNS}, sealed_call)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-            $24)
+            $24, $25, $26)
     ON CONFLICT DO NOTHING"""
 
 ACCEPT: Final = query(
@@ -29,12 +29,12 @@ ACCEPT: Final = query(
     WITH accepted AS ({_INSERT_OPERATION} RETURNING id),
     line AS (
         INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
-        SELECT id, $7::bigint, $25::bigint, $26::text, $6::text, $27::text FROM accepted
+        SELECT id, $7::bigint, $27::bigint, $28::text, $6::text, $29::text FROM accepted
     )
     SELECT id FROM accepted""",
     sqlite=(
         _INSERT_OPERATION,
-        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence) VALUES ($1, $7, $25, $26, $6, $27)",
+        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence) VALUES ($1, $7, $27, $28, $6, $29)",
     ),
 )
 """Stores an operation and its sealed call with the first line of its history; gives no row, and writes nothing, where
@@ -43,10 +43,11 @@ its id, claim or guard is taken."""
 _UPDATE_OPERATION: Final = """
     UPDATE operations
     SET state = $2, version = $3::bigint, guard = $4, claim_ends_at_ms = $5, payment_id = $6, result_ref = $7,
-        updated_at_ms = $8, send_by_ms = $9, sealed_answer = COALESCE($10::bytea, sealed_answer){more}
+        updated_at_ms = $8, send_by_ms = $9, sealed_answer = COALESCE($10::bytea, sealed_answer),
+        probe_at_ms = $14, chain = $15{more}
     WHERE id = $1 AND version = $3::bigint - 1"""
 
-_ANSWERED: Final = ", order_id = $14, subscription_id = $15, amount_minor = $16, currency = $17"
+_ANSWERED: Final = ", order_id = $16, subscription_id = $17, amount_minor = $18, currency = $19"
 _RELEASED: Final = ", claim = NULL"
 
 
