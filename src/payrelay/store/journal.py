@@ -124,7 +124,8 @@ class Journal:
     async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
         """Stores a changed operation with the line that tells why, and its answer where it now has another.
 
-        Gives the operation as it is stored, with its chain. Raises Outdated, and writes nothing, unless the row has the version before.
+        Gives the operation as it is stored, with its chain. Raises Outdated, and writes nothing, unless the row has
+        the version before.
         """
         sealed = None
         if answer is not None:
