@@ -42,6 +42,7 @@ from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StoreErr
 from payrelay.gateways.governor import Place
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.relay import Relay, Request
+from payrelay.operations.watch import Stage
 from payrelay.store.journal import Accepted, Claimed, Guarded
 
 SEND_WITHIN_S: Final = 10
@@ -81,6 +82,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
         barred_by: a guard that must not be held by any operation of the merchant; None where there is none.
         expected: what the reply must match beyond what the call itself says.
         order_id, payment_id, subscription_id, amount_minor, currency: what is known of it beforehand.
+        evidence: what was seen at the gateway beforehand, for when its outcome has to be proved.
     """
 
     kind: Kind
@@ -93,6 +95,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     subscription_id: str | None = None
     amount_minor: int | None = None
     currency: str | None = None
+    evidence: Evidence = Evidence()
 
 
 async def carry_out(relay: Relay, request: Request, intent: Intent) -> Answer:
@@ -163,6 +166,7 @@ class Attempt:
             await self._grant(place)
         sending = Sending(place=place, send_by_s=send_by_s, resent=self._note_resending, notify_url=self._notify_url())
         began_s = self._relay.clock.boot_s()
+        self._reach(Stage.SENDING)
         try:
             outcome = await self._account.effect(self._intent.call, self._intent.expected, sending)
         except Exception:  # an adapter raises nothing; where it does after all, it may have sent
@@ -170,6 +174,7 @@ class Attempt:
             outcome = UNKNOWN_BY_OUR_FAULT
         finally:
             place.done()  # the adapter has said so, or failed before it could; only the first word counts
+        self._reach(Stage.REPLIED)
         elapsed_s = self._relay.clock.boot_s() - began_s
         self._relay.watch.call_made(self._request.account, self._intent.call, outcome.verdict, elapsed_s)
         return await self._conclude(outcome)
@@ -204,10 +209,13 @@ class Attempt:
             updated_at_ms=now_ms,
             send_by_ms=now_ms + int(wait_s * 1000),
         )
-        line = Line(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=Evidence())
-        return await self._relay.journal.accept(
+        line = Line(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
+        self._reach(Stage.ACCEPTING)
+        verdict = await self._relay.journal.accept(
             self.operation, line, intent.call, barred_by=intent.barred_by, now_ms=now_ms
         )
+        self._reach(Stage.ACCEPTED)
+        return verdict
 
     def _turned_away(self, verdict: Claimed | Guarded, request_print: str) -> Answer:
         """Answers a request whose claim or guard is held; raises Refusal where it must not be made now."""
@@ -227,6 +235,7 @@ class Attempt:
     async def _grant(self, place: Place) -> None:
         """Commits that it may be sent from now on; where that fails, it is not."""
         now_ms = self._relay.clock.now_ms()
+        self._reach(Stage.GRANTING)
         try:
             await self._step(Event.GRANTED, Evidence(), Changes(send_by_ms=now_ms + SEND_WITHIN_S * 1000))
         except BaseException as error:  # as in run: the place must not be lost
@@ -238,6 +247,7 @@ class Attempt:
             if isinstance(error, StoreError):
                 self._withdraw_later("grant_not_stored")
             raise
+        self._reach(Stage.GRANTED)
 
     async def _give_up(self) -> Answer:
         """No place came: nothing was sent, and the key is given back."""
@@ -275,10 +285,12 @@ class Attempt:
 
     async def _note_resending(self, evidence: Evidence) -> bool:
         """Journals that the same effect is about to be sent once more; False where that can't be stored."""
+        self._reach(Stage.RESENDING)
         try:
             await self._step(Event.RESENT, evidence, Changes())
         except (StoreError, IllegalTransition):
             return False
+        self._reach(Stage.RESENT)
         return True
 
     async def _conclude(self, outcome: Outcome) -> Answer:
@@ -340,6 +352,7 @@ class Attempt:
                 evidence=evidence,
             )
             decided = changes.applied_to(decided)
+            self._reach(Stage.RECORDING)
             try:
                 self.operation = await self._relay.journal.record(
                     decided, line, answer if decided.state in FROZEN else None
@@ -347,6 +360,7 @@ class Attempt:
             except Outdated:
                 self.operation = await self._reread()
             else:
+                self._reach(Stage.RECORDED)
                 self._relay.watch.operation_changed(self.operation)
                 return
         raise Outdated(f"operation {self.operation.id} was changed by others {DECISIONS_MAX} times in a row")
@@ -356,6 +370,9 @@ class Attempt:
         if current is None:
             raise IllegalTransition(f"operation {self.operation.id} is gone from the store")
         return current
+
+    def _reach(self, stage: Stage) -> None:
+        self._relay.watch.reached(stage, self.operation.id)
 
     def _answer(self, outcome: Outcome) -> Answer:
         trace = Trace(request_id=self._request.request_id, operation_id=self.operation.id)

@@ -2,11 +2,40 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from payrelay.core.calls import Effect, Read
 from payrelay.core.operations import Operation
 
 CallMade = Callable[[str, Effect | Read, str, float], None]
+
+
+class Stage(StrEnum):
+    """The places on an operation's way between which the process may die, in their order; each is announced."""
+
+    ACCEPTING = "accepting"
+    """Its intent is about to be stored."""
+    ACCEPTED = "accepted"
+    """Its intent is on disk."""
+    GRANTING = "granting"
+    """It got its place after a wait, and that is about to be stored."""
+    GRANTED = "granted"
+    SENDING = "sending"
+    """It is about to be handed to the gateway's client."""
+    RESENDING = "resending"
+    """It was turned away for its token, and its second sending is about to be stored."""
+    RESENT = "resent"
+    REPLIED = "replied"
+    """What the gateway's client made of it is known."""
+    RECORDING = "recording"
+    """A change of it is about to be stored."""
+    RECORDED = "recorded"
+    LOOKING = "looking"
+    """The gateway is about to be asked what became of it."""
+    LOOKED = "looked"
+    PROBING = "probing"
+    """It is about to be sent once more, which can't do it twice, and that is on disk."""
+    PROBED = "probed"
 
 
 def _nobody(*_: object) -> None:
@@ -15,13 +44,15 @@ def _nobody(*_: object) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Watch:
-    """Two functions that are called as things happen; they must be quick and raise nothing.
+    """Functions that are called as things happen; they must be quick and raise nothing.
 
     Attributes:
         operation_changed: with an operation, once a change of it is stored.
         call_made: with an account's name, the call, what it came to (a verdict, ``found`` or an error code) and the
             seconds that it took; also for a call of which nothing was sent.
+        reached: with a stage and the id of an operation that has come there.
     """
 
     operation_changed: Callable[[Operation], None] = _nobody
     call_made: CallMade = _nobody
+    reached: Callable[[Stage, str], None] = _nobody

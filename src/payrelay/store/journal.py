@@ -115,11 +115,11 @@ class Journal:
         try:
             holder = await self._database.write(unit)
         except _Barred as barred:
-            return Guarded(_operation(barred.row))
+            return Guarded(operation_of(barred.row))
         if holder is None:
             return ACCEPTED
         # The row of a claim's holder has the answer as one column more.
-        return self._claimed(holder) if len(holder) > len(_COLUMNS) else Guarded(_operation(holder))
+        return self._claimed(holder) if len(holder) > len(_COLUMNS) else Guarded(operation_of(holder))
 
     async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
         """Stores a changed operation with the line that tells why, and its answer where it now has another.
@@ -185,13 +185,13 @@ class Journal:
 
     async def _one(self, statement: Statement) -> Operation | None:
         row = await self._database.read(_first(statement))
-        return None if row is None else _operation(row)
+        return None if row is None else operation_of(row)
 
     async def _many(self, statement: Statement) -> _Operations:
-        return [_operation(row) for row in await self._database.read(_all(statement))]
+        return [operation_of(row) for row in await self._database.read(_all(statement))]
 
     def _claimed(self, row: Row) -> Claimed:
-        operation = _operation(row[: len(_COLUMNS)])
+        operation = operation_of(row[: len(_COLUMNS)])
         sealed = row[len(_COLUMNS)]
         return Claimed(operation, None if sealed is None else self._open_answer(operation.id, sealed))
 
@@ -297,7 +297,8 @@ def _has_lapsed(row: Row, now_ms: int) -> bool:
     return isinstance(ends_at_ms, int) and ends_at_ms <= now_ms
 
 
-def _operation(row: Row) -> Operation:
+def operation_of(row: Row) -> Operation:
+    """Makes an operation of a row that has its columns in their order."""
     return msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Operation)
 
 

@@ -1,0 +1,52 @@
+"""When the gateway is asked what became of an operation."""
+
+from typing import Final
+
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 24 * HOUR_MS
+
+PROBES_MS: Final = (
+    2_000,
+    10_000,
+    30_000,
+    120_000,
+    300_000,
+    900_000,
+    HOUR_MS,
+    6 * HOUR_MS,
+    DAY_MS,
+    2 * DAY_MS,
+    3 * DAY_MS,
+    4 * DAY_MS,
+)
+"""After the outcome was lost; then daily. Densely at first, when what was done shows itself and somebody waits, and
+four days in all, because the gateway says the same of *not yet* and of *never*."""
+
+UNSEEN_MS_MIN: Final = 5_000
+UNSEEN_MS_MAX: Final = 900_000
+"""Between two tries where nothing could be seen: half as long as it has been open by then, within these."""
+
+REAPPEARANCE_MS: Final = 30 * DAY_MS
+"""How long what failed is still looked for, once a day."""
+
+
+def next_probe_ms(open_since_ms: int, now_ms: int) -> int:
+    """Gives the next moment of the schedule after now."""
+    elapsed_ms = now_ms - open_since_ms
+    for probe_ms in PROBES_MS:
+        if probe_ms > elapsed_ms:
+            return open_since_ms + probe_ms
+    days = elapsed_ms // DAY_MS + 1
+    return open_since_ms + days * DAY_MS
+
+
+def next_try_ms(open_since_ms: int, now_ms: int) -> int:
+    """Gives when to try again where nothing could be seen: sooner than the schedule, for that was no look."""
+    pause_ms = min(max((now_ms - open_since_ms) // 2, UNSEEN_MS_MIN), UNSEEN_MS_MAX)
+    return min(now_ms + pause_ms, next_probe_ms(open_since_ms, now_ms))
+
+
+def next_search_ms(failed_at_ms: int, now_ms: int) -> int | None:
+    """Gives when to look again for what failed, or None once that is over."""
+    following_ms = now_ms + DAY_MS
+    return following_ms if following_ms - failed_at_ms <= REAPPEARANCE_MS else None
