@@ -130,7 +130,7 @@ class Journal:
         sealed = None
         if answer is not None:
             sealed = self._seal.seal(_encode_answer(answer), _context(operation.id, "answer"))
-        await self._database.write(_record(_record_statement(operation, line, sealed)))
+        await self._database.write(_record(_record_statement(operation, line, sealed), operation))
         return operation
 
     async def get(self, operation_id: str) -> Operation | None:
@@ -228,10 +228,13 @@ def _guard_of(operation: Operation, guard: str | None) -> Statement:
     return Statement(statements.FIND_GUARD, (operation.merchant, guard))
 
 
-def _record(statement: Statement) -> Unit[None]:
-    changed = yield statement
+def _record(statement: Statement, operation: Operation) -> Unit[None]:
+    is_for_a_person = operation.state is State.NEEDS_ATTENTION
+    changed = yield statement._replace(is_whole=False) if is_for_a_person else statement
     if not changed:
         raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
+    if is_for_a_person:
+        yield Statement(statements.ADD_ALERT, (operation.id, operation.version, operation.updated_at_ms))
 
 
 def _first(statement: Statement) -> Unit[Row | None]:

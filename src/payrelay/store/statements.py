@@ -314,3 +314,78 @@ SEEN_ORDER: Final = query(
     WHERE merchant = $1 AND status = 'RECEIVED' AND order_id <> $2 LIMIT 1""",
 )
 """Finds an order other than one that was seen paid at the gateway."""
+
+PAYMENT_SEEN: Final = query(
+    "payment_seen", "SELECT order_id, status FROM payments_seen WHERE merchant = $1 AND payment_id = $2"
+)
+"""Reads how a payment stood when it was last seen."""
+
+ADD_ALERT: Final = query(
+    "add_alert",
+    """
+    INSERT INTO alerts (operation_id, version, created_at_ms, next_try_at_ms)
+    SELECT $1::text, $2::bigint, $3::bigint, $3::bigint
+    WHERE NOT EXISTS (
+        SELECT 1 FROM history WHERE operation_id = $1::text AND version = $2::bigint - 1 AND state = 'needs_attention'
+    )""",
+)
+"""Notes, beside the change that did it, that an operation came to need a person; not where it needed one before."""
+
+TAKE_ALERTS: Final = query(
+    "take_alerts",
+    """
+    UPDATE alerts SET next_try_at_ms = $2::bigint
+    WHERE (operation_id, version) IN (
+        SELECT operation_id, version FROM alerts
+        WHERE next_try_at_ms <= $1::bigint ORDER BY next_try_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING operation_id, version, created_at_ms, next_try_at_ms, attempts, given_to""",
+    sqlite=(
+        """
+        UPDATE alerts SET next_try_at_ms = $2
+        WHERE (operation_id, version) IN (
+            SELECT operation_id, version FROM alerts WHERE next_try_at_ms <= $1 ORDER BY next_try_at_ms LIMIT $3
+        )
+        RETURNING operation_id, version, created_at_ms, next_try_at_ms, attempts, given_to""",
+    ),
+)
+"""Takes alerts that are due, and puts them off for as long as giving them may last, so that no other process gives the
+same at the same time."""
+
+NEXT_ALERT: Final = query("next_alert", "SELECT min(next_try_at_ms) FROM alerts WHERE next_try_at_ms IS NOT NULL")
+"""Reads when the next alert is to be given."""
+
+END_ALERT: Final = query(
+    "end_alert",
+    """
+    UPDATE alerts SET next_try_at_ms = NULL, attempts = attempts + 1, given_to = $3
+    WHERE operation_id = $1 AND version = $2
+    RETURNING version""",
+)
+"""Says that an alert is not given again, and to whom it was."""
+
+PUT_OFF_ALERT: Final = query(
+    "put_off_alert",
+    """
+    UPDATE alerts SET next_try_at_ms = $4, attempts = attempts + 1, given_to = $5
+    WHERE operation_id = $1 AND version = $2 AND next_try_at_ms = $3
+    RETURNING version""",
+)
+"""Says when an alert is tried again, unless somebody else has taken it meanwhile."""
+
+ADD_PAUSE: Final = query(
+    "add_pause",
+    """
+    INSERT INTO paused_accounts (account, since_ms, reason, operator) VALUES ($1, $2, $3, $4)
+    ON CONFLICT DO NOTHING
+    RETURNING account""",
+)
+"""Pauses an account; gives no row where it is paused already."""
+
+REMOVE_PAUSE: Final = query("remove_pause", "DELETE FROM paused_accounts WHERE account = $1 RETURNING account")
+"""Ends the pause of an account; gives no row where it wasn't paused."""
+
+LIST_PAUSES: Final = query(
+    "list_pauses", "SELECT account, since_ms, reason, operator FROM paused_accounts ORDER BY account LIMIT $1"
+)
+"""Reads which accounts are paused."""

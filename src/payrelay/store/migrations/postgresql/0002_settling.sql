@@ -33,13 +33,15 @@ CREATE TRIGGER anchors_are_not_changed BEFORE UPDATE OR DELETE ON anchors
 CREATE TRIGGER anchors_are_not_removed BEFORE TRUNCATE ON anchors
     FOR EACH STATEMENT EXECUTE FUNCTION anchors_are_final();
 
--- One for each time that an operation came to need a person; next_try_at_ms is NULL once it was given.
+-- One for each time that an operation came to need a person; next_try_at_ms is NULL once it was given. given_to names
+-- those of its addressees that have it already, separated by commas.
 CREATE TABLE alerts (
     operation_id   text COLLATE "C" NOT NULL REFERENCES operations (id),
     version        bigint NOT NULL,
     created_at_ms  bigint NOT NULL,
     next_try_at_ms bigint,
     attempts       bigint NOT NULL DEFAULT 0,
+    given_to       text   NOT NULL DEFAULT '',
     PRIMARY KEY (operation_id, version)
 );
 CREATE INDEX alerts_due ON alerts (next_try_at_ms) WHERE next_try_at_ms IS NOT NULL;

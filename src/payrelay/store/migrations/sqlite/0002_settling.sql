@@ -31,13 +31,15 @@ BEGIN
     SELECT RAISE(ABORT, 'anchors are append-only');
 END;
 
--- One for each time that an operation came to need a person; next_try_at_ms is NULL once it was given.
+-- One for each time that an operation came to need a person; next_try_at_ms is NULL once it was given. given_to names
+-- those of its addressees that have it already, separated by commas.
 CREATE TABLE alerts (
     operation_id   TEXT    NOT NULL REFERENCES operations (id),
     version        INTEGER NOT NULL,
     created_at_ms  INTEGER NOT NULL,
     next_try_at_ms INTEGER,
     attempts       INTEGER NOT NULL DEFAULT 0,
+    given_to       TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (operation_id, version)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX alerts_due ON alerts (next_try_at_ms) WHERE next_try_at_ms IS NOT NULL;

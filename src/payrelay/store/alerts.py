@@ -1,0 +1,77 @@
+"""Alerts as the store keeps them: one for each time that an operation came to need a person.
+
+The journal writes them, in the unit of work that made the change; here they are taken, tried again and ended.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.store import statements
+from payrelay.store.database import Database, Row, Statement, Unit
+
+_SEPARATOR: Final = ","
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    """One alert that was taken, to be given now.
+
+    Attributes:
+        operation_id, version: the operation, and its version that came to need a person.
+        created_at_ms: when that was.
+        taken_until_ms: until then nobody else takes it.
+        attempts: how often it was tried before.
+        given_to: the addressees that have it already.
+    """
+
+    operation_id: str
+    version: int
+    created_at_ms: int
+    taken_until_ms: int
+    attempts: int
+    given_to: frozenset[str]
+
+
+_Alerts: TypeAlias = list[Alert]
+
+
+class Alerts:
+    """Gives out alerts that are due, to one process each."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def next_due_ms(self) -> int | None:
+        """Tells when the next alert is to be given; None where none is."""
+        rows = await self._database.read(_rows(Statement(statements.NEXT_ALERT, ())))
+        at_ms = rows[0][0]
+        return at_ms if isinstance(at_ms, int) else None
+
+    async def take(self, now_ms: int, *, until_ms: int, limit: int) -> _Alerts:
+        """Takes at most ``limit`` alerts that are due, the longest due first; until then nobody else is given them."""
+        statement = Statement(statements.TAKE_ALERTS, (now_ms, until_ms, limit), is_whole=True)
+        return [_alert(row) for row in await self._database.write(_rows(statement))]
+
+    async def end(self, alert: Alert, given_to: frozenset[str]) -> None:
+        """Says that it is not given again, and to whom it was."""
+        parameters = (alert.operation_id, alert.version, _names(given_to))
+        await self._database.write(_rows(Statement(statements.END_ALERT, parameters, is_whole=True)))
+
+    async def put_off(self, alert: Alert, given_to: frozenset[str], until_ms: int) -> None:
+        """Says when it is tried again, and who has it already; nothing where somebody else has taken it meanwhile."""
+        parameters = (alert.operation_id, alert.version, alert.taken_until_ms, until_ms, _names(given_to))
+        await self._database.write(_rows(Statement(statements.PUT_OFF_ALERT, parameters, is_whole=True)))
+
+
+def _rows(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)
+
+
+def _names(names: frozenset[str]) -> str:
+    return _SEPARATOR.join(sorted(names))
+
+
+def _alert(row: Row) -> Alert:
+    *members, given_to = row
+    names = frozenset(name for name in str(given_to).split(_SEPARATOR) if name)
+    return msgspec.convert(dict(zip(Alert.__struct_fields__, (*members, names), strict=True)), Alert)

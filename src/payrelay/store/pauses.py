@@ -1,0 +1,48 @@
+"""Pauses as the store keeps them: the accounts on which an operator allows no new effects."""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.store import statements
+from payrelay.store.database import Database, Row, Statement, Unit
+
+PAUSES_MAX: Final = 10_000
+"""More accounts than anybody configures."""
+
+
+class Pause(msgspec.Struct, frozen=True, kw_only=True):
+    """An account is paused: since when, why and by whom."""
+
+    account: str
+    since_ms: int
+    reason: str
+    operator: str
+
+
+_Pauses: TypeAlias = list[Pause]
+
+
+class Pauses:
+    """Keeps pauses in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, pause: Pause) -> bool:
+        """Pauses an account; False where it is paused already, whose pause then stands."""
+        parameters = msgspec.structs.astuple(pause)
+        return bool(await self._database.write(_rows(Statement(statements.ADD_PAUSE, parameters, is_whole=True))))
+
+    async def remove(self, account: str) -> bool:
+        """Ends a pause; False where there was none."""
+        return bool(await self._database.write(_rows(Statement(statements.REMOVE_PAUSE, (account,), is_whole=True))))
+
+    async def list(self) -> _Pauses:
+        """Reads all of them, by the account's name."""
+        rows = await self._database.read(_rows(Statement(statements.LIST_PAUSES, (PAUSES_MAX,))))
+        return [msgspec.convert(dict(zip(Pause.__struct_fields__, row, strict=True)), Pause) for row in rows]
+
+
+def _rows(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)

@@ -1,0 +1,127 @@
+import asyncio
+
+import msgspec
+import pytest
+from tests.store.conftest import Book
+
+from payrelay.core.operations import Event, Operation, State
+from payrelay.errors import Outdated
+from payrelay.store.alerts import Alert, Alerts
+
+NOW_MS = 10_000
+
+
+@pytest.fixture
+def alerts(book: Book) -> Alerts:
+    """Gives the alerts in the same database."""
+    return Alerts(book.database)
+
+
+async def in_need(book: Book, number: int = 1) -> Operation:
+    """Stores an operation that needs a person since 2,000."""
+    operation = book.new(number)
+    await book.accept(operation)
+    return await book.advance(operation, Event.DIFFERED)
+
+
+async def test_an_operation_that_comes_to_need_a_person_is_an_alert(book: Book, alerts: Alerts) -> None:
+    """It is written with the change itself: no crash can come between the two."""
+    operation = await in_need(book)
+
+    [alert] = await alerts.take(NOW_MS, until_ms=20_000, limit=10)
+    assert alert == Alert(
+        operation_id=operation.id,
+        version=2,
+        created_at_ms=2_000,
+        taken_until_ms=20_000,
+        attempts=0,
+        given_to=frozenset(),
+    )
+
+
+async def test_what_needs_a_person_already_is_no_second_alert(book: Book, alerts: Alerts) -> None:
+    """Every later look at it is a change too; nobody is to be called again for those."""
+    operation = await in_need(book)
+    for event in (Event.LOOKED, Event.DIFFERED, Event.PENDING):
+        operation = await book.advance(operation, event)
+
+    assert [alert.version for alert in await alerts.take(NOW_MS, until_ms=20_000, limit=10)] == [2]
+
+
+async def test_one_that_needs_a_person_again_is_a_second_alert(book: Book, alerts: Alerts) -> None:
+    """What was decided and shows itself after all was told to somebody."""
+    operation = await in_need(book)
+    operation = await book.advance(operation, Event.DECIDED_FAILED)
+    await book.advance(operation, Event.REAPPEARED)
+
+    assert {alert.version for alert in await alerts.take(NOW_MS, until_ms=20_000, limit=10)} == {2, 4}
+
+
+async def test_a_change_that_is_not_kept_is_no_alert(book: Book, alerts: Alerts) -> None:
+    """It belongs to the unit of work, which undoes it."""
+    operation = book.new(1)
+    await book.accept(operation)
+    with pytest.raises(Outdated):
+        await book.advance(msgspec.structs.replace(operation, version=5), Event.DIFFERED)
+
+    assert await alerts.next_due_ms() is None
+
+
+async def test_other_changes_are_no_alerts(book: Book, alerts: Alerts) -> None:
+    """A person is called for what needs a person, and for nothing else."""
+    for number, event in enumerate((Event.SUCCEEDED, Event.UNKNOWN, Event.DECLINED, Event.NOT_SENT)):
+        operation = book.new(number)
+        await book.accept(operation)
+        assert (await book.advance(operation, event)).state is not State.NEEDS_ATTENTION
+
+    assert await alerts.next_due_ms() is None
+
+
+async def test_an_alert_is_taken_by_one(book: Book, alerts: Alerts) -> None:
+    """Several processes share the work without calling anybody twice."""
+    for number in range(6):
+        await in_need(book, number)
+    taken = await asyncio.gather(*(alerts.take(NOW_MS, until_ms=20_000, limit=4) for _ in range(4)))
+
+    assert sorted(alert.operation_id for some in taken for alert in some) == [f"op_{n:026d}" for n in range(6)]
+
+
+async def test_an_alert_whose_taker_died_comes_back(book: Book, alerts: Alerts) -> None:
+    """A kill -9 between taking and giving loses none."""
+    await in_need(book)
+    await alerts.take(NOW_MS, until_ms=20_000, limit=10)
+
+    assert await alerts.take(19_999, until_ms=30_000, limit=10) == []
+    assert len(await alerts.take(20_000, until_ms=30_000, limit=10)) == 1
+
+
+async def test_an_alert_that_was_given_is_over(book: Book, alerts: Alerts) -> None:
+    """Nobody is called for it again."""
+    await in_need(book)
+    [alert] = await alerts.take(NOW_MS, until_ms=20_000, limit=10)
+    await alerts.end(alert, frozenset({"command"}))
+
+    assert await alerts.next_due_ms() is None
+    assert await alerts.take(10**9, until_ms=2 * 10**9, limit=10) == []
+
+
+async def test_an_alert_that_failed_is_due_again_and_knows_who_has_it(book: Book, alerts: Alerts) -> None:
+    """The one who took it is not called again because another did not."""
+    await in_need(book)
+    [alert] = await alerts.take(NOW_MS, until_ms=20_000, limit=10)
+    await alerts.put_off(alert, frozenset({"command", "address"}), 15_000)
+
+    assert await alerts.next_due_ms() == 15_000
+    [again] = await alerts.take(15_000, until_ms=20_000, limit=10)
+    assert (again.attempts, again.given_to) == (1, frozenset({"command", "address"}))
+
+
+async def test_whoever_was_too_slow_does_not_put_it_off(book: Book, alerts: Alerts) -> None:
+    """Another process has it by now, and says what became of it."""
+    await in_need(book)
+    [slow] = await alerts.take(NOW_MS, until_ms=20_000, limit=10)
+    [quick] = await alerts.take(20_000, until_ms=30_000, limit=10)
+    await alerts.end(quick, frozenset())
+    await alerts.put_off(slow, frozenset(), 25_000)
+
+    assert await alerts.next_due_ms() is None
