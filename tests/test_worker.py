@@ -8,7 +8,10 @@ from tests.operations.world import CHARGE, UNKEYED_MS, Crash, Raising, World, as
 from payrelay.core.operations import State
 from payrelay.errors import StoreUnavailable
 from payrelay.operations.charge import charge
-from payrelay.worker import EVERY_S, working
+from payrelay.worker import CHORES, EVERY_S, Chore, tend, working
+
+EACH_ROUND = tuple(Chore(1, chore.do) for chore in CHORES)
+TENDING = (Chore(1, tend),)
 
 
 class Rounds:
@@ -54,7 +57,7 @@ async def test_what_was_left_behind_is_taken_up_when_its_time_is_over(world: Wor
     """Another process's crash is noticed without a start of ours."""
     await strand(world)
     rounds = Rounds()
-    async with working(world.relay, rounds.pause):
+    async with working(world.relay, rounds.pause, TENDING):
         await rounds.one()
         early = (await world.operation()).state
         world.clock.passed_ms += 60_000
@@ -69,7 +72,7 @@ async def test_lapsed_claims_are_given_back(world: World) -> None:
     await charge(world.relay, asked(None), CHARGE)
     world.clock.passed_ms += UNKEYED_MS + 1
     rounds = Rounds()
-    async with working(world.relay, rounds.pause):
+    async with working(world.relay, rounds.pause, TENDING):
         await rounds.one()
 
     assert (await world.operation()).claim is None
@@ -82,7 +85,7 @@ async def test_trouble_ends_a_round_and_not_the_worker(world: World) -> None:
     world.steps.put("record", Raising(StoreUnavailable("the disk is full")))
     world.steps.put("record", Raising(ZeroDivisionError()), first=2)
     rounds = Rounds()
-    async with working(world.relay, rounds.pause):
+    async with working(world.relay, rounds.pause, TENDING):
         for _ in range(3):
             await rounds.one()
 
@@ -93,7 +96,7 @@ async def test_trouble_ends_a_round_and_not_the_worker(world: World) -> None:
 async def test_it_rests_between_two_rounds_and_ends_with_its_context(world: World) -> None:
     """It is a small load at a known pace, and nothing goes on behind a closed store."""
     rounds = Rounds()
-    async with working(world.relay, rounds.pause):
+    async with working(world.relay, rounds.pause, EACH_ROUND):
         await rounds.one()
 
     assert rounds.pauses == [EVERY_S, EVERY_S]

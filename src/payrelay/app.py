@@ -25,6 +25,7 @@ from payrelay.store.database import Database
 from payrelay.store.journal import Journal
 from payrelay.store.meta import embedded_keys, verify_key
 from payrelay.store.sealing import Seal, parse_keys
+from payrelay.store.settling import Settling
 
 KEYED_RETENTION_MS: Final = 30 * 86_400_000
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -66,6 +67,7 @@ async def running(
         metrics = Metrics()
         relay = Relay(
             journal=Journal(database, seal),
+            settling=Settling(database),
             accounts=accounts,
             clock=clock,
             retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),

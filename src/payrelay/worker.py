@@ -1,24 +1,51 @@
-"""Background upkeep while the service runs: takes up what was left behind, and gives lapsed claims back."""
+"""Background work while the service runs: settles what is open, and keeps the store in order.
+
+One round after the other, at a known pace; each chore has its turn every so many rounds. A chore that fails is tried
+again at its next turn, and keeps no other from its own.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Final, NamedTuple
 
 from payrelay.errors import StoreError
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
+from payrelay.operations.settle import begin_due
 
-EVERY_S: Final = 5.0
-"""How long a row may be left behind unnoticed; the two queries are answered from indexes."""
+EVERY_S: Final = 0.5
+"""Between two rounds: how late a look may be. Whether one is due is one read of an index."""
 CLAIMS_MAX: Final = 500
 """Of one round, so that it never holds the store for long; the rest is for the next."""
 
 
+class Chore(NamedTuple):
+    """Something that is done every so many rounds; the first time in the first one."""
+
+    rounds: int
+    do: Callable[[Relay], Awaitable[object]]
+
+
+async def tend(relay: Relay) -> None:
+    """Takes up rows whose time is over, and takes back claims that have lapsed.
+
+    Younger rows are being worked on, on the embedded database too. Other processes may tend the same store; what they
+    were quicker with is left alone.
+    """
+    await recover(relay, is_sole_owner=False)
+    await relay.journal.prune(relay.clock.now_ms(), CLAIMS_MAX)
+
+
+CHORES: Final = (Chore(1, begin_due), Chore(10, tend))
+
+
 @asynccontextmanager
-async def working(relay: Relay, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> AsyncIterator[None]:
+async def working(
+    relay: Relay, pause: Callable[[float], Awaitable[None]] = asyncio.sleep, chores: tuple[Chore, ...] = CHORES
+) -> AsyncIterator[None]:
     """Works as long as the context is open; ``pause`` waits between two rounds."""
-    work = asyncio.create_task(_work(relay, pause))
+    work = asyncio.create_task(_work(relay, pause, chores))
     try:
         yield
     finally:
@@ -27,21 +54,20 @@ async def working(relay: Relay, pause: Callable[[float], Awaitable[None]] = asyn
             await work
 
 
-async def _work(relay: Relay, pause: Callable[[float], Awaitable[None]]) -> None:
+async def _work(relay: Relay, pause: Callable[[float], Awaitable[None]], chores: tuple[Chore, ...]) -> None:
+    number = 0
     while True:
         await pause(EVERY_S)
-        try:
-            await tend(relay)
-        except StoreError as error:
-            relay.log.warning("upkeep_failed", reason=str(error))
-        except Exception:  # a mistake in the upkeep must not end it, and with it the next round
-            relay.log.exception("upkeep_failed")
+        for chore in chores:
+            if number % chore.rounds == 0:
+                await _do(relay, chore)
+        number += 1
 
 
-async def tend(relay: Relay) -> None:
-    """One round. Other processes may tend the same store; what they were quicker with is left alone.
-
-    Only rows whose time is over are taken up, on the embedded database too: younger ones are being worked on here.
-    """
-    await recover(relay, is_sole_owner=False)
-    await relay.journal.prune(relay.clock.now_ms(), CLAIMS_MAX)
+async def _do(relay: Relay, chore: Chore) -> None:
+    try:
+        await chore.do(relay)
+    except StoreError as error:
+        relay.log.warning("upkeep_failed", chore=chore.do.__name__, reason=str(error))
+    except Exception:  # a mistake in one must not end the others, nor the next round
+        relay.log.exception("upkeep_failed", chore=chore.do.__name__)

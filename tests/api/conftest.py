@@ -20,6 +20,7 @@ from payrelay.core.operations import Retention
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.relay import Relay
 from payrelay.store.journal import Journal
+from payrelay.store.settling import Settling
 
 LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
 
@@ -73,6 +74,7 @@ def context(clock: MovableClock, keyring: Keyring, log_stream: io.BytesIO, stori
     log = json_log(log_stream, clock)
     relay = Relay(
         journal=cast("Journal", None),
+        settling=cast("Settling", None),
         accounts={"gateway": cast("PayHere", None)},
         clock=clock,
         retention=Retention(keyed_ms=1, unkeyed_ms=1),

@@ -18,6 +18,7 @@ from payrelay.core.calls import Charge, Effect, Read
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential
 from payrelay.core.operations import EVENT_OF_VERDICT, Line, Operation, Retention, State, advance
 from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, Reading, Verdict
+from payrelay.core.payments import Nothing, Sight
 from payrelay.gateways.governor import Alarm, Governor, Limit
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.relay import Relay, Request
@@ -25,6 +26,7 @@ from payrelay.store import open_database
 from payrelay.store.database import Database
 from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Filter, Journal
 from payrelay.store.sealing import Seal
+from payrelay.store.settling import Settling
 
 START_MS: Final = 1_700_000_000_000
 KEYED_MS: Final = 30 * 86_400_000
@@ -195,6 +197,7 @@ class ScriptedAccount:
         self.governor = Governor(limit, clock, timer=self.timer)
         self.script: deque[Outcome | Exception] = deque()
         self.readings: deque[Reading] = deque()
+        self.sights: deque[Sight] = deque()
         self.ledger: list[Effect] = []
         self.resendings: list[bool] = []
         self.has_dead_token = False
@@ -221,6 +224,11 @@ class ScriptedAccount:
         await self._steps.reach("executed")
         sending.place.done()
         return outcome
+
+    async def observe(self, call: Read, *, until_s: float) -> Sight:  # noqa: ARG002, the face of an account
+        """Gives the next of the sights; an empty subscription or order where there is none."""
+        await self._steps.reach("observe")
+        return self.sights.popleft() if self.sights else Nothing(evidence=Evidence())
 
     async def read(self, call: Read) -> Reading:  # noqa: ARG002, the face of an account
         """Gives the next of the readings."""
@@ -268,6 +276,7 @@ class World:
         self.accounts = {"gateway": cast("PayHere", self.account)}
         self.relay = Relay(
             journal=self.journal,
+            settling=Settling(self.database),
             accounts=self.accounts,
             clock=self.clock,
             retention=Retention(keyed_ms=KEYED_MS, unkeyed_ms=unkeyed_ms),

@@ -138,7 +138,6 @@ def test_an_unsettled_operation_is_found_where_the_answer_points(scene: Scene) -
     assert scene.another().send("GET", location).status == 404
 
 
-@pytest.mark.xfail(reason="nothing asks the gateway yet what became of an unknown operation")
 def test_settling_finds_the_payment(scene: Scene) -> None:
     """A lost reply ends as a success when the gateway's record proves it: the same key then gets the answer."""
     order_id, key = fresh("order"), fresh("key")

@@ -18,6 +18,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.schedules import DAY_MS
 from payrelay.errors import IllegalTransition
 
 
@@ -163,6 +164,9 @@ FROZEN: Final = FINAL - {State.NOT_SENT}
 PROBED: Final = frozenset({State.UNKNOWN, State.PENDING})
 """The gateway is asked again and again what became of it."""
 
+SEARCHED: Final = frozenset({Kind.CHARGE, Kind.REFUND, Kind.RETRY})
+"""What shows itself, or doesn't, among the payments of an order or a subscription."""
+
 FIRST_PROBE_MS: Final = 1_000
 """After an outcome was lost; with the pace of the worker it is asked for within 2 s."""
 
@@ -264,7 +268,7 @@ def advance(
     """Decides what an event makes of an operation: the changed operation and the line for its history.
 
     ``probe_at_ms`` is when it is asked for next; without one an operation that comes to be unknown or pending is asked
-    for after FIRST_PROBE_MS, and every other one is not.
+    for after FIRST_PROBE_MS, one that failed and could still show itself the next day, and every other one is not.
     Raises IllegalTransition, naming state and event, where the table knows no such step.
     """
     try:
@@ -280,7 +284,7 @@ def advance(
         claim=claim,
         claim_ends_at_ms=claim_ends_at_ms,
         updated_at_ms=at_ms,
-        probe_at_ms=at_ms + FIRST_PROBE_MS if probe_at_ms is None and state in PROBED else probe_at_ms,
+        probe_at_ms=_probe_after(operation.kind, state, at_ms) if probe_at_ms is None else probe_at_ms,
     )
     return changed, Line(version=changed.version, at_ms=at_ms, event=event, state=state, evidence=evidence)
 
@@ -292,6 +296,13 @@ def _guard_after(operation: Operation, state: State) -> str | None:
     if operation.kind is Kind.CAPTURE and state is State.SUCCEEDED:
         return captured_guard(operation.subject)
     return None
+
+
+def _probe_after(kind: Kind, state: State, at_ms: int) -> int | None:
+    """Gives when an operation that has just come to a state is asked for, where nothing else is said."""
+    if state in PROBED:
+        return at_ms + FIRST_PROBE_MS
+    return at_ms + DAY_MS if state is State.FAILED and kind in SEARCHED else None
 
 
 def captured_guard(subject: str) -> str:

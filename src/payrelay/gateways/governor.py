@@ -24,7 +24,8 @@ from payrelay.clock import Clock
 TOKEN_PRIORITY: Final = -1
 """Before everything else: whoever waits for a place needs a token on it."""
 EFFECT_PRIORITY: Final = 0
-READ_PRIORITY: Final = 1
+SETTLE_PRIORITY: Final = 1
+READ_PRIORITY: Final = 2
 
 CALLS_MIN: Final = 1
 """Enough for one after the other: the access token in one window, the call that needs it in the next."""

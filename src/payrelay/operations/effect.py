@@ -42,6 +42,7 @@ from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StoreErr
 from payrelay.gateways.governor import Place
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.relay import Relay, Request
+from payrelay.operations.settle import nudge
 from payrelay.operations.watch import Stage
 from payrelay.store.journal import Accepted, Claimed, Guarded
 
@@ -98,7 +99,11 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence = Evidence()
 
 
-async def carry_out(relay: Relay, request: Request, intent: Intent) -> Answer:
+LookFirst = Callable[[Intent], Awaitable[Intent]]
+"""Looks at the gateway before anything is stored, and gives the intent with what was seen; raises Refusal."""
+
+
+async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_first: LookFirst | None = None) -> Answer:
     """Does it, unless it was done before: at most one effect at the gateway for one claim.
 
     Gives the finished answer, the earlier one byte for byte where this is a repeat, or a 202 that says what is known.
@@ -110,7 +115,9 @@ async def carry_out(relay: Relay, request: Request, intent: Intent) -> Answer:
     if claim is not None:
         earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
         if earlier is not None:
-            return repeated(earlier, request, request_print)
+            return _again(relay, earlier, request, request_print)
+    if look_first is not None:
+        intent = await look_first(intent)
     attempt = Attempt(relay, request, intent)
     # The work is a task of its own, held by the relay: a client that goes away ends this wait and nothing else.
     return await asyncio.shield(relay.background.start(attempt.run(request_print, claim)))
@@ -220,7 +227,7 @@ class Attempt:
     def _turned_away(self, verdict: Claimed | Guarded, request_print: str) -> Answer:
         """Answers a request whose claim or guard is held; raises Refusal where it must not be made now."""
         if isinstance(verdict, Claimed):
-            return repeated(verdict, self._request, request_print)
+            return _again(self._relay, verdict, self._request, request_print)
         other = verdict.operation
         operation_id = other.id if other.principal == self._request.principal else None
         if other.state not in UNSETTLED:
@@ -381,6 +388,12 @@ class Attempt:
     def _notify_url(self) -> str | None:
         base = self._relay.public_url
         return None if base is None else f"{base}/{self._request.account}/notifications"
+
+
+def _again(relay: Relay, earlier: Claimed, request: Request, request_print: str) -> Answer:
+    """Answers a request that was made before; where its outcome is open, it is looked for, because somebody asks."""
+    nudge(relay, earlier.operation)
+    return repeated(earlier, request, request_print)
 
 
 def repeated(earlier: Claimed, request: Request, request_print: str) -> Answer:

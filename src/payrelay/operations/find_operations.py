@@ -14,6 +14,7 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.words import EVENT_SENTENCES, FIRST_LINE, STATE_SENTENCES
 from payrelay.errors import Code, Refusal
 from payrelay.operations.relay import Relay, Request
+from payrelay.operations.settle import nudge
 from payrelay.store.journal import Filter
 
 PAGE_SIZE_MAX: Final = 100
@@ -109,6 +110,7 @@ async def _show(relay: Relay, request: Request, operation: Operation | None) -> 
     )
     if operation is None or not is_visible:
         raise Refusal(Code.NOT_FOUND, "there is no such operation")
+    nudge(relay, operation)
     history = await relay.journal.history(operation.id)
     answer = await relay.journal.answer_of(operation.id) if operation.principal == request.principal else None
     shown = OperationDetail(

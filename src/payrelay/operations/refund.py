@@ -1,10 +1,14 @@
 """Gives a payment back, whole or in part, or lets go of a hold."""
 
+import msgspec
+
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Refund, Release
 from payrelay.core.credentials import require_amount
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.operations import Kind, captured_guard
+from payrelay.core.outcomes import Evidence
+from payrelay.core.proof import RECEIVED, Seen
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.relay import Relay, Request
 
@@ -18,7 +22,26 @@ async def refund(relay: Relay, request: Request, call: Refund | Release) -> Answ
     """
     if isinstance(call, Refund) or call.amount_minor is not None:
         require_amount(request.credential, call.amount_minor)
-    return await carry_out(relay, request, _intent(call))
+    intent = _intent(call)
+    if isinstance(call, Refund):
+        intent = await _with_what_is_known(relay, request, call, intent)
+    return await carry_out(relay, request, intent)
+
+
+async def _with_what_is_known(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
+    """Adds the payment's order, and whether it was seen received: what a lost answer is proved by later."""
+    merchant = relay.account(request.account).merchant
+    payment_id = call.payment_id.lstrip("0")
+    seen = await relay.settling.payment_seen(merchant, payment_id)
+    if seen is not None:
+        order_id: str | None
+        order_id, status = seen
+        is_received = status == RECEIVED
+    else:
+        order_id = await relay.settling.order_of_payment(merchant, payment_id)
+        is_received = order_id is not None
+    evidence = Evidence(seen=Seen.STILL_RECEIVED) if is_received else Evidence()
+    return msgspec.structs.replace(intent, order_id=order_id, evidence=evidence)
 
 
 def _intent(call: Refund | Release) -> Intent:

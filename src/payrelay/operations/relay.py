@@ -18,6 +18,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.watch import Watch
 from payrelay.store.journal import Journal
+from payrelay.store.settling import Settling
 
 T = TypeVar("T")
 
@@ -79,10 +80,14 @@ class Relay:
         pause: waits a number of seconds; only for repeating an unstored outcome.
         background: work that outlives its request.
         withdrawals: ids of operations that the background is trying to withdraw.
+        settling: what settling asks the store.
+        being_settled: ids of operations that this process is looking for now.
+        nudged: when operations were last looked for because somebody asked, by ``clock.boot_s``.
         watch: told of what happens.
     """
 
     journal: Journal
+    settling: Settling
     accounts: Mapping[str, PayHere]
     clock: Clock
     retention: Retention
@@ -92,6 +97,8 @@ class Relay:
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     background: Background = field(default_factory=Background)
     withdrawals: set[str] = field(default_factory=set)
+    being_settled: set[str] = field(default_factory=set)
+    nudged: dict[str, float] = field(default_factory=dict)
     watch: Watch = field(default_factory=Watch)
 
     def account(self, name: str) -> PayHere:

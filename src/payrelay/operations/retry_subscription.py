@@ -1,9 +1,14 @@
 """Charges the installment of a subscription that failed."""
 
+import msgspec
+
 from payrelay.core.answers import Answer
-from payrelay.core.calls import RetrySubscription
+from payrelay.core.calls import PaymentsOfSubscription, RetrySubscription
 from payrelay.core.credentials import require_amount
 from payrelay.core.operations import Kind
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments import Seen, Unseen
+from payrelay.errors import Code, Refusal
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.relay import Relay, Request
 
@@ -11,6 +16,8 @@ from payrelay.operations.relay import Relay, Request
 async def retry_subscription(relay: Relay, request: Request, call: RetrySubscription) -> Answer:
     """Asks the gateway at most once; while another retry or cancel of it is unsettled this one is refused.
 
+    The subscription's payments are read first and stored with the intent: should the answer be lost, a new one among
+    them tells what became of it. Where they can't be read, nothing is sent (unavailable).
     Raises Refusal (forbidden) for a credential with a largest amount: what an installment costs isn't known here.
     """
     require_amount(request.credential, None)
@@ -20,4 +27,24 @@ async def retry_subscription(relay: Relay, request: Request, call: RetrySubscrip
         subject=f"subscription/{call.subscription_id}",
         subscription_id=str(call.subscription_id),
     )
-    return await carry_out(relay, request, intent)
+
+    async def with_payments(wanted: Intent) -> Intent:
+        ids = await _payments_before(relay, request, call)
+        return msgspec.structs.replace(wanted, evidence=Evidence(payment_ids=ids))
+
+    return await carry_out(relay, request, intent, look_first=with_payments)
+
+
+async def _payments_before(relay: Relay, request: Request, call: RetrySubscription) -> tuple[str, ...]:
+    """Gives the ids of the subscription's payments; raises Refusal where they can't be read."""
+    account = relay.account(request.account)
+    until_s = relay.clock.boot_s() + account.queue_s
+    sight = await account.observe(PaymentsOfSubscription(subscription_id=call.subscription_id), until_s=until_s)
+    if isinstance(sight, Unseen):
+        if sight.code is Code.NOT_FOUND:
+            raise Refusal(Code.NOT_FOUND, sight.evidence.gateway_msg or "there is no such subscription")
+        raise Refusal(
+            Code.UNAVAILABLE,
+            "the subscription's payments could not be read, which a retry needs beforehand; nothing was sent",
+        )
+    return tuple(payment.payment_id for payment in sight.payments) if isinstance(sight, Seen) else ()

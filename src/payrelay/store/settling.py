@@ -58,6 +58,11 @@ class Settling:
         """Finds the order of a payment that was made through us."""
         return await self._text(Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant)))
 
+    async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, str] | None:
+        """Gives the order and the status of a payment as it was last seen at the gateway."""
+        row = await self._database.read(_first(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
+        return None if row is None else (str(row[0]), str(row[1]))
+
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
         """Finds an order that is known to be paid: rather one that was paid before a moment than a newer one."""
         newest_ms = 2**62

@@ -10,15 +10,25 @@ from typing import Final
 import msgspec
 
 from payrelay.clock import Clock
-from payrelay.core.calls import Effect, PaymentsOfOrder, Read
+from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
+from payrelay.core.payments import Sight
 from payrelay.errors import Code
-from payrelay.gateways.governor import EFFECT_PRIORITY, READ_PRIORITY, Governor, Place, Timer, loop_timer
+from payrelay.gateways.governor import (
+    EFFECT_PRIORITY,
+    READ_PRIORITY,
+    SETTLE_PRIORITY,
+    Governor,
+    Place,
+    Timer,
+    loop_timer,
+)
 from payrelay.gateways.payhere import effects, reads
 from payrelay.gateways.payhere.account import Account, merchant_of
 from payrelay.gateways.payhere.checks import Finding, finding_of_reading, finding_of_token
 from payrelay.gateways.payhere.connections import Connections, Lane, Loss, LossCause, Reply
 from payrelay.gateways.payhere.effects import Expected
+from payrelay.gateways.payhere.records import sight_of
 from payrelay.gateways.payhere.replies import Cause, InvalidToken, TurnedAway
 from payrelay.gateways.payhere.tokens import NO_PLACE, Token, Tokens
 from payrelay.gateways.payhere.wire import WireRequest, build
@@ -94,16 +104,25 @@ class PayHere:
         evidence = msgspec.structs.replace(outcome.evidence, elapsed_ms=elapsed_ms)
         return msgspec.structs.replace(outcome, evidence=evidence)
 
-    async def read(self, call: Read) -> Reading:
-        """Makes a read, and once more where the token had ended or the connection was lost."""
+    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float) -> Sight:
+        """Looks at payments, to prove something by them; waits for a place until then (by ``clock.boot_s``)."""
+        reading = await self.read(call, priority=SETTLE_PRIORITY, until_s=until_s)
+        return sight_of(call, reading, self.timezone)
+
+    async def read(self, call: Read, *, priority: int = READ_PRIORITY, until_s: float | None = None) -> Reading:
+        """Makes a read, and once more where the token had ended or the connection was lost.
+
+        Waits for a place in the budget until then (by ``clock.boot_s``), without a moment for the account's usual time.
+        """
+        turn = _Turn(priority=priority, until_s=until_s)
         try:
             request = build(call)
         except UnicodeEncodeError:
             return reads.bad_reply(Evidence(cause=Cause.NOT_UTF8))
-        first = await self._read(call, request)
+        first = await self._read(call, request, turn)
         if isinstance(first, Reading):
             return first
-        second = await self._read(call, request)
+        second = await self._read(call, request, turn)
         if isinstance(second, Loss):
             return reads.lost(second.cause, is_sent=second.is_sent)
         return reads.turned_away(TOKEN_REFUSED, None) if isinstance(second, InvalidToken) else second
@@ -181,13 +200,14 @@ class PayHere:
             return effects.unknown(Evidence(cause=reply.cause))
         return effects.not_sent(_CODES_OF_LOSS.get(reply.cause, Code.GATEWAY_UNREACHABLE), reply.cause)
 
-    async def _read(self, call: Read, request: WireRequest) -> Reading | InvalidToken | Loss:
+    async def _read(self, call: Read, request: WireRequest, turn: "_Turn") -> Reading | InvalidToken | Loss:
         """Makes a read once; what may be made again comes back as it is."""
         # A token that has to be fetched takes a place and a call of its own.
         token = await self._tokens.current(self._clock.boot_s() + self.queue_s + self.timeout_s)
         if isinstance(token, TurnedAway):
             return reads.turned_away(token, None)
-        place = await self.governor.take(self._clock.boot_s() + self.queue_s, priority=READ_PRIORITY)
+        until_s = self._clock.boot_s() + self.queue_s if turn.until_s is None else turn.until_s
+        place = await self.governor.take(until_s, priority=turn.priority)
         if place is None:
             return reads.turned_away(NO_PLACE, None)
         reply = await self._send(self._connections.reads, request, token, place)
@@ -213,6 +233,13 @@ class PayHere:
         else:
             place.done()
         return outcome
+
+
+class _Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """How a read waits for its place."""
+
+    priority: int
+    until_s: float | None
 
 
 class _Work(msgspec.Struct, frozen=True, kw_only=True):

@@ -84,12 +84,20 @@ class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict = Verdict.REFUSED
     code: Code
     field: str | None = None
+    cause: Cause | None = None
 
 
-def _refusal(text: str, code: Code, *, field: str | None = None, numbers: tuple[int, ...] = (FAILED,)) -> _Refusal:
+def _refusal(
+    text: str,
+    code: Code,
+    *,
+    field: str | None = None,
+    numbers: tuple[int, ...] = (FAILED,),
+    cause: Cause | None = None,
+) -> _Refusal:
     verdict = Verdict.DECLINED if code is Code.DECLINED else Verdict.REFUSED
     pattern = re.compile(text, re.DOTALL)
-    return _Refusal(numbers=frozenset(numbers), text=pattern, verdict=verdict, code=code, field=field)
+    return _Refusal(numbers=frozenset(numbers), text=pattern, verdict=verdict, code=code, field=field, cause=cause)
 
 
 # What the gateway says of an unknown subscription is not documented. These are the ways in which such a thing is said
@@ -101,7 +109,8 @@ _NO_SUBSCRIPTION: Final = (
 
 _OF_SUBSCRIPTION: Final = (
     _refusal(r".*\bnot eligible\b.*", Code.CONFLICT),
-    _refusal(r".*\balready (?:cancelled|canceled|completed)\b.*", Code.CONFLICT),
+    _refusal(r".*\balready (?:cancelled|canceled)\b.*", Code.CONFLICT, cause=Cause.ALREADY_CANCELLED),
+    _refusal(r".*\balready completed\b.*", Code.CONFLICT),
     _refusal(_NO_SUBSCRIPTION, Code.NOT_FOUND, field="id"),
 )
 _OF_REFUND: Final = (_refusal(r".*", Code.INVALID_REQUEST),)
@@ -115,9 +124,20 @@ REFUSALS: Final[Mapping[type, tuple[_Refusal, ...]]] = MappingProxyType(
             _refusal(r".*", Code.DECLINED),
         ),
         Capture: (
-            _refusal(r"invalid token", Code.INVALID_REQUEST, field="authorization_token"),
+            _refusal(r"invalid token", Code.INVALID_REQUEST, field="authorization_token", cause=Cause.NO_SUCH_HOLD),
             _refusal(r".*\bmust be less than\b.*", Code.INVALID_REQUEST, field="amount"),
-            _refusal(r".*\balready (?:captured|refunded)", Code.CONFLICT, numbers=(FAILED, FAILED_OTHERWISE)),
+            _refusal(
+                r".*\balready captured",
+                Code.CONFLICT,
+                numbers=(FAILED, FAILED_OTHERWISE),
+                cause=Cause.ALREADY_CAPTURED,
+            ),
+            _refusal(
+                r".*\balready refunded",
+                Code.CONFLICT,
+                numbers=(FAILED, FAILED_OTHERWISE),
+                cause=Cause.ALREADY_RELEASED,
+            ),
         ),
         Refund: _OF_REFUND,
         Release: _OF_REFUND,
@@ -198,7 +218,7 @@ def _refused(reply: _Reply, refusal: _Refusal) -> Outcome:
         raw_msg=reply.envelope.raw_msg,
         raw_data=reply.envelope.raw_data,
         fields=() if refusal.field is None else (FieldError(refusal.field, msg),),
-        evidence=reply.evidence(),
+        evidence=reply.evidence(cause=refusal.cause),
     )
 
 

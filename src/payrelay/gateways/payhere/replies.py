@@ -58,6 +58,10 @@ class Cause(StrEnum):
     TOKEN_ECHOED = "token_echoed"  # noqa: S105, the word for what happened, not a token
     UNEXPECTED_REPLY = "unexpected_reply"
     """Whole and well-formed, and not one of the replies that we know the meaning of."""
+    ALREADY_CAPTURED = "already_captured"
+    ALREADY_RELEASED = "already_released"
+    ALREADY_CANCELLED = "already_cancelled"
+    NO_SUCH_HOLD = "no_such_hold"
     OTHER_ORDER = "other_order"
     OTHER_AMOUNT = "other_amount"
     OTHER_CURRENCY = "other_currency"

@@ -1,0 +1,52 @@
+"""Payments as they are seen at the gateway, in words of our own, and what an attempt to see them came to."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from payrelay.core.outcomes import Evidence
+from payrelay.errors import Code
+
+
+class Payment(msgspec.Struct, frozen=True, kw_only=True):
+    """One payment's record.
+
+    Attributes:
+        payment_id: the gateway's number, as digits.
+        order_id: of the order that was paid.
+        at_ms: the gateway's date, read in its zone, milliseconds since 1970 UTC; None where it can't be read.
+        description: what the payment was for, as it was asked.
+        status: the gateway's word in capitals: RECEIVED, REFUND REQUESTED, REFUND PROCESSING, REFUNDED, …
+        currency, amount_minor: the money; None for an amount that is none of ours.
+    """
+
+    payment_id: str
+    order_id: str
+    at_ms: int | None
+    description: str
+    status: str
+    currency: str
+    amount_minor: int | None
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """A complete answer showed these payments."""
+
+    payments: tuple[Payment, ...]
+    evidence: Evidence
+
+
+class Nothing(msgspec.Struct, frozen=True, kw_only=True):
+    """A complete answer showed that there is none: exactly the gateway's words for that."""
+
+    evidence: Evidence
+
+
+class Unseen(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing could be seen, which proves nothing; ``code`` says why, as of a read."""
+
+    code: Code
+    evidence: Evidence
+
+
+Sight: TypeAlias = Seen | Nothing | Unseen

@@ -1,0 +1,90 @@
+"""Reads the gateway's payment records, where they are to prove something. Pure.
+
+Stricter than what passes a record on to a client: a record that is not whole proves nothing, and neither does an answer
+that holds one.
+"""
+
+from datetime import datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.outcomes import Reading
+from payrelay.core.payments import Nothing, Payment, Seen, Sight, Unseen
+from payrelay.errors import Code
+from payrelay.gateways.payhere.replies import (
+    NO_AMOUNT,
+    WrongShape,
+    amount_in,
+    id_in,
+    members_of,
+    text_in,
+)
+
+NO_PAYMENTS: Final = "no payments found"
+"""What the gateway says, alone and exactly, where it shows no payment of an order."""
+DATE_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
+
+_records = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+def sight_of(call: PaymentsOfOrder | PaymentsOfSubscription, reading: Reading, timezone: str) -> Sight:
+    """Tells what a read showed: payments, that there are none, or nothing that proves anything. Never raises."""
+    if reading.code is Code.NOT_FOUND:
+        text = reading.msg.strip().removesuffix(".").casefold()
+        is_nothing = text == NO_PAYMENTS and reading.raw_data in {None, b"null"}
+        return Nothing(evidence=reading.evidence) if is_nothing else _unseen(reading, Code.NOT_FOUND)
+    if reading.code is not None:
+        return _unseen(reading, reading.code)
+    try:
+        payments = payments_in(reading.raw_data or b"", timezone)
+    except WrongShape:
+        return _unseen(reading, Code.GATEWAY_BAD_REPLY)
+    if not payments and isinstance(call, PaymentsOfSubscription):
+        return Nothing(evidence=reading.evidence)
+    return Seen(payments=payments, evidence=reading.evidence)
+
+
+def _unseen(reading: Reading, code: Code) -> Unseen:
+    return Unseen(code=code, evidence=reading.evidence)
+
+
+def payments_in(raw_data: bytes, timezone: str) -> tuple[Payment, ...]:
+    """Reads a list of payment records. Raises WrongShape where it is none, or one of them is not whole."""
+    try:
+        records = _records.decode(raw_data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WrongShape from error
+    zone = ZoneInfo(timezone)
+    return tuple(_payment(bytes(record), zone) for record in records)
+
+
+def _payment(raw: bytes, zone: ZoneInfo) -> Payment:
+    members = members_of(raw)
+    payment_id = id_in(members, "payment_id")
+    order_id = text_in(members, "order_id")
+    status = text_in(members, "status")
+    currency = text_in(members, "currency")
+    if payment_id is None or order_id is None or status is None or currency is None:
+        raise WrongShape
+    amount_minor = amount_in(members, "amount")
+    return Payment(
+        payment_id=payment_id.lstrip("0") or "0",
+        order_id=order_id,
+        at_ms=_moment(text_in(members, "date"), zone),
+        description=text_in(members, "description") or "",
+        status=" ".join(status.upper().split()),
+        currency=currency,
+        amount_minor=None if amount_minor == NO_AMOUNT else amount_minor,
+    )
+
+
+def _moment(date: str | None, zone: ZoneInfo) -> int | None:
+    """Reads a date of the gateway's; None where it is none."""
+    try:
+        moment = datetime.strptime(date or "", DATE_FORMAT).replace(tzinfo=zone)
+    except ValueError:
+        return None
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,172 @@
+"""One open operation that is being settled: what is known of it, and how a step of it is stored."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Effect
+from payrelay.core.operations import FROZEN, PROBED, Event, Line, Operation, State, advance
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments import Payment
+from payrelay.core.proof import Control, Look, Span, open_since_ms, span_of
+from payrelay.core.schedules import next_probe_ms, next_search_ms, next_try_ms
+from payrelay.core.settlement import BY_PROOF, failed_answer, settled_answer
+from payrelay.errors import Outdated
+from payrelay.gateways.payhere.client import PayHere
+from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Stage
+
+LOOKED_AT_MAX: Final = 50
+"""Payment ids that are kept as evidence of one look; an order has a handful."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Case:
+    """An operation, everything that its proof rests on, and the ways in which a look at it can end.
+
+    Attributes:
+        relay: the rooms below.
+        account: where it was sent.
+        operation: as it was read, and after a step as it is stored.
+        call: what was asked.
+        history: its lines, oldest first.
+        span: when it can have reached the gateway.
+        is_nudged: somebody asked in between; what settles nothing then is not written down.
+        until_s: how long to wait for a place in the gateway's budget, by ``clock.boot_s``.
+    """
+
+    relay: Relay
+    account: PayHere
+    operation: Operation
+    call: Effect
+    history: list[Line]
+    span: Span
+    is_nudged: bool
+    until_s: float
+
+    @property
+    def now_ms(self) -> int:
+        """The present moment."""
+        return self.relay.clock.now_ms()
+
+    @property
+    def open_ms(self) -> int:
+        """How long its outcome has been open; milliseconds."""
+        return self.now_ms - open_since_ms(self.history, self.operation)
+
+    def has_line(self, event: Event) -> bool:
+        """Tells whether its history has such a line."""
+        return any(line.event is event for line in self.history)
+
+    def reach(self, stage: Stage) -> None:
+        """Announces a stage."""
+        self.relay.watch.reached(stage, self.operation.id)
+
+    async def prove(self, look: Look, evidence: Evidence, *, answer: Answer | None = None) -> None:
+        """It took effect: the record that was found gives the answer."""
+        settled = answer or settled_answer(self.operation, self.call, payment=look.payment, msg=BY_PROOF)
+        await self.step(Event.PROVED, evidence, answer=settled, payment=look.payment)
+
+    async def disprove(self, evidence: Evidence) -> None:
+        """It took no effect."""
+        await self.step(Event.DISPROVED, evidence, answer=failed_answer(self.operation))
+
+    async def unclear(self, evidence: Evidence) -> None:
+        """It is for a person."""
+        await self.step(Event.UNCLEAR, evidence)
+
+    async def note(self, evidence: Evidence) -> None:
+        """It was looked for, and that settled nothing: written down, and looked for again on its day."""
+        if self.is_nudged:
+            return
+        await self.step(Event.LOOKED, evidence, probe_at_ms=self._next_ms())
+
+    async def could_not_look(self) -> None:
+        """Nothing could be seen, which is no observation: tried again before its next day."""
+        if self.is_nudged:
+            return
+        now_ms = self.now_ms
+        at_ms = next_try_ms(open_since_ms(self.history, self.operation), now_ms)
+        await self.relay.settling.postpone(self.operation, at_ms)
+
+    async def put_off(self, probe_at_ms: int) -> None:
+        """There is nothing to be done before that moment."""
+        await self.relay.settling.postpone(self.operation, probe_at_ms)
+
+    async def step(
+        self,
+        event: Event,
+        evidence: Evidence,
+        *,
+        answer: Answer | None = None,
+        payment: Payment | None = None,
+        probe_at_ms: int | None = None,
+    ) -> None:
+        """Advances the operation by one event and stores it. Raises Outdated where somebody else was quicker."""
+        changed, line = advance(
+            self.operation,
+            event,
+            at_ms=self.now_ms,
+            retention=self.relay.retention,
+            evidence=evidence,
+            probe_at_ms=probe_at_ms,
+        )
+        if payment is not None:
+            changed = with_payment(changed, payment)
+        self.reach(Stage.RECORDING)
+        self.operation = await self.relay.journal.record(changed, line, answer if changed.state in FROZEN else None)
+        self.history.append(line)
+        self.reach(Stage.RECORDED)
+        self.relay.watch.operation_changed(self.operation)
+        if event is not Event.LOOKED:
+            self.relay.log.info(
+                "operation_settling", operation_id=changed.id, kind=changed.kind, state=changed.state, event_name=event
+            )
+
+    def _next_ms(self) -> int | None:
+        now_ms = self.now_ms
+        if self.operation.state is State.FAILED:
+            failed_at_ms = next(line.at_ms for line in reversed(self.history) if line.event is not Event.LOOKED)
+            return next_search_ms(failed_at_ms, now_ms)
+        return next_probe_ms(open_since_ms(self.history, self.operation), now_ms)
+
+
+def with_payment(operation: Operation, payment: Payment) -> Operation:
+    """Gives the operation with what the payment tells and it didn't know; what was asked stands."""
+    return msgspec.structs.replace(
+        operation,
+        payment_id=operation.payment_id or payment.payment_id,
+        order_id=operation.order_id or payment.order_id,
+        currency=operation.currency or payment.currency,
+    )
+
+
+def evidence_of(look: Look, control: Control | None, seen_by: Evidence | None = None) -> Evidence:
+    """Writes a look down, with what the gateway said."""
+    return msgspec.structs.replace(
+        seen_by or Evidence(), seen=look.seen, control=control, payment_ids=look.looked_at[:LOOKED_AT_MAX]
+    )
+
+
+async def open_case(relay: Relay, account: PayHere, operation: Operation, *, is_nudged: bool, until_s: float) -> Case:
+    """Reads everything that the proof rests on. Raises Outdated where the operation was changed meanwhile."""
+    history = await relay.journal.history(operation.id)
+    if not history or history[-1].version != operation.version:
+        raise Outdated(f"operation {operation.id} was changed since it was read")
+    return Case(
+        relay=relay,
+        account=account,
+        operation=operation,
+        call=await relay.journal.call_of(operation.id),
+        history=history,
+        span=span_of(history, operation, int(account.timeout_s * 1000)),
+        is_nudged=is_nudged,
+        until_s=until_s,
+    )
+
+
+def is_looked_for(operation: Operation) -> bool:
+    """Tells whether there is anything to be asked about an operation."""
+    return operation.state in PROBED or (operation.state is State.FAILED and operation.probe_at_ms is not None)

@@ -1,0 +1,145 @@
+"""Settles what can be sent once more because the gateway does it only once: captures and cancellations.
+
+The second sending is journaled before it is made. Nothing else is ever sent again to find out what became of it.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from payrelay.core.answers import Trace, of_outcome
+from payrelay.core.calls import Capture, Charge, PaymentsOfOrder
+from payrelay.core.idempotency import secret_hash
+from payrelay.core.operations import EVENT_OF_VERDICT, Event
+from payrelay.core.outcomes import Evidence, Outcome, Verdict
+from payrelay.core.payments import Seen as SeenPayments
+from payrelay.core.payments import Unseen
+from payrelay.core.proof import HOLD_LAPSES_MS, Look, Seen, look_for_capture
+from payrelay.core.settlement import BY_PROOF, settled_answer
+from payrelay.gateways.governor import SETTLE_PRIORITY
+from payrelay.gateways.payhere.client import Expected, Sending
+from payrelay.gateways.payhere.replies import Cause
+from payrelay.operations.case import Case, evidence_of
+from payrelay.operations.watch import Stage
+
+SEND_WITHIN_S: Final = 10
+"""From the journaling of a second sending to the last moment at which it is made."""
+UNDONE_CAUSES: Final = frozenset({Cause.NO_SUCH_HOLD, Cause.ALREADY_RELEASED})
+"""Replies to a second capture that prove that the first one took nothing."""
+NOTHING_DONE: Final = frozenset({Verdict.NOT_SENT, Verdict.NOT_EXECUTED})
+
+
+async def settle_capture(case: Case) -> None:
+    """Captures once more, as soon as the first sending can't be under way any more; a hold is captured only once."""
+    began_ms = case.span.began_ms
+    may_send_from_ms = began_ms + int(case.account.timeout_s * 1000)
+    if any(line.evidence.seen == Seen.ALREADY_DONE for line in case.history):
+        await _confirm_capture(case)
+    elif case.history[-1].event is Event.PROBING:
+        # It may have been made, and what it came to is lost as well; a third is not made.
+        await case.unclear(evidence_of(Look(seen=Seen.NOTHING_TO_SEE), None))
+    elif case.now_ms - began_ms >= HOLD_LAPSES_MS:
+        await case.unclear(evidence_of(Look(seen=Seen.NOTHING_TO_SEE), None))
+    elif case.now_ms < may_send_from_ms:
+        await case.put_off(may_send_from_ms)
+    else:
+        await _send_again(case, _read_second_capture)
+
+
+async def settle_cancel(case: Case) -> None:
+    """Cancels once more, as often as it takes: a subscription that is cancelled already is what was asked for."""
+    if case.is_nudged and case.has_line(Event.PROBING):
+        return  # each sending is a line of history: after the first they keep to the schedule
+    await _send_again(case, _read_second_cancel)
+
+
+async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None]]) -> None:
+    place = await case.account.governor.take(case.until_s, priority=SETTLE_PRIORITY)
+    if place is None:
+        await case.could_not_look()
+        return
+    send_by_s = case.relay.clock.boot_s() + SEND_WITHIN_S
+    is_sending = False
+    try:
+        await case.step(Event.PROBING, Evidence(), probe_at_ms=case.operation.probe_at_ms)
+        is_sending = True
+    finally:
+        if not is_sending:
+            place.release_unused()
+    case.reach(Stage.PROBING)
+    expected = Expected(order_id=case.operation.order_id, currency=case.operation.currency)
+    sending = Sending(place=place, send_by_s=send_by_s, resent=_never)
+    outcome = await case.account.effect(case.call, expected, sending)
+    case.reach(Stage.PROBED)
+    await read(case, outcome)
+
+
+async def _never(_: Evidence) -> bool:
+    """Forbids the resending of what is itself sent for the second time; it is tried again at its next turn."""
+    return False
+
+
+async def _read_second_capture(case: Case, outcome: Outcome) -> None:
+    if outcome.verdict is Verdict.SUCCEEDED:
+        await _conclude(case, outcome)
+    elif outcome.verdict in NOTHING_DONE:
+        await case.step(Event.LOOKED, outcome.evidence, probe_at_ms=case.operation.probe_at_ms)
+        await case.could_not_look()
+    elif outcome.evidence.cause == Cause.ALREADY_CAPTURED:
+        look = Look(seen=Seen.ALREADY_DONE)
+        await case.step(Event.LOOKED, evidence_of(look, None, outcome.evidence), probe_at_ms=case.now_ms)
+        await _confirm_capture(case)
+    elif outcome.evidence.cause in UNDONE_CAUSES:
+        await case.disprove(evidence_of(Look(seen=Seen.ALREADY_UNDONE), None, outcome.evidence))
+    else:
+        await case.unclear(outcome.evidence)
+
+
+async def _confirm_capture(case: Case) -> None:
+    """The hold is captured: the order's record tells whether with the amount that was asked."""
+    call, operation = case.call, case.operation
+    assert isinstance(call, Capture)  # noqa: S101, the table of stories pairs them
+    if operation.order_id is None:
+        await case.unclear(evidence_of(Look(seen=Seen.ALREADY_DONE), None))
+        return
+    case.reach(Stage.LOOKING)
+    sight = await case.account.observe(PaymentsOfOrder(order_id=operation.order_id), until_s=case.until_s)
+    case.reach(Stage.LOOKED)
+    if isinstance(sight, Unseen):
+        await case.could_not_look()
+        return
+    payments = sight.payments if isinstance(sight, SeenPayments) else ()
+    ids = tuple(payment.payment_id for payment in payments)
+    others = await case.relay.settling.owned_by_others(operation, ids)
+    look = look_for_capture(call.amount_minor, payments, others)
+    evidence = evidence_of(look, None, sight.evidence)
+    if look.seen is not Seen.ONE_FITS:
+        await case.unclear(evidence)
+        return
+    answer = settled_answer(operation, call, payment=look.payment, msg=BY_PROOF, hold=await _hold_of(case, call))
+    await case.prove(look, evidence, answer=answer)
+
+
+async def _hold_of(case: Case, call: Capture) -> Charge | None:
+    """Finds the charge that holds the money, where it was made through us."""
+    journal = case.relay.journal
+    hold = await journal.authorization_of(secret_hash(call.authorization_token), case.operation.merchant)
+    made = None if hold is None else await journal.call_of(hold.id)
+    return made if isinstance(made, Charge) else None
+
+
+async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
+    if outcome.evidence.cause == Cause.ALREADY_CANCELLED:
+        await case.prove(
+            Look(seen=Seen.ALREADY_DONE), evidence_of(Look(seen=Seen.ALREADY_DONE), None, outcome.evidence)
+        )
+    elif outcome.verdict in {Verdict.SUCCEEDED, Verdict.REFUSED}:
+        await _conclude(case, outcome)
+    else:
+        await case.could_not_look()
+
+
+async def _conclude(case: Case, outcome: Outcome) -> None:
+    """The reply to the second sending is the answer."""
+    trace = Trace(request_id=case.operation.request_id, operation_id=case.operation.id)
+    answer = of_outcome(outcome, trace)
+    await case.step(EVENT_OF_VERDICT[outcome.verdict], outcome.evidence, answer=answer)
