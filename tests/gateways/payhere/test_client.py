@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 import pytest
+from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, PaymentsOfOrder, Refund
@@ -13,6 +14,8 @@ from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.governor import Governor, Limit
 from payrelay.gateways.payhere.client import Account, Expected, PayHere, Sending
+from payrelay.gateways.payhere.connections import Loss, Reply
+from payrelay.gateways.payhere.wire import WireRequest
 
 T = TypeVar("T")
 
@@ -185,6 +188,39 @@ def free_places(governor: Governor) -> int:
     while governor.take_now() is not None:
         count += 1
     return count
+
+
+class ScriptedNetwork:
+    """In place of all connections: gives prepared replies, one after the other."""
+
+    def __init__(self, *replies: tuple[int, bytes]) -> None:
+        self.effects = self.reads = self
+        self.replies = list(replies)
+        self.is_closed = False
+
+    async def exchange(
+        self, _request: WireRequest, _headers: CIMultiDict[str], *, send_by_s: float | None = None
+    ) -> Reply | Loss:
+        """Gives the next reply."""
+        assert send_by_s is None or send_by_s > 0
+        http_status, body = self.replies.pop(0)
+        return Reply(http_status=http_status, body=body)
+
+    async def close(self) -> None:
+        """Notes it."""
+        self.is_closed = True
+
+
+async def test_the_way_to_the_gateway_can_be_another() -> None:
+    """A simulation takes the place of the network, and of nothing else."""
+    network = ScriptedNetwork(_granted(FIRST), (200, NONE_FOUND))
+    account = Account(
+        name="shop", environment="sandbox", base_url="http://x.invalid", app_id="app", app_secret=Secret("app-secret")
+    )
+    client = PayHere(account, clock=Clock(), connections=network)
+    assert (await client.read(ORDER)).code is Code.NOT_FOUND
+    await client.close()
+    assert network.is_closed
 
 
 async def test_a_charge_succeeds(gateway: Gateway, make: Make) -> None:

@@ -26,7 +26,7 @@ from payrelay.gateways.governor import (
 from payrelay.gateways.payhere import effects, reads
 from payrelay.gateways.payhere.account import Account, merchant_of
 from payrelay.gateways.payhere.checks import Finding, finding_of_reading, finding_of_token
-from payrelay.gateways.payhere.connections import Connections, Lane, Loss, LossCause, Reply
+from payrelay.gateways.payhere.connections import Connections, Exchanger, Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.effects import Expected
 from payrelay.gateways.payhere.records import sight_of
 from payrelay.gateways.payhere.replies import Cause, InvalidToken, TurnedAway
@@ -76,10 +76,19 @@ class PayHere:
         timeout_s: the longest that one call takes.
         queue_s: the longest wait for a place.
         timezone: of the gateway's dates.
+
+    Args:
+        connections: the way to the gateway; a simulation brings its own.
     """
 
     def __init__(
-        self, account: Account, *, clock: Clock, governor: Governor | None = None, timer: Timer = loop_timer
+        self,
+        account: Account,
+        *,
+        clock: Clock,
+        governor: Governor | None = None,
+        timer: Timer = loop_timer,
+        connections: Network | None = None,
     ) -> None:
         self.name = account.name
         self.environment = account.environment
@@ -89,7 +98,7 @@ class PayHere:
         self.queue_s = account.queue_s
         self.timezone = account.timezone
         self._clock = clock
-        self._connections = Connections(account.base_url, clock, timeout_s=account.timeout_s)
+        self._connections = connections or Connections(account.base_url, clock, timeout_s=account.timeout_s)
         self._tokens = Tokens(account, self._connections.effects, self.governor, clock)
 
     async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
@@ -220,7 +229,7 @@ class PayHere:
         return answer
 
     async def _send(
-        self, lane: Lane, request: WireRequest, token: Token, place: Place, *, send_by_s: float | None = None
+        self, lane: Exchanger, request: WireRequest, token: Token, place: Place, *, send_by_s: float | None = None
     ) -> Reply | Loss:
         """Sends one call on its place, and ends the place."""
         try:

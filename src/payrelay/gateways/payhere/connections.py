@@ -14,7 +14,7 @@ import asyncio
 import math
 from contextvars import ContextVar
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 import aiohttp
 import msgspec
@@ -171,6 +171,34 @@ def headers_of(authorization: str, content_type: str = JSON_TYPE) -> CIMultiDict
 def form_headers_of(authorization: str) -> CIMultiDict[str]:
     """Makes the headers of the token request."""
     return headers_of(authorization, FORM_TYPE)
+
+
+class Exchanger(Protocol):
+    """Sends one call and brings its reply: a ``Lane``, or what a simulation has in its place."""
+
+    async def exchange(
+        self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
+    ) -> Reply | Loss:
+        """Sends one request, once, and not after ``send_by_s`` (by ``clock.boot_s``). Raises only CancelledError."""
+        ...
+
+
+class Network(Protocol):
+    """The way to one gateway account: ``Connections``, or what a simulation has in their place."""
+
+    @property
+    def effects(self) -> Exchanger:
+        """Carries what changes something, and token requests."""
+        ...
+
+    @property
+    def reads(self) -> Exchanger:
+        """Carries what changes nothing."""
+        ...
+
+    async def close(self) -> None:
+        """Closes all of it; calls under way are lost."""
+        ...
 
 
 class Lane:

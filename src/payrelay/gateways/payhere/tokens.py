@@ -13,7 +13,7 @@ from payrelay.clock import Clock
 from payrelay.errors import Code, SettingsError
 from payrelay.gateways.governor import TOKEN_PRIORITY, Governor
 from payrelay.gateways.payhere.account import Account
-from payrelay.gateways.payhere.connections import Lane, Loss, form_headers_of, headers_of
+from payrelay.gateways.payhere.connections import Exchanger, Loss, form_headers_of, headers_of
 from payrelay.gateways.payhere.grants import Grant, read_grant
 from payrelay.gateways.payhere.replies import Cause, TurnedAway
 from payrelay.gateways.payhere.wire import basic_authorization, token_request
@@ -55,7 +55,7 @@ class Token:
 class Tokens:
     """Keeps the access token of one account. Raises SettingsError for a pair that can't be put into a header."""
 
-    def __init__(self, account: Account, lane: Lane, governor: Governor, clock: Clock) -> None:
+    def __init__(self, account: Account, lane: Exchanger, governor: Governor, clock: Clock) -> None:
         self._queue_s = account.queue_s
         self._headers = _headers_of(account)
         self._lane = lane
