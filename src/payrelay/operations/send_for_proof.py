@@ -23,6 +23,8 @@ from payrelay.operations.watch import Stage
 
 SEND_WITHIN_S: Final = 10
 """From the journaling of a second sending to the last moment at which it is made."""
+GRACE_S: Final = 5
+"""Beyond that and the time-out, before a second sending that left no trace is taken for lost."""
 UNDONE_CAUSES: Final = frozenset({Cause.NO_SUCH_HOLD, Cause.ALREADY_RELEASED})
 """Replies to a second capture that prove that the first one took nothing."""
 NOTHING_DONE: Final = frozenset({Verdict.NOT_SENT, Verdict.NOT_EXECUTED})
@@ -32,7 +34,9 @@ async def settle_capture(case: Case) -> None:
     """Captures once more, as soon as the first sending can't be under way any more; a hold is captured only once."""
     began_ms = case.span.began_ms
     may_send_from_ms = began_ms + int(case.account.timeout_s * 1000)
-    if any(line.evidence.seen == Seen.ALREADY_DONE for line in case.history):
+    if _is_under_way(case):
+        await case.put_off(_under_way_until_ms(case))
+    elif any(line.evidence.seen == Seen.ALREADY_DONE for line in case.history):
         await _confirm_capture(case)
     elif case.history[-1].event is Event.PROBING:
         # It may have been made, and what it came to is lost as well; a third is not made.
@@ -47,9 +51,18 @@ async def settle_capture(case: Case) -> None:
 
 async def settle_cancel(case: Case) -> None:
     """Cancels once more, as often as it takes: a subscription that is cancelled already is what was asked for."""
-    if case.is_nudged and case.has_line(Event.PROBING):
+    if _is_under_way(case) or (case.is_nudged and case.has_line(Event.PROBING)):
         return  # each sending is a line of history: after the first they keep to the schedule
     await _send_again(case, _read_second_cancel)
+
+
+def _is_under_way(case: Case) -> bool:
+    """Tells whether another process may be making the second sending at this moment."""
+    return case.history[-1].event is Event.PROBING and case.now_ms < _under_way_until_ms(case)
+
+
+def _under_way_until_ms(case: Case) -> int:
+    return case.history[-1].at_ms + int((SEND_WITHIN_S + case.account.timeout_s + GRACE_S) * 1000)
 
 
 async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None]]) -> None:
