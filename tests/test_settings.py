@@ -6,7 +6,7 @@ import pytest
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Limit
-from payrelay.settings import Settings, read_settings, require_serving
+from payrelay.settings import Settings, read_settings, require_serving, surroundings
 
 KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
 GATEWAY = {"PAYRELAY_GATEWAYS__GATEWAY__APP_ID": "4OVx", "PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET": "hush-hush"}
@@ -329,3 +329,54 @@ def test_one_live_account_makes_new_keys_live_keys(tmp_path: Path) -> None:
 
     assert live.key_environment == "live"
     assert of(tmp_path).key_environment == "sandbox"
+
+
+def test_an_alert_command_is_split_as_a_shell_would(tmp_path: Path) -> None:
+    """But no shell runs it, so that nothing in it is expanded."""
+    assert of(tmp_path, ALERT_COMMAND="/bin/call 'the boss' $HOME").alert_command == ("/bin/call", "the boss", "$HOME")
+
+
+def test_an_alert_command_can_be_a_list(tmp_path: Path) -> None:
+    """In a file there is no need for quoting."""
+    (tmp_path / "payrelay.toml").write_text('alert_command = ["/bin/call", "the boss"]')
+
+    assert of(tmp_path).alert_command == ("/bin/call", "the boss")
+
+
+@pytest.mark.parametrize("command", ["'open", " ", "''  'x"])
+def test_an_alert_command_that_is_none_is_named(tmp_path: Path, command: str) -> None:
+    """Else the first alert would be the one that shows it."""
+    assert complaint(tmp_path, ALERT_COMMAND=command).startswith("PAYRELAY_ALERT_COMMAND must be a command such as")
+
+
+def test_an_alert_command_of_another_kind_is_named(tmp_path: Path) -> None:
+    """The same in a file."""
+    (tmp_path / "payrelay.toml").write_text("alert_command = [1]")
+
+    assert complaint(tmp_path).startswith("PAYRELAY_ALERT_COMMAND must be a command such as")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://hooks.example/x?token=hush-hush", "http://127.0.0.1:9/x", "http://localhost/"]
+)
+def test_an_alert_address_is_kept_and_not_printed(tmp_path: Path, url: str) -> None:
+    """Such addresses often hold a secret, in their query or in their path."""
+    settings = of(tmp_path, ALERT_URL=url, ALERT_COMMAND="/bin/call hush-hush")
+
+    assert settings.alert_url is not None
+    assert settings.alert_url.reveal() == url
+    assert "hush-hush" not in repr(settings)
+
+
+@pytest.mark.parametrize("url", ["http://hooks.example/x", "ftp://hooks.example", "hooks.example", "https://x/?a\nb"])
+def test_an_alert_address_that_others_could_read_is_refused(tmp_path: Path, url: str) -> None:
+    """An alert tells who paid how much for what."""
+    assert complaint(tmp_path, ALERT_URL=url).startswith("PAYRELAY_ALERT_URL must be an absolute")
+
+
+def test_a_program_that_we_start_sees_none_of_our_settings() -> None:
+    """The keys to the gateway and to the database are none of its business."""
+    environ = {"PATH": "/bin", "HOME": "/root", "PAYRELAY_ENCRYPTION_KEY": KEY, "payrelay_x": "1"}
+
+    assert surroundings(environ) == {"PATH": "/bin", "HOME": "/root"}
+    assert "PATH" in surroundings()

@@ -1,8 +1,8 @@
 """Puts the program together from its settings, and takes it apart in the reverse order."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -16,14 +16,19 @@ from payrelay.core.operations import Retention
 from payrelay.errors import SettingsError
 from payrelay.gateways.payhere.account import BASE_URLS
 from payrelay.gateways.payhere.client import Account, PayHere
+from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
+from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
-from payrelay.settings import KEY_IS_MISSING, GatewaySettings, Settings, require_serving
+from payrelay.operations.watch import Stage, Watch
+from payrelay.settings import KEY_IS_MISSING, GatewaySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
+from payrelay.store.alerts import Alerts
 from payrelay.store.credentials import Credentials
 from payrelay.store.database import Database
 from payrelay.store.journal import Journal
-from payrelay.store.meta import embedded_keys, verify_key
+from payrelay.store.meta import chain_key, embedded_keys, verify_key
+from payrelay.store.pauses import Pauses
 from payrelay.store.sealing import Seal, parse_keys
 from payrelay.store.settling import Settling
 
@@ -52,29 +57,25 @@ class Service:
 
 @asynccontextmanager
 async def running(
-    settings: Settings, *, clock: Clock, log: FilteringBoundLogger, finish_s: float = FINISH_WITHIN_S
+    settings: Settings,
+    *,
+    clock: Clock,
+    log: FilteringBoundLogger,
+    finish_s: float = FINISH_WITHIN_S,
+    reached: Callable[[Stage, str], None] | None = None,
 ) -> AsyncIterator[Service]:
     """Runs everything but the server while the context is open.
 
     What an earlier process left behind is taken up before it opens. When it closes, work under way is finished first.
+    ``reached`` is told of each stage that an operation comes to, with its id.
     Raises SettingsError, StoreUnusable, StoreUnavailable.
     """
     require_serving(settings)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=True))
-        seal = await seal_of(settings, database)
-        accounts = await stack.enter_async_context(opened_accounts(settings, clock))
         metrics = Metrics()
-        relay = Relay(
-            journal=Journal(database, seal),
-            settling=Settling(database),
-            accounts=accounts,
-            clock=clock,
-            retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),
-            log=log,
-            public_url=settings.public_url,
-            watch=metrics.watch,
-        )
+        watch = metrics.watch if reached is None else replace(metrics.watch, reached=reached)
+        relay = await stack.enter_async_context(opened_relay(settings, database, clock=clock, log=log, watch=watch))
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
@@ -91,6 +92,40 @@ async def running(
             metrics_networks=settings.metrics_networks,
         )
         yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
+
+
+@asynccontextmanager
+async def opened_relay(
+    settings: Settings, database: Database, *, clock: Clock, log: FilteringBoundLogger, watch: Watch
+) -> AsyncIterator[Relay]:
+    """Makes what the stories work with, for a server and for commands beside it; its accounts are closed at the end.
+
+    Raises SettingsError, StoreUnusable.
+    """
+    seal = await seal_of(settings, database)
+    async with opened_accounts(settings, clock) as accounts:
+        yield Relay(
+            journal=Journal(database, seal, chain_key=(await chain_key(database, seal, clock)).secret),
+            settling=Settling(database),
+            accounts=accounts,
+            clock=clock,
+            retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),
+            log=log,
+            public_url=settings.public_url,
+            paused=PausedAccounts(Pauses(database), clock, log),
+            alarm=Alarm(alerts=Alerts(database), outlets=outlets_of(settings)),
+            watch=watch,
+        )
+
+
+def outlets_of(settings: Settings) -> dict[str, Outlet]:
+    """Gives the addressees of alerts; none where none is configured, and the log tells of them all the same."""
+    outlets: dict[str, Outlet] = {}
+    if settings.alert_command is not None:
+        outlets["command"] = Command(settings.alert_command, surroundings())
+    if settings.alert_url is not None:
+        outlets["address"] = Address(settings.alert_url.reveal())
+    return outlets
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ import contextlib
 import ipaddress
 import os
 import re
+import shlex
 import tomllib
 import zoneinfo
 from collections.abc import Mapping
@@ -94,6 +95,29 @@ def _gateway_address(text: str) -> str:
     if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         raise ValueError("must be https; http is for a simulator on this machine (127.0.0.1, localhost) only")
     return address
+
+
+def _alert_address(url: Secret) -> Secret:
+    """As above, but whoever takes alerts may want a query."""
+    address, question, query = url.reveal().partition("?")
+    if question and not query.isprintable():
+        raise ValueError("must be an absolute address")
+    try:
+        _gateway_address(address)
+    except ValueError:
+        raise ValueError("must be an absolute https address; http is for this machine only") from None
+    return url
+
+
+def _command(value: object) -> tuple[str, ...]:
+    """Reads a command as a shell would split it, or as a list."""
+    try:
+        arguments = shlex.split(value) if isinstance(value, str) else value
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, list | tuple) or not arguments or not all(isinstance(part, str) for part in arguments):
+        raise ValueError("must be a command such as /usr/local/bin/call-me --loudly, well quoted")
+    return tuple(arguments)
 
 
 def _is_loopback(host: str) -> bool:
@@ -203,6 +227,10 @@ class Settings(BaseModel):
     """Seconds; 0 for none."""
     encryption_key: Annotated[_Secret, AfterValidator(_encryption_keys)] | None = None
     """As ``store.sealing.parse_keys`` reads it; None where the embedded database keeps its own."""
+    alert_command: Annotated[tuple[str, ...] | None, PlainValidator(_command), Field(repr=False)] = None
+    """The program and its arguments that an alert is given to; not printed, because they may hold a secret."""
+    alert_url: Annotated[_Secret, AfterValidator(_alert_address)] | None = None
+    """The address that an alert is posted to; a secret because it often holds one."""
     public_url: Annotated[str, AfterValidator(_web_address)] | None = None
     trusted_proxies: _Networks = ()
     metrics_networks: _Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
@@ -243,6 +271,12 @@ def read_settings(environ: Mapping[str, str] | None = None, directory: Path | No
         return Settings.model_validate(tree)
     except ValidationError as error:
         raise SettingsError(_one_line(error.errors(include_input=False))) from None
+
+
+def surroundings(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Gives what a program that we start may see of our environment: all but our own settings, secrets among them."""
+    variables = os.environ if environ is None else environ
+    return {name: value for name, value in variables.items() if not name.upper().startswith(PREFIX)}
 
 
 def require_serving(settings: Settings) -> None:

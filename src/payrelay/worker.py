@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final, NamedTuple
 
 from payrelay.errors import StoreError
+from payrelay.operations.alert import begin_alerts
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
 from payrelay.operations.settle import begin_due
@@ -37,7 +38,13 @@ async def tend(relay: Relay) -> None:
     await relay.journal.prune(relay.clock.now_ms(), CLAIMS_MAX)
 
 
-CHORES: Final = (Chore(1, begin_due), Chore(10, tend))
+async def notice_pauses(relay: Relay) -> None:
+    """Learns which accounts are paused although nobody asks for anything, so that the log tells it."""
+    if relay.paused is not None:
+        await relay.paused.refresh()
+
+
+CHORES: Final = (Chore(1, begin_due), Chore(2, begin_alerts), Chore(2, notice_pauses), Chore(10, tend))
 
 
 @asynccontextmanager

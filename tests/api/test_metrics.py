@@ -16,6 +16,14 @@ def test_requests_are_counted_by_route_method_and_status() -> None:
     assert sample(metrics, "payrelay_http_requests_total", route="/r", method="GET", status="503") == 1
 
 
+def test_alerts_are_counted_by_what_became_of_them() -> None:
+    """Somebody watches for those that nobody took."""
+    metrics = Metrics()
+    for outcome in ("raised", "failed", "failed"):
+        metrics.watch.alerted(outcome)
+    assert sample(metrics, "payrelay_alerts_total", outcome="failed") == 2
+
+
 def test_durations_fall_into_their_buckets() -> None:
     """A bucket counts all that took at most as long as its name says, its bound included."""
     metrics = Metrics()

@@ -21,10 +21,12 @@ from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, R
 from payrelay.core.payments import Nothing, Sight
 from payrelay.gateways.governor import Alarm, Governor, Limit
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
+from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.relay import Relay, Request
 from payrelay.store import open_database
 from payrelay.store.database import Database
 from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Filter, Journal
+from payrelay.store.pauses import Pauses
 from payrelay.store.sealing import Seal
 from payrelay.store.settling import Settling
 
@@ -149,7 +151,7 @@ class SteppingJournal(Journal):
     """The journal, with a step before each call (a fault there: nothing was kept) and one after it (it was)."""
 
     def __init__(self, database: Database, steps: Steps) -> None:
-        super().__init__(database, Seal((b"k" * 32,)))
+        super().__init__(database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
         self._steps = steps
         self.is_forgetful = False
         self.stranded_max = STRANDED_MAX
@@ -274,16 +276,18 @@ class World:
         self.journal = SteppingJournal(self.database, self.steps)
         self.account = ScriptedAccount(self.clock, self.steps, self.journal, limit=limit)
         self.accounts = {"gateway": cast("PayHere", self.account)}
+        log = structlog.wrap_logger(
+            None, processors=[self._note], wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET)
+        )
         self.relay = Relay(
             journal=self.journal,
             settling=Settling(self.database),
             accounts=self.accounts,
             clock=self.clock,
             retention=Retention(keyed_ms=KEYED_MS, unkeyed_ms=unkeyed_ms),
-            log=structlog.wrap_logger(
-                None, processors=[self._note], wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET)
-            ),
+            log=log,
             pause=self._pause,
+            paused=PausedAccounts(Pauses(self.database), self.clock, log),
             new_operation_id=self._new_operation_id,
         )
 

@@ -54,13 +54,18 @@ class Metrics:
             "Duration of requests, from the headers to the answer.",
             ("route", "method"),
         )
+        self._alerts = _Counts(
+            "payrelay_alerts", "Alerts about operations that need a person, by what became of them.", ("outcome",)
+        )
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)
-        for counts in (self._operations, self._calls, self._requests, self._replays):
+        for counts in (self._operations, self._calls, self._requests, self._replays, self._alerts):
             self.registry.register(counts)
         for durations in (self._call_durations, self._request_durations):
             self.registry.register(durations)
-        self.watch = Watch(operation_changed=self._operation_changed, call_made=self._call_made)
+        self.watch = Watch(
+            operation_changed=self._operation_changed, call_made=self._call_made, alerted=self._alerted
+        )
 
     def seen(self, route: str, method: str, status: int, duration_s: float, *, is_replayed: bool) -> None:
         """Counts one answered request; ``route`` is a template, so that there are only so many."""
@@ -76,6 +81,9 @@ class Metrics:
 
     def _operation_changed(self, operation: Operation) -> None:
         self._operations.add((operation.kind, operation.state))
+
+    def _alerted(self, outcome: str) -> None:
+        self._alerts.add((outcome,))
 
     def _call_made(self, account: str, call: Effect | Read, outcome: str, duration_s: float) -> None:
         name = call.__struct_config__.tag

@@ -107,8 +107,8 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_firs
     """Does it, unless it was done before: at most one effect at the gateway for one claim.
 
     Gives the finished answer, the earlier one byte for byte where this is a repeat, or a 202 that says what is known.
-    Raises Refusal where an earlier request stands in the way, and StoreUnavailable where the intent could not be
-    stored; nothing was sent then.
+    Raises Refusal where an earlier request stands in the way or the account is paused, and StoreUnavailable where the
+    intent could not be stored; nothing was sent then.
     """
     request_print = fingerprint(request.account, intent.call)
     claim = claim_of(request.idempotency_key, request_print, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
@@ -116,6 +116,8 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_firs
         earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
         if earlier is not None:
             return _again(relay, earlier, request, request_print)
+    if relay.paused is not None:
+        await relay.paused.require_open(request.account)
     if look_first is not None:
         intent = await look_first(intent)
     attempt = Attempt(relay, request, intent)
@@ -165,6 +167,7 @@ class Attempt:
         if not isinstance(verdict, Accepted):
             _give_back(place)
             return self._turned_away(verdict, request_print)
+        self.operation = verdict.operation
         if place is None:
             place = await self._account.governor.take(self._relay.clock.boot_s() + self._account.queue_s)
             if place is None:

@@ -141,20 +141,21 @@ def view(operation: Operation) -> OperationView:
         subscription_id=operation.subscription_id,
         amount=msgspec.Raw(amount),
         currency=operation.currency,
-        created_at=_utc(operation.created_at_ms),
-        updated_at=_utc(operation.updated_at_ms),
-        send_by=_utc(operation.send_by_ms),
+        created_at=utc(operation.created_at_ms),
+        updated_at=utc(operation.updated_at_ms),
+        send_by=utc(operation.send_by_ms),
     )
 
 
 def _entry(line: Line) -> HistoryEntry:
     text = FIRST_LINE if line.event is None else EVENT_SENTENCES[line.event]
-    return HistoryEntry(at=_utc(line.at_ms), state=line.state, text=text, evidence=line.evidence)
+    return HistoryEntry(at=utc(line.at_ms), state=line.state, text=text, evidence=line.evidence)
 
 
 def _sees_all(request: Request) -> bool:
     return Scope.OPERATIONS_READ_ALL in request.credential.scopes
 
 
-def _utc(at_ms: int) -> str:
+def utc(at_ms: int) -> str:
+    """Writes a moment as RFC 3339, in UTC."""
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

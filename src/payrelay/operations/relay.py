@@ -16,6 +16,8 @@ from payrelay.core.operations import Retention
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.payhere.client import PayHere
+from payrelay.operations.alert_outlets import Alarm
+from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.watch import Watch
 from payrelay.store.journal import Journal
 from payrelay.store.settling import Settling
@@ -83,6 +85,8 @@ class Relay:
         settling: what settling asks the store.
         being_settled: ids of operations that this process is looking for now.
         nudged: when operations were last looked for because somebody asked, by ``clock.boot_s``.
+        paused: knows the accounts that take no new effects; None where none can be paused.
+        alarm: what alerts are given with; None where nobody is to be called from here.
         watch: told of what happens.
     """
 
@@ -99,6 +103,8 @@ class Relay:
     withdrawals: set[str] = field(default_factory=set)
     being_settled: set[str] = field(default_factory=set)
     nudged: dict[str, float] = field(default_factory=dict)
+    paused: PausedAccounts | None = None
+    alarm: Alarm | None = None
     watch: Watch = field(default_factory=Watch)
 
     def account(self, name: str) -> PayHere:

@@ -50,9 +50,11 @@ class Watch:
         operation_changed: with an operation, once a change of it is stored.
         call_made: with an account's name, the call, what it came to (a verdict, ``found`` or an error code) and the
             seconds that it took; also for a call of which nothing was sent.
+        alerted: with what became of an alert: one of ``alert.Outcome``.
         reached: with a stage and the id of an operation that has come there.
     """
 
     operation_changed: Callable[[Operation], None] = _nobody
     call_made: CallMade = _nobody
+    alerted: Callable[[str], None] = _nobody
     reached: Callable[[Stage, str], None] = _nobody

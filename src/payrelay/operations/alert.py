@@ -1,0 +1,187 @@
+"""Calls a person: each time that an operation comes to need one, whoever brought it there.
+
+The journal notes it in the unit of work that makes the change. From there on it is given to each addressee that is
+configured, again and again until it was taken or is too old. A process that dies loses none; it may give one twice.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from payrelay.core.explanations import why
+from payrelay.core.operations import Operation
+from payrelay.core.schedules import DAY_MS, HOUR_MS
+from payrelay.errors import StoreError
+from payrelay.operations.alert_outlets import Alarm, NotGivenError
+from payrelay.operations.find_operations import utc, view
+from payrelay.operations.relay import Relay
+from payrelay.store.alerts import Alert
+
+AT_ONCE_MAX: Final = 8
+"""Alerts that are given at the same time: each may be a process of its own."""
+TAKEN_FOR_MS: Final = 90_000
+"""How long a process keeps an alert that it took: longer than a command and an address may take, with the store's own
+waits. What a dead process took comes back after that."""
+AGAIN_AFTER_MS: Final = (10_000, 60_000, 300_000, 1_800_000, HOUR_MS)
+"""After the first try that failed, the second, …; the last of them from then on."""
+GIVEN_UP_AFTER_MS: Final = 3 * DAY_MS
+"""Whoever could not be reached for that long looks at the list by himself."""
+
+
+class Outcome(StrEnum):
+    """What became of an alert, for the metrics."""
+
+    RAISED = "raised"
+    """An operation came to need a person."""
+    GIVEN = "given"
+    """Every addressee has it."""
+    FAILED = "failed"
+    """A try did not reach every addressee; there will be another."""
+    GIVEN_UP = "given_up"
+    """It is too old to be tried again."""
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """What an addressee gets, as JSON; holds no secret.
+
+    ``alert`` is the same whenever the same alert is given again. ``state`` is as it stands when it is given.
+    """
+
+    alert: str
+    raised_at: str
+    why: str
+    operation_id: str
+    kind: str
+    state: str
+    explanation: str
+    account: str
+    principal: str
+    order_id: str | None
+    payment_id: str | None
+    subscription_id: str | None
+    amount: msgspec.Raw
+    currency: str | None
+    created_at: str
+    updated_at: str
+
+
+async def begin_alerts(relay: Relay) -> int:
+    """Begins to give what is due, in the background; gives how many there were.
+
+    At most AT_ONCE_MAX are given at any time. Raises StoreError where the store can't be asked.
+    """
+    alarm = relay.alarm
+    room = 0 if alarm is None else AT_ONCE_MAX - len(alarm.under_way)
+    if alarm is None or room <= 0:
+        return 0
+    now_ms = relay.clock.now_ms()
+    due_ms = await alarm.alerts.next_due_ms()
+    if due_ms is None or due_ms > now_ms:
+        return 0
+    taken = await alarm.alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
+    for alert in taken:
+        alarm.under_way.add((alert.operation_id, alert.version))
+        relay.background.start(give_alert(relay, alarm, alert))
+    return len(taken)
+
+
+async def give_alert(relay: Relay, alarm: Alarm, alert: Alert) -> None:
+    """Gives one alert to all who don't have it yet, and stores what came of it; raises nothing but a cancellation."""
+    try:
+        await _give(relay, alarm, alert)
+    except StoreError as error:  # it comes back when its time with us is over
+        relay.log.warning("alert_not_stored", operation_id=alert.operation_id, reason=str(error))
+    except Exception:  # our own mistake in one must not keep the others from being given
+        relay.log.exception("alert_failed", operation_id=alert.operation_id)
+    finally:
+        alarm.under_way.discard((alert.operation_id, alert.version))
+
+
+async def _give(relay: Relay, alarm: Alarm, alert: Alert) -> None:
+    operation = await relay.journal.get(alert.operation_id)
+    if operation is None:
+        raise LookupError(f"no operation {alert.operation_id}")
+    history = await relay.journal.history(alert.operation_id)
+    reason = why([line for line in history if line.version <= alert.version])
+    if alert.attempts == 0:
+        _log(relay, operation, reason)
+        relay.watch.alerted(Outcome.RAISED)
+    message = message_of(alert, operation, reason)
+    waiting = {name: outlet for name, outlet in alarm.outlets.items() if name not in alert.given_to}
+    failures = await asyncio.gather(*(_failure_of(outlet(message)) for outlet in waiting.values()))
+    failed = {name: failure for name, failure in zip(waiting, failures, strict=True) if failure is not None}
+    given_to = alert.given_to | (waiting.keys() - failed.keys())
+    if not failed:
+        await alarm.alerts.end(alert, given_to)
+        if alarm.outlets:
+            relay.watch.alerted(Outcome.GIVEN)
+        return
+    await _try_again(relay, alarm, alert, given_to, failed)
+
+
+async def _try_again(
+    relay: Relay, alarm: Alarm, alert: Alert, given_to: frozenset[str], failed: dict[str, str]
+) -> None:
+    now_ms = relay.clock.now_ms()
+    next_ms = now_ms + AGAIN_AFTER_MS[min(alert.attempts, len(AGAIN_AFTER_MS) - 1)]
+    told = {"operation_id": alert.operation_id, "attempts": alert.attempts + 1, "failures": failed}
+    if next_ms - alert.created_at_ms > GIVEN_UP_AFTER_MS:
+        await alarm.alerts.end(alert, given_to)
+        relay.log.error("alert_given_up", **told)
+        relay.watch.alerted(Outcome.GIVEN_UP)
+        return
+    await alarm.alerts.put_off(alert, given_to, next_ms)
+    relay.log.warning("alert_not_given", again_at=utc(next_ms), **told)
+    relay.watch.alerted(Outcome.FAILED)
+
+
+async def _failure_of(giving: Awaitable[None]) -> str | None:
+    try:
+        await giving
+    except NotGivenError as error:
+        return str(error)
+    return None
+
+
+def message_of(alert: Alert, operation: Operation, reason: str) -> bytes:
+    """Writes what an addressee gets."""
+    shown = view(operation)
+    return msgspec.json.encode(
+        Message(
+            alert=f"{alert.operation_id}/{alert.version}",
+            raised_at=utc(alert.created_at_ms),
+            why=reason,
+            operation_id=shown.id,
+            kind=shown.kind,
+            state=shown.state,
+            explanation=shown.explanation,
+            account=shown.account,
+            principal=shown.principal,
+            order_id=shown.order_id,
+            payment_id=shown.payment_id,
+            subscription_id=shown.subscription_id,
+            amount=shown.amount,
+            currency=shown.currency,
+            created_at=shown.created_at,
+            updated_at=shown.updated_at,
+        )
+    )
+
+
+def _log(relay: Relay, operation: Operation, reason: str) -> None:
+    relay.log.error(
+        "operation_needs_attention",
+        operation_id=operation.id,
+        kind=operation.kind,
+        state=operation.state,
+        account=operation.account,
+        order_id=operation.order_id,
+        payment_id=operation.payment_id,
+        subscription_id=operation.subscription_id,
+        amount_minor=operation.amount_minor,
+        currency=operation.currency,
+        why=reason,
+    )

@@ -1,0 +1,120 @@
+from collections.abc import Mapping
+
+import pytest
+
+from payrelay.core.explanations import CAUSE_PHRASES, CONTROL_PHRASES, SEEN_PHRASES, phrases_of, sentence_of, why
+from payrelay.core.operations import Event, Line, State
+from payrelay.core.outcomes import Evidence
+from payrelay.core.proof import Control, Seen
+from payrelay.core.words import FIRST_LINE
+from payrelay.gateways.payhere.connections import LossCause
+from payrelay.gateways.payhere.replies import Cause
+
+NOT_YET = Evidence(seen=Seen.NOTHING, control=Control.FOUND)
+
+
+def history_of(*lines: tuple[Event | None, State, Evidence]) -> list[Line]:
+    """Gives a history."""
+    return [
+        Line(version=number, at_ms=number, event=event, state=state, evidence=evidence)
+        for number, (event, state, evidence) in enumerate(lines, 1)
+    ]
+
+
+BEGUN = (None, State.SENDING, Evidence())
+LOST = (Event.UNKNOWN, State.UNKNOWN, Evidence(cause="timeout", elapsed_ms=30_000))
+LOOKED = (Event.LOOKED, State.UNKNOWN, NOT_YET)
+
+
+def test_every_word_of_a_history_has_a_phrase() -> None:
+    """A person who decides about money must not have to guess what `other_shape` means."""
+    assert CAUSE_PHRASES.keys() >= {*Cause, *LossCause}
+    assert SEEN_PHRASES.keys() == set(Seen)
+    assert CONTROL_PHRASES.keys() == set(Control)
+
+
+@pytest.mark.parametrize("phrases", [CAUSE_PHRASES, SEEN_PHRASES, CONTROL_PHRASES])
+def test_no_two_phrases_read_the_same(phrases: Mapping[str, str]) -> None:
+    """What differs must be told apart by the person who only reads."""
+    assert len(set(phrases.values())) == len(phrases)
+
+
+def test_why_tells_what_brought_it_there() -> None:
+    """A list has one line for it, and that is the line that counts."""
+    assert why(history_of(BEGUN)) == FIRST_LINE.removesuffix(".")
+    assert why(history_of(BEGUN, LOST)) == "No reply came in time"
+
+
+@pytest.mark.parametrize(("looks", "times"), [(1, "once"), (4, "4 times")])
+def test_why_tells_what_was_seen_since(looks: int, times: str) -> None:
+    """That it was looked for in vain is news."""
+    assert why(history_of(BEGUN, LOST, *[LOOKED] * looks)) == (
+        f"No reply came in time; looked {times} since: there is no payment"
+    )
+
+
+def test_a_look_that_saw_nothing_new_is_not_told() -> None:
+    """A second sending that never left is no observation."""
+    not_sent = (Event.LOOKED, State.UNKNOWN, Evidence(cause="no_connection"))
+
+    assert why(history_of(BEGUN, LOST, not_sent)) == "No reply came in time"
+
+
+@pytest.mark.parametrize(
+    ("event", "evidence", "text"),
+    [
+        (Event.UNCLEAR, Evidence(seen=Seen.SEVERAL_FIT), "Several payments fit"),
+        (Event.UNCLEAR, Evidence(), "What the gateway shows can't settle it"),
+        (Event.DIFFERED, Evidence(cause="other_amount"), "The reply was for another amount than was asked"),
+        (
+            Event.REAPPEARED,
+            Evidence(seen=Seen.ONE_FITS),
+            "It showed itself at the gateway after it had been taken for not done",
+        ),
+        (Event.DIFFERED, Evidence(cause="a_new_word"), "A_new_word"),
+    ],
+)
+def test_why_somebody_is_needed(event: Event, evidence: Evidence, text: str) -> None:
+    """In the words of what was seen, where that says more than what happened."""
+    assert why(history_of(BEGUN, LOST, (event, State.NEEDS_ATTENTION, evidence))) == text
+
+
+def test_everything_that_was_seen_is_told() -> None:
+    """Each thing is a phrase of its own, and other people's words stand in quotes."""
+    evidence = Evidence(
+        http_status=200,
+        cause="other_amount",
+        gateway_msg="Charged",
+        elapsed_ms=1_250,
+        seen=Seen.NOTHING,
+        control=Control.NONE_KNOWN,
+        payment_ids=("1", "2"),
+        operator="ann",
+        reason="it is on the bank's list",
+    )
+
+    assert phrases_of(evidence) == [
+        "there is no payment",
+        "nothing is known to be there with which the search could be tried",
+        "the reply was for another amount than was asked",
+        "the gateway's words: “Charged”",
+        "HTTP 200",
+        "payments 1, 2",
+        "after 1.2 s",
+        "by ann",
+        "because: “it is on the bank's list”",
+    ]
+
+
+def test_nothing_seen_is_nothing_told() -> None:
+    """No empty words."""
+    assert phrases_of(Evidence()) == []
+    assert phrases_of(Evidence(payment_ids=("7",))) == ["payment 7"]
+
+
+def test_a_line_is_a_sentence() -> None:
+    """The same sentences as the API's."""
+    assert [sentence_of(line) for line in history_of(BEGUN, LOST)] == [
+        FIRST_LINE,
+        "No answer came that can be relied on.",
+    ]

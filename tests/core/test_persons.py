@@ -1,0 +1,25 @@
+import pytest
+
+from payrelay.core.persons import NAME_LENGTH_MAX, REASON_LENGTH_MAX, WordsError, name_of, reason_of
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "  the bank's list says so  ", "ශ්‍රී".replace("\u200d", ""), "x" * REASON_LENGTH_MAX]
+)
+def test_a_reason_is_kept_as_it_was_given(text: str) -> None:
+    """In any language, without the white space around it."""
+    assert reason_of(text) == text.strip()
+
+
+@pytest.mark.parametrize("text", ["", "   ", "two\nlines", "\x1b[2J", "x" * (REASON_LENGTH_MAX + 1)])
+def test_what_can_not_be_read_is_no_reason(text: str) -> None:
+    """It stands in a history for ever, and is printed on terminals."""
+    with pytest.raises(WordsError, match="must have 1 to 500 printable characters"):
+        reason_of(text)
+
+
+def test_a_name_is_shorter() -> None:
+    """It stands in lists."""
+    assert name_of("ann") == "ann"
+    with pytest.raises(WordsError, match="must have 1 to 100 printable characters"):
+        name_of("x" * (NAME_LENGTH_MAX + 1))

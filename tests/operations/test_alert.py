@@ -1,0 +1,232 @@
+import asyncio
+import itertools
+import json
+from dataclasses import replace
+
+import pytest
+from tests.operations.world import CHARGE, Gate, Raising, World, asked, outcome_of
+
+from payrelay.core.operations import Event, Operation, advance
+from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.errors import StoreUnavailable
+from payrelay.operations.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, TAKEN_FOR_MS, begin_alerts
+from payrelay.operations.alert_outlets import Alarm, NotGivenError
+from payrelay.operations.charge import charge
+from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Watch
+from payrelay.store.alerts import Alerts
+
+
+class Pager:
+    """Takes alerts, or fails as often as it was told to."""
+
+    def __init__(self) -> None:
+        self.taken: list[dict[str, object]] = []
+        self.failures = 0
+        self.gate: Gate | None = None
+
+    async def __call__(self, body: bytes) -> None:
+        """Takes one."""
+        if self.gate is not None:
+            await self.gate()
+        if self.failures:
+            self.failures -= 1
+            raise NotGivenError("nobody there")
+        self.taken.append(json.loads(body))
+
+
+class Scene:
+    """A relay that calls two pagers, and what it counted."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.pagers = {"command": Pager(), "address": Pager()}
+        self.outcomes: list[str] = []
+        self.relay = self.another()
+
+    def another(self) -> Relay:
+        """Gives a relay as of another process on the same database."""
+        alarm = Alarm(alerts=Alerts(self.world.database), outlets=self.pagers)
+        return replace(self.world.relay, alarm=alarm, watch=Watch(alerted=self.outcomes.append))
+
+    async def need(self, number: int = 1) -> Operation:
+        """Brings an operation to where it needs a person."""
+        self.world.account.script.append(outcome_of(Verdict.DIFFERED, payment_id="7"))
+        await charge(self.world.relay, asked(f"k-{number}"), self.world.charge_of(number))
+        return await self.world.operation()
+
+    async def round(self, relay: Relay | None = None) -> int:
+        """Gives what is due, and waits until that is done."""
+        chosen = relay or self.relay
+        count = await begin_alerts(chosen)
+        await chosen.background.finish(60)
+        return count
+
+    @property
+    def taken(self) -> list[int]:
+        """How many alerts each pager took."""
+        return [len(pager.taken) for pager in self.pagers.values()]
+
+
+@pytest.fixture
+async def scene(world: World) -> Scene:
+    """Gives a relay that calls two pagers."""
+    return Scene(world)
+
+
+async def test_each_addressee_gets_an_alert_once(scene: Scene) -> None:
+    """Who, what and how much, in words and in ids, and nothing else."""
+    operation = await scene.need()
+    assert [await scene.round(), await scene.round()] == [1, 0]
+
+    assert scene.taken == [1, 1]
+    message = scene.pagers["command"].taken[0]
+    assert (message["operation_id"], message["alert"]) == (operation.id, f"{operation.id}/2")
+    assert (message["state"], message["kind"], message["order_id"]) == ("needs_attention", "charge", "A-1")
+    assert (message["amount"], message["currency"], message["payment_id"]) == (1000.0, "LKR", "7")
+    assert (
+        message["why"]
+        == "The gateway answered that it was done, but for another order, amount or currency than was asked"
+    )
+    assert CHARGE.customer_token not in json.dumps(message)
+
+
+async def test_an_alert_is_a_line_of_the_log_and_a_count(scene: Scene) -> None:
+    """Whoever has neither command nor address watches these."""
+    await scene.need()
+    await scene.round()
+
+    assert scene.world.log_events.count("operation_needs_attention") == 1
+    assert scene.outcomes == ["raised", "given"]
+
+
+async def test_without_an_addressee_the_log_is_all(scene: Scene) -> None:
+    """It is told once, and then over."""
+    scene.pagers.clear()
+    await scene.need()
+    assert [await scene.round(), await scene.round()] == [1, 0]
+
+    assert scene.world.log_events == ["operation_needs_attention"]
+    assert scene.outcomes == ["raised"]
+
+
+async def test_what_was_not_taken_is_tried_again_at_growing_distances(scene: Scene) -> None:
+    """At last every hour, so that a pager that is down for a night loses none, and is not rung to death."""
+    await scene.need()
+    scene.pagers["address"].failures = 10**6
+    tries = []
+    for _ in range(8):
+        while not await scene.round():
+            scene.world.clock.passed_ms += 1_000
+        tries.append(scene.world.clock.passed_ms)
+
+    assert [later - earlier for earlier, later in itertools.pairwise(tries)] == [
+        *AGAIN_AFTER_MS,
+        AGAIN_AFTER_MS[-1],
+        AGAIN_AFTER_MS[-1],
+    ]
+    assert scene.world.log_events.count("operation_needs_attention") == 1
+
+
+async def test_who_has_it_is_not_called_again_because_another_was_not_there(scene: Scene) -> None:
+    """Each addressee is remembered by itself."""
+    await scene.need()
+    scene.pagers["address"].failures = 1
+    await scene.round()
+    scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
+    await scene.round()
+
+    assert scene.taken == [1, 1]
+    assert scene.outcomes == ["raised", "failed", "given"]
+
+
+async def test_what_is_too_old_is_given_up_and_said_so(scene: Scene) -> None:
+    """A pager that nobody has mended for days would only be flooded."""
+    await scene.need()
+    scene.pagers["address"].failures = 10**6
+    while scene.world.clock.passed_ms < 2 * GIVEN_UP_AFTER_MS:
+        await scene.round()
+        scene.world.clock.passed_ms += AGAIN_AFTER_MS[-1]
+
+    assert scene.outcomes[-1] == "given_up"
+    assert scene.world.log_events[-1] == "alert_given_up"
+    assert scene.outcomes.count("failed") in range(70, 80)
+
+
+async def test_two_processes_give_an_alert_once(scene: Scene) -> None:
+    """Each takes what the other has not."""
+    for number in range(5):
+        await scene.need(number)
+    await asyncio.gather(scene.round(), scene.round(scene.another()))
+
+    assert scene.taken == [5, 5]
+
+
+async def test_what_a_dead_process_took_is_given_by_another(scene: Scene) -> None:
+    """Nobody knows whether it was given; twice is better than never."""
+    await scene.need()
+    assert scene.relay.alarm is not None
+    now_ms = scene.world.clock.now_ms()
+    await scene.relay.alarm.alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=1)
+    early = await scene.round()
+    scene.world.clock.passed_ms += TAKEN_FOR_MS
+
+    assert (early, await scene.round()) == (0, 1)
+    assert scene.taken == [1, 1]
+
+
+async def test_only_so_many_are_given_at_once(scene: Scene) -> None:
+    """A flood of alerts must not become a flood of processes; nor does one that hangs hold up the round."""
+    for number in range(AT_ONCE_MAX + 1):
+        await scene.need(number)
+    gate = scene.pagers["command"].gate = Gate()
+    counts = [await begin_alerts(scene.relay), await begin_alerts(scene.relay)]
+    gate.opened.set()
+    await scene.round()
+    await scene.round()
+
+    assert counts == [AT_ONCE_MAX, 0]
+    assert scene.taken == [AT_ONCE_MAX + 1] * 2
+
+
+async def test_trouble_of_our_own_leaves_the_alert_where_it_was(scene: Scene) -> None:
+    """A store that is away, or a mistake, must not count as given, nor end the service."""
+    await scene.need()
+    scene.world.steps.put("get", Raising(StoreUnavailable("away")))
+    scene.world.steps.put("get", Raising(ZeroDivisionError()), first=2)
+    for _ in range(3):
+        await scene.round()
+        scene.world.clock.passed_ms += TAKEN_FOR_MS
+
+    assert scene.world.log_events == ["alert_not_stored", "alert_failed", "operation_needs_attention"]
+    assert scene.taken == [1, 1]
+
+
+async def test_an_operation_that_is_gone_is_a_mistake_that_is_seen(scene: Scene) -> None:
+    """Rows are never removed; where one is, the log says so."""
+    await scene.need()
+    await scene.world.forget()
+    await scene.round()
+
+    assert scene.world.log_events == ["alert_failed"]
+
+
+async def test_what_was_decided_meanwhile_is_told_as_it_stands(scene: Scene) -> None:
+    """Whoever is called late must not be told that there is still something to do."""
+    operation = await scene.need()
+    decided, line = advance(
+        operation, Event.DECIDED_FAILED, at_ms=1, retention=scene.relay.retention, evidence=Evidence(operator="ann")
+    )
+    await scene.relay.journal.record(decided, line, None)
+    await scene.round()
+
+    message = scene.pagers["command"].taken[0]
+    assert message["state"] == "failed"
+    assert str(message["why"]).startswith("The gateway answered that it was done, but for another")
+
+
+async def test_a_relay_without_an_alarm_calls_nobody(scene: Scene) -> None:
+    """Commands work on the same rows as the server, and leave them to it."""
+    await scene.need()
+
+    assert await begin_alerts(scene.world.relay) == 0

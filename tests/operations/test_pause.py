@@ -1,0 +1,84 @@
+import pytest
+from tests.operations.world import CHARGE, World, asked, outcome_of
+
+from payrelay.core.operations import State
+from payrelay.core.outcomes import Verdict
+from payrelay.errors import Code, Refusal
+from payrelay.operations.charge import charge
+from payrelay.operations.pause import PAUSES_KEPT_MS, RETRY_AFTER_S
+from payrelay.store.pauses import Pause, Pauses
+
+PAUSE = Pause(account="gateway", since_ms=0, reason="wrong prices of ACME", operator="ann")
+
+
+@pytest.fixture
+def pauses(world: World) -> Pauses:
+    """Gives the store in which a command pauses and resumes."""
+    return Pauses(world.database)
+
+
+async def refused(world: World, key: str = "k-2") -> Refusal:
+    """Asks for a charge on another order, and gives the refusal."""
+    with pytest.raises(Refusal) as caught:
+        await charge(world.relay, asked(key), world.charge_of(2))
+    return caught.value
+
+
+async def test_a_paused_account_takes_no_new_effect(world: World, pauses: Pauses) -> None:
+    """Nothing is stored, nothing is sent, and the client hears that it may come again, but not whose fault it is."""
+    await pauses.add(PAUSE)
+    refusal = await refused(world)
+
+    assert (refusal.code, refusal.retry_after_s) == (Code.UNAVAILABLE, RETRY_AFTER_S)
+    assert "paused by an operator" in refusal.msg
+    assert PAUSE.reason not in refusal.msg
+    assert (await world.operations(), world.account.ledger) == ([], [])
+
+
+async def test_a_repeat_is_answered_during_a_pause(world: World, pauses: Pauses) -> None:
+    """Whoever asks what became of an earlier request changes nothing by it."""
+    first = await charge(world.relay, asked(), CHARGE)
+    await pauses.add(PAUSE)
+    world.clock.passed_ms += PAUSES_KEPT_MS
+
+    assert (await charge(world.relay, asked(), CHARGE)).body == first.body
+
+
+async def test_an_open_operation_keeps_its_answer_during_a_pause(world: World, pauses: Pauses) -> None:
+    """202 as before: a pause must not read as if nothing had been sent."""
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await charge(world.relay, asked(), CHARGE)
+    await pauses.add(PAUSE)
+    world.clock.passed_ms += PAUSES_KEPT_MS
+
+    assert (await charge(world.relay, asked(), CHARGE)).http_status == 202
+    assert (await world.operation()).state is State.UNKNOWN
+
+
+async def test_another_account_goes_on(world: World, pauses: Pauses) -> None:
+    """A pause is about one account."""
+    await pauses.add(Pause(account="second", since_ms=0, reason="x", operator="ann"))
+
+    assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+
+
+async def test_a_running_process_learns_of_it_within_a_second(world: World, pauses: Pauses) -> None:
+    """The command is another process; what is read each second costs no request anything."""
+    await charge(world.relay, asked(), CHARGE)
+    await pauses.add(PAUSE)
+    world.clock.passed_ms += PAUSES_KEPT_MS
+    await refused(world)
+    await pauses.remove("gateway")
+    world.clock.passed_ms += PAUSES_KEPT_MS
+
+    assert (await charge(world.relay, asked("k-2"), world.charge_of(2))).http_status == 200
+    assert world.log_events == ["account_paused", "account_resumed"]
+
+
+async def test_within_the_second_the_store_is_not_asked_again(world: World, pauses: Pauses) -> None:
+    """A thousand requests a second must not be a thousand reads more."""
+    await charge(world.relay, asked(), CHARGE)
+    await pauses.add(PAUSE)
+    world.clock.passed_ms += PAUSES_KEPT_MS - 1
+
+    assert (await charge(world.relay, asked("k-2"), world.charge_of(2))).http_status == 200
