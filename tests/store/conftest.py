@@ -12,11 +12,12 @@ from payrelay.core.calls import Charge, Effect
 from payrelay.core.operations import Event, Kind, Line, Operation, Retention, State, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.store.database import Database
-from payrelay.store.journal import Acceptance, Journal
+from payrelay.store.journal import Acceptance, Accepted, Journal
 from payrelay.store.opening import open_database
 from payrelay.store.sealing import Seal
 from payrelay.store.sqlite import InlineExecutor
 
+CHAIN_KEY = b"c" * 32
 ENGINES = ("sqlite", "inline", pytest.param("postgresql", marks=pytest.mark.postgresql))
 
 OPERATION = Operation(
@@ -61,7 +62,8 @@ class Book:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self.journal = Journal(database, Seal((b"k" * 32,)))
+        self.journal = Journal(database, Seal((b"k" * 32,)), chain_key=CHAIN_KEY)
+        self._chains: dict[tuple[str, int], str] = {}
 
     def new(self, number: int, **members: object) -> Operation:
         """Gives a charge with an id, a claim and a guard by its number, but for what is named."""
@@ -80,13 +82,25 @@ class Book:
     ) -> Acceptance:
         """Stores an operation with a first line that fits."""
         line = Line(version=operation.version, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
-        return await self.journal.accept(operation, line, call, barred_by=barred_by, now_ms=now_ms)
+        acceptance = await self.journal.accept(operation, line, call, barred_by=barred_by, now_ms=now_ms)
+        if isinstance(acceptance, Accepted):
+            self._keep_chain(acceptance.operation)
+        return acceptance
 
     async def advance(self, operation: Operation, event: Event, answer: Answer | None = None) -> Operation:
         """Takes an operation through an event, and stores that."""
-        changed, line = advance(operation, event, at_ms=2_000, retention=RETENTION, evidence=EVIDENCE)
-        await self.journal.record(changed, line, answer)
+        changed, line = advance(self.stored(operation), event, at_ms=2_000, retention=RETENTION, evidence=EVIDENCE)
+        changed = await self.journal.record(changed, line, answer)
+        self._keep_chain(changed)
         return changed
+
+    def stored(self, operation: Operation) -> Operation:
+        """Gives an operation with the chain that its version was stored with."""
+        chain = self._chains.get((operation.id, operation.version), operation.chain)
+        return msgspec.structs.replace(operation, chain=chain)
+
+    def _keep_chain(self, operation: Operation) -> None:
+        self._chains[operation.id, operation.version] = operation.chain
 
 
 OpenBook = Callable[[], "AsyncIterator[Book]"]

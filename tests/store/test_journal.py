@@ -6,7 +6,8 @@ import pytest
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge
-from payrelay.core.operations import Event, Kind, Operation, State, captured_guard
+from payrelay.core.operations import Event, Kind, Operation, Retention, State, advance, captured_guard
+from payrelay.core.outcomes import Evidence
 from payrelay.errors import Outdated, StoreError, StoreUnusable
 from payrelay.store import statements
 from payrelay.store.database import Database, Statement, Unit, Value
@@ -16,6 +17,7 @@ from payrelay.store.sealing import Seal
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
 AT_ONCE = 20
+RETENTION = Retention(keyed_ms=30_000, unkeyed_ms=10_000)
 
 
 def test_columns_stand_in_the_order_of_the_value() -> None:
@@ -27,8 +29,10 @@ async def test_what_is_accepted_is_read_back_whole(book: Book) -> None:
     """Every member counts: a restart knows nothing but this row."""
     operation = book.new(1, payment_id="320025071278", subscription_id="420075039251", result_ref="r" * 64)
 
-    assert isinstance(await book.accept(operation), Accepted)
-    assert await book.journal.get(operation.id) == operation
+    accepted = await book.accept(operation)
+    assert isinstance(accepted, Accepted)
+    assert await book.journal.get(operation.id) == accepted.operation
+    assert msgspec.structs.replace(accepted.operation, chain="") == operation
 
 
 async def test_what_is_unknown_is_none(book: Book) -> None:
@@ -80,7 +84,7 @@ async def test_a_claim_is_looked_at_before_a_guard(book: Book) -> None:
     """A repeat of a charge under way must find itself, not be told that its own order is locked."""
     await book.accept(book.new(1))
 
-    assert await book.accept(book.new(2, claim="key/k-1", guard="order/A-1")) == Claimed(book.new(1), None)
+    assert await book.accept(book.new(2, claim="key/k-1", guard="order/A-1")) == Claimed(book.stored(book.new(1)), None)
 
 
 async def test_a_lapsed_claim_is_taken_over(book: Book, answer: Answer) -> None:
@@ -118,7 +122,7 @@ async def test_a_held_guard_is_answered_with_its_holder(book: Book) -> None:
     """Two charges of one order at once would be two payments."""
     await book.accept(book.new(1))
 
-    assert await book.accept(book.new(2, guard="order/A-1", principal="other")) == Guarded(book.new(1))
+    assert await book.accept(book.new(2, guard="order/A-1", principal="other")) == Guarded(book.stored(book.new(1)))
     assert await book.journal.get(book.new(2).id) is None
     assert await book.journal.history(book.new(2).id) == []
 
@@ -239,6 +243,19 @@ async def test_a_change_of_an_outdated_version_is_refused(book: Book, answer: An
     assert await book.journal.get(first.id) == first
     assert await book.journal.answer_of(first.id) is None
     assert len(await book.journal.history(first.id)) == 2
+
+
+async def test_a_change_is_chained_to_the_line_before_it(book: Book) -> None:
+    """Whoever forgot to carry the chain along must read again, and not break it."""
+    await book.accept(book.new(1))
+    operation = await book.journal.get(book.new(1).id)
+    changed, line = advance(operation, Event.UNKNOWN, at_ms=2, retention=RETENTION, evidence=Evidence())
+
+    with pytest.raises(Outdated):
+        await book.journal.record(msgspec.structs.replace(changed, chain="0" * 64), line, None)
+    stored = await book.journal.record(changed, line, None)
+    assert stored == await book.journal.get(operation.id)
+    assert stored.chain != operation.chain
 
 
 async def test_a_change_of_nothing_is_refused(book: Book) -> None:
@@ -407,4 +424,4 @@ async def test_another_key_opens_nothing(book: Book, database: Database) -> None
     await book.accept(book.new(1))
 
     with pytest.raises(StoreUnusable, match="PAYRELAY_ENCRYPTION_KEY"):
-        await Journal(database, Seal((b"x" * 32,))).call_of(book.new(1).id)
+        await Journal(database, Seal((b"x" * 32,)), chain_key=b"c" * 32).call_of(book.new(1).id)

@@ -57,7 +57,7 @@ class Model:
         self.rows: dict[str, Operation] = {}
 
     def expected(self, new: Operation, now_ms: int) -> type[Accepted | Claimed | Guarded]:
-        """Tells what an accept gives, and stores it."""
+        """Tells what an accept gives; a lapsed claim in its way is gone."""
         holder = next((row for row in self.rows.values() if new.claim and row.claim == new.claim), None)
         if holder is not None and (holder.claim_ends_at_ms is None or holder.claim_ends_at_ms > now_ms):
             return Claimed
@@ -65,7 +65,6 @@ class Model:
             self._release(holder)
             return Guarded
         self._release(holder)
-        self.rows[new.id] = new
         return Accepted
 
     def _release(self, holder: Operation | None) -> None:
@@ -109,18 +108,18 @@ async def _change(journal: Journal, model: Model, step: Change, now_ms: int) -> 
     read = msgspec.structs.replace(row, version=row.version - 1) if step.is_outdated else row
     changed, line = advance(read, step.event, at_ms=now_ms, retention=RETENTION, evidence=Evidence())
     try:
-        await journal.record(changed, line, None)
+        stored = await journal.record(changed, line, None)
     except Outdated:
         assert step.is_outdated
     else:
         assert not step.is_outdated
-        model.rows[row.id] = changed
+        model.rows[row.id] = stored
 
 
 async def _run(steps: Sequence[Accept | Change], folder: Path) -> None:
     executor = InlineExecutor()
     database = await open_database(f"sqlite:///{folder}/db", clock=Clock(), owner=True, executor=executor)
-    journal, model = Journal(database, Seal((b"k" * 32,))), Model()
+    journal, model = Journal(database, Seal((b"k" * 32,)), chain_key=b"c" * 32), Model()
     for now_ms, step in enumerate(steps):
         if isinstance(step, Change):
             await _change(journal, model, step, now_ms)
@@ -129,6 +128,8 @@ async def _run(steps: Sequence[Accept | Change], folder: Path) -> None:
         line = Line(version=1, at_ms=now_ms, event=None, state=new.state, evidence=Evidence())
         result = await journal.accept(new, line, CALL, barred_by=None, now_ms=now_ms)
         assert type(result) is model.expected(new, now_ms)
+        if isinstance(result, Accepted):
+            model.rows[new.id] = result.operation
     held = await journal.list(Filter(), before=None, limit=100)
     assert held == sorted(model.rows.values(), key=lambda row: row.id, reverse=True)
     for row in held:

@@ -1,13 +1,26 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from payrelay.clock import Clock
 from payrelay.errors import StoreUnusable
 from payrelay.store import meta
-from payrelay.store.database import Database
+from payrelay.store.database import Database, Statement, Unit
 from payrelay.store.migrations import shipped
+from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
 
+
+class Noon(Clock):
+    """Stands at one moment."""
+
+    def now_ms(self) -> int:
+        """Gives it."""
+        return 43_200_000
+
+
+Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
 FIRST = b"1" * 32
 SECOND = b"2" * 32
 
@@ -52,3 +65,35 @@ async def test_a_lost_key_is_not_replaced_by_a_new_one(database: Database, tmp_p
     with pytest.raises(StoreUnusable, match="missing"):
         await meta.embedded_keys(database, tmp_path / "key")
     assert not (tmp_path / "key").exists()
+
+
+def _run(sql: str) -> Unit[None]:
+    yield Statement(query("test", sql), ())
+
+
+async def test_the_key_of_the_chain_is_made_once(database: Database) -> None:
+    """All processes, now and later, chain with the same key; and since when there is one can't be made older."""
+    seal = Seal((FIRST,))
+    key = await meta.chain_key(database, seal, Noon())
+
+    assert (len(key.secret), key.since_ms) == (32, 43_200_000)
+    assert await meta.chain_key(database, Seal((SECOND, FIRST)), Clock()) == key
+
+
+async def test_the_key_of_the_chain_lies_sealed(database: Database) -> None:
+    """Whoever has the database alone can't make a chain that holds."""
+    await meta.chain_key(database, Seal((FIRST,)), Noon())
+
+    with pytest.raises(StoreUnusable):
+        await meta.chain_key(database, Seal((SECOND,)), Noon())
+
+
+async def test_a_lost_key_of_the_chain_is_not_replaced(book: Book) -> None:
+    """With a new one every line that there is would look as if it had been changed."""
+    seal = Seal((FIRST,))
+    await meta.chain_key(book.database, seal, Noon())
+    await book.accept(book.new(1))
+    await book.database.write(_run("DELETE FROM meta WHERE name = 'chain_key'"))
+
+    with pytest.raises(StoreUnusable, match="missing"):
+        await meta.chain_key(book.database, seal, Noon())

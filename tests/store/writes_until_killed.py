@@ -53,7 +53,8 @@ async def _write(journal: Journal, worker: int) -> None:
 
 
 async def _main(url: str) -> None:
-    journal = Journal(await open_database(url, clock=Clock(), owner=True), Seal((b"k" * 32,)))
+    database = await open_database(url, clock=Clock(), owner=True)
+    journal = Journal(database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
     await asyncio.gather(*[_write(journal, worker) for worker in range(AT_ONCE)])
 
 

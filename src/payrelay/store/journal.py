@@ -6,6 +6,7 @@ Rules:
    change, its line and its answer.
 2. The unique indexes on claim and guard decide who was first; whatever is read before them is only a hint.
 3. A change names the version that it was decided on. Another version in the row means that the decision is void.
+4. Every line is chained to the one before it (``core/chain.py``): hash, digests and row are written by one statement.
 """
 
 from typing import Final, TypeAlias
@@ -14,6 +15,7 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
+from payrelay.core.chain import Link, answer_digest, line_hash, row_digest
 from payrelay.core.idempotency import claim_of
 from payrelay.core.operations import Kind, Line, Operation, State
 from payrelay.errors import Outdated, StoreUnavailable
@@ -31,6 +33,9 @@ _ACCEPT_ATTEMPTS_MAX: Final = 3
 """Each further attempt needs another holder to have let go between two statements."""
 _CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
 """They ask for an order, an amount and a currency; a reply with others is a difference, not news."""
+_NOTHING_BEFORE: Final = ""
+"""What the first line of a history is chained to."""
+_NO_ANSWER: Final = ""
 _NEVER_MS: Final = 2**62
 """A time after every other one."""
 
@@ -45,7 +50,9 @@ _encode_evidence = msgspec.json.Encoder().encode
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """The operation is stored, and holds its claim and its guard."""
+    """The operation is stored, with its chain, and holds its claim and its guard."""
+
+    operation: Operation
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -65,8 +72,6 @@ _Operations: TypeAlias = list[Operation]
 _Lines: TypeAlias = list[Line]
 
 Acceptance: TypeAlias = Accepted | Claimed | Guarded
-
-ACCEPTED: Final = Accepted()
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,11 +95,12 @@ class _Barred(Exception):
 
 
 class Journal:
-    """Keeps operations in a database; what is secret of them is sealed."""
+    """Keeps operations in a database; what is secret of them is sealed, and their histories are chained by a key."""
 
-    def __init__(self, database: Database, seal: Seal) -> None:
+    def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
         self._database = database
         self._seal = seal
+        self._chain_key = chain_key
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:
         """Finds the operation that holds a claim which has not lapsed, and its answer."""
@@ -110,28 +116,35 @@ class Journal:
         taken over. Next the guard of the operation and ``barred_by``, a guard which no operation of this merchant may
         hold: their holder is answered as Guarded. Of many that try at once, one is Accepted.
         """
-        sealed = self._seal.seal(_encode_call(call), _context(operation.id, "call"))
-        unit = _accept(operation, _accept_parameters(operation, line, sealed), barred_by, now_ms)
+        sealed = self._seal.seal(_encode_call(call), call_context(operation.id))
+        link = _link(operation, line)
+        chained = msgspec.structs.replace(operation, chain=line_hash(self._chain_key, _NOTHING_BEFORE, link))
+        unit = _accept(chained, _accept_parameters(chained, link, sealed), barred_by, now_ms)
         try:
             holder = await self._database.write(unit)
         except _Barred as barred:
             return Guarded(operation_of(barred.row))
         if holder is None:
-            return ACCEPTED
+            return Accepted(chained)
         # The row of a claim's holder has the answer as one column more.
         return self._claimed(holder) if len(holder) > len(_COLUMNS) else Guarded(operation_of(holder))
 
     async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
         """Stores a changed operation with the line that tells why, and its answer where it now has another.
 
-        Gives the operation as it is stored, with its chain. Raises Outdated, and writes nothing, unless the row has
-        the version before.
+        Gives the operation as it is stored, with its chain. ``operation`` is to have the chain of the version before,
+        and whatever it can't change (what a charge asked for, who asked) as that version had it, because the new line
+        answers for the whole row. Raises Outdated, and writes nothing, unless the row has the version and the chain
+        before.
         """
-        sealed = None
+        sealed, link = None, _link(operation, line)
         if answer is not None:
-            sealed = self._seal.seal(_encode_answer(answer), _context(operation.id, "answer"))
-        await self._database.write(_record(_record_statement(operation, line, sealed), operation))
-        return operation
+            plain = _encode_answer(answer)
+            sealed = self._seal.seal(plain, answer_context(operation.id))
+            link = link._replace(answer_digest=answer_digest(self._chain_key, operation.id, plain))
+        chained = msgspec.structs.replace(operation, chain=line_hash(self._chain_key, operation.chain, link))
+        await self._database.write(_record(_record_statement(chained, link, sealed, operation.chain), chained))
+        return chained
 
     async def get(self, operation_id: str) -> Operation | None:
         """Reads one operation."""
@@ -147,7 +160,7 @@ class Journal:
         row = await self._database.read(_first(Statement(statements.CALL_OF, (operation_id,))))
         if row is None:
             raise LookupError(f"no operation {operation_id}")
-        call: Effect = _decode_call(self._seal.open(_blob(row[0]), _context(operation_id, "call")))
+        call: Effect = _decode_call(self._seal.open(_blob(row[0]), call_context(operation_id)))
         return call
 
     async def history(self, operation_id: str) -> _Lines:
@@ -196,7 +209,7 @@ class Journal:
         return Claimed(operation, None if sealed is None else self._open_answer(operation.id, sealed))
 
     def _open_answer(self, operation_id: str, sealed: Value) -> Answer:
-        return _decode_answer(self._seal.open(_blob(sealed), _context(operation_id, "answer")))
+        return _decode_answer(self._seal.open(_blob(sealed), answer_context(operation_id)))
 
 
 def _accept(
@@ -251,19 +264,21 @@ def _count(statement: Statement) -> Unit[int]:
     return len(rows)
 
 
-def _accept_parameters(operation: Operation, line: Line, sealed: bytes) -> tuple[Value, ...]:
-    _require_agreement(operation, line)
-    return (
-        *msgspec.structs.astuple(operation),
-        sealed,
-        line.at_ms,
-        line.event,
-        _encode_evidence(line.evidence).decode(),
+def _link(operation: Operation, line: Line) -> Link:
+    """Gives what is hashed of a line; raises ValueError where it belongs to another version."""
+    if (line.version, line.state) != (operation.version, operation.state):
+        raise ValueError("the line of history belongs to another version of the operation")
+    evidence = _encode_evidence(line.evidence).decode()
+    return Link(
+        operation.id, line.version, line.at_ms, line.event, line.state, evidence, row_digest(operation), _NO_ANSWER
     )
 
 
-def _record_statement(operation: Operation, line: Line, sealed: bytes | None) -> Statement:
-    _require_agreement(operation, line)
+def _accept_parameters(operation: Operation, link: Link, sealed: bytes) -> tuple[Value, ...]:
+    return (*msgspec.structs.astuple(operation), sealed, link.at_ms, link.event, link.evidence, link.row_digest)
+
+
+def _record_statement(operation: Operation, link: Link, sealed: bytes | None, previous: str) -> Statement:
     parameters = (
         operation.id,
         operation.state,
@@ -275,11 +290,14 @@ def _record_statement(operation: Operation, line: Line, sealed: bytes | None) ->
         operation.updated_at_ms,
         operation.send_by_ms,
         sealed,
-        line.at_ms,
-        line.event,
-        _encode_evidence(line.evidence).decode(),
+        link.at_ms,
+        link.event,
+        link.evidence,
         operation.probe_at_ms,
         operation.chain,
+        link.row_digest,
+        link.answer_digest,
+        previous,
     )
     is_released = operation.claim is None
     if operation.kind in _CHARGES:
@@ -288,11 +306,6 @@ def _record_statement(operation: Operation, line: Line, sealed: bytes | None) ->
     query = statements.RECORD_ANSWERED_RELEASED if is_released else statements.RECORD_ANSWERED
     answered = (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
     return Statement(query, (*parameters, *answered), is_whole=True)
-
-
-def _require_agreement(operation: Operation, line: Line) -> None:
-    if (line.version, line.state) != (operation.version, operation.state):
-        raise ValueError("the line of history belongs to another version of the operation")
 
 
 def _has_lapsed(row: Row, now_ms: int) -> bool:
@@ -316,6 +329,11 @@ def _blob(value: Value) -> bytes:
     return value
 
 
-def _context(operation_id: str, part: str) -> bytes:
-    """Names the place of a sealed value, so that it opens nowhere else."""
-    return f"{operation_id}/{part}".encode()
+def call_context(operation_id: str) -> bytes:
+    """Names the place of a sealed call, so that it opens nowhere else."""
+    return f"{operation_id}/call".encode()
+
+
+def answer_context(operation_id: str) -> bytes:
+    """Names the place of a sealed answer."""
+    return f"{operation_id}/answer".encode()

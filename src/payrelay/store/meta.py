@@ -1,16 +1,29 @@
-"""What the store keeps about itself: a sealed check value, by which a wrong encryption key is noticed at the start."""
+"""What the store keeps about itself, sealed: what shows a wrong encryption key, and the key of the audit chain."""
 
+import secrets
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from payrelay.clock import Clock
+from payrelay.core.chain import KEY_BYTES
 from payrelay.errors import StoreUnusable
 from payrelay.store import sealing, statements
-from payrelay.store.database import Database, Statement, Unit
+from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.sealing import Seal
 
 _KEY_CHECK: Final = "key_check"
 _CONTEXT: Final = b"meta/key_check"
 _PLAIN: Final = b"payrelay"
+_CHAIN_KEY: Final = "chain_key"
+_CHAIN_CONTEXT: Final = b"meta/chain_key"
+_SINCE_BYTES: Final = 8
+
+
+class ChainKey(NamedTuple):
+    """The key of the audit chain, and since when there is one: older lines of history are in no chain."""
+
+    secret: bytes
+    since_ms: int
 
 
 async def embedded_keys(database: Database, path: Path) -> tuple[bytes, ...]:
@@ -36,6 +49,20 @@ async def verify_key(database: Database, seal: Seal) -> None:
         raise StoreUnusable("PAYRELAY_ENCRYPTION_KEY is not the key that this database was sealed with") from None
 
 
+async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainKey:
+    """Reads the key of the audit chain, or makes it where there is none yet; of many who make it at once, one does.
+
+    Raises StoreUnusable where it can't be opened, or is gone although there are lines in the chain: with a new one
+    nobody could tell any more whether they were changed.
+    """
+    plain = secrets.token_bytes(KEY_BYTES) + clock.now_ms().to_bytes(_SINCE_BYTES, "big")
+    sealed = await database.write(_kept_chain_key(seal.seal(plain, _CHAIN_CONTEXT)))
+    if sealed is None:
+        raise StoreUnusable("the key of the audit chain is missing from the database; bring it back from a backup")
+    plain = seal.open(sealed, _CHAIN_CONTEXT)
+    return ChainKey(plain[:KEY_BYTES], int.from_bytes(plain[KEY_BYTES:], "big"))
+
+
 async def schema_version(database: Database) -> int:
     """Gives the number of the newest migration that this database has had."""
     return await database.read(_schema_version())
@@ -45,7 +72,23 @@ def _key_check(sealed: bytes) -> Unit[bytes]:
     """Stores the check value unless there is one; gives the one that stands."""
     yield Statement(statements.ADD_META, (_KEY_CHECK, sealed))
     rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
-    value = rows[0][0]
+    return _sealed(rows[0])
+
+
+def _kept_chain_key(sealed: bytes) -> Unit[bytes | None]:
+    """Gives the sealed key that stands, or stores this one; None where there is none although there is a chain."""
+    rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
+    if rows:
+        return _sealed(rows[0])
+    if (yield Statement(statements.ANY_CHAINED, ())):
+        return None
+    yield Statement(statements.ADD_META, (_CHAIN_KEY, sealed))
+    rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
+    return _sealed(rows[0])
+
+
+def _sealed(row: Row) -> bytes:
+    value = row[0]
     if not isinstance(value, bytes):
         raise TypeError("a sealed column holds bytes")
     return value

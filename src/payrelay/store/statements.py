@@ -28,13 +28,14 @@ ACCEPT: Final = query(
     f"""
     WITH accepted AS ({_INSERT_OPERATION} RETURNING id),
     line AS (
-        INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
-        SELECT id, $7::bigint, $27::bigint, $28::text, $6::text, $29::text FROM accepted
+        INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, hash)
+        SELECT id, $7::bigint, $27::bigint, $28::text, $6::text, $29::text, $30::text, $25::text FROM accepted
     )
     SELECT id FROM accepted""",
     sqlite=(
         _INSERT_OPERATION,
-        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence) VALUES ($1, $7, $27, $28, $6, $29)",
+        """INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, hash)
+           VALUES ($1, $7, $27, $28, $6, $29, $30, $25)""",
     ),
 )
 """Stores an operation and its sealed call with the first line of its history; gives no row, and writes nothing, where
@@ -45,9 +46,9 @@ _UPDATE_OPERATION: Final = """
     SET state = $2, version = $3::bigint, guard = $4, claim_ends_at_ms = $5, payment_id = $6, result_ref = $7,
         updated_at_ms = $8, send_by_ms = $9, sealed_answer = COALESCE($10::bytea, sealed_answer),
         probe_at_ms = $14, chain = $15{more}
-    WHERE id = $1 AND version = $3::bigint - 1"""
+    WHERE id = $1 AND version = $3::bigint - 1 AND chain = $18"""
 
-_ANSWERED: Final = ", order_id = $16, subscription_id = $17, amount_minor = $18, currency = $19"
+_ANSWERED: Final = ", order_id = $19, subscription_id = $20, amount_minor = $21, currency = $22"
 _RELEASED: Final = ", claim = NULL"
 
 
@@ -58,21 +59,26 @@ def _record(name: str, more: str) -> Query:
         f"""
         WITH changed AS ({update} RETURNING id),
         line AS (
-            INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
-            SELECT id, $3::bigint, $11::bigint, $12::text, $2::text, $13::text FROM changed
+            INSERT INTO history (
+                operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash
+            )
+            SELECT id, $3::bigint, $11::bigint, $12::text, $2::text, $13::text, $16::text, $17::text, $15::text
+            FROM changed
         )
         SELECT id FROM changed""",
         sqlite=(
             update,
-            """INSERT INTO history (operation_id, version, at_ms, event, state, evidence)
-               VALUES ($1, $3, $11, $12, $2, $13)""",
+            """INSERT INTO history (
+                   operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash
+               )
+               VALUES ($1, $3, $11, $12, $2, $13, $16, $17, $15)""",
         ),
     )
 
 
 RECORD: Final = _record("record", "")
 """Changes an operation that still has the version before, adds the line, and keeps the sealed answer where there is
-one; gives no row, and writes nothing, where the version is another.
+one; gives no row, and writes nothing, where the version, or the hash that the new line is chained to, is another.
 
 The claim stays as it is, so that one that has lapsed and was taken by another operation is not taken back. So does
 what a charge asked for and its reply can't change, because a database rewrites an index for every column that is set.
@@ -389,3 +395,11 @@ LIST_PAUSES: Final = query(
     "list_pauses", "SELECT account, since_ms, reason, operator FROM paused_accounts ORDER BY account LIMIT $1"
 )
 """Reads which accounts are paused."""
+
+ANY_CHAINED: Final = query(
+    "any_chained",
+    """
+    SELECT 1 WHERE EXISTS (SELECT 1 FROM anchors) OR EXISTS (SELECT 1 FROM operations WHERE chain <> '')
+                OR EXISTS (SELECT 1 FROM history WHERE hash <> '')""",
+)
+"""Tells whether anything was chained yet; looks through everything where nothing was, which is once in its life."""

@@ -6,8 +6,10 @@ ALTER TABLE operations ADD COLUMN probe_at_ms INTEGER;
 ALTER TABLE operations ADD COLUMN chain TEXT NOT NULL DEFAULT '';
 CREATE INDEX operations_probe ON operations (probe_at_ms) WHERE probe_at_ms IS NOT NULL;
 
--- A digest of the operation's row as this line left it, and the hash over this line and all before it.
+-- Digests of the operation's row as this line left it and of the answer that came with it, if one did; and the hash
+-- over this line and all before it.
 ALTER TABLE history ADD COLUMN row_digest TEXT NOT NULL DEFAULT '';
+ALTER TABLE history ADD COLUMN answer_digest TEXT NOT NULL DEFAULT '';
 ALTER TABLE history ADD COLUMN hash TEXT NOT NULL DEFAULT '';
 CREATE INDEX history_at ON history (at_ms);
 

@@ -1,0 +1,109 @@
+"""The audit chain: the hashes that tie every line of history to the one before it, and all of them to an anchor.
+
+Rules:
+
+1. What is hashed is packed first: a list of texts, numbers and nothings, each with its own length, so that no two
+   lists come out as the same bytes. Each kind of hash begins with a word of its own.
+2. Hashes that prove something are keyed. Whoever can write to the database, and has not the key, can make none.
+3. What is kept of a line is enough to compute it again; nothing depends on a column that others may change.
+
+To be changed together: ``UNHASHED``, the columns of the table ``operations``, and ``docs/operations.md``, which says
+what the audit can find.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from payrelay.core.operations import Operation
+
+KEY_BYTES: Final = 32
+
+UNHASHED: Final = frozenset({"chain", "probe_at_ms", "claim", "claim_ends_at_ms"})
+"""What changes without a line of history: when to look next, and claims, which are taken back when they have lapsed.
+The chain itself is the hash."""
+
+HASHED: Final = tuple(name for name in Operation.__struct_fields__ if name not in UNHASHED)
+"""The columns of an operation that its lines answer for."""
+
+Value: TypeAlias = str | int | bytes | None
+
+_pack = msgspec.msgpack.Encoder().encode
+_hashed_values: Callable[[Operation], tuple[Value, ...]] = attrgetter(*HASHED)
+
+_ROW: Final = "row"
+_LINE: Final = "line"
+_ANSWER: Final = "answer"
+_ANCHOR: Final = "anchor"
+
+
+class Link(NamedTuple):
+    """What is hashed of one line of history.
+
+    Attributes:
+        operation_id, version, at_ms, event, state: as the line has them.
+        evidence: the JSON text, as it is stored.
+        row_digest: of the operation's row as this line left it.
+        answer_digest: of the answer that came with this line; empty where none did.
+    """
+
+    operation_id: str
+    version: int
+    at_ms: int
+    event: str | None
+    state: str
+    evidence: str
+    row_digest: str
+    answer_digest: str
+
+
+class Span(NamedTuple):
+    """What an anchor covers: all lines of history from one moment up to, and without, another."""
+
+    number: int
+    from_ms: int
+    until_ms: int
+    made_at_ms: int
+
+
+def row_digest(operation: Operation) -> str:
+    """Gives the digest of an operation's row; 64 hex digits, like every other hash here."""
+    return digest_of_values(_hashed_values(operation))
+
+
+def digest_of_values(values: tuple[Value, ...]) -> str:
+    """Gives the same from the values of the columns HASHED, in their order, whatever they are."""
+    return hashlib.sha256(_pack((_ROW, values))).hexdigest()
+
+
+def answer_digest(key: bytes, operation_id: str, answer: bytes) -> str:
+    """Gives the digest of an answer before it is sealed. It is keyed, so that no answer can be guessed from it."""
+    return hmac.digest(key, _pack((_ANSWER, operation_id, answer)), "sha256").hex()
+
+
+def line_hash(key: bytes, previous: str, link: Link) -> str:
+    """Gives the hash of a line, and by ``previous``, the hash of the line before it, of all before it."""
+    return hmac.digest(key, _pack((_LINE, previous, link)), "sha256").hex()
+
+
+class AnchorDigest:
+    """The digest of an anchor, over any number of lines in the order of time, operation and version."""
+
+    def __init__(self, key: bytes, previous: str, span: Span) -> None:
+        self._digest = hmac.new(key, _pack((_ANCHOR, previous, span)), "sha256")
+        self.lines = 0
+
+    def add(self, operation_id: str, version: int, line: str) -> None:
+        """Takes the hash of the next line."""
+        self._digest.update(_pack((operation_id, version, line)))
+        self.lines += 1
+
+    def end(self) -> str:
+        """Gives the digest of all that was taken; how many there were is part of it."""
+        digest = self._digest.copy()
+        digest.update(_pack(self.lines))
+        return digest.hexdigest()

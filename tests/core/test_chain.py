@@ -1,0 +1,137 @@
+import itertools
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from payrelay.core.chain import (
+    HASHED,
+    UNHASHED,
+    AnchorDigest,
+    Link,
+    Span,
+    answer_digest,
+    digest_of_values,
+    line_hash,
+    row_digest,
+)
+from payrelay.core.operations import Operation
+
+MakeOperation = Callable[..., Operation]
+Lines = list[tuple[str, int, str]]
+Anchored = tuple[str, Span, Lines]
+
+KEY: Final = b"k" * 32
+TEXTS: Final = st.text(max_size=5)
+NUMBERS: Final = st.integers(0, 2**53)
+LINKS: Final = st.builds(
+    Link,
+    operation_id=TEXTS,
+    version=NUMBERS,
+    at_ms=NUMBERS,
+    event=TEXTS | st.none(),
+    state=TEXTS,
+    evidence=TEXTS,
+    row_digest=TEXTS,
+    answer_digest=TEXTS,
+)
+SPANS: Final = st.builds(Span, number=NUMBERS, from_ms=NUMBERS, until_ms=NUMBERS, made_at_ms=NUMBERS)
+ROWS: Final = st.tuples(*[TEXTS | NUMBERS | st.none() for _ in HASHED])
+ANCHORED: Final = st.lists(st.tuples(TEXTS, NUMBERS, TEXTS), max_size=4)
+
+
+def anchored(previous: str, span: Span, lines: Lines) -> str:
+    """Gives the digest of an anchor over some lines."""
+    digest = AnchorDigest(KEY, previous, span)
+    for line in lines:
+        digest.add(*line)
+    return digest.end()
+
+
+@settings(deadline=None)
+@given(LINKS, LINKS, TEXTS, TEXTS)
+def test_two_lines_have_one_hash_only_where_they_are_equal(
+    one: Link, other: Link, before: str, before_other: str
+) -> None:
+    """A line that was changed in any member, or stands behind another, is found by its hash."""
+    is_equal = (before, one) == (before_other, other)
+
+    assert (line_hash(KEY, before, one) == line_hash(KEY, before_other, other)) is is_equal
+
+
+@settings(deadline=None)
+@given(LINKS, st.sampled_from(Link._fields), TEXTS | NUMBERS | st.none())
+def test_every_member_of_a_line_counts(link: Link, name: str, value: str | int | None) -> None:
+    """One changed member changes the hash, and nothing else does."""
+    changed = Link(**{**link._asdict(), name: value})
+
+    assert (line_hash(KEY, "", changed) == line_hash(KEY, "", link)) is (changed == link)
+
+
+@settings(deadline=None)
+@given(LINKS, st.data())
+def test_what_moves_from_one_member_to_the_next_is_seen(link: Link, data: st.DataObject) -> None:
+    """Members that stand side by side must not run together: `ab` and `c` are not `a` and `bc`."""
+    texts = [name for name in Link._fields if isinstance(getattr(link, name), str)]
+    first, second = data.draw(st.sampled_from(list(itertools.pairwise(texts))))
+    moved = link._replace(**{first: getattr(link, first) + "x"})
+    other = link._replace(**{second: "x" + getattr(link, second)})
+
+    assert line_hash(KEY, "", moved) != line_hash(KEY, "", other)
+
+
+@settings(deadline=None)
+@given(LINKS, TEXTS)
+def test_without_the_key_no_hash_can_be_made(link: Link, before: str) -> None:
+    """The database alone, in wrong hands, yields no chain that holds."""
+    assert line_hash(KEY, before, link) != line_hash(b"x" * 32, before, link)
+
+
+@settings(deadline=None)
+@given(ROWS, ROWS)
+def test_two_rows_have_one_digest_only_where_they_are_equal(
+    one: tuple[str | int | None, ...], other: tuple[str | int | None, ...]
+) -> None:
+    """A row that was changed in any column is found; nothing, zero and the empty text are three things."""
+    assert (digest_of_values(one) == digest_of_values(other)) is (one == other)
+
+
+def test_a_row_is_digested_as_the_database_holds_it(make_operation: MakeOperation) -> None:
+    """The audit reads plain values; a state that has become another word must not stop it, but be found."""
+    operation = make_operation()
+    values = tuple(msgspec.to_builtins(getattr(operation, name)) for name in HASHED)
+
+    assert row_digest(operation) == digest_of_values(values)
+
+
+def test_every_column_is_hashed_or_named(make_operation: MakeOperation) -> None:
+    """A column that comes later is hashed unless somebody decides otherwise, and says why."""
+    assert {*HASHED} | UNHASHED == set(Operation.__struct_fields__)
+    digest = row_digest(make_operation())
+    assert {row_digest(make_operation(**{name: "other"})) for name in UNHASHED} == {digest}
+    assert all(row_digest(make_operation(**{name: "other"})) != digest for name in HASHED)
+
+
+@settings(deadline=None)
+@given(TEXTS, TEXTS, st.binary(max_size=5), st.binary(max_size=5))
+def test_an_answer_is_the_operations_own(one: str, other: str, answer: bytes, other_answer: bytes) -> None:
+    """An answer of another operation, or another answer, is found."""
+    is_equal = (one, answer) == (other, other_answer)
+
+    assert (answer_digest(KEY, one, answer) == answer_digest(KEY, other, other_answer)) is is_equal
+
+
+@settings(deadline=None)
+@given(st.tuples(TEXTS, SPANS, ANCHORED), st.tuples(TEXTS, SPANS, ANCHORED))
+def test_two_anchors_have_one_digest_only_where_all_is_equal(one: Anchored, other: Anchored) -> None:
+    """A line that is missing, added, or in another place is found, and so is an anchor that is missing before it."""
+    assert (anchored(*one) == anchored(*other)) is (one == other)
+
+
+@settings(deadline=None)
+@given(SPANS, ANCHORED, ANCHORED)
+def test_the_lines_of_an_anchor_alone_decide(span: Span, lines: Lines, more: Lines) -> None:
+    """The same with one span, where unequal lines are all there is to tell the anchors apart."""
+    assert (anchored("", span, lines) == anchored("", span, more)) is (lines == more)
