@@ -118,6 +118,19 @@ def show_schema_version() -> None:
 
 
 @app.command()
+def settle(
+    operation_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Only these; without one, all that are open.")
+    ] = None,
+) -> None:
+    """Ask the gateway now what became of the operations that are open."""
+    from payrelay.settle_command import run_settle
+
+    if not uvloop.run(run_settle(read_settings(), operation_ids or [])):
+        raise typer.Exit(WRONG)
+
+
+@app.command()
 def version() -> None:
     """Tell the program's version."""
     sys.stdout.write(f"payrelay {metadata.version('payrelay')}\n")
