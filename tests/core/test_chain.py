@@ -1,20 +1,20 @@
+import hmac
 import itertools
 from collections.abc import Callable
 from typing import Final
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payrelay.core.chain import (
     HASHED,
     UNHASHED,
-    AnchorDigest,
+    ChainKey,
     Link,
     Span,
-    answer_digest,
     digest_of_values,
-    line_hash,
     row_digest,
 )
 from payrelay.core.operations import Operation
@@ -23,7 +23,8 @@ MakeOperation = Callable[..., Operation]
 Lines = list[tuple[str, int, str]]
 Anchored = tuple[str, Span, Lines]
 
-KEY: Final = b"k" * 32
+SECRET: Final = b"k" * 32
+KEY: Final = ChainKey(SECRET)
 TEXTS: Final = st.text(max_size=5)
 NUMBERS: Final = st.integers(0, 2**53)
 LINKS: Final = st.builds(
@@ -44,7 +45,7 @@ ANCHORED: Final = st.lists(st.tuples(TEXTS, NUMBERS, TEXTS), max_size=4)
 
 def anchored(previous: str, span: Span, lines: Lines) -> str:
     """Gives the digest of an anchor over some lines."""
-    digest = AnchorDigest(KEY, previous, span)
+    digest = KEY.anchor(previous, span)
     for line in lines:
         digest.add(*line)
     return digest.end()
@@ -58,7 +59,7 @@ def test_two_lines_have_one_hash_only_where_they_are_equal(
     """A line that was changed in any member, or stands behind another, is found by its hash."""
     is_equal = (before, one) == (before_other, other)
 
-    assert (line_hash(KEY, before, one) == line_hash(KEY, before_other, other)) is is_equal
+    assert (KEY.line(before, one) == KEY.line(before_other, other)) is is_equal
 
 
 @settings(deadline=None)
@@ -67,7 +68,7 @@ def test_every_member_of_a_line_counts(link: Link, name: str, value: str | int |
     """One changed member changes the hash, and nothing else does."""
     changed = Link(**{**link._asdict(), name: value})
 
-    assert (line_hash(KEY, "", changed) == line_hash(KEY, "", link)) is (changed == link)
+    assert (KEY.line("", changed) == KEY.line("", link)) is (changed == link)
 
 
 @settings(deadline=None)
@@ -79,14 +80,29 @@ def test_what_moves_from_one_member_to_the_next_is_seen(link: Link, data: st.Dat
     moved = link._replace(**{first: getattr(link, first) + "x"})
     other = link._replace(**{second: "x" + getattr(link, second)})
 
-    assert line_hash(KEY, "", moved) != line_hash(KEY, "", other)
+    assert KEY.line("", moved) != KEY.line("", other)
+
+
+@settings(deadline=None)
+@given(LINKS, TEXTS)
+def test_a_hash_is_an_hmac(link: Link, before: str) -> None:
+    """It is computed from a kept state for speed; it must be what the standard says, and can be computed elsewhere."""
+    message = msgspec.msgpack.encode(("line", before, link))
+
+    assert KEY.line(before, link) == hmac.digest(SECRET, message, "sha256").hex()
+
+
+def test_a_short_key_is_refused() -> None:
+    """It would be filled up with zeros, and be guessed the sooner."""
+    with pytest.raises(ValueError, match="32 bytes"):
+        ChainKey(b"k" * 31)
 
 
 @settings(deadline=None)
 @given(LINKS, TEXTS)
 def test_without_the_key_no_hash_can_be_made(link: Link, before: str) -> None:
     """The database alone, in wrong hands, yields no chain that holds."""
-    assert line_hash(KEY, before, link) != line_hash(b"x" * 32, before, link)
+    assert KEY.line(before, link) != ChainKey(b"x" * 32).line(before, link)
 
 
 @settings(deadline=None)
@@ -120,7 +136,7 @@ def test_an_answer_is_the_operations_own(one: str, other: str, answer: bytes, ot
     """An answer of another operation, or another answer, is found."""
     is_equal = (one, answer) == (other, other_answer)
 
-    assert (answer_digest(KEY, one, answer) == answer_digest(KEY, other, other_answer)) is is_equal
+    assert (KEY.answer(one, answer) == KEY.answer(other, other_answer)) is is_equal
 
 
 @settings(deadline=None)

@@ -12,7 +12,6 @@ what the audit can find.
 """
 
 import hashlib
-import hmac
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
@@ -22,6 +21,9 @@ import msgspec
 from payrelay.core.operations import Operation
 
 KEY_BYTES: Final = 32
+_BLOCK_BYTES: Final = 64
+_INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
 UNHASHED: Final = frozenset({"chain", "probe_at_ms", "claim", "claim_ends_at_ms"})
 """What changes without a line of history: when to look next, and claims, which are taken back when they have lapsed.
@@ -80,30 +82,53 @@ def digest_of_values(values: tuple[Value, ...]) -> str:
     return hashlib.sha256(_pack((_ROW, values))).hexdigest()
 
 
-def answer_digest(key: bytes, operation_id: str, answer: bytes) -> str:
-    """Gives the digest of an answer before it is sealed. It is keyed, so that no answer can be guessed from it."""
-    return hmac.digest(key, _pack((_ANSWER, operation_id, answer)), "sha256").hex()
+class ChainKey:
+    """The key of the chain. It keeps the state that HMAC-SHA256 is in behind its key, which halves the cost of a hash."""
 
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) != KEY_BYTES:
+            raise ValueError(f"the key of the chain has {KEY_BYTES} bytes")
+        block = secret.ljust(_BLOCK_BYTES, b"\0")
+        self._inner = hashlib.sha256(block.translate(_INNER))
+        self._outer = hashlib.sha256(block.translate(_OUTER))
 
-def line_hash(key: bytes, previous: str, link: Link) -> str:
-    """Gives the hash of a line, and by ``previous``, the hash of the line before it, of all before it."""
-    return hmac.digest(key, _pack((_LINE, previous, link)), "sha256").hex()
+    def line(self, previous: str, link: Link) -> str:
+        """Gives the hash of a line, and by ``previous``, the hash of the line before it, of all before it."""
+        return self._hash(_pack((_LINE, previous, link)))
+
+    def answer(self, operation_id: str, answer: bytes) -> str:
+        """Gives the digest of an answer before it is sealed. It is keyed: no answer can be guessed from it."""
+        return self._hash(_pack((_ANSWER, operation_id, answer)))
+
+    def anchor(self, previous: str, span: Span) -> "AnchorDigest":
+        """Begins the digest of an anchor; ``previous`` is the digest of the one before it."""
+        inner = self._inner.copy()
+        inner.update(_pack((_ANCHOR, previous, span)))
+        return AnchorDigest(inner, self._outer)
+
+    def _hash(self, message: bytes) -> str:
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return outer.hexdigest()
 
 
 class AnchorDigest:
     """The digest of an anchor, over any number of lines in the order of time, operation and version."""
 
-    def __init__(self, key: bytes, previous: str, span: Span) -> None:
-        self._digest = hmac.new(key, _pack((_ANCHOR, previous, span)), "sha256")
+    def __init__(self, inner: "hashlib._Hash", outer: "hashlib._Hash") -> None:
+        self._inner = inner
+        self._outer = outer
         self.lines = 0
 
     def add(self, operation_id: str, version: int, line: str) -> None:
         """Takes the hash of the next line."""
-        self._digest.update(_pack((operation_id, version, line)))
+        self._inner.update(_pack((operation_id, version, line)))
         self.lines += 1
 
     def end(self) -> str:
         """Gives the digest of all that was taken; how many there were is part of it."""
-        digest = self._digest.copy()
-        digest.update(_pack(self.lines))
-        return digest.hexdigest()
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(_pack(self.lines))
+        outer.update(inner.digest())
+        return outer.hexdigest()

@@ -15,7 +15,7 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
-from payrelay.core.chain import Link, answer_digest, line_hash, row_digest
+from payrelay.core.chain import ChainKey, Link, row_digest
 from payrelay.core.idempotency import claim_of
 from payrelay.core.operations import Kind, Line, Operation, State
 from payrelay.errors import Outdated, StoreUnavailable
@@ -100,7 +100,7 @@ class Journal:
     def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
         self._database = database
         self._seal = seal
-        self._chain_key = chain_key
+        self._chain_key = ChainKey(chain_key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:
         """Finds the operation that holds a claim which has not lapsed, and its answer."""
@@ -117,8 +117,8 @@ class Journal:
         hold: their holder is answered as Guarded. Of many that try at once, one is Accepted.
         """
         sealed = self._seal.seal(_encode_call(call), call_context(operation.id))
-        link = _link(operation, line)
-        chained = msgspec.structs.replace(operation, chain=line_hash(self._chain_key, _NOTHING_BEFORE, link))
+        link = _link(operation, line, _NO_ANSWER)
+        chained = msgspec.structs.replace(operation, chain=self._chain_key.line(_NOTHING_BEFORE, link))
         unit = _accept(chained, _accept_parameters(chained, link, sealed), barred_by, now_ms)
         try:
             holder = await self._database.write(unit)
@@ -137,12 +137,13 @@ class Journal:
         answers for the whole row. Raises Outdated, and writes nothing, unless the row has the version and the chain
         before.
         """
-        sealed, link = None, _link(operation, line)
+        sealed, digest = None, _NO_ANSWER
         if answer is not None:
             plain = _encode_answer(answer)
             sealed = self._seal.seal(plain, answer_context(operation.id))
-            link = link._replace(answer_digest=answer_digest(self._chain_key, operation.id, plain))
-        chained = msgspec.structs.replace(operation, chain=line_hash(self._chain_key, operation.chain, link))
+            digest = self._chain_key.answer(operation.id, plain)
+        link = _link(operation, line, digest)
+        chained = msgspec.structs.replace(operation, chain=self._chain_key.line(operation.chain, link))
         await self._database.write(_record(_record_statement(chained, link, sealed, operation.chain), chained))
         return chained
 
@@ -264,13 +265,19 @@ def _count(statement: Statement) -> Unit[int]:
     return len(rows)
 
 
-def _link(operation: Operation, line: Line) -> Link:
+def _link(operation: Operation, line: Line, digest_of_answer: str) -> Link:
     """Gives what is hashed of a line; raises ValueError where it belongs to another version."""
     if (line.version, line.state) != (operation.version, operation.state):
         raise ValueError("the line of history belongs to another version of the operation")
-    evidence = _encode_evidence(line.evidence).decode()
     return Link(
-        operation.id, line.version, line.at_ms, line.event, line.state, evidence, row_digest(operation), _NO_ANSWER
+        operation.id,
+        line.version,
+        line.at_ms,
+        line.event,
+        line.state,
+        _encode_evidence(line.evidence).decode(),
+        row_digest(operation),
+        digest_of_answer,
     )
 
 

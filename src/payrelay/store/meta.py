@@ -19,7 +19,7 @@ _CHAIN_CONTEXT: Final = b"meta/chain_key"
 _SINCE_BYTES: Final = 8
 
 
-class ChainKey(NamedTuple):
+class ChainStart(NamedTuple):
     """The key of the audit chain, and since when there is one: older lines of history are in no chain."""
 
     secret: bytes
@@ -49,7 +49,7 @@ async def verify_key(database: Database, seal: Seal) -> None:
         raise StoreUnusable("PAYRELAY_ENCRYPTION_KEY is not the key that this database was sealed with") from None
 
 
-async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainKey:
+async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
     """Reads the key of the audit chain, or makes it where there is none yet; of many who make it at once, one does.
 
     Raises StoreUnusable where it can't be opened, or is gone although there are lines in the chain: with a new one
@@ -60,7 +60,7 @@ async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainKey:
     if sealed is None:
         raise StoreUnusable("the key of the audit chain is missing from the database; bring it back from a backup")
     plain = seal.open(sealed, _CHAIN_CONTEXT)
-    return ChainKey(plain[:KEY_BYTES], int.from_bytes(plain[KEY_BYTES:], "big"))
+    return ChainStart(plain[:KEY_BYTES], int.from_bytes(plain[KEY_BYTES:], "big"))
 
 
 async def schema_version(database: Database) -> int:
