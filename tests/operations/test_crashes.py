@@ -39,7 +39,7 @@ async def attempt(world: World, way: str, verdict: Verdict) -> int | None:
     world.limit_to(Limit(1, 10.0) if way == "waiting" else None)
     world.account.script.append(outcome_of(verdict))
     world.account.has_dead_token = way == "resent"
-    place = world.account.governor.take_now() if way == "waiting" else None
+    place = await world.account.governor.take_now() if way == "waiting" else None
     task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
     waiting = asyncio.ensure_future(world.account.timer.is_set.wait())
     await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)

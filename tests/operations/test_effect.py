@@ -92,7 +92,7 @@ class TestVerdicts:
         answer = await charge(world.relay, asked(), CHARGE)
         assert (answer.code, (await world.operation()).state) == (Code.OUTCOME_UNKNOWN, State.UNKNOWN)
         world.clock.passed_ms += 10_000
-        assert world.account.governor.has_room()
+        assert world.account.governor.snapshot().used == 0
         assert "effect_raised" in world.log_events
 
 
@@ -210,7 +210,7 @@ class TestIntent:
         with pytest.raises(StoreUnavailable):
             await charge(world.relay, asked(), CHARGE)
         assert (world.account.sent, await world.operations()) == ([], [])
-        assert world.account.governor.has_room()
+        assert world.account.governor.snapshot().used == 0
 
     async def test_an_intent_whose_commit_was_not_confirmed_is_withdrawn(self, world: World) -> None:
         """The connection was lost right at the commit: the row is there, and would call unknown what was never sent."""
@@ -236,7 +236,7 @@ class TestIntent:
         await charge(world.relay, asked(), CHARGE)
         world.limit_to(Limit(1, 10.0))
         await charge(world.relay, asked(), CHARGE)
-        assert world.account.governor.has_room()
+        assert world.account.governor.snapshot().used == 0
 
 
 class TestBudget:
@@ -245,7 +245,7 @@ class TestBudget:
     async def test_without_room_it_waits_on_disk_and_is_sent_when_a_place_comes(self, world: World) -> None:
         """``accepted`` until the grant is committed; the time to send counts from the grant."""
         world.limit_to(Limit(1, 10.0))
-        place = world.account.governor.take_now()
+        place = await world.account.governor.take_now()
         assert place is not None
         task = await waiting_charge(world)
         assert (await world.operation()).state is State.ACCEPTED
@@ -261,7 +261,7 @@ class TestBudget:
         """503, not sent, and the key is free."""
         world.limit_to(Limit(1, 10.0))
         world.account.queue_s = 0.0
-        place = world.account.governor.take_now()
+        place = await world.account.governor.take_now()
         answer = await charge(world.relay, asked(), CHARGE)
         assert (answer.code, (await world.operation()).state) == (Code.GATEWAY_BUSY, State.NOT_SENT)
         assert place is not None
@@ -272,7 +272,7 @@ class TestBudget:
     async def test_a_grant_that_may_not_be_stored_is_not_sent_and_is_taken_back(self, world: World, step: str) -> None:
         """Whether its commit came through or not: nothing left, the place is free, and no guard stays behind."""
         world.limit_to(Limit(1, 10.0))
-        place = world.account.governor.take_now()
+        place = await world.account.governor.take_now()
         assert place is not None
         world.steps.put(step, DOWN)
         task = await waiting_charge(world)
@@ -281,13 +281,13 @@ class TestBudget:
             await task
         await world.relay.background.finish(5)
         assert ((await world.operation()).state, world.account.sent) == (State.NOT_SENT, [])
-        assert world.account.governor.has_room()
+        assert world.account.governor.snapshot().used == 0
 
     async def test_giving_up_is_told_even_where_it_can_not_be_stored_at_once(self, world: World) -> None:
         """That nothing was sent is certain; the row is put right as soon as the store is back."""
         world.limit_to(Limit(1, 10.0))
         world.account.queue_s = 0.0
-        world.account.governor.take_now()
+        await world.account.governor.take_now()
         world.steps.put("record", DOWN, times=3)
         assert (await charge(world.relay, asked(), CHARGE)).code is Code.GATEWAY_BUSY
         await world.relay.background.finish(5)
@@ -297,7 +297,7 @@ class TestBudget:
     async def test_a_place_that_comes_after_the_row_was_given_up_is_not_used(self, world: World) -> None:
         """Somebody took it for stranded and told so: now it must not be sent."""
         world.limit_to(Limit(1, 10.0))
-        place = world.account.governor.take_now()
+        place = await world.account.governor.take_now()
         assert place is not None
         task = await waiting_charge(world)
         await recover(world.relay, is_sole_owner=True)
@@ -305,15 +305,16 @@ class TestBudget:
         with pytest.raises(Refusal, match="given up") as caught:
             await task
         assert (caught.value.code, world.account.sent) == (Code.UNAVAILABLE, [])
-        assert world.account.governor.has_room()
+        assert world.account.governor.snapshot().used == 0
 
     async def test_giving_up_what_was_given_up_already_is_no_fault(self, world: World) -> None:
         """Two say the same, in whatever order."""
         world.limit_to(Limit(1, 10.0))
-        world.account.governor.take_now()
+        await world.account.governor.take_now()
         task = await waiting_charge(world)
         await recover(world.relay, is_sole_owner=True)
-        world.account.timer.bells[-1].ring()
+        for bell in list(world.account.timer.bells):
+            bell.ring()
         assert (await task).code is Code.GATEWAY_BUSY  # type: ignore[attr-defined]
         assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
 
@@ -456,7 +457,7 @@ class TestCancellation:
     async def test_a_client_that_goes_away_while_it_waits_for_a_place_is_still_charged(self, world: World) -> None:
         """Its intent is on disk; whether the answer reaches it was never certain."""
         world.limit_to(Limit(1, 10.0))
-        place = world.account.governor.take_now()
+        place = await world.account.governor.take_now()
         assert place is not None
         (await waiting_charge(world)).cancel()
         place.release_unused()

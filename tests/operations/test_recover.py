@@ -36,7 +36,7 @@ async def test_what_may_have_been_sent_is_unknown(world: World) -> None:
 async def test_what_only_waited_was_not_sent(world: World) -> None:
     """Its key and its order are free again at once."""
     world.limit_to(Limit(1, 10.0))
-    world.account.governor.take_now()
+    await world.account.governor.take_now()
     await crash_at(world, "accepted")
     await recover(world.relay, is_sole_owner=True)
     row = await world.operation()

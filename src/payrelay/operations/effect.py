@@ -39,7 +39,7 @@ from payrelay.core.operations import (
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StoreError
-from payrelay.gateways.governor import Place
+from payrelay.gateways.governor import Place, Shut, worth_of
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
@@ -49,6 +49,9 @@ from payrelay.store.journal import Accepted, Claimed, Guarded
 SEND_WITHIN_S: Final = 10
 """From the commit of the intent to the last moment at which it may be sent: room for the commit (2 s), an access
 token and a connection, and short enough that a client still waits."""
+
+FULL_SENTENCE: Final = "the gateway's budget of calls is used up; nothing was sent"
+FAILING_SENTENCE: Final = "the gateway is failing; nothing was sent"
 
 DECISIONS_MAX: Final = 5
 """How often a row may change under us before we call it our own fault; there are at most three writers of a row."""
@@ -155,7 +158,10 @@ class Attempt:
 
     async def run(self, request_print: str, claim: str | None) -> Answer:
         """Stores the intent, gets a place, sends, stores the outcome: the whole story in order."""
-        place = self._account.governor.take_now()
+        governor, worth = self._account.governor, worth_of(self._intent.call)
+        place = await governor.take_now(priority=worth)
+        if place is None and (shut := governor.refusal(worth)) is not None:
+            raise Refusal(Code.UNAVAILABLE, FAILING_SENTENCE, retry_after_s=shut.retry_after_s)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
             verdict = await self._accept(request_print, claim, has_place=place is not None)
@@ -169,9 +175,9 @@ class Attempt:
             return self._turned_away(verdict, request_print)
         self.operation = verdict.operation
         if place is None:
-            place = await self._account.governor.take(self._relay.clock.boot_s() + self._account.queue_s)
+            place = await self._wait_for_place()
             if place is None:
-                return await self._give_up()
+                return await self._give_up(governor.refusal(worth))
             send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
             await self._grant(place)
         sending = Sending(place=place, send_by_s=send_by_s, resent=self._note_resending, notify_url=self._notify_url())
@@ -259,7 +265,16 @@ class Attempt:
             raise
         self._reach(Stage.GRANTED)
 
-    async def _give_up(self) -> Answer:
+    async def _wait_for_place(self) -> Place | None:
+        """Waits as long as configured; where nobody knows whether there is a place, the intent is withdrawn."""
+        until_s = self._relay.clock.boot_s() + self._account.queue_s
+        try:
+            return await self._account.governor.take(until_s, priority=worth_of(self._intent.call))
+        except StoreError:
+            self._withdraw_later("no_place")
+            raise
+
+    async def _give_up(self, shut: Shut | None) -> Answer:
         """No place came: nothing was sent, and the key is given back."""
         try:
             await self._withdraw("no_place")
@@ -267,8 +282,9 @@ class Attempt:
             self._withdraw_later("no_place")
         outcome = Outcome(
             verdict=Verdict.NOT_SENT,
-            code=Code.GATEWAY_BUSY,
-            msg="the gateway's budget of calls is used up; nothing was sent",
+            code=Code.GATEWAY_BUSY if shut is None else Code.UNAVAILABLE,
+            msg=FULL_SENTENCE if shut is None else FAILING_SENTENCE,
+            retry_after_s=None if shut is None else shut.retry_after_s,
         )
         return self._answer(outcome)
 

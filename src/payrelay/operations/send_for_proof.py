@@ -15,7 +15,7 @@ from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen
 from payrelay.core.proof import HOLD_LAPSES_MS, Look, Seen, look_for_capture
 from payrelay.core.settlement import BY_PROOF, settled_answer
-from payrelay.gateways.governor import SETTLE_PRIORITY
+from payrelay.gateways.governor import Priority
 from payrelay.gateways.payhere.client import Expected, Sending
 from payrelay.gateways.payhere.replies import Cause
 from payrelay.operations.case import Case, evidence_of
@@ -66,7 +66,7 @@ def _under_way_until_ms(case: Case) -> int:
 
 
 async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None]]) -> None:
-    place = await case.account.governor.take(case.until_s, priority=SETTLE_PRIORITY)
+    place = await case.account.governor.take(case.until_s, priority=Priority.SETTLE)
     if place is None:
         await case.could_not_look()
         return

@@ -54,7 +54,7 @@ class ScriptedLane(Lane):
         self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
     ) -> Reply | Loss:
         """Gives the next reply."""
-        assert (request.path, send_by_s) == ("/merchant/v1/oauth/token", None)
+        assert (request.path, send_by_s is not None) == ("/merchant/v1/oauth/token", True)
         self.authorizations.append(headers["Authorization"])
         self.is_asked.set()
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
@@ -270,4 +270,4 @@ async def test_a_request_under_way_ends_with_the_program(clock: HandClock) -> No
     await lane.is_asked.wait()
     await tokens.close()
     assert isinstance(await waiting, TurnedAway)
-    assert [governor.take_now() is None for _ in range(2)] == [False, True]
+    assert [await governor.take_now() is None for _ in range(2)] == [False, True]

@@ -14,23 +14,16 @@ from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription,
 from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
 from payrelay.core.payments import Sight
 from payrelay.errors import Code
-from payrelay.gateways.governor import (
-    EFFECT_PRIORITY,
-    READ_PRIORITY,
-    SETTLE_PRIORITY,
-    Governor,
-    Place,
-    Timer,
-    loop_timer,
-)
+from payrelay.gateways.governor import Governor, Place, Priority, Timer, loop_timer
 from payrelay.gateways.payhere import effects, reads
 from payrelay.gateways.payhere.account import Account, merchant_of
 from payrelay.gateways.payhere.checks import Finding, finding_of_reading, finding_of_token
-from payrelay.gateways.payhere.connections import Connections, Exchanger, Loss, LossCause, Network, Reply
+from payrelay.gateways.payhere.connections import Connections, Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.effects import Expected
+from payrelay.gateways.payhere.places import end_place, failing, take_place, used
 from payrelay.gateways.payhere.records import sight_of
 from payrelay.gateways.payhere.replies import Cause, InvalidToken, TurnedAway
-from payrelay.gateways.payhere.tokens import NO_PLACE, Token, Tokens
+from payrelay.gateways.payhere.tokens import Token, Tokens
 from payrelay.gateways.payhere.wire import WireRequest, build
 
 __all__ = ["Account", "Expected", "Finding", "PayHere", "Sending"]
@@ -93,7 +86,7 @@ class PayHere:
         self.name = account.name
         self.environment = account.environment
         self.merchant = merchant_of(account)
-        self.governor = governor or Governor(account.limit, clock, timer=timer)
+        self.governor = governor or Governor(account.limit, clock, timer=timer, timeout_s=account.timeout_s)
         self.timeout_s = account.timeout_s
         self.queue_s = account.queue_s
         self.timezone = account.timezone
@@ -115,10 +108,10 @@ class PayHere:
 
     async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float) -> Sight:
         """Looks at payments, to prove something by them; waits for a place until then (by ``clock.boot_s``)."""
-        reading = await self.read(call, priority=SETTLE_PRIORITY, until_s=until_s)
+        reading = await self.read(call, priority=Priority.SETTLE, until_s=until_s)
         return sight_of(call, reading, self.timezone)
 
-    async def read(self, call: Read, *, priority: int = READ_PRIORITY, until_s: float | None = None) -> Reading:
+    async def read(self, call: Read, *, priority: Priority = Priority.READ, until_s: float | None = None) -> Reading:
         """Makes a read, and once more where the token had ended or the connection was lost.
 
         Waits for a place in the budget until then (by ``clock.boot_s``), without a moment for the account's usual time.
@@ -131,6 +124,8 @@ class PayHere:
         first = await self._read(call, request, turn)
         if isinstance(first, Reading):
             return first
+        if isinstance(first, Loss) and not self.governor.may_repeat():
+            return reads.lost(first.cause, is_sent=first.is_sent)
         second = await self._read(call, request, turn)
         if isinstance(second, Loss):
             return reads.lost(second.cause, is_sent=second.is_sent)
@@ -148,6 +143,7 @@ class PayHere:
         """Closes all connections; calls under way are lost."""
         await self._tokens.close()
         await self._connections.close()
+        await self.governor.close()
 
     async def _effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
         try:
@@ -159,6 +155,9 @@ class PayHere:
         if isinstance(ready, TurnedAway):
             return msgspec.structs.replace(effects.turned_away(ready, None), verdict=Verdict.NOT_SENT)
         token, place = ready
+        if not self.governor.may_go_out(place):
+            place.release_unused()
+            return effects.not_sent(Code.UNAVAILABLE, Cause.GATEWAY_FAILING)
         work = _Work(call=call, expected=expected, request=request, send_by_s=sending.send_by_s)
         answer = await self._send_effect(work, token, place)
         if isinstance(answer, Outcome):
@@ -179,17 +178,17 @@ class PayHere:
         waited_for = await self._tokens.current(sending.send_by_s)
         if isinstance(waited_for, TurnedAway):
             return waited_for
-        place = await self.governor.take(sending.send_by_s, priority=EFFECT_PRIORITY)
-        return NO_PLACE if place is None else (waited_for, place)
+        place = await take_place(self.governor, sending.send_by_s, sending.place.priority)
+        return place if isinstance(place, TurnedAway) else (waited_for, place)
 
     async def _send_again(self, work: "_Work", sending: Sending, evidence: Evidence) -> Outcome:
         """Sends once more what the gateway turned away for its token alone: with a new token, journaled, in time."""
         token = await self._tokens.current(work.send_by_s)
         if isinstance(token, TurnedAway):
             return effects.turned_away(token, evidence.http_status)
-        place = await self.governor.take(work.send_by_s, priority=EFFECT_PRIORITY)
-        if place is None:
-            return effects.turned_away(NO_PLACE, evidence.http_status)
+        place = await take_place(self.governor, work.send_by_s, sending.place.priority)
+        if isinstance(place, TurnedAway):
+            return effects.turned_away(place, evidence.http_status)
         if not await _is_journaled(sending, evidence, place):
             return effects.turned_away(NOT_RESENT, evidence.http_status)
         answer = await self._send_effect(work, token, place)
@@ -202,52 +201,39 @@ class PayHere:
         return answer
 
     async def _send_effect(self, work: "_Work", token: Token, place: Place) -> Outcome | InvalidToken:
-        reply = await self._send(self._connections.effects, work.request, token, place, send_by_s=work.send_by_s)
-        if isinstance(reply, Reply):
-            return effects.classify(work.call, work.expected, reply.http_status, reply.body, token.text)
-        if reply.is_sent:
-            return effects.unknown(Evidence(cause=reply.cause))
-        return effects.not_sent(_CODES_OF_LOSS.get(reply.cause, Code.GATEWAY_UNREACHABLE), reply.cause)
+        with used(place):
+            send_by_s = min(work.send_by_s, place.send_by_s)
+            reply = await self._connections.effects.exchange(work.request, token.headers, send_by_s=send_by_s)
+            answer = _outcome_of(work, token, reply)
+            end_place(place, reply, answer.evidence.cause)
+        return answer
 
     async def _read(self, call: Read, request: WireRequest, turn: "_Turn") -> Reading | InvalidToken | Loss:
         """Makes a read once; what may be made again comes back as it is."""
+        shut = self.governor.refusal(turn.priority)
+        if shut is not None:
+            return reads.turned_away(failing(shut), None)
         # A token that has to be fetched takes a place and a call of its own.
         token = await self._tokens.current(self._clock.boot_s() + self.queue_s + self.timeout_s)
         if isinstance(token, TurnedAway):
             return reads.turned_away(token, None)
         until_s = self._clock.boot_s() + self.queue_s if turn.until_s is None else turn.until_s
-        place = await self.governor.take(until_s, priority=turn.priority)
-        if place is None:
-            return reads.turned_away(NO_PLACE, None)
-        reply = await self._send(self._connections.reads, request, token, place)
-        if isinstance(reply, Loss):
-            is_repeatable = reply.cause is LossCause.CONNECTION_LOST
-            return reply if is_repeatable else reads.lost(reply.cause, is_sent=reply.is_sent)
-        answer = reads.classify_read(call, reply.http_status, reply.body, token.text)
+        place = await take_place(self.governor, until_s, turn.priority)
+        if isinstance(place, TurnedAway):
+            return reads.turned_away(place, None)
+        with used(place):
+            reply = await self._connections.reads.exchange(request, token.headers, send_by_s=place.send_by_s)
+            answer = _reading_of(call, token, reply)
+            end_place(place, reply, answer.cause if isinstance(answer, Loss) else answer.evidence.cause)
         if isinstance(answer, InvalidToken):
             self._tokens.drop(token)
         return answer
-
-    async def _send(
-        self, lane: Exchanger, request: WireRequest, token: Token, place: Place, *, send_by_s: float | None = None
-    ) -> Reply | Loss:
-        """Sends one call on its place, and ends the place."""
-        try:
-            outcome = await lane.exchange(request, token.headers, send_by_s=send_by_s)
-        except BaseException:  # a cancellation: it may have been sent
-            place.done()
-            raise
-        if isinstance(outcome, Loss) and not outcome.is_sent:
-            place.release_unused()
-        else:
-            place.done()
-        return outcome
 
 
 class _Turn(msgspec.Struct, frozen=True, kw_only=True):
     """How a read waits for its place."""
 
-    priority: int
+    priority: Priority
     until_s: float | None
 
 
@@ -262,6 +248,21 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
 
 _CODES_OF_LOSS: Final = {LossCause.TOO_LATE: Code.UNAVAILABLE, LossCause.CLOSED: Code.UNAVAILABLE}
 """Where nothing was sent for a reason of our own."""
+
+
+def _outcome_of(work: _Work, token: Token, reply: Reply | Loss) -> Outcome | InvalidToken:
+    if isinstance(reply, Reply):
+        return effects.classify(work.call, work.expected, reply.http_status, reply.body, token.text)
+    if reply.is_sent:
+        return effects.unknown(Evidence(cause=reply.cause))
+    return effects.not_sent(_CODES_OF_LOSS.get(reply.cause, Code.GATEWAY_UNREACHABLE), reply.cause)
+
+
+def _reading_of(call: Read, token: Token, reply: Reply | Loss) -> Reading | InvalidToken | Loss:
+    """Reads a reply; a loss that may be made good by another read stays one."""
+    if isinstance(reply, Reply):
+        return reads.classify_read(call, reply.http_status, reply.body, token.text)
+    return reply if reply.cause is LossCause.CONNECTION_LOST else reads.lost(reply.cause, is_sent=reply.is_sent)
 
 
 async def _is_journaled(sending: Sending, evidence: Evidence, place: Place) -> bool:

@@ -183,7 +183,13 @@ def classify(
 def turned_away(reason: TurnedAway, http_status: int | None) -> Outcome:
     """Tells that it reached the gateway and was not executed."""
     evidence = Evidence(http_status=http_status, cause=reason.cause)
-    return Outcome(verdict=Verdict.NOT_EXECUTED, code=reason.code, msg=reason.msg, evidence=evidence)
+    return Outcome(
+        verdict=Verdict.NOT_EXECUTED,
+        code=reason.code,
+        msg=reason.msg,
+        evidence=evidence,
+        retry_after_s=reason.retry_after_s,
+    )
 
 
 def unknown(evidence: Evidence) -> Outcome:

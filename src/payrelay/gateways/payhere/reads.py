@@ -61,7 +61,8 @@ def classify_read(call: Read, http_status: int, body: bytes, presented_token: st
 
 def turned_away(reason: TurnedAway, http_status: int | None) -> Reading:
     """Tells that the gateway would not let us read."""
-    return Reading(code=reason.code, msg=reason.msg, evidence=Evidence(http_status=http_status, cause=reason.cause))
+    evidence = Evidence(http_status=http_status, cause=reason.cause)
+    return Reading(code=reason.code, msg=reason.msg, evidence=evidence, retry_after_s=reason.retry_after_s)
 
 
 def bad_reply(evidence: Evidence) -> Reading:

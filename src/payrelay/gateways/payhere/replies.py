@@ -67,6 +67,8 @@ class Cause(StrEnum):
     OTHER_CURRENCY = "other_currency"
     OTHER_SUBSCRIPTION = "other_subscription"
     NO_PLACE = "no_place"
+    STORE_DOWN = "store_down"
+    GATEWAY_FAILING = "gateway_failing"
     TOKEN_TIMEOUT = "token_timeout"  # noqa: S105, the word for what happened, not a token
 
 
@@ -116,6 +118,7 @@ class TurnedAway(msgspec.Struct, frozen=True, kw_only=True):
     code: Code
     cause: str
     msg: str
+    retry_after_s: int | None = None
 
 
 class Unreadable(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,10 +11,11 @@ from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.errors import Code, SettingsError
-from payrelay.gateways.governor import TOKEN_PRIORITY, Governor
+from payrelay.gateways.governor import Governor, Place, Priority
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Exchanger, Loss, form_headers_of, headers_of
 from payrelay.gateways.payhere.grants import Grant, read_grant
+from payrelay.gateways.payhere.places import end_place, take_place, used
 from payrelay.gateways.payhere.replies import Cause, TurnedAway
 from payrelay.gateways.payhere.wire import basic_authorization, token_request
 
@@ -25,9 +26,6 @@ RENEWALS_APART_S: Final = 1.0
 REFUSAL_KEPT_S: Final = 1.0
 """How long everybody hears that we aren't let in before it is tried again: each try takes a call from the budget."""
 
-NO_PLACE: Final = TurnedAway(
-    code=Code.GATEWAY_BUSY, cause=Cause.NO_PLACE, msg="the gateway's budget of calls is used up; nothing was executed"
-)
 NOT_IN_TIME: Final = TurnedAway(
     code=Code.UNAVAILABLE,
     cause=Cause.TOKEN_TIMEOUT,
@@ -105,23 +103,15 @@ class Tokens:
         self._renewal = None
 
     async def _renew(self) -> Token | TurnedAway:
-        place = await self._governor.take(self._clock.boot_s() + self._queue_s, priority=TOKEN_PRIORITY)
-        if place is None:
-            return NO_PLACE
-        try:
-            outcome = await self._ask()
-        except BaseException:  # it may have been sent: the place rests like any other
-            place.done()
-            raise
-        if isinstance(outcome, Loss) and not outcome.is_sent:
-            place.release_unused()
-        else:
-            place.done()
-        return self._kept(outcome)
+        place = await take_place(self._governor, self._clock.boot_s() + self._queue_s, Priority.TOKEN)
+        return place if isinstance(place, TurnedAway) else self._kept(await self._ask(place))
 
-    async def _ask(self) -> Grant | TurnedAway | Loss:
-        reply = await self._lane.exchange(token_request(), self._headers)
-        return reply if isinstance(reply, Loss) else read_grant(reply.http_status, reply.body)
+    async def _ask(self, place: Place) -> Grant | TurnedAway | Loss:
+        with used(place):
+            reply = await self._lane.exchange(token_request(), self._headers, send_by_s=place.send_by_s)
+            outcome = reply if isinstance(reply, Loss) else read_grant(reply.http_status, reply.body)
+            end_place(place, reply, None if isinstance(outcome, Grant) else outcome.cause)
+        return outcome
 
     def _kept(self, outcome: Grant | TurnedAway | Loss) -> Token | TurnedAway:
         now_s = self._clock.boot_s()
