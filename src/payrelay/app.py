@@ -20,6 +20,7 @@ from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
+from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Stage, Watch
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
@@ -103,6 +104,7 @@ async def opened_relay(
     Raises SettingsError, StoreUnusable.
     """
     seal = await seal_of(settings, database)
+    waiters = Waiters()
     async with opened_accounts(settings, clock) as accounts:
         yield Relay(
             journal=Journal(database, seal, chain_key=(await chain_key(database, seal, clock)).secret),
@@ -114,7 +116,8 @@ async def opened_relay(
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
             alarm=Alarm(alerts=Alerts(database), outlets=outlets_of(settings)),
-            watch=watch,
+            waiters=waiters,
+            watch=waiters.told_by(watch),
         )
 
 

@@ -2,6 +2,7 @@
 
     PayrelayError
     ├── Refusal              an answer to the client: a code of the table below, a text, what to do next
+    │   └── StillRunning     the very same request is being worked on now; it may be waited for
     ├── SettingsError        the program can't start as it is configured; one line that names the setting
     ├── StoreError
     │   ├── StoreUnavailable busy, full, locked or gone for now; nothing of the unit of work was kept
@@ -141,6 +142,14 @@ class Refusal(PayrelayError):
         self.retry_after_s = MEANINGS[code].retry_after_s if retry_after_s is None else retry_after_s
         self.operation_id = operation_id
         self.headers = headers
+
+
+class StillRunning(Refusal):
+    """The very same request is being worked on now, as the operation with this id."""
+
+    def __init__(self, running_id: str) -> None:
+        super().__init__(Code.IN_PROGRESS, "the same request is being worked on now", operation_id=running_id)
+        self.running_id = running_id
 
 
 class SettingsError(PayrelayError):

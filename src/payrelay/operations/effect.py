@@ -38,7 +38,7 @@ from payrelay.core.operations import (
 )
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.words import STATE_SENTENCES
-from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StoreError
+from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StillRunning, StoreError
 from payrelay.gateways.governor import Place, Shut, worth_of
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.relay import Relay, Request
@@ -67,6 +67,12 @@ stays in ``sending`` and is found as lost."""
 WITHDRAWALS_MAX: Final = 1_000
 """How many rows this process goes on trying to withdraw at once: as many as may be at their commit when a database goes
 away. Those of later requests were never stored, and must not pile up while it is gone."""
+
+OPERATION_HEADER: Final = "Payrelay-Operation"
+"""Names the operation that an answer is about."""
+
+REPLAYED: Final = ("Idempotent-Replayed", "true")
+"""Marks an answer that was given before."""
 
 UNKNOWN_BY_OUR_FAULT: Final = Outcome(
     verdict=Verdict.UNKNOWN,
@@ -418,17 +424,15 @@ def _again(relay: Relay, earlier: Claimed, request: Request, request_print: str)
 def repeated(earlier: Claimed, request: Request, request_print: str) -> Answer:
     """Answers a request that was made before: the finished answer, or the state as it now is.
 
-    Raises Refusal where it is still running (in_progress) or the key was used with another request.
+    Raises StillRunning where it is, and Refusal where the key was used with another request.
     """
     operation = earlier.operation
     repeat = decide_repeat(operation, request_print)
     if repeat is Repeat.IN_PROGRESS:
-        raise Refusal(Code.IN_PROGRESS, "the same request is being worked on now", operation_id=operation.id)
+        raise StillRunning(operation.id)
     if repeat is Repeat.STATE or earlier.answer is None:
         return answer_of_state(operation, request.request_id, state=operation.state)
-    return msgspec.structs.replace(
-        earlier.answer, headers=(*_operation_header(operation), ("Idempotent-Replayed", "true"))
-    )
+    return msgspec.structs.replace(earlier.answer, headers=(*_operation_header(operation), REPLAYED))
 
 
 def answer_of_state(operation: Operation, request_id: str, *, state: State) -> Answer:
@@ -448,7 +452,7 @@ def _located(answer: Answer, operation: Operation) -> Answer:
 
 
 def _operation_header(operation: Operation) -> tuple[tuple[str, str], ...]:
-    return (("Payrelay-Operation", operation.id),)
+    return ((OPERATION_HEADER, operation.id),)
 
 
 def _give_back(place: Place | None) -> None:

@@ -18,6 +18,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.alert_outlets import Alarm
 from payrelay.operations.pause import PausedAccounts
+from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Watch
 from payrelay.store.journal import Journal
 from payrelay.store.settling import Settling
@@ -87,6 +88,7 @@ class Relay:
         nudged: when operations were last looked for because somebody asked, by ``clock.boot_s``.
         paused: knows the accounts that take no new effects; None where none can be paused.
         alarm: what alerts are given with; None where nobody is to be called from here.
+        waiters: requests whose answers are held back until their operations are settled.
         watch: told of what happens.
     """
 
@@ -105,6 +107,7 @@ class Relay:
     nudged: dict[str, float] = field(default_factory=dict)
     paused: PausedAccounts | None = None
     alarm: Alarm | None = None
+    waiters: Waiters = field(default_factory=Waiters)
     watch: Watch = field(default_factory=Watch)
 
     def account(self, name: str) -> PayHere:
