@@ -163,6 +163,12 @@ def test_a_refusal_carries_its_headers_fields_and_operation() -> None:
         "operation_id": "op_9",
         "fields": [{"path": "a", "msg": "b"}],
     }
+    assert parsed(answer)["msg"] == "no"
+
+
+def test_a_refusal_may_name_its_own_wait() -> None:
+    """An operation that waits for a person is not to be asked for every second."""
+    assert of_refusal(Refusal(Code.IN_PROGRESS, "wait", retry_after_s=3_600), "req_9").retry_after_s == 3_600
 
 
 def test_adding_a_member_leaves_every_other_value_as_it_was() -> None:

@@ -153,3 +153,39 @@ def test_a_repeat_gets_what_the_first_request_has_come_to(
 ) -> None:
     """The finished answer; while it runs, to wait; while it is open, the state as it now is."""
     assert {decide_repeat(make_operation(state=state), "f" * 64) for state in states} == {repeat}
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["a", "a"], "Idempotency-Key was sent more than once"),
+        (["a" * 256], "Idempotency-Key must have 1 to 255 characters"),
+        (["a b"], "Idempotency-Key must be visible ASCII characters"),
+        (['"a'], "Idempotency-Key is not a well-formed quoted string"),
+        (['"a\\'], "Idempotency-Key is not a well-formed quoted string"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_said_in_words(values: list[str], words: str) -> None:
+    """Whoever writes the client reads this, and nothing else."""
+    assert refused(values) == words
+
+
+def test_the_longest_key_is_taken_and_white_space_around_it_is_not_a_part_of_it() -> None:
+    """HTTP allows blanks and tabs around a value, and nothing else; an X at the end is a letter of the key."""
+    assert parse_key(["\t " + "X" * 255 + " \t"]) == "X" * 255
+    with pytest.raises(Refusal):
+        parse_key(["a\n"])
+
+
+def test_another_request_under_a_key_is_told_so(make_operation: MakeOperation) -> None:
+    """The words say what to look for in the client."""
+    with pytest.raises(Refusal) as caught:
+        decide_repeat(make_operation(fingerprint="a" * 64), "b" * 64)
+    assert caught.value.msg == "this Idempotency-Key was used with another request"
+
+
+def test_what_is_stored_of_a_token_and_a_request_never_changes() -> None:
+    """Both lie on disk: another formula would find no hold and no repeat any more."""
+    assert secret_hash("token") == "4a41b6f7a8e4302463cb0c9f0e3c62ea8f52c24697bdaa4fa509a249c875b8c9"
+    print_of_retry = fingerprint("gateway", RetrySubscription(subscription_id=1))
+    assert print_of_retry == "5b37e00447fed67d17b1160e54d71bf61195a554ba3096c6c2efaad24190f30a"

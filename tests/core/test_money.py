@@ -82,3 +82,26 @@ def test_a_whole_number_means_the_same_as_an_integer_or_a_decimal(units: int) ->
 def test_an_exponent_is_read_by_value() -> None:
     """The core takes the value; that the door lets no exponent in is the door's business."""
     assert minor_units(Decimal("1E+3")) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("amount", "words"),
+    [
+        (True, "must be a number"),
+        (Decimal("NaN"), "must be a finite number"),
+        (0, "must be greater than 0"),
+        (Decimal("1.001"), "must have at most 2 decimals"),
+        (10**12, "must be at most 999999999999.99"),
+    ],
+)
+def test_what_is_wrong_with_an_amount_is_said_in_words(amount: Decimal | int, words: str) -> None:
+    """They stand behind the field's name in the answer."""
+    with pytest.raises(AmountError) as caught:
+        minor_units(amount)
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(("text", "amount_minor"), [("1E+2", 10_000), ("12E-2", 12), ("120E-3", 12), ("1000E-3", 100)])
+def test_digits_and_exponent_together_are_the_amount(text: str, amount_minor: int) -> None:
+    """At each side of the two places that hundredths have."""
+    assert minor_units(Decimal(text)) == amount_minor

@@ -40,3 +40,25 @@ def test_a_token_among_other_members_prints_as_stars() -> None:
     """What a reply told may be printed; the token in it opens a hold. That there is none may be seen."""
     assert "hunter2" not in f"{Facts(authorization_token='hunter2')!r}"
     assert "authorization_token=None" in repr(Facts(order_id="A-1"))
+
+
+def test_equal_secrets_are_one_key_of_a_dictionary_and_others_are_not() -> None:
+    """A hash that were the same for all would do, and make every look-up slow."""
+    assert len({hash(Secret(text)) for text in ("a", "b", "c")}) == 3
+
+
+def test_a_secret_that_has_a_text_is_true() -> None:
+    """So that a missing one can be asked for."""
+    assert bool(Secret("s"))
+
+
+def test_a_secret_fills_its_column_with_stars() -> None:
+    """A width is kept, and nothing else is told."""
+    assert f"{Secret('abc'):>10}" == "  ********"
+
+
+def test_why_a_secret_is_not_pickled_is_said() -> None:
+    """It would lie in a file then, or in another process."""
+    with pytest.raises(TypeError) as caught:
+        pickle.dumps(Secret("s"))
+    assert str(caught.value) == "a secret is not pickled"
