@@ -17,7 +17,7 @@ PAYHERE := src/payrelay/gateways/payhere
 DECIDING := src/payrelay/core/*,$(PAYHERE)/effects.py,$(PAYHERE)/grants.py,$(PAYHERE)/reads.py,$(PAYHERE)/replies.py,$(PAYHERE)/wire.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check lint tested format bench lock clean
+.PHONY: help demo serve test check lint tested mutate format bench lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -43,6 +43,11 @@ tested: $(VENV)/.dev ## tests and coverage alone
 	@$(PYTEST) --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERED_MIN)
 	@$(BIN)/coverage report -m --include='$(DECIDING)' --fail-under=100 > $(VENV)/.deciding || { cat $(VENV)/.deciding; exit 1; }
 
+mutate: $(VENV)/.mutate ## change the core in every way, and count what the tests notice
+	@$(BIN)/mutmut run
+	@$(BIN)/mutmut export-cicd-stats > /dev/null
+	@$(BIN)/python tests/mutants.py mutants/mutmut-cicd-stats.json
+
 format: $(VENV)/.dev ## write the sources in the one format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -55,10 +60,11 @@ lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(PIP) install uv
 	@$(LOCK) -o requirements/runtime.lock
 	@$(LOCK) --group dev -o requirements/dev.lock
+	@$(LOCK) --group dev --group mutate -o requirements/mutate.lock
 	@$(LOCK) --group dev --group bench -o requirements/bench.lock
 
 clean: ## remove what was made here: the environment, caches, the demo's data
-	@rm -rf $(VENV) .payrelay .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis .coverage .coverage.*
+	@rm -rf $(VENV) mutants .payrelay .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis .coverage .coverage.*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 LOCK := $(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.11 \
@@ -78,6 +84,9 @@ $(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/pip
 
 $(VENV)/.dev: requirements/dev.lock pyproject.toml | $(BIN)/pip
 	$(call install,dev)
+
+$(VENV)/.mutate: requirements/mutate.lock pyproject.toml | $(BIN)/pip
+	$(call install,mutate)
 
 $(VENV)/.bench: requirements/bench.lock pyproject.toml | $(BIN)/pip
 	$(call install,bench)
