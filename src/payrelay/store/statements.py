@@ -403,3 +403,226 @@ ANY_CHAINED: Final = query(
                 OR EXISTS (SELECT 1 FROM history WHERE hash <> '')""",
 )
 """Tells whether anything was chained yet; looks through everything where nothing was, which is once in its life."""
+
+AUDIT_ROWS: Final = query(
+    "audit_rows",
+    f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
+)
+"""Reads operations with all that is kept of them, in the order of their ids."""
+
+AUDIT_ROW: Final = query(
+    "audit_row", f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id = $1"
+)
+"""Reads one operation with all that is kept of it."""
+
+_LINE_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
+
+AUDIT_LINES: Final = query(
+    "audit_lines",
+    f"""
+    SELECT {_LINE_COLUMNS} FROM history
+    WHERE (operation_id, version) > ($1, $2) ORDER BY operation_id, version LIMIT $3""",
+)
+"""Reads lines of history with their hashes, one operation's after the other's."""
+
+AUDIT_LINES_OF: Final = query(
+    "audit_lines_of", f"SELECT {_LINE_COLUMNS} FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2"
+)
+"""Reads the lines of one operation with their hashes."""
+
+AUDIT_LINES_BY_TIME: Final = query(
+    "audit_lines_by_time",
+    f"""
+    SELECT {_LINE_COLUMNS} FROM history
+    WHERE at_ms >= $1 AND at_ms < $2 AND (at_ms, operation_id, version) > ($1, $3, $4)
+    ORDER BY at_ms, operation_id, version LIMIT $5""",
+)
+"""Reads the lines of a span of time with their hashes, from one of them on."""
+
+NTH_LINE_AT: Final = query(
+    "nth_line_at", "SELECT at_ms FROM history WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1 OFFSET $3"
+)
+"""Reads when the n-th line of a span of time was written, counted from 0."""
+
+COUNT_OPERATIONS: Final = query("count_operations", "SELECT count(*) FROM operations")
+"""Counts all operations."""
+
+_ANCHOR_COLUMNS: Final = "number, from_ms, until_ms, lines, digest, made_at_ms"
+
+LAST_ANCHOR: Final = query("last_anchor", f"SELECT {_ANCHOR_COLUMNS} FROM anchors ORDER BY number DESC LIMIT 1")
+"""Reads the newest anchor."""
+
+LIST_ANCHORS: Final = query(
+    "list_anchors", f"SELECT {_ANCHOR_COLUMNS} FROM anchors WHERE number > $1 ORDER BY number LIMIT $2"
+)
+"""Reads anchors, oldest first, from a number on."""
+
+ADD_ANCHOR: Final = query(
+    "add_anchor",
+    f"""
+    INSERT INTO anchors ({_ANCHOR_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT DO NOTHING
+    RETURNING number""",
+)
+"""Stores an anchor; gives no row where another process was quicker with this number."""
+
+_SERVER_NOW_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+"""One clock for all who share a budget or a token. SQLite has none that doesn't jump: there the last parameter is the
+time, which PostgreSQL is given and has no use for."""
+
+ADD_PLACES: Final = query(
+    "add_places",
+    """
+    INSERT INTO places (merchant, slot, free_at_ms)
+    SELECT $1, slot, 0 FROM generate_series(0, $2::bigint - 1) AS slot
+    ON CONFLICT DO NOTHING""",
+    sqlite=(
+        """
+        WITH RECURSIVE slots (slot) AS (SELECT 0 UNION ALL SELECT slot + 1 FROM slots WHERE slot + 1 < $2)
+        INSERT INTO places (merchant, slot, free_at_ms) SELECT $1, slot, 0 FROM slots WHERE true
+        ON CONFLICT DO NOTHING""",
+    ),
+)
+"""Makes those places of a merchant's budget that aren't there yet; free at once."""
+
+CUT_PLACES: Final = query(
+    "cut_places",
+    f"""
+    UPDATE places SET free_at_ms = {_SERVER_NOW_MS} + $2::bigint
+    WHERE merchant = $1 AND free_at_ms > {_SERVER_NOW_MS} + $2::bigint AND $3::bigint IS NOT NULL""",
+    sqlite=("UPDATE places SET free_at_ms = $3 + $2 WHERE merchant = $1 AND free_at_ms > $3 + $2",),
+)
+"""Brings places that are free later than any place can be, because the clock was set back, within that time."""
+
+TAKE_PLACES: Final = query(
+    "take_places",
+    f"""
+    WITH free AS (
+        SELECT slot FROM places
+        WHERE merchant = $1 AND slot >= 0 AND slot < $2::bigint AND free_at_ms <= {_SERVER_NOW_MS}
+          AND $6::bigint IS NOT NULL
+          AND NOT EXISTS (
+              SELECT 1 FROM places AS block
+              WHERE block.merchant = $1 AND block.slot = -1 AND block.free_at_ms > {_SERVER_NOW_MS})
+        LIMIT $3::bigint FOR UPDATE SKIP LOCKED
+    )
+    UPDATE places SET free_at_ms = {_SERVER_NOW_MS} + $5::bigint, holding = $4
+    FROM free WHERE places.merchant = $1 AND places.slot = free.slot
+    RETURNING places.slot""",
+    sqlite=(
+        """
+        UPDATE places SET free_at_ms = $6 + $5, holding = $4
+        WHERE merchant = $1 AND slot IN (
+            SELECT slot FROM places
+            WHERE merchant = $1 AND slot >= 0 AND slot < $2 AND free_at_ms <= $6
+              AND NOT EXISTS (SELECT 1 FROM places WHERE merchant = $1 AND slot = -1 AND free_at_ms > $6)
+            LIMIT $3)
+        RETURNING slot""",
+    ),
+)
+"""Takes free places of the first so many slots, until the latest possible end of their calls and a window after that.
+
+The slot -1 is no place: until it is free, none is.
+"""
+
+NEXT_PLACE: Final = query(
+    "next_place",
+    f"""
+    SELECT count(*), GREATEST(min(free_at_ms), (SELECT free_at_ms FROM places WHERE merchant = $1 AND slot = -1))
+        - {_SERVER_NOW_MS}
+    FROM places WHERE merchant = $1 AND slot >= 0 AND slot < $2::bigint AND $3::bigint IS NOT NULL""",
+    sqlite=(
+        """
+        SELECT count(*),
+            max(min(free_at_ms), COALESCE((SELECT free_at_ms FROM places WHERE merchant = $1 AND slot = -1), 0)) - $3
+        FROM places WHERE merchant = $1 AND slot >= 0 AND slot < $2""",
+    ),
+)
+"""Counts the first so many slots, and reads in how many milliseconds there may be a free one."""
+
+END_PLACE: Final = query(
+    "end_place",
+    f"""
+    UPDATE places SET free_at_ms = {_SERVER_NOW_MS} + $4::bigint, holding = NULL
+    WHERE merchant = $1 AND slot = $2 AND holding = $3 AND $5::bigint IS NOT NULL""",
+    sqlite=(
+        """
+        UPDATE places SET free_at_ms = $5 + $4, holding = NULL
+        WHERE merchant = $1 AND slot = $2 AND holding = $3""",
+    ),
+)
+"""Says when a place is free again, unless it is no longer held by this taking."""
+
+BLOCK_PLACES: Final = query(
+    "block_places",
+    f"""
+    INSERT INTO places (merchant, slot, free_at_ms)
+    SELECT $1, -1, {_SERVER_NOW_MS} + $2::bigint WHERE $3::bigint IS NOT NULL
+    ON CONFLICT (merchant, slot) DO UPDATE SET free_at_ms = GREATEST(places.free_at_ms, excluded.free_at_ms)""",
+    sqlite=(
+        """
+        INSERT INTO places (merchant, slot, free_at_ms) VALUES ($1, -1, $3 + $2)
+        ON CONFLICT (merchant, slot) DO UPDATE SET free_at_ms = max(places.free_at_ms, excluded.free_at_ms)""",
+    ),
+)
+"""Keeps every place of a merchant's from being taken for a while."""
+
+FIND_ACCESS_TOKEN: Final = query(
+    "find_access_token",
+    f"""
+    SELECT sealed_token, {_SERVER_NOW_MS} - obtained_at_ms, ends_at_ms - {_SERVER_NOW_MS}
+    FROM access_tokens WHERE account = $1 AND $2::bigint IS NOT NULL""",
+    sqlite=("SELECT sealed_token, $2 - obtained_at_ms, ends_at_ms - $2 FROM access_tokens WHERE account = $1",),
+)
+"""Reads an account's access token, how old it is, and how long it is good for."""
+
+LEASE_ACCESS_TOKEN: Final = query(
+    "lease_access_token",
+    f"""
+    INSERT INTO access_tokens (account, obtained_at_ms, ends_at_ms, lease_until_ms)
+    SELECT $1, 0, 0, {_SERVER_NOW_MS} + $2::bigint WHERE $3::bigint IS NOT NULL
+    ON CONFLICT (account) DO UPDATE SET lease_until_ms = excluded.lease_until_ms
+    WHERE access_tokens.lease_until_ms <= {_SERVER_NOW_MS}
+    RETURNING account""",
+    sqlite=(
+        """
+        INSERT INTO access_tokens (account, obtained_at_ms, ends_at_ms, lease_until_ms) VALUES ($1, 0, 0, $3 + $2)
+        ON CONFLICT (account) DO UPDATE SET lease_until_ms = excluded.lease_until_ms
+        WHERE access_tokens.lease_until_ms <= $3
+        RETURNING account""",
+    ),
+)
+"""Makes one process the one that fetches the next access token, for a while; gives no row where another one is."""
+
+PUT_ACCESS_TOKEN: Final = query(
+    "put_access_token",
+    f"""
+    INSERT INTO access_tokens (account, sealed_token, obtained_at_ms, ends_at_ms, lease_until_ms)
+    SELECT $1, $2::bytea, {_SERVER_NOW_MS}, {_SERVER_NOW_MS} + $3::bigint, 0 WHERE $4::bigint IS NOT NULL
+    ON CONFLICT (account) DO UPDATE
+    SET sealed_token = excluded.sealed_token, obtained_at_ms = excluded.obtained_at_ms,
+        ends_at_ms = excluded.ends_at_ms, lease_until_ms = 0""",
+    sqlite=(
+        """
+        INSERT INTO access_tokens (account, sealed_token, obtained_at_ms, ends_at_ms, lease_until_ms)
+        VALUES ($1, $2, $4, $4 + $3, 0)
+        ON CONFLICT (account) DO UPDATE
+        SET sealed_token = excluded.sealed_token, obtained_at_ms = excluded.obtained_at_ms,
+            ends_at_ms = excluded.ends_at_ms, lease_until_ms = 0""",
+    ),
+)
+"""Stores an access token, and lets the next one be fetched by anybody."""
+
+END_TOKEN_LEASE: Final = query(
+    "end_token_lease",
+    f"""
+    UPDATE access_tokens SET lease_until_ms = {_SERVER_NOW_MS} + $2::bigint
+    WHERE account = $1 AND $3::bigint IS NOT NULL""",
+    sqlite=("UPDATE access_tokens SET lease_until_ms = $3 + $2 WHERE account = $1",),
+)
+"""Says when another process may try to fetch an access token."""
+
+DROP_ACCESS_TOKEN: Final = query(
+    "drop_access_token", "UPDATE access_tokens SET sealed_token = NULL WHERE account = $1 AND sealed_token = $2"
+)
+"""Forgets an access token, unless another one has taken its place."""
