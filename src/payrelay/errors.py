@@ -88,7 +88,9 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, Retry.NEVER, "The body is not application/json in UTF-8."),
     Code.INVALID_REQUEST: Meaning(422, Retry.NEVER, "A field is wrong, here or in the gateway's eyes; see fields."),
     Code.IDEMPOTENCY_MISMATCH: Meaning(422, Retry.NEVER, "The Idempotency-Key was used with another request."),
-    Code.RATE_LIMITED: Meaning(429, Retry.AFTER, "The caller's own quota is used up.", 1),
+    Code.RATE_LIMITED: Meaning(
+        429, Retry.AFTER, "The caller's own quota is used up, or too many wrong keys came from its address.", 1
+    ),
     Code.INTERNAL: Meaning(500, Retry.SAME_KEY, "Our fault; the log has it under the request id."),
     Code.GATEWAY_REFUSED_US: Meaning(
         502, Retry.SAME_KEY, "Our credentials, domain or address are not accepted at the gateway; nothing was executed."

@@ -1,20 +1,22 @@
 import asyncio
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import pytest
 from tests.api.fakes import KEY, Caller, Keyring, MovableClock, Stories
 
-from payrelay.api.arrival import BODY_BYTES_MAX
+from payrelay.api.arrival import BODY_BYTES_MAX, Message
 from payrelay.api.context import ApiContext
+from payrelay.api.failed_credentials import FAILURES
 from payrelay.core.answers import Answer
-from payrelay.core.credentials import Rate, Scope
+from payrelay.core.credentials import Credential, Rate, Scope
 from payrelay.errors import Code, Refusal, StoreUnavailable
 
 CHARGE = b'{"type":"PAYMENT"}'
 Lines = Callable[[], list[dict[str, Any]]]
+WRONG: Final = {"Authorization": f"Bearer {KEY}x"}
 
 
 async def test_a_request_reaches_its_story(call: Caller, stories: Stories) -> None:
@@ -82,7 +84,7 @@ async def test_with_a_credential_what_is_not_there_is_404(call: Caller, target: 
         ("HEAD", "/gateway/api/subscriptions", "GET"),
         ("OPTIONS", "/gateway/api/subscriptions/1", "DELETE, GET"),
         ("get", "/gateway/api/operations", "GET"),
-        ("POST", "/health/live", "GET"),
+        ("POST", "/health/live", "GET, HEAD"),
     ],
 )
 async def test_another_method_is_told_the_right_ones(call: Caller, method: str, target: str, allow: str) -> None:
@@ -90,6 +92,75 @@ async def test_another_method_is_told_the_right_ones(call: Caller, method: str, 
     reply = await call(method, target)
     assert (reply.status, reply.headers["allow"]) == (405, allow)
     assert reply.json["error"]["code"] == "method_not_allowed"
+
+
+async def test_who_tries_keys_is_slowed_down(call: Caller, clock: MovableClock) -> None:
+    """429 in place of 401 with the seconds to wait, from this address only; after them it is 401 again."""
+    statuses = [(await call("GET", "/gateway/api/operations", headers=WRONG)).status for _ in range(FAILURES.count)]
+    reply = await call("GET", "/gateway/api/operations", headers=WRONG)
+    assert set(statuses) == {401}
+    assert (reply.status, reply.json["error"]["code"], reply.headers["retry-after"]) == (429, "rate_limited", "60")
+    assert reply.headers["ratelimit"] == '"failed-credentials";r=0;t=60'
+    assert (await call("GET", "/gateway/api/operations", headers=WRONG, client="203.0.113.9")).status == 401
+    clock.at_s += 60
+    assert (await call("GET", "/gateway/api/operations", headers=WRONG)).status == 401
+
+
+async def test_a_good_key_is_never_slowed_down_by_bad_ones(call: Caller) -> None:
+    """Nobody can lock out a shop by failing from its address, whatever it tries."""
+    for _ in range(FAILURES.count * 2):
+        await call("GET", "/gateway/api/operations", headers=WRONG)
+    assert (await call("GET", "/gateway/api/operations")).status == 200
+
+
+async def test_only_wrong_keys_are_counted(call: Caller, keyring: Keyring, credential: Credential) -> None:
+    """Who sends none doesn't try any, and who has one of ours that is over needs to be told so, every time."""
+    keyring.by_id[credential.id] = msgspec.structs.replace(credential, revoked_at_ms=1)
+    for _ in range(FAILURES.count + 1):
+        assert (await call("GET", "/gateway/api/operations", headers={"Authorization": ""})).status == 401
+        assert (await call("GET", "/gateway/api/operations")).status == 401
+
+
+async def test_failed_credentials_are_counted(call: Caller, context: ApiContext) -> None:
+    """An operator sees that somebody tries keys."""
+    await call("GET", "/gateway/api/operations", headers=WRONG)
+    await call("GET", "/gateway/api/operations", headers={"Authorization": ""})
+    for reason in ("wrong", "missing"):
+        labels = {"reason": reason}
+        assert context.metrics.registry.get_sample_value("payrelay_failed_credentials_total", labels) == 1
+
+
+@pytest.mark.parametrize(("prefer", "wait_s"), [("wait=10", 10), ("wait=900", 60)])
+async def test_a_client_that_would_rather_wait_may(call: Caller, stories: Stories, prefer: str, wait_s: int) -> None:
+    """What it prefers gets to the story, cut to what we hold; what is known at once is not held."""
+    for method, target in [("POST", "/gateway/api/payments/charge"), ("DELETE", "/gateway/api/subscriptions/1")]:
+        reply = await call(method, target, headers={"Prefer": prefer}, body=b"{}")
+        assert (reply.status, reply.headers["preference-applied"]) == (200, f"wait={wait_s}")
+    await call("GET", "/gateway/api/operations/op_1", headers={"Prefer": prefer})
+    assert [asked.patience.wait_s for _, asked in stories.asked if asked.patience is not None] == [wait_s] * 3
+
+
+@pytest.mark.parametrize("prefer", ["", "wait=0", "wait=soon", "respond-async"])
+async def test_who_prefers_nothing_is_answered_at_once(call: Caller, stories: Stories, prefer: str) -> None:
+    """Also where the preference can't be read: nothing is refused for it."""
+    reply = await call("POST", "/gateway/api/payments/charge", headers={"Prefer": prefer}, body=b"{}")
+    assert (reply.status, "preference-applied" in reply.headers) == (200, False)
+    assert stories.asked[0][1].patience is None
+
+
+async def test_a_read_is_never_held(call: Caller, stories: Stories) -> None:
+    """There is nothing to wait for."""
+    await call("GET", "/gateway/api/payments/A-1", headers={"Prefer": "wait=10"})
+    assert stories.asked[0][1].patience is None
+
+
+async def test_who_waits_is_noticed_when_gone(call: Caller, stories: Stories) -> None:
+    """The server says so once the body was read; what a client still sends before that is passed over."""
+    pieces: list[Message] = [{"type": "http.request"}, {"type": "http.request"}, {"type": "http.disconnect"}]
+    await call("DELETE", "/gateway/api/subscriptions/1", headers={"Prefer": "wait=10"}, pieces=pieces)
+    patience = stories.asked[0][1].patience
+    assert patience is not None
+    await patience.gone()
 
 
 async def test_a_scope_that_is_missing_is_named(call: Caller, keyring: Keyring, stories: Stories) -> None:

@@ -3,7 +3,7 @@ import pytest
 from tests.api.fakes import KEY, Keyring, MovableClock
 
 from payrelay.api.arrival import Headers
-from payrelay.api.authentication import CREDENTIALS_KEPT_MAX, Doorkeeper
+from payrelay.api.authentication import CREDENTIALS_KEPT_MAX, Doorkeeper, Failure, Unauthenticated
 from payrelay.core.credentials import Credential, compose_key, hash_of
 from payrelay.errors import Code, Refusal, StoreUnavailable
 
@@ -39,6 +39,17 @@ async def test_a_malformed_key_costs_no_look_into_the_store(
     assert raised.value.code is Code.UNAUTHENTICATED
     assert raised.value.headers == (("WWW-Authenticate", 'Bearer realm="payrelay"'),)
     assert keyring.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "failure"), [(None, Failure.MISSING), ("Basic x", Failure.WRONG), ("Bearer x", Failure.WRONG)]
+)
+async def test_who_is_not_let_in_is_told_apart(doorkeeper: Doorkeeper, given: str | None, failure: Failure) -> None:
+    """Only who tries keys is slowed down."""
+    headers = Headers([] if given is None else [(b"authorization", given.encode())])
+    with pytest.raises(Unauthenticated) as raised:
+        await doorkeeper.admit(headers)
+    assert raised.value.failure is failure
 
 
 async def test_two_authorization_headers_are_none(doorkeeper: Doorkeeper) -> None:

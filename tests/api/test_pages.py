@@ -26,6 +26,16 @@ async def test_ready_asks_the_store(call: Caller, keyring: Keyring) -> None:
     assert (reply.status, reply.json["status"]) == (503, "not_ready")
 
 
+@pytest.mark.parametrize("target", ["/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs"])
+async def test_head_is_get_without_the_body(call: Caller, target: str) -> None:
+    """Probes and monitors ask so: the same status and headers, the length among them, and nothing more."""
+    head = await call("HEAD", target, headers={**NOBODY, "X-Request-Id": "one"})
+    get = await call("GET", target, headers={**NOBODY, "X-Request-Id": "one"})
+    assert (head.status, head.body) == (200, b"")
+    if target != "/metrics":  # it counts the first of the two requests
+        assert head.headers == get.headers
+
+
 async def test_metrics_are_for_their_networks(call: Caller) -> None:
     """Numbers of a business are not for everybody; to others nothing is there."""
     assert b"payrelay_http" in (await call("GET", "/metrics", headers=NOBODY)).body

@@ -155,6 +155,17 @@ async def test_a_stop_lets_requests_finish(context: ApiContext) -> None:
             await asyncio.open_connection("127.0.0.1", port)
 
 
+async def test_a_stop_holds_no_answer_back(context: ApiContext) -> None:
+    """Who would rather wait is told what is known when the program is to end."""
+    waiters = context.relay.waiters
+    with waiters.place("op_1") as vigil:
+        async with served(context) as (_, stop):
+            stop()
+            assert vigil is not None
+            await vigil.pause()
+        assert vigil.is_over
+
+
 async def test_a_stop_does_not_wait_for_ever(context: ApiContext) -> None:
     """A request that never ends holds the stop only as long as it was given."""
     gate, stop, started = Gate(), asyncio.Event(), asyncio.get_running_loop().create_future()

@@ -8,6 +8,7 @@ Rules:
 4. A client that goes away cancels nothing: an effect runs in a task of its own (``operations.effect``).
 """
 
+from functools import partial
 from time import perf_counter
 from typing import Final
 
@@ -24,21 +25,25 @@ from payrelay.api.arrival import (
     request_id_of,
     require_json,
 )
-from payrelay.api.authentication import Doorkeeper
+from payrelay.api.authentication import Doorkeeper, Failure, Unauthenticated
 from payrelay.api.bodies import EmptyBody, invalid
 from payrelay.api.context import ApiContext
+from payrelay.api.failed_credentials import FailedCredentials
 from payrelay.api.handlers import Asked
 from payrelay.api.metrics import METHODS, OTHER_METHOD
 from payrelay.api.pages import Page, Pages
 from payrelay.api.parameters import query_errors
+from payrelay.api.preferences import preferred_wait_s
 from payrelay.api.queries import decoded, parse_query
 from payrelay.api.quota import Quota
 from payrelay.api.request_log import RequestLine, describe
 from payrelay.api.routes import API_SEGMENT, Matcher, Route
 from payrelay.core.answers import Answer, Trace, failed, of_refusal
-from payrelay.core.credentials import require
+from payrelay.core.credentials import Credential, require
 from payrelay.core.idempotency import parse_key
 from payrelay.errors import Code, Refusal, StoreUnavailable
+from payrelay.operations.await_outcome import Patience, answer_when_known
+from payrelay.operations.effect import OPERATION_HEADER, REPLAYED
 from payrelay.operations.relay import Request
 
 UNMATCHED: Final = "unmatched"
@@ -50,8 +55,7 @@ _FIXED: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"server", b"payrelay"),
 )
-_OPERATION_HEADER: Final = "Payrelay-Operation"
-_REPLAYED_HEADER: Final = "Idempotent-Replayed"
+_PAGE_METHODS: Final = ("GET", "HEAD")
 
 
 class Visit(msgspec.Struct, gc=False):
@@ -69,6 +73,7 @@ class Api:
 
     def __init__(self, context: ApiContext) -> None:
         self._relay = context.relay
+        self._clock = context.clock
         self._accounts = context.relay.accounts
         self._log = context.log
         self._metrics = context.metrics
@@ -77,6 +82,7 @@ class Api:
         self._matcher = Matcher(context.routes)
         self._doorkeeper = Doorkeeper(context.credentials, context.clock)
         self._quota = Quota(context.clock)
+        self._failed_credentials = FailedCredentials(context.clock)
         self._pages = Pages(context)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,6 +101,10 @@ class Api:
             await _send(send, visit, answer)
         finally:
             self._record(visit.line, answer, perf_counter() - started_s)
+
+    def hold_no_longer(self) -> None:
+        """Gives the answers that are held back, as they are, and holds none from now on: the program is to end."""
+        self._relay.waiters.close()
 
     def _arrived(self, scope: Scope, receive: Receive) -> Visit:
         headers = Headers(scope["headers"])
@@ -115,7 +125,7 @@ class Api:
 
     async def _answered(self, visit: Visit, segments: list[bytes]) -> Answer:
         try:
-            credential = await self._doorkeeper.admit(visit.headers)
+            credential = await self._admitted(visit)
             visit.line.principal, visit.line.credential_id = credential.principal, credential.id
             visit.quota_headers = self._quota.take(credential)
             route, account, segment = self._routed(visit, segments)
@@ -129,14 +139,39 @@ class Api:
                 ),
                 id=segment,
                 query=_query(route, visit.scope["query_string"]),
+                patience=self._patience(visit) if route.can_wait else None,
                 body=b"" if route.body is None else await self._body(route, visit),
             )
-            return await route.handler(self._relay, asked)
+            if asked.patience is None or not route.is_effect:
+                return await route.handler(self._relay, asked)
+            ask = partial(route.handler, self._relay, asked)
+            return await answer_when_known(self._relay, asked.request, asked.patience, ask)
         except Refusal as refusal:
             return of_refusal(refusal, visit.line.request_id)
         except StoreUnavailable:
             trace = Trace(request_id=visit.line.request_id)
             return failed(Code.UNAVAILABLE, "the store can't be used now; nothing was done", trace)
+
+    async def _admitted(self, visit: Visit) -> Credential:
+        """Gives the caller's credential; raises Refusal (unauthenticated, rate_limited for too many wrong ones)."""
+        try:
+            return await self._doorkeeper.admit(visit.headers)
+        except Unauthenticated as refused:
+            self._metrics.credential_failed(refused.failure)
+            if refused.failure is Failure.WRONG:
+                self._failed_credentials.note(visit.line.client)
+            raise
+
+    def _patience(self, visit: Visit) -> Patience | None:
+        wait_s = preferred_wait_s(visit.headers)
+        if not wait_s:
+            return None
+        return Patience(
+            wait_s=wait_s,
+            arrived_ms=self._clock.now_ms(),
+            until_s=self._clock.boot_s() + wait_s,
+            gone=partial(_gone, visit.receive),
+        )
 
     def _routed(self, visit: Visit, segments: list[bytes]) -> tuple[Route, str, str]:
         """Finds the route, the account and the segment that varies; raises Refusal (not_found, method_not_allowed)."""
@@ -173,9 +208,12 @@ class Api:
                 msg = f"there is nothing at this address; the API begins at {self._pages.api_hint}, its docs at /docs"
                 return of_refusal(Refusal(Code.NOT_FOUND, msg), line.request_id)
             line.route = raw_path.decode()
-            if visit.scope["method"] != "GET":
-                msg = "this address takes GET only"
-                return of_refusal(Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", "GET"),)), line.request_id)
+            if visit.scope["method"] not in _PAGE_METHODS:
+                allow = ", ".join(_PAGE_METHODS)
+                refusal = Refusal(
+                    Code.METHOD_NOT_ALLOWED, f"this address takes {allow} only", headers=(("Allow", allow),)
+                )
+                return of_refusal(refusal, line.request_id)
             # Where somebody speaks for a client that can't be told from its word, the client is not the speaker.
             is_known = not visit.headers.is_forwarded() or line.client != _peer(visit.scope)
             return await page(line.client, is_known=is_known)
@@ -191,9 +229,9 @@ class Api:
 
     def _record(self, line: RequestLine, answer: Answer | Page, duration_s: float) -> None:
         for name, value in answer.headers:
-            if name == _OPERATION_HEADER:
+            if name == OPERATION_HEADER:
                 line.operation_id = value
-            elif name == _REPLAYED_HEADER:
+            elif (name, value) == REPLAYED:
                 line.is_replayed = True
         line.status, line.code = answer.http_status, answer.code
         line.duration_ms = round(duration_s * 1000, 3)
@@ -220,6 +258,12 @@ def _peer(scope: Scope) -> str:
     return client[0] if client else ""
 
 
+async def _gone(receive: Receive) -> None:
+    """Returns when the client has gone; whatever it still sends before that is not looked at."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
     headers: list[tuple[bytes, bytes]] = [
         (b"x-request-id", visit.line.request_id.encode()),
@@ -235,4 +279,6 @@ async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
         if answer.headers:
             headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
     await send({"type": "http.response.start", "status": answer.http_status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
+    # To HEAD a page's headers are the answer, the length that its body would have among them.
+    is_bodiless = visit.scope["method"] == "HEAD" and isinstance(answer, Page)
+    await send({"type": "http.response.body", "body": b"" if is_bodiless else answer.body})

@@ -9,6 +9,7 @@ Rules:
 
 import hashlib
 import hmac
+from enum import StrEnum
 from typing import Final, Protocol
 
 from payrelay.api.arrival import Headers
@@ -23,6 +24,25 @@ CREDENTIALS_KEPT_MAX: Final = 10_000
 
 _CHALLENGE: Final = (("WWW-Authenticate", 'Bearer realm="payrelay"'),)
 _SCHEME: Final = b"bearer "
+
+
+class Failure(StrEnum):
+    """Why somebody is not let in, for those who count."""
+
+    MISSING = "missing"
+    """No credential at all."""
+    WRONG = "wrong"
+    """Not of the form of a key, or not one of ours."""
+    ENDED = "ended"
+    """One of ours, expired or revoked: whoever has it is no stranger who guesses."""
+
+
+class Unauthenticated(Refusal):
+    """Nobody whom we know."""
+
+    def __init__(self, failure: Failure, msg: str) -> None:
+        super().__init__(Code.UNAUTHENTICATED, msg, headers=_CHALLENGE)
+        self.failure = failure
 
 
 class CredentialSource(Protocol):
@@ -42,24 +62,24 @@ class Doorkeeper:
         self._kept: dict[bytes, tuple[Credential, float]] = {}
 
     async def admit(self, headers: Headers) -> Credential:
-        """Gives the credential behind the Authorization header; raises Refusal (unauthenticated) where there is none.
+        """Gives the credential behind the Authorization header; raises Unauthenticated where there is none.
 
         Raises StoreUnavailable where the store can't be asked.
         """
         authorization = headers.get(b"authorization")
         if authorization is None:
-            raise _refusal("an Authorization header with a bearer key is required")
+            raise Unauthenticated(Failure.MISSING, "an Authorization header with a bearer key is required")
         if headers.is_doubled(b"authorization"):
-            raise _refusal("there is more than one Authorization header")
+            raise Unauthenticated(Failure.WRONG, "there is more than one Authorization header")
         if authorization[:7].lower() != _SCHEME:
-            raise _refusal("the Authorization header must be of the form: Bearer prk_…")
+            raise Unauthenticated(Failure.WRONG, "the Authorization header must be of the form: Bearer prk_…")
         key = authorization[7:].strip()
         key_hash = hashlib.sha256(key).digest()
         credential = self._remembered(key_hash)
         if credential is None:
             credential = await self._looked_up(key, key_hash)
         if not is_usable(credential, self._clock.now_ms()):
-            raise _refusal("the key is expired or revoked")
+            raise Unauthenticated(Failure.ENDED, "the key is expired or revoked")
         return credential
 
     def _remembered(self, key_hash: bytes) -> Credential | None:
@@ -77,13 +97,9 @@ class Doorkeeper:
         credential_id = id_of_key(key.decode("latin-1"))
         credential = None if credential_id is None else await self._credentials.get(credential_id)
         if credential is None or not hmac.compare_digest(credential.key_hash, key_hash):
-            raise _refusal("the key is not known")
+            raise Unauthenticated(Failure.WRONG, "the key is not known")
         if len(self._kept) >= CREDENTIALS_KEPT_MAX:
             # The first one in is the oldest: an entry is never moved, only taken out when its second is over.
             del self._kept[next(iter(self._kept))]
         self._kept[key_hash] = (credential, read_at_s)
         return credential
-
-
-def _refusal(msg: str) -> Refusal:
-    return Refusal(Code.UNAUTHENTICATED, msg, headers=_CHALLENGE)

@@ -22,6 +22,7 @@ from payrelay.core.calls import (
 )
 from payrelay.core.operations import Kind, State
 from payrelay.errors import Code, FieldError, Refusal
+from payrelay.operations.await_outcome import Patience, show_when_settled
 from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.capture import capture
 from payrelay.operations.charge import charge
@@ -46,12 +47,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         id: the variable segment of the path, decoded; empty where the route has none.
         query: the parameters, each known to the route and right by itself.
         body: as it came in, at most as long as allowed.
+        patience: how long the client would rather wait than ask again; None where it wouldn't, or can't.
     """
 
     request: Request
     id: str = ""
     query: dict[str, str] = {}
     body: bytes = b""
+    patience: Patience | None = None
 
 
 Handler = Callable[[Relay, Asked], Awaitable[Answer]]
@@ -124,7 +127,9 @@ def some_operations(relay: Relay, asked: Asked) -> Awaitable[Answer]:
 
 
 def one_operation(relay: Relay, asked: Asked) -> Awaitable[Answer]:
-    """Shows one operation."""
+    """Shows one operation, once it is settled where the client waits for that."""
+    if asked.patience is not None:
+        return show_when_settled(relay, asked.request, asked.id, asked.patience)
     return show_operation(relay, asked.request, asked.id)
 
 

@@ -24,7 +24,7 @@ METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "
 
 
 class Metrics:
-    """The instruments; ``watch`` is for those who carry out operations, ``seen`` for the API.
+    """The instruments; ``watch`` is for those who carry out operations, the other methods are for the API.
 
     Attributes:
         registry: what ``/metrics`` shows.
@@ -57,15 +57,23 @@ class Metrics:
         self._alerts = _Counts(
             "payrelay_alerts", "Alerts about operations that need a person, by what became of them.", ("outcome",)
         )
+        self._failed_credentials = _Counts(
+            "payrelay_failed_credentials", "Requests without a credential that is good, by what was wrong.", ("reason",)
+        )
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)
-        for counts in (self._operations, self._calls, self._requests, self._replays, self._alerts):
+        for counts in (
+            self._operations,
+            self._calls,
+            self._requests,
+            self._replays,
+            self._alerts,
+            self._failed_credentials,
+        ):
             self.registry.register(counts)
         for durations in (self._call_durations, self._request_durations):
             self.registry.register(durations)
-        self.watch = Watch(
-            operation_changed=self._operation_changed, call_made=self._call_made, alerted=self._alerted
-        )
+        self.watch = Watch(operation_changed=self._operation_changed, call_made=self._call_made, alerted=self._alerted)
 
     def seen(self, route: str, method: str, status: int, duration_s: float, *, is_replayed: bool) -> None:
         """Counts one answered request; ``route`` is a template, so that there are only so many."""
@@ -74,6 +82,10 @@ class Metrics:
         self._request_durations.add((route, method), duration_s)
         if is_replayed:
             self._replays.add(())
+
+    def credential_failed(self, reason: str) -> None:
+        """Counts one request that nobody was let in with."""
+        self._failed_credentials.add((reason,))
 
     def text(self) -> bytes:
         """Gives all of it in Prometheus' text format."""

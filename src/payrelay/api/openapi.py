@@ -13,6 +13,7 @@ from payrelay.api.parameters import Parameter
 from payrelay.api.routes import ALWAYS, Route
 from payrelay.api.schemas import Schema, components, failure, success
 from payrelay.errors import MEANINGS, Code, Retry
+from payrelay.operations.await_outcome import WAIT_S_MAX
 
 _DESCRIPTION: Final = """\
 Relays payments and subscriptions to a payment gateway. Nobody is charged twice, and no answer is lost.
@@ -35,6 +36,7 @@ _HEADERS: Final[dict[str, tuple[str, Schema]]] = {
     "Link": ('Leads to the next page, `rel="next"`.', _STRING),
     "RateLimit-Policy": ("Your quota, where the key has one (IETF draft).", _STRING),
     "RateLimit": ("What is left of it.", _STRING),
+    "Preference-Applied": ("The seconds for which the answer was held at most, where you prefer to wait.", _STRING),
 }
 
 # A bare key, or the quoted string of the IETF draft, in which a backslash escapes a quote or itself.
@@ -51,6 +53,14 @@ _IDEMPOTENCY_KEY: Final[Schema] = {
     "in": "header",
     "description": "Makes it safe to repeat the request; 1 to 255 visible ASCII characters, unique per principal.",
     "schema": {"type": "string", "pattern": _KEY_PATTERN},
+}
+_PREFER: Final[Schema] = {
+    "name": "Prefer",
+    "in": "header",
+    # No pattern: what is malformed is passed over, as RFC 7240 has it.
+    "description": f"`wait=n` holds the answer until the operation is settled, for n seconds at most (and at most "
+    f"{WAIT_S_MAX}, counted from the request); then it is answered as it stands. Anything else is passed over.",
+    "schema": _STRING,
 }
 
 
@@ -93,7 +103,8 @@ def _tags(environments: Mapping[str, str]) -> list[Schema]:
 
 
 def _operation(route: Route, account: str, *, is_first: bool) -> Schema:
-    parameters = [*_parameters(route), *([_IDEMPOTENCY_KEY] if route.is_effect else []), _REQUEST_ID]
+    headers = [*([_IDEMPOTENCY_KEY] if route.is_effect else []), *([_PREFER] if route.can_wait else []), _REQUEST_ID]
+    parameters = [*_parameters(route), *headers]
     operation: Schema = {
         "operationId": route.name if is_first else f"{account}-{route.name}",
         "summary": route.sentence,
@@ -144,6 +155,8 @@ def _success(route: Route) -> Schema:
     names = ["X-Request-Id", "RateLimit-Policy", "RateLimit"]
     if route.is_effect:
         names += ["Payrelay-Operation", "Idempotent-Replayed"]
+    if route.can_wait:
+        names.append("Preference-Applied")
     if route.answer == "operations":
         names.append("Link")
     media: Schema = {"schema": success(route.answer)}
@@ -164,7 +177,7 @@ def _failure(status: int, codes: list[Code], route: Route) -> Schema:
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         names.append("Allow")
     if route.is_effect:
-        names += ["Payrelay-Operation", "Idempotent-Replayed"]
+        names += ["Payrelay-Operation", "Idempotent-Replayed", "Preference-Applied"]
     sentences = "\n".join(f"- `{code}`: {MEANINGS[code].sentence}" for code in codes)
     return {
         "description": sentences,

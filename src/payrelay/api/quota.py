@@ -18,15 +18,13 @@ later one: a caller may wait a thousandth of the window longer, and never gets m
 CALLERS_MAX: Final = 10_000
 """Callers with a quota that are remembered; the one that was here longest ago is forgotten first."""
 
-_POLICY: Final = '"default"'
-
 
 class Quota:
     """Counts the requests of every credential that has a rate."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._windows: dict[str, _Window] = {}
+        self._windows: dict[str, Window] = {}
 
     def take(self, credential: Credential) -> tuple[tuple[bytes, bytes], ...]:
         """Counts one request, and gives the header fields that tell what is left; none where no rate is set.
@@ -38,39 +36,50 @@ class Quota:
             return ()
         window = self._windows.pop(credential.id, None)
         if window is None or window.rate != rate:
-            window = _Window(rate)
+            window = Window(rate)
         if len(self._windows) >= CALLERS_MAX:
             del self._windows[next(iter(self._windows))]
         self._windows[credential.id] = window
-        return window.take(self._clock.boot_s())
-
-
-class _Window:
-    """The requests of one caller in the window that ends now."""
-
-    __slots__ = ("_count", "_marks", "_policy", "rate")
-
-    def __init__(self, rate: Rate) -> None:
-        self.rate = rate
-        self._marks: deque[tuple[float, int]] = deque()
-        self._count = 0
-        self._policy = f"{_POLICY};q={rate.count};w={rate.window_s}"
-
-    def take(self, now_s: float) -> tuple[tuple[bytes, bytes], ...]:
-        window_s = self.rate.window_s
-        while self._marks and self._marks[0][0] <= now_s - window_s:
-            self._count -= self._marks.popleft()[1]
-        if self._count >= self.rate.count:
-            reset_s = self._reset_s(now_s)
+        now_s = self._clock.boot_s()
+        if not window.take(now_s):
             raise Refusal(
                 Code.RATE_LIMITED,
-                f"this key may make {self.rate.count} requests in {window_s} s",
-                retry_after_s=reset_s,
-                headers=(("RateLimit-Policy", self._policy), ("RateLimit", f"{_POLICY};r=0;t={reset_s}")),
+                f"this key may make {rate.count} requests in {rate.window_s} s",
+                retry_after_s=window.reset_s(now_s),
+                headers=window.fields(now_s),
             )
+        return tuple((name.lower().encode(), value.encode()) for name, value in window.fields(now_s))
+
+
+class Window:
+    """What one caller did in the window that ends now; ``name`` stands in the header fields."""
+
+    __slots__ = ("_count", "_marks", "_name", "_policy", "rate")
+
+    def __init__(self, rate: Rate, name: str = "default") -> None:
+        self.rate = rate
+        self._name = name
+        self._marks: deque[tuple[float, int]] = deque()
+        self._count = 0
+        self._policy = f'"{name}";q={rate.count};w={rate.window_s}'
+
+    def take(self, now_s: float) -> bool:
+        """Counts one more; False, and not counted, where nothing was left."""
+        while self._marks and self._marks[0][0] <= now_s - self.rate.window_s:
+            self._count -= self._marks.popleft()[1]
+        if self._count >= self.rate.count:
+            return False
         self._add(now_s)
-        left = f"{_POLICY};r={self.rate.count - self._count};t={self._reset_s(now_s)}"
-        return ((b"ratelimit-policy", self._policy.encode()), (b"ratelimit", left.encode()))
+        return True
+
+    def fields(self, now_s: float) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Gives the header fields that tell what is left after something was taken, or tried to be."""
+        left = f'"{self._name}";r={self.rate.count - self._count};t={self.reset_s(now_s)}'
+        return ("RateLimit-Policy", self._policy), ("RateLimit", left)
+
+    def reset_s(self, now_s: float) -> int:
+        """Gives the whole seconds until the oldest one leaves the window, and something is free again."""
+        return max(1, math.ceil(self._marks[0][0] + self.rate.window_s - now_s))
 
     def _add(self, now_s: float) -> None:
         self._count += 1
@@ -79,7 +88,3 @@ class _Window:
             self._marks[-1] = (now_s, self._marks[-1][1] + 1)
         else:
             self._marks.append((now_s, 1))
-
-    def _reset_s(self, now_s: float) -> int:
-        """Gives the whole seconds until the oldest request leaves the window, and something is free again."""
-        return max(1, math.ceil(self._marks[0][0] + self.rate.window_s - now_s))

@@ -63,6 +63,7 @@ class Route:
         query: the parameters that it takes in its query.
         codes: the error codes that it may answer beyond ALWAYS.
         is_effect: whether it changes something at the gateway, and so takes an Idempotency-Key.
+        can_wait: whether its answer is held where the client prefers to wait until an operation is settled.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Route:
     query: tuple[Parameter, ...] = ()
     codes: tuple[Code, ...] = ()
     is_effect: bool = False
+    can_wait: bool = False
 
     @property
     def template(self) -> str:
@@ -107,6 +109,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         body=ChargeBody,
         codes=(Code.PENDING, Code.DECLINED, *_EFFECT),
         is_effect=True,
+        can_wait=True,
     ),
     Route(
         name="capturePayment",
@@ -119,6 +122,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         body=CaptureBody,
         codes=(Code.DECLINED, *_EFFECT),
         is_effect=True,
+        can_wait=True,
     ),
     Route(
         name="refundPayment",
@@ -131,6 +135,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         body=RefundBody,
         codes=_EFFECT,
         is_effect=True,
+        can_wait=True,
     ),
     Route(
         name="listSubscriptions",
@@ -177,6 +182,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         segment=parameters.SUBSCRIPTION,
         codes=_EFFECT,
         is_effect=True,
+        can_wait=True,
     ),
     Route(
         name="cancelSubscription",
@@ -190,6 +196,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         segment=parameters.SUBSCRIPTION,
         codes=_EFFECT,
         is_effect=True,
+        can_wait=True,
     ),
     Route(
         name="listOperations",
@@ -218,6 +225,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         handler=handlers.one_operation,
         answer="operation",
         segment=parameters.OPERATION,
+        can_wait=True,
     ),
     Route(
         name="showOperationByKey",

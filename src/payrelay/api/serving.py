@@ -73,6 +73,8 @@ async def serve(
 ) -> bool:
     """Serves until ``stop`` is set, then takes no new connection and lets the requests under way finish.
 
+    Answers that are held back because their clients would rather wait are given at once then.
+
     Args:
         app: what answers.
         host: an address or a name of this machine.
@@ -102,6 +104,7 @@ async def serve(
     finally:
         stopping.cancel()
         listener.close()
+        app.hold_no_longer()
         has_finished = await _drained(server, serving, drain_s)
     return has_finished
 
