@@ -29,8 +29,13 @@ RANKS: Final = {
     "app": 4,
     "check": 5,
     "server": 5,
+    "operation_pages": 5,
+    "operator_session": 5,
+    "account_commands": 6,
     "demo": 6,
+    "audit_commands": 6,
     "key_commands": 6,
+    "operation_commands": 6,
     "cli": 7,
     "__main__": 8,
 }

@@ -6,6 +6,7 @@ What only the serving commands need is imported in them: the others should not w
 import asyncio
 import sys
 from collections.abc import Sequence
+from enum import StrEnum
 from importlib import metadata
 from typing import Annotated, Final
 
@@ -14,6 +15,8 @@ import uvloop
 from rich.console import Console
 
 from payrelay.clock import Clock
+from payrelay.core.operations import State
+from payrelay.core.persons import WordsError
 from payrelay.errors import SettingsError, StoreError
 from payrelay.key_commands import keys
 from payrelay.settings import read_settings
@@ -24,6 +27,8 @@ UNUSABLE: Final = 2
 """The exit code of a command that couldn't begin."""
 WRONG: Final = 1
 """The exit code of ``check`` where something is wrong."""
+LISTED_MAX: Final = 10_000
+"""Operations of one group that are listed; more are no list that anybody reads."""
 
 app = typer.Typer(
     name="payrelay",
@@ -35,16 +40,33 @@ app = typer.Typer(
 schema = typer.Typer(help="The database's schema.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 app.add_typer(schema, name="db")
+audit = typer.Typer(help="Whether operations and their histories are as they were left.", no_args_is_help=True)
+app.add_typer(audit, name="audit")
+operations = typer.Typer(help="Operations: what needs a person, what is known of it, a decision.", no_args_is_help=True)
+app.add_typer(operations, name="operations")
 
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(help="The port to listen on; 0 takes any free one.", min=0, max=65_535)]
+
+Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+Reason = Annotated[str, typer.Option(help="Why; it is kept. Required.", show_default=False)]
+By = Annotated[str | None, typer.Option(help="Who decides; without it, whoever is logged in.")]
+OperationId = Annotated[str, typer.Argument(metavar="ID", help="As `operations list` shows it.")]
+AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="The name of a configured account.")]
+
+
+class Verdict(StrEnum):
+    """What can be decided."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits; an expected failure is one line on standard error."""
     try:
         app(args=arguments, prog_name="payrelay")
-    except (SettingsError, StoreError) as error:
+    except (SettingsError, StoreError, WordsError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
@@ -130,10 +152,90 @@ def settle(
         raise typer.Exit(WRONG)
 
 
+@operations.command("list")
+def list_operations(
+    *,
+    state: Annotated[State | None, typer.Option(help="Only those in this state.")] = None,
+    account: Annotated[str | None, typer.Option(help="Only those on this account.")] = None,
+    order: Annotated[str | None, typer.Option(help="Only those of this order.")] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="The others too, newest first.")] = False,
+    limit: Annotated[int, typer.Option(help="Of each group.", min=1, max=LISTED_MAX)] = 50,
+    as_json: Json = False,
+) -> None:
+    """List the operations that need a person, and those that are open."""
+    from payrelay.operation_commands import run_list
+    from payrelay.operations.review import Wanted
+
+    wanted = Wanted(state=state, account=account, order_id=order, is_all=show_all, limit=limit)
+    _exit_with(uvloop.run(run_list(read_settings(), wanted, as_json=as_json)))
+
+
+@operations.command("show")
+def show_operation(operation_id: OperationId, *, as_json: Json = False) -> None:
+    """Show all that is known of an operation, and what each decision would do."""
+    from payrelay.operation_commands import run_show
+
+    _exit_with(uvloop.run(run_show(read_settings(), operation_id, as_json=as_json)))
+
+
+@operations.command("decide")
+def decide_operation(
+    operation_id: OperationId,
+    verdict: Annotated[Verdict, typer.Argument(help="What became of it.")],
+    *,
+    reason: Reason = "",
+    payment_id: Annotated[str | None, typer.Option(help="The number of the payment that it made, if known.")] = None,
+    by: By = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask back.")] = False,
+) -> None:
+    """Decide what became of an operation that is unknown, pending or needs a person; for good."""
+    from payrelay.operation_commands import Said, run_decide
+
+    said = Said(
+        operation_id=operation_id,
+        verdict=State(verdict),
+        reason=reason,
+        by=by,
+        payment_id=payment_id,
+        is_sure=yes,
+    )
+    _exit_with(uvloop.run(run_decide(read_settings(), said)))
+
+
+@app.command()
+def pause(account: AccountName, *, reason: Reason = "", by: By = None) -> None:
+    """Allow no new operations on an account; reads and settling go on."""
+    from payrelay.account_commands import run_pause
+
+    _exit_with(uvloop.run(run_pause(read_settings(), account, why=reason, by=by)))
+
+
+@app.command()
+def resume(account: AccountName) -> None:
+    """Let a paused account go on."""
+    from payrelay.account_commands import run_resume
+
+    _exit_with(uvloop.run(run_resume(read_settings(), account)))
+
+
+@audit.command()
+def verify(*, as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
+    """Find every operation, line of history and kept answer that was changed or removed."""
+    from payrelay.audit_commands import run_verify
+
+    if not asyncio.run(run_verify(read_settings(), as_json=as_json)):
+        raise typer.Exit(WRONG)
+
+
 @app.command()
 def version() -> None:
     """Tell the program's version."""
     sys.stdout.write(f"payrelay {metadata.version('payrelay')}\n")
+
+
+def _exit_with(code: int) -> None:
+    if code:
+        raise typer.Exit(code)
 
 
 def _schema_version() -> int:

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payrelay.core.credentials import Rate
-from payrelay.core.durations import SECONDS_OF_UNIT, SpanError, rate, span_s
+from payrelay.core.durations import SECONDS_OF_UNIT, SpanError, rate, span_s, span_text
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("30s", 30), ("15m", 900), ("24h", 86_400), ("7d", 604_800)])
@@ -42,3 +42,23 @@ def test_what_is_wrong_says_what_is_expected() -> None:
     """The text goes behind the setting's or the option's name."""
     with pytest.raises(SpanError, match=r"^must be a rate such as 20/10s$"):
         rate("never")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0 s"),
+        (0, "0 s"),
+        (119, "119 s"),
+        (120, "2 min"),
+        (7_199, "119 min"),
+        (7_200, "2 h"),
+        (86_400, "24 h"),
+        (172_799, "47 h"),
+        (172_800, "2 days"),
+        (30 * 86_400, "30 days"),
+    ],
+)
+def test_a_span_is_written_as_people_say_it(seconds: int, text: str) -> None:
+    """Never as 0 days, and never as 2592000 seconds; a clock that was set back shows no negative age."""
+    assert span_text(seconds) == text

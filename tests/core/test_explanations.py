@@ -1,9 +1,20 @@
 from collections.abc import Mapping
 
+import msgspec
 import pytest
+from tests.core.conftest import OPERATION
 
-from payrelay.core.explanations import CAUSE_PHRASES, CONTROL_PHRASES, SEEN_PHRASES, phrases_of, sentence_of, why
-from payrelay.core.operations import Event, Line, State
+from payrelay.core.explanations import (
+    CAUSE_PHRASES,
+    CONTROL_PHRASES,
+    SEEN_PHRASES,
+    phrases_of,
+    printable,
+    sentence_of,
+    what,
+    why,
+)
+from payrelay.core.operations import Event, Kind, Line, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.proof import Control, Seen
 from payrelay.core.words import FIRST_LINE
@@ -63,8 +74,8 @@ def test_a_look_that_saw_nothing_new_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("event", "evidence", "text"),
     [
-        (Event.UNCLEAR, Evidence(seen=Seen.SEVERAL_FIT), "Several payments fit"),
-        (Event.UNCLEAR, Evidence(), "What the gateway shows can't settle it"),
+        (Event.UNCLEAR, Evidence(seen=Seen.SEVERAL_FIT), "No reply came in time; several payments fit"),
+        (Event.UNCLEAR, Evidence(), "No reply came in time; what the gateway shows can't settle it"),
         (Event.DIFFERED, Evidence(cause="other_amount"), "The reply was for another amount than was asked"),
         (
             Event.REAPPEARED,
@@ -84,6 +95,7 @@ def test_everything_that_was_seen_is_told() -> None:
     evidence = Evidence(
         http_status=200,
         cause="other_amount",
+        answered="500.00 LKR for order A-1",
         gateway_msg="Charged",
         elapsed_ms=1_250,
         seen=Seen.NOTHING,
@@ -97,10 +109,11 @@ def test_everything_that_was_seen_is_told() -> None:
         "there is no payment",
         "nothing is known to be there with which the search could be tried",
         "the reply was for another amount than was asked",
+        "it was 500.00 LKR for order A-1",
         "the gateway's words: “Charged”",
         "HTTP 200",
         "payments 1, 2",
-        "after 1.2 s",
+        "after 1.25 s",
         "by ann",
         "because: “it is on the bank's list”",
     ]
@@ -118,3 +131,27 @@ def test_a_line_is_a_sentence() -> None:
         FIRST_LINE,
         "No answer came that can be relied on.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("members", "text"),
+    [
+        ({"amount_minor": 123_456_700}, "charge of LKR 1,234,567.00 for order A-1"),
+        ({"payment_id": "7"}, "charge of LKR 1,000.00 for order A-1, payment 7"),
+        ({"kind": Kind.CAPTURE, "currency": None, "order_id": None, "amount_minor": 5}, "capture of a hold of 0.05"),
+        ({"kind": Kind.RELEASE, "currency": None, "order_id": None, "amount_minor": None}, "release of a hold"),
+        (
+            {"kind": Kind.CANCEL, "order_id": None, "amount_minor": None, "subscription_id": "42"},
+            "cancellation for subscription 42",
+        ),
+    ],
+)
+def test_what_was_asked_is_a_phrase(members: dict[str, object], text: str) -> None:
+    """What it is, how much, and of what: all that a list has room for."""
+    assert what(msgspec.structs.replace(OPERATION, **members)) == text
+
+
+@pytest.mark.parametrize(("text", "shown"), [("Tee für 2 €", "Tee für 2 €"), ("\x1b[2Jx\n", "\\x1b[2Jx\\x0a")])
+def test_a_text_of_others_does_not_steer_a_terminal(text: str, shown: str) -> None:
+    """An order id could clear the screen, and write another amount on it."""
+    assert printable(text) == shown

@@ -41,3 +41,11 @@ def rate(text: str) -> Rate:
     if not 1 <= count <= COUNT_MAX or window_s < 1:
         raise SpanError(f"must be a rate of 1 to {COUNT_MAX} in at least 1s")
     return Rate(count=count, window_s=window_s)
+
+
+def span_text(seconds: int) -> str:
+    """Writes a span as people say it, in whole units of which it has at least two: ``90 s``, ``36 h``, ``30 days``."""
+    for name, unit_s in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * unit_s:
+            return f"{seconds // unit_s} {name}"
+    return f"{max(seconds, 0)} s"

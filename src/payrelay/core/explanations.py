@@ -7,7 +7,8 @@ compares them.
 from collections.abc import Sequence
 from typing import Final
 
-from payrelay.core.operations import Event, Line
+from payrelay.core.money import decimal_text
+from payrelay.core.operations import Event, Kind, Line, Operation
 from payrelay.core.outcomes import Evidence
 from payrelay.core.proof import Control, Seen
 from payrelay.core.words import EVENT_SENTENCES, FIRST_LINE
@@ -37,6 +38,8 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
     "other_currency": "the reply was for another currency than was asked",
     "other_subscription": "the reply was for another subscription than was asked",
     "no_place": "there was no place in the gateway's budget of calls in time",
+    "gateway_failing": "the gateway had failed again and again, and was left alone for a while",
+    "store_down": "the budget of calls could not be read from the database",
     "token_timeout": "no access token came in time",
     "name_not_found": "the gateway's name could not be found",
     "no_connection": "there was no connection to the gateway",
@@ -81,6 +84,17 @@ CONTROL_PHRASES: Final[dict[str, str]] = {
 """What the control query beside a look came to."""
 
 
+_KIND_NOUNS: Final = {
+    Kind.CHARGE: "charge",
+    Kind.AUTHORIZATION: "hold",
+    Kind.CAPTURE: "capture of a hold",
+    Kind.REFUND: "refund",
+    Kind.RELEASE: "release of a hold",
+    Kind.RETRY: "retry",
+    Kind.CANCEL: "cancellation",
+}
+
+
 def why(history: Sequence[Line]) -> str:
     """Tells in one phrase why an operation stands where it does: what brought it there, and what was seen since.
 
@@ -90,10 +104,29 @@ def why(history: Sequence[Line]) -> str:
     brought = max((number for number, line in enumerate(history) if line.state is not state), default=-1) + 1
     looks = [line.evidence.seen for line in history[brought + 1 :] if line.event is Event.LOOKED and line.evidence.seen]
     phrase = _phrase_of(history[brought])
+    if history[brought].event is Event.UNCLEAR and brought > 0:
+        phrase = f"{why(history[:brought]).partition(';')[0]}; {phrase[:1].lower()}{phrase[1:]}"
     if looks:
         times = "once" if len(looks) == 1 else f"{len(looks)} times"
         phrase = f"{phrase}; looked {times} since: {SEEN_PHRASES.get(looks[-1], looks[-1])}"
     return phrase
+
+
+def what(operation: Operation) -> str:
+    """Tells in one phrase what was asked, as far as it may be seen without opening what is sealed."""
+    words = [_KIND_NOUNS[operation.kind]]
+    if operation.amount_minor is not None:
+        units, _, hundredths = decimal_text(operation.amount_minor).partition(".")
+        words.append(" ".join(("of", *filter(None, [operation.currency]), f"{int(units):,}.{hundredths}")))
+    named = (
+        ("order", operation.order_id),
+        ("payment", operation.payment_id),
+        ("subscription", operation.subscription_id),
+    )
+    things = [f"{noun} {name}" for noun, name in named if name is not None]
+    if things:
+        words.append("for")
+    return " ".join([*words, ", ".join(things)]).rstrip()
 
 
 def sentence_of(line: Line) -> str:
@@ -110,6 +143,8 @@ def phrases_of(evidence: Evidence) -> list[str]:
         phrases.append(CONTROL_PHRASES.get(evidence.control, evidence.control))
     if evidence.cause is not None:
         phrases.append(CAUSE_PHRASES.get(evidence.cause, evidence.cause))
+    if evidence.answered is not None:
+        phrases.append(f"it was {evidence.answered}")
     if evidence.gateway_msg is not None:
         phrases.append(f"the gateway's words: “{evidence.gateway_msg}”")
     if evidence.http_status is not None:
@@ -117,12 +152,17 @@ def phrases_of(evidence: Evidence) -> list[str]:
     if evidence.payment_ids:
         phrases.append(f"payment{'s' if len(evidence.payment_ids) > 1 else ''} {', '.join(evidence.payment_ids)}")
     if evidence.elapsed_ms is not None:
-        phrases.append(f"after {evidence.elapsed_ms / 1000:.1f} s")
+        phrases.append(f"after {evidence.elapsed_ms / 1000:.3g} s")
     if evidence.operator is not None:
         phrases.append(f"by {evidence.operator}")
     if evidence.reason is not None:
         phrases.append(f"because: “{evidence.reason}”")
     return phrases
+
+
+def printable(text: str) -> str:
+    """Gives a text without what would steer a terminal: clients choose order ids, and the gateway its words."""
+    return "".join(character if character.isprintable() else f"\\x{ord(character):02x}" for character in text)
 
 
 def _phrase_of(line: Line) -> str:

@@ -71,6 +71,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gateway_msg: str | None = None
     gateway_status: int | None = None
     status_code: int | None = None
+    answered: str | None = None
+    """What a success was for that differed from what was asked: ``500.00 LKR for order A-1``."""
     elapsed_ms: int | None = None
     seen: str | None = None
     """What was seen when the gateway was asked what became of it: one of ``core.proof.Seen``."""

@@ -3,11 +3,13 @@
 Each process learns of it by reading the store again, at most PAUSES_KEPT_MS after it was done.
 """
 
+from datetime import UTC, datetime
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
+from payrelay.core.explanations import printable
 from payrelay.errors import Code, Refusal
 from payrelay.store.pauses import Pause, Pauses
 
@@ -50,3 +52,9 @@ class PausedAccounts:
             self._log.warning("account_paused", account=name, operator=pause.operator, reason=pause.reason)
         for name in sorted(before.keys() - paused.keys()):
             self._log.warning("account_resumed", account=name)
+
+
+def in_words(pause: Pause) -> str:
+    """Tells since when, by whom and why, for an operator."""
+    since = datetime.fromtimestamp(pause.since_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return f"since {since} UTC by {printable(pause.operator)}, because “{printable(pause.reason)}”"

@@ -17,6 +17,7 @@ from payrelay.core.calls import (
 )
 from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
 from payrelay.core.outcomes import Facts, Outcome, Verdict
+from payrelay.core.secret import STARS
 from payrelay.errors import Code
 from payrelay.gateways.payhere.effects import Expected, classify
 from payrelay.gateways.payhere.replies import InvalidToken
@@ -337,6 +338,19 @@ def test_a_capture_is_held_against_what_is_known_of_its_hold(expected: Expected,
     outcome = decide(CAPTURE, captured(), expected=expected)
     assert outcome.evidence.cause == cause
     assert outcome.verdict is (Verdict.SUCCEEDED if cause is None else Verdict.DIFFERED)
+
+
+@pytest.mark.parametrize(
+    ("body", "answered"),
+    [
+        (charged().replace("345.67", "500.00"), "500.00 LKR for order Order12345"),
+        (charged().replace("345.67", "345.6700000000000017"), "LKR for order Order12345"),
+        (charged().replace("Order12345", CUSTOMER), f"345.67 LKR for order {STARS}"),
+    ],
+)
+def test_what_a_different_success_was_for_is_kept(body: str, answered: str) -> None:
+    """A person who decides needs to see how much was taken instead; but no token, should the gateway repeat it."""
+    assert decide(CHARGE, body).evidence.answered == answered
 
 
 def test_a_failed_capture_of_another_order_is_unknown() -> None:

@@ -27,6 +27,7 @@ from payrelay.core.calls import (
     Release,
     RetrySubscription,
 )
+from payrelay.core.money import decimal_text
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Verdict
 from payrelay.errors import Code, FieldError
 from payrelay.gateways.payhere.replies import (
@@ -382,8 +383,18 @@ def _succeeded(reply: _Reply, members: dict[str, bytes], facts: Facts, differenc
         code=Code.OUTCOME_UNKNOWN,
         msg=DIFFERED_SENTENCE,
         facts=facts,
-        evidence=reply.evidence(cause=difference, status_code=status_code),
+        evidence=msgspec.structs.replace(
+            reply.evidence(cause=difference, status_code=status_code), answered=_was_for(reply, facts)
+        ),
     )
+
+
+def _was_for(reply: _Reply, facts: Facts) -> str | None:
+    """Tells what a success was for, as far as the reply says it in a form that we can read."""
+    amount = None if facts.amount_minor is None else decimal_text(facts.amount_minor)
+    order = None if facts.order_id is None else f"for order {facts.order_id}"
+    words = " ".join(filter(None, (amount, facts.currency, order)))
+    return redacted(words, reply.call)[:GATEWAY_MSG_MAX] or None
 
 
 _DIFFERENCES: Final = {

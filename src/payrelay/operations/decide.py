@@ -1,0 +1,223 @@
+"""Decides, for a person and with that person's reason, what became of an operation that nothing can prove.
+
+A decision is a line of the history like every other news, and its answer is kept as if the gateway had given it: the
+same request gets it from then on.
+"""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Capture, Charge, Effect
+from payrelay.core.durations import span_text
+from payrelay.core.idempotency import secret_hash
+from payrelay.core.operations import TRANSITIONS, Event, Kind, Line, Operation, State, advance
+from payrelay.core.outcomes import Evidence
+from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
+from payrelay.core.words import STATE_SENTENCES
+from payrelay.errors import Outdated
+from payrelay.operations.relay import Relay
+from payrelay.store.journal import PAGE_MAX, Filter
+
+VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
+"""What can be decided."""
+PAYING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
+"""Operations that a payment belongs to, whose number a person may know."""
+PAYMENT_ID_DIGITS_MAX: Final = 19
+"""What a 64-bit integer can hold; the gateway's numbers have 12 digits today."""
+DECISIONS_MAX: Final = 5
+"""How often a row may change under a decision, by looks that settle nothing, before it is given up."""
+
+_NO_OWNER: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
+_NOUNS: Final = {
+    Kind.CHARGE: "order",
+    Kind.AUTHORIZATION: "order",
+    Kind.CAPTURE: "hold",
+    Kind.REFUND: "payment",
+    Kind.RELEASE: "hold",
+    Kind.RETRY: "subscription",
+    Kind.CANCEL: "subscription",
+}
+
+
+class UndecidedError(Exception):
+    """The decision was not made; the text says why, in one line."""
+
+
+class UnknownOperationError(UndecidedError):
+    """There is no such operation."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person decides.
+
+    Attributes:
+        operation_id: of what.
+        seen: the state in which that person saw it; in another one the decision is void.
+        verdict: SUCCEEDED or FAILED.
+        operator, reason: who, and why.
+        payment_id: the payment that it made, digits without leading zeros; None where that isn't known.
+    """
+
+    operation_id: str
+    seen: State
+    verdict: State
+    operator: str
+    reason: str
+    payment_id: str | None = None
+
+
+class Consequence(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision makes of an operation: the row, its line of history, and the answer to its client."""
+
+    operation: Operation
+    line: Line
+    answer: Answer
+
+
+def payment_number(text: str) -> str | None:
+    """Gives a payment's number as it is kept, or None where the text can't be one (1 to 19 digits)."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= PAYMENT_ID_DIGITS_MAX
+    return (text.lstrip("0") or "0") if is_number else None
+
+
+def is_decidable(state: State) -> bool:
+    """Tells whether a person can decide what became of an operation in this state."""
+    return (state, Event.DECIDED_SUCCEEDED) in TRANSITIONS
+
+
+async def decide(relay: Relay, decision: Decision) -> Consequence:
+    """Makes a decision and stores it with its answer. May be beaten by better evidence, and then is not made.
+
+    Raises UndecidedError where the state doesn't allow it, or where the payment is another operation's.
+    """
+    for _ in range(DECISIONS_MAX):
+        operation = await relay.journal.get(decision.operation_id)
+        if operation is None:
+            raise UnknownOperationError(f"there is no operation {decision.operation_id}")
+        await require_decidable(relay, operation, decision)
+        consequence = await consequence_of(relay, operation, decision)
+        try:
+            stored = await relay.journal.record(consequence.operation, consequence.line, consequence.answer)
+        except Outdated:
+            continue
+        relay.watch.operation_changed(stored)
+        return msgspec.structs.replace(consequence, operation=stored)
+    raise UndecidedError(f"{decision.operation_id} is being changed all the time; try again")
+
+
+async def require_decidable(relay: Relay, operation: Operation, decision: Decision) -> None:
+    """Raises UndecidedError where a decision can't be made."""
+    state = operation.state
+    if not is_decidable(state):
+        when = "any more" if operation.is_settled else "yet"
+        raise UndecidedError(f"{operation.id} can't be decided {when}: {_lower(state)}")
+    if state is not decision.seen:
+        raise UndecidedError(f"{operation.id} has become {state.replace('_', ' ')} meanwhile; look at it again")
+    if decision.payment_id is None:
+        return
+    if decision.verdict is not State.SUCCEEDED or operation.kind not in PAYING:
+        raise UndecidedError("a payment's number belongs only to a charge, capture or retry that succeeded")
+    owner = await _owner_of(relay, operation, decision.payment_id)
+    if owner is not None:
+        raise UndecidedError(
+            f"payment {decision.payment_id} belongs to {owner.id} already, a {owner.kind} that is {owner.state}"
+        )
+
+
+async def consequence_of(relay: Relay, operation: Operation, decision: Decision) -> Consequence:
+    """Tells what a decision would make of an operation; stores nothing."""
+    paid = decision.payment_id
+    changed, line = advance(
+        operation,
+        VERDICTS[decision.verdict],
+        at_ms=relay.clock.now_ms(),
+        retention=relay.retention,
+        evidence=Evidence(
+            operator=decision.operator, reason=decision.reason, payment_ids=() if paid is None else (paid,)
+        ),
+    )
+    if decision.verdict is State.FAILED:
+        return Consequence(operation=changed, line=line, answer=failed_answer(changed))
+    changed = changed if paid is None else msgspec.structs.replace(changed, payment_id=paid)
+    call = await relay.journal.call_of(operation.id)
+    hold = await _hold_of(relay, operation, call)
+    answer = settled_answer(changed, call, payment=None, msg=BY_DECISION, hold=hold)
+    return Consequence(operation=changed, line=line, answer=answer)
+
+
+async def prospects(relay: Relay, operation: Operation) -> dict[State, Consequence]:
+    """Tells what each decision would make of an operation; nothing where none can be made."""
+    if not is_decidable(operation.state):
+        return {}
+    return {
+        verdict: await consequence_of(
+            relay,
+            operation,
+            Decision(operation_id=operation.id, seen=operation.state, verdict=verdict, operator="", reason=""),
+        )
+        for verdict in VERDICTS
+    }
+
+
+def sentences_of(consequence: Consequence) -> list[str]:
+    """Tells what a decision does beside the answer: what is kept, what is free again, and what goes on."""
+    after = consequence.operation
+    noun = _NOUNS[after.kind]
+    sentences = [_claim_sentence(after)]
+    if after.guard is None:
+        sentences.append(f"The {noun} is free for another operation.")
+    else:
+        sentences.append("The hold counts as captured for good: a second capture of it is refused.")
+    is_done = after.state is State.SUCCEEDED
+    if is_done and after.kind in PAYING and after.payment_id is None:
+        sentences.append("The answer names no payment; --payment-id puts its number there, and makes it this one's.")
+    if is_done and after.kind is Kind.AUTHORIZATION:
+        sentences.append("The answer has no authorization token: the hold can't be captured with it.")
+    if not is_done and after.kind in PAYING and after.payment_id is not None:
+        sentences.append(f"Nothing is given back by this: should payment {after.payment_id} be there, see to it first.")
+    if after.probe_at_ms is not None:
+        sentences.append("The gateway is still asked for it once a day; should it show itself, a person is called.")
+    return sentences
+
+
+def _claim_sentence(after: Operation) -> str:
+    if after.claim is None:
+        return "A repeat of the request is not answered from here any more, and is carried out anew."
+    kept_ms = (after.claim_ends_at_ms or 0) - after.updated_at_ms
+    what = "An equal request" if after.idempotency_key is None else "The same Idempotency-Key"
+    return f"{what} gets this answer for {span_text(kept_ms // 1000)}."
+
+
+async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Operation | None:
+    """Finds another operation that a payment belongs to; a hold and its capture are about the same one."""
+    candidates = await relay.journal.list(Filter(payment_id=payment_id), before=None, limit=PAGE_MAX)
+    for other in candidates:
+        is_hold = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
+            f"authorization/{other.result_ref}" == operation.subject
+            or f"authorization/{operation.result_ref}" == other.subject
+        )
+        if (
+            other.id != operation.id
+            and other.merchant == operation.merchant
+            and other.kind in PAYING
+            and other.state not in _NO_OWNER
+            and not is_hold
+        ):
+            return other
+    return None
+
+
+async def _hold_of(relay: Relay, operation: Operation, call: Effect) -> Charge | None:
+    """Finds the charge that held the money of a capture, where it was made through us."""
+    if not isinstance(call, Capture):
+        return None
+    hold = await relay.journal.authorization_of(secret_hash(call.authorization_token), operation.merchant)
+    made = None if hold is None else await relay.journal.call_of(hold.id)
+    return made if isinstance(made, Charge) else None
+
+
+def _lower(state: State) -> str:
+    sentence = STATE_SENTENCES[state].removesuffix(".")
+    return sentence[:1].lower() + sentence[1:]
