@@ -14,7 +14,8 @@ from payrelay.api.metrics import Metrics
 from payrelay.clock import Clock
 from payrelay.core.operations import Retention
 from payrelay.errors import SettingsError
-from payrelay.gateways.payhere.account import BASE_URLS
+from payrelay.gateways.governor import Governor
+from payrelay.gateways.payhere.account import BASE_URLS, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import Account, PayHere
 from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
 from payrelay.operations.pause import PausedAccounts
@@ -24,7 +25,9 @@ from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Stage, Watch
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
+from payrelay.store.access_tokens import AccessTokens
 from payrelay.store.alerts import Alerts
+from payrelay.store.budget import StoredBudget
 from payrelay.store.credentials import Credentials
 from payrelay.store.database import Database
 from payrelay.store.journal import Journal
@@ -105,7 +108,7 @@ async def opened_relay(
     """
     seal = await seal_of(settings, database)
     waiters = Waiters()
-    async with opened_accounts(settings, clock) as accounts:
+    async with opened_accounts(settings, clock, Shared(database, seal)) as accounts:
         yield Relay(
             journal=Journal(database, seal, chain_key=(await chain_key(database, seal, clock)).secret),
             settling=Settling(database),
@@ -158,15 +161,38 @@ async def seal_of(settings: Settings, database: Database) -> Seal:
     return seal
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """The store, as the processes share budgets and access tokens through it."""
+
+    database: Database
+    seal: Seal
+
+
 @asynccontextmanager
-async def opened_accounts(settings: Settings, clock: Clock) -> AsyncIterator[dict[str, PayHere]]:
-    """Makes a client for each configured account; nothing is called yet."""
+async def opened_accounts(settings: Settings, clock: Clock, shared: Shared | None) -> AsyncIterator[dict[str, PayHere]]:
+    """Makes a client for each configured account; nothing is called yet.
+
+    Without a store each keeps to its limit alone, whatever other processes do.
+    """
     async with AsyncExitStack() as stack:
         accounts = {}
         for name, gateway in settings.gateways.items():
-            accounts[name] = PayHere(account_of(name, gateway), clock=clock)
+            accounts[name] = _client(account_of(name, gateway), clock, shared)
             stack.push_async_callback(accounts[name].close)
         yield accounts
+
+
+def _client(account: Account, clock: Clock, shared: Shared | None) -> PayHere:
+    if shared is None:
+        return PayHere(account, clock=clock)
+    budget = None
+    if account.limit is not None:
+        calls, window_s = account.limit.calls, account.limit.window_s
+        budget = StoredBudget(shared.database, clock, merchant_of(account), calls=calls, window_s=window_s)
+    governor = Governor(account.limit, clock, budget=budget, timeout_s=account.timeout_s)
+    shelf = AccessTokens(shared.database, shared.seal, clock, token_name_of(account))
+    return PayHere(account, clock=clock, governor=governor, shelf=shelf)
 
 
 def account_of(name: str, gateway: GatewaySettings) -> Account:

@@ -1,13 +1,17 @@
 """Says in plain words what is right and what is wrong: settings, database, encryption key, gateways."""
 
+import shutil
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
 
-from payrelay.app import opened_accounts, opened_database, seal_of
+from payrelay.app import Shared, opened_accounts, opened_database, seal_of
 from payrelay.clock import Clock
 from payrelay.errors import SettingsError, StoreError
 from payrelay.gateways.payhere.checks import Finding
+from payrelay.operations.pause import in_words
 from payrelay.settings import Settings, require_serving
 from payrelay.store.meta import schema_version
+from payrelay.store.pauses import Pauses
 
 
 async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[Finding]:
@@ -21,9 +25,14 @@ async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[
         yield Finding(subject="settings", is_right=False, text=str(error))
         return
     yield _of_settings(settings)
-    async for finding in _of_database(settings, clock):
-        yield finding
-    async with opened_accounts(settings, clock) as accounts:
+    if settings.alert_command is not None:
+        yield _of_alert_command(settings.alert_command[0])
+    async with AsyncExitStack() as stack:
+        found_in_store, shared = await _of_database(settings, clock, stack)
+        for finding in found_in_store:
+            yield finding
+        # The calls count in the budget of whoever serves at the same time, where there is a store to count them in.
+        accounts = await stack.enter_async_context(opened_accounts(settings, clock, shared))
         for name, account in accounts.items():
             for found in await account.check():
                 yield Finding(subject=f"{name}: {found.subject}", is_right=found.is_right, text=found.text)
@@ -38,18 +47,30 @@ def _of_settings(settings: Settings) -> Finding:
     return Finding(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
 
 
-async def _of_database(settings: Settings, clock: Clock) -> AsyncIterator[Finding]:
+def _of_alert_command(program: str) -> Finding:
+    """Looks whether it is there; it isn't run. Its arguments are not shown, because they may hold a secret."""
+    is_there = shutil.which(program) is not None
+    text = f"{program} {'can be run' if is_there else 'is not a program that can be run'}"
+    return Finding(subject="alert command", is_right=is_there, text=text)
+
+
+async def _of_database(settings: Settings, clock: Clock, stack: AsyncExitStack) -> tuple[list[Finding], Shared | None]:
+    """Looks at the store, and gives it, where it can be used; it stays open as long as the stack."""
     try:
-        async with opened_database(settings, clock, is_owner=False) as database:
-            version = await schema_version(database)
-            await database.ping()
-            text = f"{settings.shown_database} can be used; its schema has version {version}"
-            yield Finding(subject="database", is_right=True, text=text)
-            try:
-                await seal_of(settings, database)
-            except (SettingsError, StoreError) as error:
-                yield Finding(subject="encryption key", is_right=False, text=str(error))
-            else:
-                yield Finding(subject="encryption key", is_right=True, text="it opens what this database holds")
+        database = await stack.enter_async_context(opened_database(settings, clock, is_owner=False))
+        version = await schema_version(database)
+        await database.ping()
+        paused = [
+            Finding(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}")
+            for pause in await Pauses(database).list()
+        ]
     except (SettingsError, StoreError) as error:
-        yield Finding(subject="database", is_right=False, text=str(error))
+        return [Finding(subject="database", is_right=False, text=str(error))], None
+    text = f"{settings.shown_database} can be used; its schema has version {version}"
+    right = Finding(subject="database", is_right=True, text=text)
+    try:
+        seal = await seal_of(settings, database)
+    except (SettingsError, StoreError) as error:
+        return [right, *paused, Finding(subject="encryption key", is_right=False, text=str(error))], None
+    key = Finding(subject="encryption key", is_right=True, text="it opens what this database holds")
+    return [right, *paused, key], Shared(database, seal)

@@ -57,3 +57,9 @@ def merchant_of(account: Account) -> str:
     host = (urlsplit(account.base_url).hostname or "").lower()
     identity = "\0".join((KIND, host, account.merchant_id or account.app_id))
     return hashlib.sha256(identity.encode()).hexdigest()[:_MERCHANT_DIGITS]
+
+
+def token_name_of(account: Account) -> str:
+    """Names the access token of an account: the same for the same app of the same merchant under every name."""
+    app = hashlib.sha256(account.app_id.encode(errors="surrogateescape")).hexdigest()[:_MERCHANT_DIGITS]
+    return f"{merchant_of(account)}/{app}"

@@ -23,7 +23,7 @@ from payrelay.gateways.payhere.effects import Expected
 from payrelay.gateways.payhere.places import end_place, failing, take_place, used
 from payrelay.gateways.payhere.records import sight_of
 from payrelay.gateways.payhere.replies import Cause, InvalidToken, TurnedAway
-from payrelay.gateways.payhere.tokens import Token, Tokens
+from payrelay.gateways.payhere.tokens import Token, Tokens, TokenShelf
 from payrelay.gateways.payhere.wire import WireRequest, build
 
 __all__ = ["Account", "Expected", "Finding", "PayHere", "Sending"]
@@ -71,7 +71,9 @@ class PayHere:
         timezone: of the gateway's dates.
 
     Args:
+        governor: one that shares its budget with other processes; without one, that of this process alone.
         connections: the way to the gateway; a simulation brings its own.
+        shelf: where other processes find the access token.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class PayHere:
         governor: Governor | None = None,
         timer: Timer = loop_timer,
         connections: Network | None = None,
+        shelf: TokenShelf | None = None,
     ) -> None:
         self.name = account.name
         self.environment = account.environment
@@ -92,7 +95,7 @@ class PayHere:
         self.timezone = account.timezone
         self._clock = clock
         self._connections = connections or Connections(account.base_url, clock, timeout_s=account.timeout_s)
-        self._tokens = Tokens(account, self._connections.effects, self.governor, clock)
+        self._tokens = Tokens(account, self._connections.effects, self.governor, clock, shelf=shelf)
 
     async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
         """Sends an effect once, or a second time where the first provably did nothing, and says what it came to."""

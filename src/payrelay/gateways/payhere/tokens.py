@@ -1,16 +1,18 @@
-"""The OAuth access token: one for all callers, renewed before its end, never shown.
+"""The OAuth access token: one for all callers in all processes, renewed before its end, never shown.
 
 One request at a time asks for it, however many callers wait. Nobody who asks here has sent anything yet, so that every
-failure is a safe one.
+failure is a safe one. Where the shelf that processes share can't be reached, each has a token of its own.
 """
 
 import asyncio
-from typing import Final, assert_never
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, Protocol, assert_never
 
 from multidict import CIMultiDict
 
 from payrelay.clock import Clock
-from payrelay.errors import Code, SettingsError
+from payrelay.errors import Code, SettingsError, StoreError
 from payrelay.gateways.governor import Governor, Place, Priority
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Exchanger, Loss, form_headers_of, headers_of
@@ -31,7 +33,76 @@ NOT_IN_TIME: Final = TurnedAway(
     cause=Cause.TOKEN_TIMEOUT,
     msg="the gateway gave us no access token in time; nothing was executed",
 )
+LEASE_S: Final = 10.0
+"""How long others leave the fetching to one process that says nothing more; it may have died, and a second fetch costs
+no more than a call."""
+LOOK_AGAIN_S: Final = 0.2
+"""How often a process looks whether the one that fetches has come back."""
 UNREACHABLE_SENTENCE: Final = "there is no connection to the gateway; nothing was executed"
+
+
+class KeptToken(Protocol):
+    """A token as a shelf keeps it: its text, how old it is, and how long it is good for."""
+
+    @property
+    def text(self) -> str:
+        """What is sent."""
+        ...
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it was fetched."""
+        ...
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until its end; less than 0 after that."""
+        ...
+
+
+class TokenShelf(Protocol):
+    """Where processes share a token. All of it raises StoreUnavailable where the shelf can't be reached."""
+
+    async def look(self) -> KeptToken | None:
+        """Gives the token that is there."""
+        ...
+
+    async def lease(self, for_s: float) -> bool:
+        """Gives True to the one process that is to fetch the next token; to another one only after so long."""
+        ...
+
+    async def put(self, text: str, left_s: float) -> None:
+        """Keeps a token in place of the one before, and ends the lease."""
+        ...
+
+    async def give_up(self, for_s: float) -> None:
+        """Ends the lease without a token: somebody else may try after so long."""
+        ...
+
+    async def drop(self, text: str) -> None:
+        """Forgets this token, unless another one has taken its place."""
+        ...
+
+
+class OwnShelf:
+    """For a process that shares its token with nobody: there is never anything on it."""
+
+    async def look(self) -> KeptToken | None:
+        """Finds nothing."""
+        return None
+
+    async def lease(self, for_s: float) -> bool:  # noqa: ARG002, nobody else wants it
+        """Lets it be fetched."""
+        return True
+
+    async def put(self, text: str, left_s: float) -> None:
+        """Does nothing."""
+
+    async def give_up(self, for_s: float) -> None:
+        """Does nothing."""
+
+    async def drop(self, text: str) -> None:
+        """Does nothing."""
 
 
 class Token:
@@ -39,27 +110,49 @@ class Token:
 
     __slots__ = ("ends_at_s", "headers", "renew_at_s", "text")
 
-    def __init__(self, grant: Grant, now_s: float) -> None:
-        self.text = grant.access_token
-        self.headers = headers_of(f"Bearer {grant.access_token}")
-        self.ends_at_s = now_s + grant.expires_in_s
-        early_s = min(RENEWED_BEFORE_END_S, grant.expires_in_s / 2)
-        self.renew_at_s = max(self.ends_at_s - early_s, now_s + RENEWALS_APART_S)
+    def __init__(self, text: str, now_s: float, left_s: float, *, age_s: float = 0.0) -> None:
+        self.text = text
+        self.headers = headers_of(f"Bearer {text}")
+        self.ends_at_s = now_s + left_s
+        early_s = min(RENEWED_BEFORE_END_S, (age_s + left_s) / 2)
+        self.renew_at_s = max(self.ends_at_s - early_s, now_s - age_s + RENEWALS_APART_S)
 
     def __repr__(self) -> str:
         return "Token(********)"
 
 
 class Tokens:
-    """Keeps the access token of one account. Raises SettingsError for a pair that can't be put into a header."""
+    """Keeps the access token of one account. Raises SettingsError for a pair that can't be put into a header.
 
-    def __init__(self, account: Account, lane: Exchanger, governor: Governor, clock: Clock) -> None:
+    Args:
+        account: whose it is.
+        lane: carries the request.
+        governor: gives it a place.
+        clock: tells the time.
+        shelf: where other processes find the token.
+        pause: waits a number of seconds, while another process fetches.
+    """
+
+    def __init__(
+        self,
+        account: Account,
+        lane: Exchanger,
+        governor: Governor,
+        clock: Clock,
+        *,
+        shelf: TokenShelf | None = None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._queue_s = account.queue_s
+        self._fetch_s = account.queue_s + account.timeout_s
         self._headers = _headers_of(account)
         self._lane = lane
         self._governor = governor
         self._clock = clock
+        self._shelf = shelf or OwnShelf()
+        self._pause = pause
         self._token: Token | None = None
+        self._dropped: str | None = None
         self._refusal: TurnedAway | None = None
         self._refused_until_s = 0.0
         self._renewal: asyncio.Task[Token | TurnedAway] | None = None
@@ -92,6 +185,7 @@ class Tokens:
         """Forgets a token that the gateway called invalid, unless another one has taken its place already."""
         if self._token is token:
             self._token = None
+            self._dropped = token.text
 
     async def close(self) -> None:
         """Ends a renewal that is under way."""
@@ -103,8 +197,47 @@ class Tokens:
         self._renewal = None
 
     async def _renew(self) -> Token | TurnedAway:
+        until_s = self._clock.boot_s() + self._fetch_s
+        while True:
+            found = await self._look()
+            if found is not None:
+                self._token = found
+                return found
+            if await self._may_fetch():
+                return await self._fetch()
+            if self._clock.boot_s() >= until_s:
+                return NOT_IN_TIME
+            await self._pause(LOOK_AGAIN_S)
+
+    async def _look(self) -> Token | None:
+        """Finds the token that another process fetched, where it needs no renewal yet."""
+        try:
+            if self._dropped is not None:
+                await self._shelf.drop(self._dropped)
+            kept = await self._shelf.look()
+        except StoreError:
+            return None
+        if kept is None or kept.text == self._dropped:
+            return None
+        now_s = self._clock.boot_s()
+        token = Token(kept.text, now_s, kept.left_s, age_s=kept.age_s)
+        return token if now_s < min(token.renew_at_s, token.ends_at_s) else None
+
+    async def _may_fetch(self) -> bool:
+        try:
+            return await self._shelf.lease(LEASE_S)
+        except StoreError:
+            return True
+
+    async def _fetch(self) -> Token | TurnedAway:
         place = await take_place(self._governor, self._clock.boot_s() + self._queue_s, Priority.TOKEN)
-        return place if isinstance(place, TurnedAway) else self._kept(await self._ask(place))
+        outcome = place if isinstance(place, TurnedAway) else self._kept(await self._ask(place))
+        with suppress(StoreError):  # the others fetch one for themselves
+            if isinstance(outcome, Token):
+                await self._shelf.put(outcome.text, outcome.ends_at_s - self._clock.boot_s())
+            else:
+                await self._shelf.give_up(REFUSAL_KEPT_S)
+        return outcome
 
     async def _ask(self, place: Place) -> Grant | TurnedAway | Loss:
         with used(place):
@@ -118,7 +251,8 @@ class Tokens:
         match outcome:
             case Grant():
                 self._refusal = None
-                self._token = Token(outcome, now_s)
+                self._dropped = None
+                self._token = Token(outcome.access_token, now_s, outcome.expires_in_s)
                 return self._token
             case TurnedAway():
                 self._refusal, self._refused_until_s = outcome, now_s + REFUSAL_KEPT_S
