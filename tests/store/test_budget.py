@@ -11,13 +11,14 @@ from payrelay.errors import StoreUnavailable
 from payrelay.gateways.budget import Budget
 from payrelay.gateways.limit import Limit
 from payrelay.store import open_database
-from payrelay.store.budget import HOLD_MS_MAX
+from payrelay.store.budget import HOLD_MS_MAX, ROUNDING_MS
 from payrelay.store.database import Statement, Unit
 from payrelay.store.queries import query
 from payrelay.store.sqlite import InlineExecutor
 
 TWO: Final = Limit(2, 10.0)
 HOLD_S: Final = 45.0
+MARGIN_S: Final = ROUNDING_MS / 1000
 MOMENT_S: Final = 0.5
 """What a test on a real server may take between two of its steps."""
 
@@ -71,7 +72,7 @@ async def test_a_place_that_is_done_rests_for_a_window(bench: Bench) -> None:
     full = await budget.take(1, HOLD_S)
     assert full.grants == ()
     assert full.next_in_s == pytest.approx(MOMENT_S, abs=MOMENT_S)
-    await bench.pass_time(MOMENT_S)
+    await bench.pass_time(MOMENT_S + MARGIN_S)
     assert len(await take(budget)) == 1
 
 
@@ -89,7 +90,7 @@ async def test_a_place_that_nobody_ends_is_free_when_its_call_must_have_ended(be
     await take(budget)
     await bench.pass_time(HOLD_S + 10.0 - MOMENT_S)
     assert await take(budget) == ()
-    await bench.pass_time(MOMENT_S)
+    await bench.pass_time(MOMENT_S + MARGIN_S)
     assert len(await take(budget)) == 1
 
 
@@ -98,7 +99,7 @@ async def test_who_comes_late_ends_nobody_elses_place(bench: Bench, way: str) ->
     """A process that was suspended must not free what another one holds by now."""
     budget = bench.make(Limit(1, 10.0))
     (late,) = await take(budget)
-    await bench.pass_time(HOLD_S + 10.0)
+    await bench.pass_time(HOLD_S + 10.0 + MARGIN_S)
     assert len(await take(budget)) == 1
     await finish(getattr(budget, way)(late))
     await bench.pass_time(10.0)
@@ -124,7 +125,7 @@ async def test_while_the_gateway_blocks_us_no_place_is_free(bench: Bench) -> Non
     full = await budget.take(1, HOLD_S)
     assert full.grants == ()
     assert full.next_in_s == pytest.approx(30.0, abs=MOMENT_S)
-    await bench.pass_time(30.0)
+    await bench.pass_time(30.0 + MARGIN_S)
     assert len(await take(budget, 2)) == 2
 
 
@@ -147,7 +148,7 @@ async def test_a_limit_that_was_raised_has_more_places_and_a_lowered_one_fewer(b
     """The setting changes from one start to the next, the rows stay."""
     await take(bench.make(TWO), 2)
     assert len(await take(bench.make(Limit(5, 10.0)), 9)) == 3
-    await bench.pass_time(HOLD_S + 10.0)
+    await bench.pass_time(HOLD_S + 10.0 + MARGIN_S)
     assert len(await take(bench.make(Limit(1, 10.0)), 9)) == 1
 
 
@@ -192,7 +193,7 @@ async def test_a_wall_clock_that_is_set_frees_and_holds_nothing(tmp_path: Path) 
     (grant,) = await take(budget)
     clock.set_by_ms = 3_600_000
     await finish(budget.done(grant))
-    assert (await budget.take(1, HOLD_S)) == Taken((), 10.0)
+    assert (await budget.take(1, HOLD_S)) == Taken((), 10.0 + ROUNDING_MS / 1000)
     await database.close()
 
 
@@ -204,7 +205,7 @@ async def test_a_clock_set_back_between_two_starts_blocks_nobody_for_long(tmp_pa
     await take(stored(database, clock, Limit(1, 10.0)))
     clock.set_by_ms = 0
     full = await stored(database, clock, Limit(1, 10.0)).take(1, HOLD_S)
-    assert full == Taken((), HOLD_MS_MAX / 1000 + 10.0)
+    assert full == Taken((), (HOLD_MS_MAX + ROUNDING_MS) / 1000 + 10.0)
     await database.close()
 
 

@@ -17,6 +17,8 @@ from payrelay.store.steady_time import steady_ms
 
 HOLD_MS_MAX: Final = 300_000
 """Longer than any call is under way (the longest time-out is 120 s), or any gateway is left alone."""
+ROUNDING_MS: Final = 2
+"""Added to every window: times are kept in whole milliseconds, and two processes may round them differently."""
 LOOK_AGAIN_S: Final = 0.005
 """Where a place is free, but was just being changed by somebody else."""
 
@@ -52,7 +54,7 @@ class StoredBudget:
         self._now_ms = steady_ms(clock)
         self._merchant = merchant
         self._calls = calls
-        self._window_ms = _ms(window_s)
+        self._window_ms = _ms(window_s) + ROUNDING_MS
         self._new_holding = new_holding
         self._is_prepared = False
 
