@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from payrelay.errors import StoreError
 from payrelay.operations.alert import begin_alerts
+from payrelay.operations.audit import keep_anchors
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
 from payrelay.operations.settle import begin_due
@@ -44,7 +45,13 @@ async def notice_pauses(relay: Relay) -> None:
         await relay.paused.refresh()
 
 
-CHORES: Final = (Chore(1, begin_due), Chore(2, begin_alerts), Chore(2, notice_pauses), Chore(10, tend))
+CHORES: Final = (
+    Chore(1, begin_due),
+    Chore(2, begin_alerts),
+    Chore(2, notice_pauses),
+    Chore(10, tend),
+    Chore(120, keep_anchors),
+)
 
 
 @asynccontextmanager

@@ -83,7 +83,7 @@ def digest_of_values(values: tuple[Value, ...]) -> str:
 
 
 class ChainKey:
-    """The key of the chain. It keeps the state that HMAC-SHA256 is in behind its key, which halves the cost of a hash."""
+    """The key of the chain. It keeps the state of HMAC-SHA256 behind its key, which halves the cost of a hash."""
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) != KEY_BYTES:

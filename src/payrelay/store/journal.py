@@ -20,6 +20,7 @@ from payrelay.core.idempotency import claim_of
 from payrelay.core.operations import Kind, Line, Operation, State
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store import statements
+from payrelay.store.audit import Trail, answer_context, call_context
 from payrelay.store.database import Database, Row, Statement, Unit, Value
 from payrelay.store.sealing import Seal
 
@@ -95,12 +96,16 @@ class _Barred(Exception):
 
 
 class Journal:
-    """Keeps operations in a database; what is secret of them is sealed, and their histories are chained by a key."""
+    """Keeps operations in a database; what is secret of them is sealed, and their histories are chained by a key.
+
+    ``trail`` is what the audit reads of it.
+    """
 
     def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
         self._database = database
         self._seal = seal
         self._chain_key = ChainKey(chain_key)
+        self.trail = Trail(database, seal, self._chain_key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:
         """Finds the operation that holds a claim which has not lapsed, and its answer."""
@@ -334,13 +339,3 @@ def _blob(value: Value) -> bytes:
     if not isinstance(value, bytes):
         raise TypeError("a sealed column holds bytes")
     return value
-
-
-def call_context(operation_id: str) -> bytes:
-    """Names the place of a sealed call, so that it opens nowhere else."""
-    return f"{operation_id}/call".encode()
-
-
-def answer_context(operation_id: str) -> bytes:
-    """Names the place of a sealed answer."""
-    return f"{operation_id}/answer".encode()

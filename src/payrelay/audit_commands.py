@@ -1,0 +1,102 @@
+"""The command for the audit: looks whether anything was changed or removed, with a server running or without."""
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from payrelay.app import opened_database, seal_of
+from payrelay.clock import Clock
+from payrelay.core.chain import ChainKey
+from payrelay.operations.audit import Audit, Finding, Phase, Summary
+from payrelay.settings import Settings
+from payrelay.store.audit import Trail
+from payrelay.store.meta import chain_key
+
+
+async def run_verify(settings: Settings, *, as_json: bool) -> bool:
+    """Prints everything that isn't as it was left, and what was looked at; gives whether all is right.
+
+    Raises SettingsError, StoreError.
+    """
+    findings = []
+    async with _audit(settings) as audit:
+        async for finding in audit.findings():
+            if as_json:
+                findings.append(finding)
+            else:
+                sys.stdout.write(f"{_line(finding)}\n")
+    if as_json:
+        shown = {"summary": msgspec.to_builtins(audit.summary), "findings": msgspec.to_builtins(findings)}
+        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in _summary_lines(audit.summary)))
+    return audit.summary.findings == 0
+
+
+@asynccontextmanager
+async def _audit(settings: Settings) -> AsyncIterator[Audit]:
+    """Opens the store, which a server may be using at the same time, with a bar where a person looks on."""
+    clock = Clock()
+    async with opened_database(settings, clock, is_owner=False) as database:
+        seal = await seal_of(settings, database)
+        start = await chain_key(database, seal, clock)
+        console = Console(stderr=True)
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        ) as bar:
+            trail = Trail(database, seal, ChainKey(start.secret))
+            yield Audit(trail, start.since_ms, Bars(bar))
+
+
+class Bars:
+    """A bar for each phase, from when it begins."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._tasks: dict[Phase, TaskID] = {}
+
+    def __call__(self, phase: Phase, done: int, total: int) -> None:
+        """Moves it."""
+        if phase not in self._tasks:
+            self._tasks[phase] = self._bar.add_task(phase)
+        self._bar.update(self._tasks[phase], completed=done, total=total)
+
+
+def _line(finding: Finding) -> str:
+    place = finding.operation_id if finding.anchor is None else f"anchor {finding.anchor}"
+    line = "" if finding.version is None else f" line {finding.version}:"
+    return _printable(f"{place}:{line} {finding.text}")
+
+
+def _printable(text: str) -> str:
+    """Shows what a terminal would obey, or break the line at; whoever changed a row may have put it there."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+
+
+def _summary_lines(summary: Summary) -> list[str]:
+    looked_at = f"{summary.operations} operations with {summary.lines} lines of history, {summary.anchors} anchors"
+    lines = [f"{looked_at}; the chain began at {_time(summary.chain_since_ms)}."]
+    if summary.lines_before_chain:
+        lines.append(f"{summary.lines_before_chain} lines are from before the chain.")
+    if summary.lines_unanchored:
+        lines.append(f"{summary.lines_unanchored} lines are not anchored yet: of these, removed ones can't be found.")
+    if summary.newest_anchor is not None and summary.anchored_until_ms is not None:
+        lines.append(f"The newest anchor, up to {_time(summary.anchored_until_ms)}, is {summary.newest_anchor}.")
+    lines.append(f"{summary.findings} findings." if summary.findings else "Nothing was changed or removed.")
+    return lines
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
