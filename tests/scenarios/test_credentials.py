@@ -184,6 +184,20 @@ def test_a_key_for_one_account_is_403_at_another(scene: Scene) -> None:
     assert not scene.gateway.calls(payhere.CHARGE, str(body["order_id"]))
 
 
+def test_who_tries_keys_is_429_and_a_good_key_is_let_in(own: Scene) -> None:
+    """Twenty wrong tries a minute from one address hear what is wrong, all others when to come again."""
+    wrong = own.client.holding(wrong_keys(own.client.key or "")[2])
+    assert [wrong.get("operations").status for _ in range(30)] == [401] * 20 + [429] * 10
+    last = wrong.charge(charge_body())
+    assert_refused(last, 429, "rate_limited")
+    assert 0 < int(last.header("retry-after") or "") <= 60
+    assert [name for name, _ in last.headers if name.lower().startswith("ratelimit")]
+    assert own.client.charge(charge_body()).status == 200
+    assert_unauthenticated(own.client.holding(None).get("operations"))
+    text = own.client.holding(None).send("GET", "/metrics").body.decode()
+    assert 'payrelay_failed_credentials_total{reason="wrong"} 31.0' in text
+
+
 def test_failed_credentials_never_lock_out_a_good_one(scene: Scene) -> None:
     """A hundred wrong tries from the same address: the right key still works."""
     key = scene.client.key or ""
