@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from structlog.typing import FilteringBoundLogger
 
@@ -17,6 +17,7 @@ from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Governor
 from payrelay.gateways.payhere.account import BASE_URLS, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import Account, PayHere
+from payrelay.gateways.payhere.connections import Network
 from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.recover import recover
@@ -40,6 +41,10 @@ KEYED_RETENTION_MS: Final = 30 * 86_400_000
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
 FINISH_WITHIN_S: Final = 5.0
 """For work that nobody waits for any more, such as storing an outcome late, when the program ends."""
+
+
+Ways: TypeAlias = Callable[[Account], Network]
+"""Gives the way to an account's gateway; a simulation brings its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,15 +105,22 @@ async def running(
 
 @asynccontextmanager
 async def opened_relay(
-    settings: Settings, database: Database, *, clock: Clock, log: FilteringBoundLogger, watch: Watch
+    settings: Settings,
+    database: Database,
+    *,
+    clock: Clock,
+    log: FilteringBoundLogger,
+    watch: Watch,
+    ways: Ways | None = None,
 ) -> AsyncIterator[Relay]:
     """Makes what the stories work with, for a server and for commands beside it; its accounts are closed at the end.
 
+    ``ways`` lead to the gateways; without them it is the network.
     Raises SettingsError, StoreUnusable.
     """
     seal = await seal_of(settings, database)
     waiters = Waiters()
-    async with opened_accounts(settings, clock, Shared(database, seal)) as accounts:
+    async with opened_accounts(settings, clock, Shared(database, seal), ways) as accounts:
         yield Relay(
             journal=Journal(database, seal, chain_key=(await chain_key(database, seal, clock)).secret),
             settling=Settling(database),
@@ -170,7 +182,9 @@ class Shared:
 
 
 @asynccontextmanager
-async def opened_accounts(settings: Settings, clock: Clock, shared: Shared | None) -> AsyncIterator[dict[str, PayHere]]:
+async def opened_accounts(
+    settings: Settings, clock: Clock, shared: Shared | None, ways: Ways | None = None
+) -> AsyncIterator[dict[str, PayHere]]:
     """Makes a client for each configured account; nothing is called yet.
 
     Without a store each keeps to its limit alone, whatever other processes do.
@@ -178,21 +192,22 @@ async def opened_accounts(settings: Settings, clock: Clock, shared: Shared | Non
     async with AsyncExitStack() as stack:
         accounts = {}
         for name, gateway in settings.gateways.items():
-            accounts[name] = _client(account_of(name, gateway), clock, shared)
+            accounts[name] = _client(account_of(name, gateway), clock, shared, ways)
             stack.push_async_callback(accounts[name].close)
         yield accounts
 
 
-def _client(account: Account, clock: Clock, shared: Shared | None) -> PayHere:
+def _client(account: Account, clock: Clock, shared: Shared | None, ways: Ways | None) -> PayHere:
+    connections = None if ways is None else ways(account)
     if shared is None:
-        return PayHere(account, clock=clock)
+        return PayHere(account, clock=clock, connections=connections)
     budget = None
     if account.limit is not None:
         calls, window_s = account.limit.calls, account.limit.window_s
         budget = StoredBudget(shared.database, clock, merchant_of(account), calls=calls, window_s=window_s)
     governor = Governor(account.limit, clock, budget=budget, timeout_s=account.timeout_s)
     shelf = AccessTokens(shared.database, shared.seal, clock, token_name_of(account))
-    return PayHere(account, clock=clock, governor=governor, shelf=shelf)
+    return PayHere(account, clock=clock, governor=governor, connections=connections, shelf=shelf)
 
 
 def account_of(name: str, gateway: GatewaySettings) -> Account:
