@@ -34,6 +34,30 @@ def test_check_says_what_is_wrong(run: Run, variables: dict[str, str], line: str
     assert line in ran.out
 
 
+def test_check_tells_which_accounts_are_paused(run: Run) -> None:
+    """Whoever wonders why nothing is charged looks here first."""
+    run("pause", "gateway", "--reason", "wrong prices", "--by", "ann", **GATEWAY)
+    out = run("check", **GATEWAY, PAYRELAY_GATEWAYS__GATEWAY__BASE_URL="http://127.0.0.1:1").out
+
+    assert "✓ gateway: paused since 20" in out
+    assert "by ann, because “wrong prices”" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("sh -c hush-hush", "✓ alert command: sh can be run"),
+        ("/none/such hush-hush", "✗ alert command: /none/such is not a program that can be run"),
+    ],
+)
+def test_check_looks_for_the_alert_command(run: Run, command: str, line: str) -> None:
+    """Else the first alert would be the one that shows that it is mistyped."""
+    out = run("check", PAYRELAY_ALERT_COMMAND=command).out
+
+    assert line in out
+    assert "hush-hush" not in out
+
+
 def test_check_notices_a_lost_encryption_key(run: Run, tmp_path: Path) -> None:
     """Before the server does not start."""
     assert "✓ encryption key: " in run("check").out
