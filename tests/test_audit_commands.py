@@ -131,6 +131,24 @@ def test_an_anchor_is_named_by_its_number(run: Run, file: Path) -> None:
     assert "The newest anchor, up to 1970-01-01T00:00:00Z, is 1:digest.\n" in ran.out
 
 
+def test_a_noted_anchor_must_be_there(run: Run, file: Path) -> None:
+    """The newest anchor can be removed together with what it covers; only who noted it elsewhere can tell."""
+    digest = "0" * 64
+    ran = verify(run, file, "--anchor", f"1:{digest}", "--anchor", f"2:{digest}")
+
+    assert ran.code == 1
+    assert ran.out.startswith("anchor 1: it was noted, and is gone\nanchor 2: it was noted, and is gone\n")
+
+
+@pytest.mark.parametrize("noted", ["", "1", "1:", "1:0", f"-1:{'0' * 64}", f"x:{'0' * 64}"])
+def test_a_mistyped_anchor_is_refused(run: Run, file: Path, noted: str) -> None:
+    """Whoever mistypes it must not believe that it was compared."""
+    ran = verify(run, file, f"--anchor={noted}")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "--anchor takes a number" in ran.err
+
+
 def test_what_is_from_before_the_chain_is_told(run: Run, file: Path) -> None:
     """Nobody is to believe that those lines were checked."""
     change(

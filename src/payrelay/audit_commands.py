@@ -1,10 +1,12 @@
 """The command for the audit: looks whether anything was changed or removed, with a server running or without."""
 
 import json
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from typing import Final
 
 import msgspec
 from rich.console import Console
@@ -13,19 +15,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from payrelay.app import opened_database, seal_of
 from payrelay.clock import Clock
 from payrelay.core.chain import ChainKey
+from payrelay.errors import SettingsError
 from payrelay.operations.audit import Audit, Finding, Phase, Summary
 from payrelay.settings import Settings
 from payrelay.store.audit import Trail
 from payrelay.store.meta import chain_key
 
+_NOTED: Final = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 
-async def run_verify(settings: Settings, *, as_json: bool) -> bool:
+
+async def run_verify(settings: Settings, *, noted: list[str], as_json: bool) -> bool:
     """Prints everything that isn't as it was left, and what was looked at; gives whether all is right.
 
-    Raises SettingsError, StoreError.
+    ``noted`` are anchors as it printed them once. Raises SettingsError, StoreError.
     """
     findings = []
-    async with _audit(settings) as audit:
+    async with _audit(settings, dict(map(_noted, noted))) as audit:
         async for finding in audit.findings():
             if as_json:
                 findings.append(finding)
@@ -40,7 +45,7 @@ async def run_verify(settings: Settings, *, as_json: bool) -> bool:
 
 
 @asynccontextmanager
-async def _audit(settings: Settings) -> AsyncIterator[Audit]:
+async def _audit(settings: Settings, noted: dict[int, str]) -> AsyncIterator[Audit]:
     """Opens the store, which a server may be using at the same time, with a bar where a person looks on."""
     clock = Clock()
     async with opened_database(settings, clock, is_owner=False) as database:
@@ -57,7 +62,16 @@ async def _audit(settings: Settings) -> AsyncIterator[Audit]:
             disable=not console.is_terminal,
         ) as bar:
             trail = Trail(database, seal, ChainKey(start.secret))
-            yield Audit(trail, start.since_ms, Bars(bar))
+            yield Audit(trail, start.since_ms, Bars(bar), noted=noted)
+
+
+def _noted(text: str) -> tuple[int, str]:
+    match = _NOTED.fullmatch(text)
+    if match is None:
+        raise SettingsError(
+            "--anchor takes a number, a colon and 64 hex digits, as the log and this command print them"
+        )
+    return int(match[1]), match[2]
 
 
 class Bars:

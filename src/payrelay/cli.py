@@ -219,11 +219,17 @@ def resume(account: AccountName) -> None:
 
 
 @audit.command()
-def verify(*, as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
+def verify(
+    *,
+    anchor: Annotated[
+        list[str] | None, typer.Option(metavar="NUMBER:DIGEST", help="An anchor as it was noted; repeatable.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
     """Find every operation, line of history and kept answer that was changed or removed."""
     from payrelay.audit_commands import run_verify
 
-    if not asyncio.run(run_verify(read_settings(), as_json=as_json)):
+    if not asyncio.run(run_verify(read_settings(), noted=anchor or [], as_json=as_json)):
         raise typer.Exit(WRONG)
 
 

@@ -214,6 +214,23 @@ async def test_a_removed_anchor_is_missed_by_the_next(filled: Book, tamper: Tamp
     assert Finding(anchor=2, text="anchor 1 is missing before it") in await audited(filled)
 
 
+async def test_a_noted_anchor_shows_what_was_removed_with_it(filled: Book, tamper: Tamper) -> None:
+    """The newest operation, removed together with the newest anchor, leaves nothing behind that tells of it."""
+    [made] = await anchor(trail_of(filled), LATER_MS)
+    gone = filled.new(3).id
+    await tamper(
+        f"DELETE FROM history WHERE operation_id = '{gone}'; DELETE FROM operations WHERE id = '{gone}';"
+        "DELETE FROM anchors"
+    )
+    assert await audited(filled) == []
+    noted = Audit(trail_of(filled), 0, lambda *_: None, noted={made.number: made.digest})
+    assert [finding.anchor async for finding in noted.findings()] == [1]
+
+    await anchor(trail_of(filled), LATER_MS)
+    noted = Audit(trail_of(filled), 0, lambda *_: None, noted={made.number: made.digest})
+    assert [finding.text async for finding in noted.findings()] == ["it is not the one that was noted"]
+
+
 @pytest.mark.parametrize("column", ["sealed_call", "sealed_answer"])
 async def test_sealed_values_that_were_exchanged_are_found(filled: Book, tamper: Tamper, column: str) -> None:
     """One customer's answer must not be given to another."""

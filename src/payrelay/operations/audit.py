@@ -6,6 +6,7 @@ What it finds it says in plain words, one sentence a finding. It repairs nothing
 from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -80,7 +81,7 @@ async def keep_anchors(relay: Relay) -> int:
     """Anchors what is due, and puts the anchors into the log, where no database can change them; gives how many."""
     made = await anchor(relay.journal.trail, relay.clock.now_ms())
     for each in made:
-        relay.log.info("history_anchored", number=each.number, lines=each.lines, digest=each.digest)
+        relay.log.info("history_anchored", anchor=f"{each.number}:{each.digest}", lines=each.lines)
     return len(made)
 
 
@@ -117,11 +118,18 @@ async def _end_of_span(trail: Trail, from_ms: int, until_ms: int) -> int | None:
 
 
 class Audit:
-    """One look through everything; ``summary`` tells of what was looked at so far."""
+    """One look through everything; ``summary`` tells of what was looked at so far.
 
-    def __init__(self, trail: Trail, chain_since_ms: int, progress: Progress) -> None:
+    ``noted`` are digests of anchors by their numbers, as they were noted where nobody can change them with the
+    database. Only they show that the newest anchors, and what these covered, are still there.
+    """
+
+    def __init__(
+        self, trail: Trail, chain_since_ms: int, progress: Progress, *, noted: Mapping[int, str] = MappingProxyType({})
+    ) -> None:
         self._trail = trail
         self._progress = progress
+        self._noted = dict(noted)
         self.summary = Summary(chain_since_ms=chain_since_ms)
 
     async def findings(self) -> AsyncIterator[Finding]:
@@ -143,9 +151,13 @@ class Audit:
             self._progress(Phase.ANCHORS, each.number, last.number if last else each.number)
             for text in await self._wrong_with_anchor(before, each):
                 yield Finding(anchor=each.number, text=text)
+            if self._noted.pop(each.number, each.digest) != each.digest:
+                yield Finding(anchor=each.number, text="it is not the one that was noted")
             before = each
             summary.anchors += 1
             summary.anchored_until_ms, summary.newest_anchor = each.until_ms, f"{each.number}:{each.digest}"
+        for number in self._noted:
+            yield Finding(anchor=number, text="it was noted, and is gone")
 
     async def _wrong_with_anchor(self, before: Anchor | None, each: Anchor) -> list[str]:
         number, until_ms = (before.number, before.until_ms) if before else (0, 0)
