@@ -1,15 +1,17 @@
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
 import pytest
-from tests.operations.world import CHARGE, START_MS, World, asked
+from tests.operations.world import CHARGE, START_MS, World, asked, opened
 
-from payrelay.core.chain import Span
+from payrelay.core.chain import ChainKey, Span
 from payrelay.operations import audit
 from payrelay.operations.audit import ANCHOR_EVERY_MS, ANCHORS_MAX, LINES_MAX, SETTLED_AFTER_MS, Audit, Phase, anchor
 from payrelay.operations.charge import charge
 from payrelay.store.audit import Anchor, Trail
+from payrelay.store.sealing import Seal
 
 HOUR_MS: Final = 3_600_000
 
@@ -87,10 +89,11 @@ class MuchTrail(Trail):
 
 
 @pytest.fixture
-def much(world: World) -> MuchTrail:
-    """Gives a trail over the world's database."""
-    journal = world.journal
-    return MuchTrail(world.database, journal._seal, journal.trail.key)
+async def much(tmp_path: Path) -> AsyncIterator[MuchTrail]:
+    """Gives such a trail over an empty database."""
+    database = await opened(tmp_path / "much.db")
+    yield MuchTrail(database, Seal((b"k" * 32,)), ChainKey(b"c" * 32))
+    await database.close()
 
 
 async def test_what_is_much_comes_into_several_anchors(much: MuchTrail) -> None:
