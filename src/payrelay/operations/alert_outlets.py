@@ -62,26 +62,33 @@ class Command:
 
     async def __call__(self, body: bytes) -> None:
         """Gives an alert; raises NotGivenError where it was not taken."""
-        try:
-            # A group of its own, so that it can be ended with all that it started.
-            process = await asyncio.create_subprocess_exec(
-                *self._arguments,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                env=self._environment,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            raise NotGivenError("the command could not be started") from error
+        process = await self._started(body)
         try:
             async with asyncio.timeout(self._limit_s):
-                await process.communicate(body)
+                await process.wait()
         except TimeoutError:
             raise NotGivenError(f"the command had not ended after {self._limit_s:g} s") from None
         finally:
             await _end(process)
         if process.returncode != 0:
             raise NotGivenError(f"the command ended with exit code {process.returncode}")
+
+    async def _started(self, body: bytes) -> asyncio.subprocess.Process:
+        # It reads from memory rather than from a pipe: whether, when and how much of it is then its own business.
+        with os.fdopen(os.memfd_create("alert"), "w+b") as stdin:
+            stdin.write(body)
+            stdin.seek(0)
+            try:
+                # A group of its own, so that it can be ended with all that it started.
+                return await asyncio.create_subprocess_exec(
+                    *self._arguments,
+                    stdin=stdin,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    env=self._environment,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                raise NotGivenError("the command could not be started") from error
 
 
 class Address:
