@@ -29,6 +29,7 @@ from payrelay.store import open_database
 from payrelay.store.access_tokens import AccessTokens
 from payrelay.store.alerts import Alerts
 from payrelay.store.budget import StoredBudget
+from payrelay.store.counts import Counts
 from payrelay.store.credentials import Credentials
 from payrelay.store.database import Database
 from payrelay.store.journal import Journal
@@ -93,6 +94,7 @@ async def running(
             relay=relay,
             credentials=credentials,
             database=database,
+            counts=Counts(database),
             clock=clock,
             metrics=metrics,
             log=log,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from tests.api.fakes import KEY, Caller, Keyring, MovableClock, Stories
+from tests.api.fakes import KEY, Caller, Idle, Keyring, MovableClock, Stories
 
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
@@ -75,7 +75,7 @@ def context(clock: MovableClock, keyring: Keyring, log_stream: io.BytesIO, stori
     relay = Relay(
         journal=cast("Journal", None),
         settling=cast("Settling", None),
-        accounts={"gateway": cast("PayHere", None)},
+        accounts={"gateway": cast("PayHere", Idle(clock))},
         clock=clock,
         retention=Retention(keyed_ms=1, unkeyed_ms=1),
         log=log,
@@ -84,6 +84,7 @@ def context(clock: MovableClock, keyring: Keyring, log_stream: io.BytesIO, stori
         relay=relay,
         credentials=keyring,
         database=keyring,
+        counts=keyring,
         clock=clock,
         metrics=Metrics(),
         log=log,

@@ -13,8 +13,12 @@ from payrelay.api.routes import Route
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, found
 from payrelay.core.credentials import Credential, compose_key
+from payrelay.core.operations import State
 from payrelay.errors import StoreUnavailable
+from payrelay.gateways.governor import Governor
+from payrelay.gateways.limit import Limit
 from payrelay.operations.relay import Relay
+from payrelay.store.counts import OpenCount
 
 KEY = compose_key("sandbox", "abcdefghijkl", "s" * 43)
 
@@ -34,11 +38,20 @@ class MovableClock(Clock):
         return self.at_s
 
 
+class Idle:
+    """A gateway account that nobody calls: its budget alone."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.governor = Governor(Limit(calls=20, window_s=10), clock)
+
+
 class Keyring:
-    """Credentials in a dictionary; counts how often it is asked, and can be out of order."""
+    """A store: credentials and counts in dictionaries; counts how often it is asked, and can be out of order."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, Credential] = {}
+        self.open: dict[State, OpenCount] = {State.UNKNOWN: OpenCount()}
+        self.counted = 0
         self.asked = 0
         self.is_broken = False
 
@@ -48,6 +61,12 @@ class Keyring:
         if self.is_broken:
             raise StoreUnavailable("the store is closed")
         return self.by_id.get(credential_id)
+
+    async def open_operations(self) -> dict[State, OpenCount]:
+        """Gives what the test has put here."""
+        self.counted += 1
+        await self.ping()
+        return self.open
 
     async def ping(self) -> None:
         """Stands for the database's own."""

@@ -42,6 +42,14 @@ async def test_metrics_are_for_their_networks(call: Caller) -> None:
     assert (await call("GET", "/metrics", headers=NOBODY, client="203.0.113.9")).status == 404
 
 
+async def test_metrics_tell_how_things_stand(call: Caller) -> None:
+    """What is open, and the budget, are there before anything has happened: a graph begins at 0."""
+    text = (await call("GET", "/metrics", headers=NOBODY)).body
+    assert b'payrelay_operations_open{state="unknown"} 0.0' in text
+    assert b'payrelay_budget_limit{account="gateway"} 20.0' in text
+    assert b"payrelay_store_up 1.0" in text
+
+
 @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded"])
 async def test_a_proxy_on_this_machine_opens_nothing(call: Caller, header: str) -> None:
     """Behind a proxy that isn't named, everybody would come from here: then nobody is let in."""

@@ -7,6 +7,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.api.arrival import BODY_TIMEOUT_S, Network
 from payrelay.api.authentication import CredentialSource
+from payrelay.api.gauges import OpenOperations
 from payrelay.api.health import Pingable
 from payrelay.api.metrics import Metrics
 from payrelay.api.routes import ROUTES, Route
@@ -22,6 +23,7 @@ class ApiContext:
         relay: what the stories work with; its ``accounts`` are the names that paths begin with.
         credentials: ``store.credentials.Credentials``.
         database: asked by ``/health/ready``.
+        counts: asked by ``/metrics``; ``store.counts.Counts``.
         clock: the same as the relay's.
         metrics: a new ``Metrics()``; hand the same one to whoever counts operations and gateway calls.
         log: ``request_log.json_log(sys.stdout.buffer, clock)`` or one like it.
@@ -35,6 +37,7 @@ class ApiContext:
     relay: Relay
     credentials: CredentialSource
     database: Pingable
+    counts: OpenOperations
     clock: Clock
     metrics: Metrics
     log: FilteringBoundLogger

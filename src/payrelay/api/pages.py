@@ -9,6 +9,7 @@ import msgspec
 from payrelay.api import metrics
 from payrelay.api.arrival import Networks
 from payrelay.api.context import ApiContext
+from payrelay.api.gauges import Gauges
 from payrelay.api.health import LIVE, readiness
 from payrelay.api.openapi import describe_api
 from payrelay.errors import Code, Refusal
@@ -54,6 +55,12 @@ class Pages:
     def __init__(self, context: ApiContext) -> None:
         self._database = context.database
         self._metrics = context.metrics
+        accounts = context.relay.accounts
+        self._gauges = Gauges(
+            context.clock,
+            context.counts,
+            lambda: {name: account.governor.snapshot() for name, account in accounts.items()},
+        )
         self._metrics_networks = Networks(context.metrics_networks)
         self.api_hint = f"/{next(iter(context.relay.accounts), 'gateway')}/api/"
         description = _page(describe_api(context.routes, context.environments), "application/json", b"no-cache")
@@ -83,7 +90,8 @@ class Pages:
         """
         if not is_known or not self._metrics_networks.has(client):
             raise Refusal(Code.NOT_FOUND, "there is nothing at this address")
-        return _page(self._metrics.text(), metrics.CONTENT_TYPE, b"no-store")
+        await self._gauges.refresh()
+        return _page(self._metrics.text() + self._gauges.text(), metrics.CONTENT_TYPE, b"no-store")
 
 
 def _always(page: Page) -> Answering:

@@ -626,3 +626,14 @@ DROP_ACCESS_TOKEN: Final = query(
     "drop_access_token", "UPDATE access_tokens SET sealed_token = NULL WHERE account = $1 AND sealed_token = $2"
 )
 """Forgets an access token, unless another one has taken its place."""
+
+COUNT_OPEN: Final = query(
+    "count_open",
+    """
+    SELECT counted.state, counted.total, oldest.created_at_ms
+    FROM (
+        SELECT state, count(*) AS total, min(id) AS id FROM operations
+        WHERE state IN ('pending', 'unknown', 'needs_attention') GROUP BY state
+    ) AS counted JOIN operations AS oldest ON oldest.id = counted.id""",
+)
+"""Counts the operations that are open by state, with when the oldest of them was made; ids sort by that."""
