@@ -1,12 +1,14 @@
 """What an operator sees and does: a call when something needs a person, the list, a decision, a pause."""
 
+import base64
 import http.server
 import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.scenarios import gateway_double as payhere
@@ -24,6 +26,10 @@ from tests.scenarios.stories import (
 )
 from tests.scenarios.waiting import until
 
+if TYPE_CHECKING:
+    from tests.conftest import PostgresqlServer
+
+SEALING_KEY = base64.b64encode(bytes(range(32))).decode()
 PAUSE_KNOWN_S = 3.0  # a second, and what a busy machine needs
 
 
@@ -81,6 +87,11 @@ def differ(scene: Scene, order_id: str, key: str) -> str:
     reply = scene.client.charge(charge_body(order_id), key=key)
     assert_refused(reply, 202, "outcome_unknown")
     return str(reply.error["operation_id"])
+
+
+def is_paused(scene: Scene) -> bool:
+    """Whether a new charge is turned away."""
+    return scene.client.charge(charge_body()).status == 503
 
 
 def listed(program: Program, *options: str) -> list[dict[str, Any]]:
@@ -188,7 +199,7 @@ def test_a_paused_account_takes_no_new_effects_and_goes_on(watched: Scene) -> No
     program, client, key, body = watched.program, watched.client, fresh("key"), charge_body()
     first = client.charge(body, key=key)
     assert program.run("pause", "gateway", "--reason", "wrong prices at ACME").returncode == 0
-    until(lambda: client.charge(charge_body()).status == 503, "the pause is known", deadline_s=PAUSE_KNOWN_S)
+    until(partial(is_paused, watched), "the pause is known", deadline_s=PAUSE_KNOWN_S)
     order_id = fresh("order")
     reply = client.charge(charge_body(order_id))
 
@@ -226,3 +237,44 @@ def test_an_alert_outlives_the_process(tmp_path: Path, gateway: GatewayDouble) -
     assert [alert["operation_id"] for alert in (*taken, *alerts_in(tmp_path))] == [operation_id, operation_id]
     assert "hush-hush" not in program.log()
     assert len([line for line in program.log_lines() if line["event"] == "operation_needs_attention"]) == 1
+
+
+@pytest.fixture
+def pair(tmp_path: Path, postgresql_server: "PostgresqlServer", gateway: GatewayDouble) -> Iterator[list[Scene]]:
+    """Two services on one PostgreSQL database, with one command for their alerts."""
+    name = f"operators_{fresh('x').removeprefix('x-')}"
+    postgresql_server.run("createdb", "-h", str(postgresql_server.folder), "-U", "payrelay", name)
+    (tmp_path / "open").touch()
+    settings = settings_for(gateway) | {
+        "PAYRELAY_DATABASE_URL": postgresql_server.url(name),
+        "PAYRELAY_ENCRYPTION_KEY": SEALING_KEY,
+        "PAYRELAY_ALERT_COMMAND": command_of(tmp_path),
+    }
+    scenes = []
+    for folder in (tmp_path / "one", tmp_path / "other"):
+        folder.mkdir()
+        program = Program(folder, settings)
+        key = program.new_key("shop")
+        program.start()
+        scenes.append(Scene(program=program, gateway=gateway, client=program.client(key)))
+    yield scenes
+    for scene in scenes:
+        scene.program.stop()
+
+
+@pytest.mark.postgresql
+def test_several_processes_share_alerts_decisions_and_pauses(pair: list[Scene], tmp_path: Path) -> None:
+    """Each alert is given once; what is decided or paused by a command counts in both."""
+    orders = [(fresh("order"), fresh("key")) for _ in range(6)]
+    operation_ids = [differ(pair[number % 2], *order) for number, order in enumerate(orders)]
+    until(lambda: len(alerts_in(tmp_path)) >= len(orders), "all alerts are given")
+    command = pair[0].program
+    assert {row["id"] for row in listed(command)} == set(operation_ids)
+    for operation_id in operation_ids:
+        decided(command, operation_id, "failed")
+    for scene in pair:
+        assert {scene.client.charge(charge_body(order), key=key).status for order, key in orders} == {402}
+    assert command.run("pause", "gateway", "--reason", "x").returncode == 0
+    for scene in pair:
+        until(partial(is_paused, scene), "it is paused", deadline_s=PAUSE_KNOWN_S)
+    assert sorted(alert["operation_id"] for alert in alerts_in(tmp_path)) == sorted(operation_ids)
