@@ -72,8 +72,9 @@ async def test_those_who_cannot_wait_are_told_apart() -> None:
     """They are sent away when nothing is free; the others stay."""
     patient, impatient, late = waiter(Priority.READ), waiter(Priority.CHARGE, None), waiter(Priority.CHARGE, 99.0)
     line = line_of(patient, impatient, late)
+    assert line.worth() is Priority.CHARGE
     assert line.take_out(is_patient=False) == [impatient, late]
     assert len(line) == 1
     line.remove(patient)
     line.remove(patient)
-    assert len(line) == 0
+    assert (len(line), line.worth()) == (0, None)

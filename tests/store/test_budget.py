@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
@@ -134,6 +135,16 @@ async def test_all_who_share_a_budget_keep_to_one_limit(bench: Bench) -> None:
     """Two processes, one database, one gateway that counts."""
     one, other = bench.make(TWO), bench.make(TWO)
     assert [len(await take(each)) for each in (one, other, one, other)] == [1, 1, 0, 0]
+
+
+@shared
+async def test_many_who_take_at_once_get_no_place_twice(bench: Bench) -> None:
+    """Eight processes run into each other, at their very first call too."""
+    budgets = [bench.make(Limit(20, 10.0)) for _ in range(8)]
+    taken = await asyncio.gather(*(take(budget, 2) for budget in budgets for _ in range(4)))
+    slots = [grant.slot for grants in taken for grant in grants]
+    assert len(slots) == len(set(slots)) <= 20
+    assert len(slots) + len(await take(budgets[0], 20)) == 20
 
 
 @shared

@@ -44,6 +44,9 @@ POLL_S: Final = 0.25
 """How late a place is noticed that another process gave back unused; all other times are known exactly."""
 ALARM_S_MIN: Final = 0.001
 """The store tells times in milliseconds."""
+POLITE_S: Final = 0.004
+"""How much later a process looks for each step that its first waiter is worth less, and the later it
+was served last: all who wait know when the next place is free, and no line goes through several processes."""
 BLOCK_S_MAX: Final = 60.0
 """The longest that a gateway that says 429 again and again is left alone."""
 REPEAT_SHARE: Final = 1 / 12
@@ -153,6 +156,7 @@ class Governor:
         self._alarm: Alarm | None = None
         self._is_looking = False
         self._has_news = False
+        self._served_at_s = -math.inf
         self._held = 0
         self._resting: deque[float] = deque()
         self._block_s = 0.0
@@ -277,14 +281,21 @@ class Governor:
                 self._wait_for(budget, budget.release_unused(grant))
             else:
                 waiter.granted.set_result((grant, asked_at_s))
+                self._served_at_s = asked_at_s
 
     def _look_later(self, budget: Budget, next_in_s: float) -> None:
         """Sends away who can't wait, and sets the alarm for the others; without a waiter no timer runs."""
         for waiter in self._line.take_out(is_patient=False):
             _give_nothing(waiter)
-        if self._line:
-            longest_s = POLL_S if budget.is_shared else next_in_s
-            self._alarm = self._timer(max(ALARM_S_MIN, min(next_in_s, longest_s)), lambda: self._ring(budget))
+        worth = self._line.worth()
+        if worth is None:
+            return
+        delay_s = max(ALARM_S_MIN, next_in_s)
+        if budget.is_shared and self._limit is not None:
+            since_s = self._clock.boot_s() - self._served_at_s
+            served_lately = self._limit.window_s / (self._limit.window_s + since_s)
+            delay_s = POLL_S if delay_s > POLL_S else delay_s + POLITE_S * (worth + served_lately)
+        self._alarm = self._timer(delay_s, lambda: self._ring(budget))
 
     def _ring(self, budget: Budget) -> None:
         self._alarm = None

@@ -91,6 +91,10 @@ class Line:
             found += chosen
         return found
 
+    def worth(self) -> Priority | None:
+        """Tells what the worthiest of those who wait is worth; None where nobody waits."""
+        return next((priority for priority, waiters in self._waiters.items() if waiters), None)
+
     def _next(self) -> deque[Waiter] | None:
         settling = self._waiters[Priority.SETTLE]
         if settling and self._since_settling >= SETTLE_SHARE:
