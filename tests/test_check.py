@@ -58,6 +58,17 @@ def test_check_looks_for_the_alert_command(run: Run, command: str, line: str) ->
     assert "hush-hush" not in out
 
 
+@pytest.mark.parametrize("name", ["payrelay.db", "payrelay.db.key"])
+def test_check_warns_of_files_that_others_can_read(run: Run, tmp_path: Path, name: str) -> None:
+    """A backup that was put back with the usual rights shows every user of the machine what was sealed."""
+    assert "! files" not in run("check").out
+    (tmp_path / name).chmod(0o644)
+    out = run("check").out
+
+    assert f"! files: {name} may be read or changed by other users of this machine (mode 0644): chmod 600" in out
+    assert "✓ database" in out
+
+
 def test_check_notices_a_lost_encryption_key(run: Run, tmp_path: Path) -> None:
     """Before the server does not start."""
     assert "✓ encryption key: " in run("check").out

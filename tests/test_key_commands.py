@@ -44,6 +44,14 @@ def test_a_key_has_the_limits_that_were_named(run: Run) -> None:
     assert row["expires_at"] > row["created_at"]
 
 
+def test_an_account_that_is_not_there_is_named(run: Run) -> None:
+    """A key may be made before its account is; more often the name is mistyped, and every call would be refused."""
+    ran = run("keys", "create", "--name", "shop", "--account", "gatewey", "--account", "gateway", **GATEWAY)
+
+    assert (ran.code, ran.out.startswith("prk_")) == (0, True)
+    assert "no account is called gatewey here; configured: gateway\n" in ran.err
+
+
 def test_a_mistyped_scope_is_answered_with_the_right_ones(run: Run) -> None:
     """Nobody has to look them up."""
     ran = run("keys", "create", "--name", "shop", "--scope", "payments:write", COLUMNS="400")

@@ -1,8 +1,11 @@
 """Says in plain words what is right and what is wrong: settings, database, encryption key, gateways."""
 
 import shutil
-from collections.abc import AsyncIterator, Callable
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
 
 from payrelay.app import Shared, opened_accounts, opened_database, seal_of
 from payrelay.clock import Clock
@@ -12,6 +15,9 @@ from payrelay.operations.pause import in_words
 from payrelay.settings import Settings, require_serving
 from payrelay.store.meta import schema_version
 from payrelay.store.pauses import Pauses
+
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+"""The rights of everybody but the owner of a file."""
 
 
 async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[Finding]:
@@ -31,6 +37,8 @@ async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[
         found_in_store, shared = await _of_database(settings, clock, stack)
         for finding in found_in_store:
             yield finding
+        for finding in _of_files(settings.embedded_path):
+            yield finding
         # The calls count in the budget of whoever serves at the same time, where there is a store to count them in.
         accounts = await stack.enter_async_context(opened_accounts(settings, clock, shared))
         for name, account in accounts.items():
@@ -45,6 +53,15 @@ def _of_settings(settings: Settings) -> Finding:
         return Finding(subject="settings", is_right=False, text=str(error))
     accounts = ", ".join(f"{name} ({gateway.environment})" for name, gateway in settings.gateways.items())
     return Finding(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
+
+
+def _of_files(path: Path | None) -> Iterator[Finding]:
+    """Looks who may read the embedded database and the key beside it; ours are made for their owner alone."""
+    for file in () if path is None else (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}.key")):
+        mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0
+        if mode & OTHERS:
+            text = f"{file} may be read or changed by other users of this machine (mode {mode:04o}): chmod 600 {file}"
+            yield Finding(subject="files", is_right=True, is_warning=True, text=text)
 
 
 def _of_alert_command(program: str) -> Finding:

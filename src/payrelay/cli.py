@@ -116,7 +116,7 @@ def check() -> None:
     async def print_all() -> bool:
         is_right = True
         async for finding in findings(read_settings, Clock()):
-            mark = "[green]✓[/]" if finding.is_right else "[red]✗[/]"
+            mark = "[yellow]![/]" if finding.is_warning else "[green]✓[/]" if finding.is_right else "[red]✗[/]"
             console.print(mark, end=" ")
             console.print(f"{finding.subject}: {finding.text}", markup=False, soft_wrap=True)
             is_right = is_right and finding.is_right

@@ -54,6 +54,10 @@ def create(
         async with _credentials(settings) as credentials:
             return await issue_key(credentials, Clock(), wanted)
 
+    unknown = sorted((wanted.accounts or frozenset()) - settings.gateways.keys())
+    if unknown:
+        known = ", ".join(settings.gateways) or "none"
+        sys.stderr.write(f"payrelay: no account is called {', '.join(unknown)} here; configured: {known}\n")
     issued = asyncio.run(issue())
     sys.stdout.write(f"{issued.key}\n")
     note = f"The key {issued.credential.id} of {wanted.principal} is shown this once; keep it like a password."
