@@ -11,6 +11,7 @@ from payrelay.core.explanations import (
     phrases_of,
     printable,
     sentence_of,
+    told,
     what,
     why,
 )
@@ -155,3 +156,22 @@ def test_what_was_asked_is_a_phrase(members: dict[str, object], text: str) -> No
 def test_a_text_of_others_does_not_steer_a_terminal(text: str, shown: str) -> None:
     """An order id could clear the screen, and write another amount on it."""
     assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (BEGUN, FIRST_LINE),
+        (LOST, "No answer came that can be relied on: no reply came in time."),
+        (
+            LOOKED,
+            (
+                "We asked the gateway what became of it; that did not settle it: there is no payment; a search for what"
+                " is known to be there found it."
+            ),
+        ),
+    ],
+)
+def test_a_line_is_told_with_what_was_seen(line: tuple[Event | None, State, Evidence], words: str) -> None:
+    """Support reads it to the customer as it stands."""
+    assert told(history_of(line)[0]) == words

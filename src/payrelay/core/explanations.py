@@ -134,6 +134,15 @@ def sentence_of(line: Line) -> str:
     return FIRST_LINE if line.event is None else EVENT_SENTENCES[line.event]
 
 
+def told(line: Line) -> str:
+    """Tells what a line of history says happened and what was seen, in one sentence that support can read out."""
+    evidence = line.evidence
+    tables = ((SEEN_PHRASES, evidence.seen), (CONTROL_PHRASES, evidence.control), (CAUSE_PHRASES, evidence.cause))
+    phrases = [table.get(word, word) for table, word in tables if word is not None]
+    sentence = sentence_of(line)
+    return f"{sentence.removesuffix('.')}: {'; '.join(phrases)}." if phrases else sentence
+
+
 def phrases_of(evidence: Evidence) -> list[str]:
     """Tells what was seen, a phrase for each thing; texts of the gateway's and of people's stand in quotes."""
     phrases = []

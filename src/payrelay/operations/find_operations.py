@@ -8,10 +8,11 @@ import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.credentials import Scope
+from payrelay.core.explanations import told
 from payrelay.core.money import decimal_text
 from payrelay.core.operations import Line, Operation, State
 from payrelay.core.outcomes import Evidence
-from payrelay.core.words import EVENT_SENTENCES, FIRST_LINE, STATE_SENTENCES
+from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, Refusal
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
@@ -148,8 +149,7 @@ def view(operation: Operation) -> OperationView:
 
 
 def _entry(line: Line) -> HistoryEntry:
-    text = FIRST_LINE if line.event is None else EVENT_SENTENCES[line.event]
-    return HistoryEntry(at=utc(line.at_ms), state=line.state, text=text, evidence=line.evidence)
+    return HistoryEntry(at=utc(line.at_ms), state=line.state, text=told(line), evidence=line.evidence)
 
 
 def _sees_all(request: Request) -> bool:
