@@ -108,7 +108,8 @@ async def test_lines_of_one_moment_stay_together(much: MuchTrail) -> None:
     """An anchor ends between two moments; a moment with more lines than it should take gets an anchor all the same."""
     much.lines_at_ms = [7] * (LINES_MAX + 3)
 
-    assert sum(each.lines for each in await anchor(much, START_MS)) == LINES_MAX + 3
+    assert [each.lines for each in await anchor(much, START_MS)] == [LINES_MAX + 3]
+    assert await spans(much) == [(0, 8, LINES_MAX + 3)]
 
 
 async def test_one_call_makes_so_many_and_the_next_goes_on(much: MuchTrail) -> None:

@@ -273,12 +273,22 @@ async def test_lines_from_before_the_chain_are_counted(filled: Book, tamper: Tam
     assert {finding.version for finding in await audited(filled, since_ms=0)} == {1, 2, 3}
 
 
+async def test_lines_from_before_the_chain_are_anchored_too(filled: Book, tamper: Tamper) -> None:
+    """They have no hash; from the first anchor on they can't be rewritten all the same."""
+    await tamper("UPDATE history SET hash = '', row_digest = '', answer_digest = ''; UPDATE operations SET chain = ''")
+    await anchor(trail_of(filled), LATER_MS)
+    assert await audited(filled, since_ms=LATER_MS) == []
+    await tamper(f"UPDATE history SET evidence = '{{}}' WHERE operation_id = '{VICTIM}' AND version = 2")
+
+    assert [finding.anchor for finding in await audited(filled, since_ms=LATER_MS)] == [1]
+
+
 async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tamper) -> None:
     """Its first line in the chain is tied to nothing, and every later one to that."""
     operation = filled.new(4)
     await filled.accept(operation)
     await tamper(
-        f"UPDATE history SET hash = '', row_digest = '', at_ms = -1 WHERE operation_id = '{operation.id}';"
+        f"UPDATE history SET hash = '', row_digest = '', at_ms = 0 WHERE operation_id = '{operation.id}';"
         f"UPDATE operations SET chain = '' WHERE id = '{operation.id}'"
     )
     old = await filled.journal.get(operation.id)
@@ -287,7 +297,17 @@ async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tampe
     )
     await filled.journal.record(changed, line, None)
 
-    assert await audited(filled) == []
+    assert await audited(filled, since_ms=1) == []
+
+
+async def test_a_line_can_not_be_made_older_than_every_anchor(filled: Book, tamper: Tamper) -> None:
+    """Anchors begin with 1970; a forged line that is dated before it would be watched by nothing."""
+    await tamper(
+        f"UPDATE history SET hash = '', row_digest = '', answer_digest = '', at_ms = -1 WHERE operation_id = '{VICTIM}';"
+        f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
+    )
+
+    assert {finding.operation_id for finding in await audited(filled, since_ms=LATER_MS)} == {VICTIM}
 
 
 async def test_a_claim_that_was_taken_back_is_no_finding(filled: Book) -> None:

@@ -110,11 +110,12 @@ async def anchor(trail: Trail, now_ms: int) -> list[Anchor]:
 
 async def _end_of_span(trail: Trail, from_ms: int, until_ms: int) -> int | None:
     """Gives where the next anchor ends; None where there is nothing to be anchored."""
-    if await trail.time_of_line(0, from_ms, until_ms) is None:
+    first_ms = await trail.time_of_line(0, from_ms, until_ms)
+    if first_ms is None:
         return None
     next_ms = await trail.time_of_line(LINES_MAX, from_ms, until_ms)
     # More lines in one millisecond than an anchor takes all the same come into one.
-    return until_ms if next_ms is None else max(next_ms, from_ms + 1)
+    return until_ms if next_ms is None else max(next_ms, first_ms + 1)
 
 
 class Audit:
@@ -193,7 +194,8 @@ class Audit:
 
 
 def _is_before_chain(line: ChainedLine, since_ms: int) -> bool:
-    return not line.hash and line.link.at_ms < since_ms
+    """True for a line of an older version; before 1970, where no anchor reaches, there was none."""
+    return not line.hash and 0 <= line.link.at_ms < since_ms
 
 
 def _wrong(record: Record, trail: Trail, since_ms: int) -> list[Finding]:
@@ -223,7 +225,7 @@ def _wrong_with_lines(lines: tuple[ChainedLine, ...], trail: Trail, since_ms: in
         if version != next_version:
             wrong.append((version, f"it stands where line {next_version} should; that one is gone"))
         elif not line.hash:
-            if previous or line.link.at_ms >= since_ms:
+            if previous or not _is_before_chain(line, since_ms):
                 wrong.append((version, "it has no hash, although it was written after the chain began"))
         elif trail.key.line(previous, line.link) != line.hash:
             wrong.append((version, "it was changed, or the line before it was: its hash doesn't follow"))
