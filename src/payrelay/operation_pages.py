@@ -25,7 +25,7 @@ from payrelay.operations.review import Group, Study
 
 TITLES: Final[dict[State | None, str]] = {
     State.NEEDS_ATTENTION: "Needs a person",
-    State.UNKNOWN: "Unknown: asked for at the gateway, again and again",
+    State.UNKNOWN: "Unknown, still asked for",
     State.PENDING: "Pending at the gateway",
     None: "Others",
 }
