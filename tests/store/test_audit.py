@@ -303,7 +303,8 @@ async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tampe
 async def test_a_line_can_not_be_made_older_than_every_anchor(filled: Book, tamper: Tamper) -> None:
     """Anchors begin with 1970; a forged line that is dated before it would be watched by nothing."""
     await tamper(
-        f"UPDATE history SET hash = '', row_digest = '', answer_digest = '', at_ms = -1 WHERE operation_id = '{VICTIM}';"
+        "UPDATE history SET hash = '', row_digest = '', answer_digest = '', at_ms = -1"
+        f" WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
     )
 
