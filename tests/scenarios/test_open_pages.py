@@ -35,6 +35,15 @@ def test_an_open_page_needs_no_credential(scene: Scene, path: str) -> None:
     assert page(scene, path).body
 
 
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics"])
+def test_head_is_get_without_a_body(scene: Scene, path: str) -> None:
+    """Load balancers and monitors ask so, and take 405 for an ill service."""
+    head = scene.client.holding(None).send("HEAD", path)
+    get = page(scene, path)
+    assert (head.status, head.body) == (200, b"")
+    assert head.header("content-type") == get.header("content-type")
+
+
 def test_the_metrics_are_prometheus_text(scene: Scene) -> None:
     """Each line is a comment or a sample; a charge moves some of them."""
     before = page(scene, "/metrics").body

@@ -1,6 +1,7 @@
 """The same promises with PostgreSQL as the store, the end of the service or of the store included."""
 
 import base64
+import re
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -107,6 +108,31 @@ def test_another_service_replays_the_answer(shared: Scene, beside: Client) -> No
     body, key = charge_body(), fresh("key")
     first, again = shared.client.charge(body, key=key), beside.charge(body, key=key)
     assert (again.header("idempotent-replayed"), again.body) == ("true", first.body)
+
+
+def test_a_repeat_waits_for_another_service(shared: Scene, beside: Client) -> None:
+    """Who waits hears of the end wherever it came about: the store is looked at."""
+    body, key = charge_body(), fresh("key")
+    held = shared.gateway.hold(payhere.CHARGE, str(body["order_id"]))
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(shared.client.charge, body, key=key)
+        held.wait_for_arrival()
+        repeat = pool.submit(beside.post, "payments/charge", body, key=key, headers=[("Prefer", "wait=60")])
+        assert_refused(beside.charge(body, key=key), 409, "in_progress")
+        held.released.set()
+        assert (repeat.result().status, repeat.result().body) == (200, first.result().body)
+    assert shared.gateway.count(payhere.CHARGE, str(body["order_id"])) == 1
+
+
+def test_the_metrics_count_what_is_open(shared: Scene) -> None:
+    """An operator's alarm looks at the store, whichever process made what is open."""
+    shared.gateway.script(payhere.CHARGE, (order_id := fresh("order")), payhere.succeeds_with(currency="USD"))
+    assert_refused(shared.client.charge(charge_body(order_id)), 202, "outcome_unknown")
+    text = shared.client.holding(None).send("GET", "/metrics").body.decode()
+    found = re.search(r'payrelay_operations_open\{state="needs_attention"\} ([0-9.]+)', text)
+    assert found is not None
+    assert float(found[1]) >= 1
+    assert "payrelay_store_up 1.0" in text
 
 
 def test_an_unknown_order_is_guarded_at_every_service(shared: Scene, beside: Client) -> None:
