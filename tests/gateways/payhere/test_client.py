@@ -12,7 +12,8 @@ from payrelay.core.calls import AllSubscriptions, Charge, PaymentsOfOrder, Refun
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnavailable
-from payrelay.gateways.governor import Governor, Limit
+from payrelay.gateways.breaker import ENDED_MIN
+from payrelay.gateways.governor import SEND_WITHIN_S, Governor, Limit
 from payrelay.gateways.payhere.client import Account, Expected, PayHere, Sending
 from payrelay.gateways.payhere.connections import Loss, Reply
 from payrelay.gateways.payhere.wire import WireRequest
@@ -31,6 +32,7 @@ CHARGED: Final = (
     b'"currency":"LKR","amount":345.67,"payment_id":320025021815,"status_code":2,"authorization_token":null}}'
 )
 NONE_FOUND: Final = b'{"status":-1,"msg":"No payments found","data":null}'
+TWENTY: Final = Limit(20, 10.0)
 ORDER: Final = PaymentsOfOrder(order_id="A-1")
 
 
@@ -197,12 +199,14 @@ class ScriptedNetwork:
         self.effects = self.reads = self
         self.replies = list(replies)
         self.is_closed = False
+        self.send_by_s: list[float] = []
 
     async def exchange(
         self, _request: WireRequest, _headers: CIMultiDict[str], *, send_by_s: float | None = None
     ) -> Reply | Loss:
         """Gives the next reply."""
-        assert send_by_s is None or send_by_s > 0
+        assert send_by_s is not None
+        self.send_by_s.append(send_by_s)
         http_status, body = self.replies.pop(0)
         return Reply(http_status=http_status, body=body)
 
@@ -538,3 +542,54 @@ async def test_check_of_an_address_where_nobody_is(make: Make) -> None:
     """The first thing that goes wrong at a new machine."""
     (finding,) = await make(url="http://127.0.0.1:1").check()
     assert "No connection" in finding.text
+
+
+async def test_a_failing_gateway_is_called_less_than_eleven_times_for_ten(gateway: Gateway, make: Make) -> None:
+    """Reads are made again when their connection is lost, but not all of them when all are lost; then none is made."""
+    gateway.replies = [None]
+    client = make()
+    readings = [await client.read(ORDER) for _ in range(100)]
+    assert len(gateway.calls) <= 1.1 * ENDED_MIN
+    assert readings[-1].code is Code.UNAVAILABLE
+    assert readings[-1].evidence.cause == "gateway_failing"
+    assert readings[-1].retry_after_s is not None
+
+
+async def test_an_effect_that_has_its_place_does_not_go_out_to_a_gateway_that_was_found_failing(
+    gateway: Gateway, make: Make
+) -> None:
+    """Nothing left, and the client may come again."""
+    client = make()
+    await send(client)
+    place = await client.governor.take_now()
+    assert place is not None
+    gateway.replies = [(500, b"")]
+    for _ in range(ENDED_MIN + 1):
+        await client.read(ORDER)
+    made = len(gateway.calls)
+    sending = Sending(place=place, send_by_s=Clock().boot_s() + 10, resent=Journal().resent)
+    outcome = await client.effect(CHARGE, Expected(), sending)
+    assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, Code.UNAVAILABLE)
+    assert len(gateway.calls) == made
+
+
+async def test_a_read_is_not_sent_on_a_place_that_has_lapsed() -> None:
+    """A process that slept must not use what is another one's by now; nor may its token request."""
+    network = ScriptedNetwork(_granted(FIRST), (200, NONE_FOUND))
+    account = Account(
+        name="shop", environment="x", base_url="http://x.invalid", app_id="app", app_secret=Secret("s"), limit=TWENTY
+    )
+    client = PayHere(account, clock=Clock(), connections=network)
+    await client.read(ORDER)
+    now_s = Clock().boot_s()
+    assert [now_s < send_by_s <= now_s + SEND_WITHIN_S for send_by_s in network.send_by_s] == [True, True]
+    await client.close()
+
+
+async def test_a_gateway_that_says_too_many_is_left_alone_for_a_window(gateway: Gateway, make: Make) -> None:
+    """Whatever our books say."""
+    gateway.replies = [(429, b"")]
+    client = make(limit=Limit(9, 60.0))
+    assert (await client.read(ORDER)).code is Code.GATEWAY_BUSY
+    assert (await client.read(ORDER)).evidence.cause == "no_place"
+    assert len(gateway.calls) == 1

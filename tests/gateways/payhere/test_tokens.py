@@ -1,7 +1,7 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from typing import Final
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Final, NamedTuple
 
 import msgspec
 import pytest
@@ -9,12 +9,12 @@ from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.core.secret import Secret
-from payrelay.errors import Code, SettingsError
+from payrelay.errors import Code, SettingsError, StoreUnavailable
 from payrelay.gateways.governor import Governor, Limit
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Lane, Loss, LossCause, Reply
 from payrelay.gateways.payhere.replies import TurnedAway
-from payrelay.gateways.payhere.tokens import Token, Tokens
+from payrelay.gateways.payhere.tokens import LEASE_S, Token, Tokens
 from payrelay.gateways.payhere.wire import WireRequest
 
 ACCOUNT: Final = Account(
@@ -49,6 +49,13 @@ class ScriptedLane(Lane):
         self.is_asked = asyncio.Event()
         self.gate = asyncio.Event()
         self.gate.set()
+        self.is_paused = asyncio.Event()
+
+    async def pause(self, _seconds: float) -> None:
+        """Goes on with the reply when another one has begun to wait for it."""
+        self.is_paused.set()
+        self.gate.set()
+        await asyncio.sleep(0)
 
     async def exchange(
         self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
@@ -70,6 +77,7 @@ def granted(text: str, expires_in: int = 599) -> Reply:
 
 DENIED: Final = Reply(http_status=401, body=b'{"error":"invalid_client","error_description":"Bad client credentials"}')
 Make = Callable[..., Tokens]
+Pause = Callable[[float], Awaitable[None]]
 
 
 @pytest.fixture
@@ -83,8 +91,10 @@ async def make(clock: HandClock) -> AsyncIterator[Make]:
     """Makes what is tested, with a lane, and closes it."""
     made: list[Tokens] = []
 
-    def tokens(lane: Lane, limit: Limit | None = None) -> Tokens:
-        made.append(Tokens(ACCOUNT, lane, Governor(limit, clock), clock))
+    def tokens(
+        lane: Lane, limit: Limit | None = None, shelf: Shelf | None = None, pause: Pause = asyncio.sleep
+    ) -> Tokens:
+        made.append(Tokens(ACCOUNT, lane, Governor(limit, clock), clock, shelf=shelf, pause=pause))
         return made[-1]
 
     yield tokens
@@ -271,3 +281,149 @@ async def test_a_request_under_way_ends_with_the_program(clock: HandClock) -> No
     await tokens.close()
     assert isinstance(await waiting, TurnedAway)
     assert [await governor.take_now() is None for _ in range(2)] == [False, True]
+
+
+class Kept(NamedTuple):
+    """A token on the shelf."""
+
+    text: str
+    age_s: float
+    left_s: float
+
+
+class Shelf:
+    """What processes share, by its face; ``lasts_s`` is how long a lease lasts here."""
+
+    def __init__(self, clock: HandClock) -> None:
+        self.clock = clock
+        self.kept: tuple[str, float, float] | None = None
+        self.leased_until_s = 0.0
+        self.is_down = False
+
+    async def look(self) -> Kept | None:
+        """Gives what is there."""
+        self._require()
+        if self.kept is None:
+            return None
+        text, put_at_s, ends_at_s = self.kept
+        return Kept(text, self.clock.now_s - put_at_s, ends_at_s - self.clock.now_s)
+
+    async def lease(self, for_s: float) -> bool:
+        """Gives it to one at a time."""
+        self._require()
+        is_free = self.leased_until_s <= self.clock.now_s
+        if is_free:
+            self.leased_until_s = self.clock.now_s + for_s
+        return is_free
+
+    async def put(self, text: str, left_s: float) -> None:
+        """Keeps it."""
+        self._require()
+        self.kept, self.leased_until_s = (text, self.clock.now_s, self.clock.now_s + left_s), 0.0
+
+    async def give_up(self, for_s: float) -> None:
+        """Lets another one try."""
+        self._require()
+        self.leased_until_s = self.clock.now_s + for_s
+
+    async def drop(self, text: str) -> None:
+        """Forgets it."""
+        self._require()
+        if self.kept is not None and self.kept[0] == text:
+            self.kept = None
+
+    def _require(self) -> None:
+        if self.is_down:
+            raise StoreUnavailable("down")
+
+
+@pytest.fixture
+def shelf(clock: HandClock) -> Shelf:
+    """An empty shelf."""
+    return Shelf(clock)
+
+
+async def test_a_process_uses_the_token_that_another_one_fetched(make: Make, clock: HandClock, shelf: Shelf) -> None:
+    """Ten processes would otherwise make ten calls every ten minutes, and ten tokens."""
+    lane = ScriptedLane(granted("token-one"), granted("token-two"))
+    assert [await text_of(make(lane, shelf=shelf), clock) for _ in range(3)] == ["token-one"] * 3
+    assert len(lane.authorizations) == 1
+
+
+async def test_a_shared_token_is_renewed_a_minute_before_its_end(make: Make, clock: HandClock, shelf: Shelf) -> None:
+    """By the one that comes first then; the others find the new one."""
+    lane = ScriptedLane(granted("token-one"), granted("token-two"))
+    one, other = make(lane, shelf=shelf), make(lane, shelf=shelf)
+    await text_of(one, clock)
+    clock.now_s += 530
+    assert await text_of(other, clock) == "token-one"
+    clock.now_s += 10
+    assert [await text_of(tokens, clock) for tokens in (other, one)] == ["token-two", "token-two"]
+    assert len(lane.authorizations) == 2
+
+
+async def test_while_one_process_fetches_the_others_wait_for_it(make: Make, clock: HandClock, shelf: Shelf) -> None:
+    """One call, whoever asks meanwhile."""
+    lane = ScriptedLane(granted("token-one"), granted("token-two"))
+    lane.gate.clear()
+    first = asyncio.create_task(text_of(make(lane, shelf=shelf), clock))
+    await lane.is_asked.wait()
+    second = asyncio.create_task(text_of(make(lane, shelf=shelf, pause=lane.pause), clock))
+    await lane.is_paused.wait()
+    assert (await first, await second) == ("token-one", "token-one")
+    assert len(lane.authorizations) == 1
+
+
+async def test_a_process_that_died_while_it_fetched_is_not_waited_for_long(
+    make: Make, clock: HandClock, shelf: Shelf
+) -> None:
+    """Its lease ends by itself."""
+    await shelf.lease(LEASE_S)
+
+    async def pause(seconds: float) -> None:
+        clock.now_s += seconds
+
+    began_s = clock.now_s
+    assert await text_of(make(ScriptedLane(granted("token-one")), shelf=shelf, pause=pause), clock) == "token-one"
+    assert LEASE_S <= clock.now_s - began_s < LEASE_S + 1
+
+
+async def test_one_that_never_comes_back_is_not_waited_for_without_end(
+    make: Make, clock: HandClock, shelf: Shelf
+) -> None:
+    """Others may lease it again and again; each waits no longer than a fetch of its own would take."""
+
+    async def pause(seconds: float) -> None:
+        clock.now_s += seconds
+        shelf.leased_until_s = clock.now_s + LEASE_S
+
+    await shelf.lease(LEASE_S)
+    refusal = await refusal_of(make(ScriptedLane(granted("token-one")), shelf=shelf, pause=pause), clock)
+    assert refusal.cause == "token_timeout"
+
+
+async def test_a_token_that_is_called_invalid_leaves_the_shelf(make: Make, clock: HandClock, shelf: Shelf) -> None:
+    """And no process takes it again; but one that took its place stays."""
+    lane = ScriptedLane(granted("token-one"), granted("token-two"))
+    one, other = make(lane, shelf=shelf), make(lane, shelf=shelf)
+    olds = [await tokens.current(clock.now_s + SOON_S) for tokens in (one, other)]
+    for tokens, old in zip((one, other), olds, strict=True):
+        assert isinstance(old, Token)
+        tokens.drop(old)
+    assert [await text_of(tokens, clock) for tokens in (one, other)] == ["token-two", "token-two"]
+    assert len(lane.authorizations) == 2
+
+
+async def test_who_gets_no_token_lets_others_try_soon(make: Make, clock: HandClock, shelf: Shelf) -> None:
+    """Not at once: wrong credentials would cost each process a call for every request."""
+    await refusal_of(make(ScriptedLane(DENIED), shelf=shelf), clock)
+    assert not await shelf.lease(LEASE_S)
+    clock.now_s += 1
+    assert await shelf.lease(LEASE_S)
+
+
+async def test_without_the_shelf_each_process_has_its_own(make: Make, clock: HandClock, shelf: Shelf) -> None:
+    """The store is down, and a token is not what fails for it."""
+    shelf.is_down = True
+    lane = ScriptedLane(granted("token-one"), granted("token-two"))
+    assert [await text_of(make(lane, shelf=shelf), clock) for _ in range(2)] == ["token-one", "token-two"]
