@@ -259,6 +259,29 @@ async def test_a_known_payment_is_a_warning_before_a_failure(world: World) -> No
     assert "should payment 7 be there, see to it first" in await told(world, "charge", State.FAILED, payment_id="7")
 
 
+@pytest.mark.parametrize(
+    ("events", "is_looked_for"),
+    [
+        ([(Event.UNCLEAR, "nothing")], True),
+        ([(Event.UNCLEAR, "several_fit")], False),
+        ([(Event.DISPROVED, "nothing"), (Event.REAPPEARED, "one_fits")], False),
+    ],
+)
+async def test_what_a_person_has_seen_is_not_looked_for_again(
+    world: World, events: list[tuple[Event, str]], *, is_looked_for: bool
+) -> None:
+    """Else the same two payments would call somebody every day for a month."""
+    operation = await begun(world)
+    for event, seen in events:
+        evidence = Evidence(seen=seen)
+        changed, line = advance(operation, event, at_ms=1, retention=world.relay.retention, evidence=evidence)
+        operation = await world.journal.record(changed, line, None)
+    made = await decide(world.relay, decision_on(operation, State.FAILED))
+
+    assert (made.operation.probe_at_ms is not None) is is_looked_for
+    assert ("still asked" in " ".join(sentences_of(made))) is is_looked_for
+
+
 async def test_each_prospect_is_what_the_decision_then_does(world: World) -> None:
     """A preview that is another computation would be wrong some day."""
     operation = await begun(world)

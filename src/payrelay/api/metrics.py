@@ -13,6 +13,7 @@ from prometheus_client.utils import floatToGoString
 
 from payrelay.core.calls import Effect, Read
 from payrelay.core.operations import Operation
+from payrelay.operations.alert import Outcome
 from payrelay.operations.watch import Watch
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
@@ -62,6 +63,8 @@ class Metrics:
         )
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)
+        for outcome in Outcome:  # so that the first one is an increase, and not a number that was not there before
+            self._alerts.add((outcome,), 0)
         for counts in (
             self._operations,
             self._calls,

@@ -4,6 +4,7 @@ A decision is a line of the history like every other news, and its answer is kep
 same request gets it from then on.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -14,6 +15,7 @@ from payrelay.core.durations import span_text
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.operations import TRANSITIONS, Event, Kind, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
+from payrelay.core.proof import CONTRADICTORY, Seen
 from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Outdated
@@ -29,6 +31,7 @@ PAYMENT_ID_DIGITS_MAX: Final = 19
 DECISIONS_MAX: Final = 5
 """How often a row may change under a decision, by looks that settle nothing, before it is given up."""
 
+_SHOWN: Final = CONTRADICTORY | {Seen.MAY_BE_ANOTHERS}
 _NO_OWNER: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
 _NOUNS: Final = {
     Kind.CHARGE: "order",
@@ -139,6 +142,8 @@ async def consequence_of(relay: Relay, operation: Operation, decision: Decision)
         ),
     )
     if decision.verdict is State.FAILED:
+        if _was_shown(await relay.journal.history(operation.id)):
+            changed = msgspec.structs.replace(changed, probe_at_ms=None)
         return Consequence(operation=changed, line=line, answer=failed_answer(changed))
     changed = changed if paid is None else msgspec.structs.replace(changed, payment_id=paid)
     call = await relay.journal.call_of(operation.id)
@@ -188,6 +193,14 @@ def _claim_sentence(after: Operation) -> str:
     kept_ms = (after.claim_ends_at_ms or 0) - after.updated_at_ms
     what = "An equal request" if after.idempotency_key is None else "The same Idempotency-Key"
     return f"{what} gets this answer for {span_text(kept_ms // 1000)}."
+
+
+def _was_shown(history: Sequence[Line]) -> bool:
+    """Tells whether the gateway shows what a person has to judge; to find that again the next day would be no news."""
+    return any(
+        line.event is Event.REAPPEARED or (line.event is Event.UNCLEAR and line.evidence.seen in _SHOWN)
+        for line in history
+    )
 
 
 async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Operation | None:
