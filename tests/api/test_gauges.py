@@ -20,7 +20,7 @@ def snapshots() -> dict[str, Snapshot]:
 @pytest.fixture
 def gauges(clock: MovableClock, keyring: Keyring, snapshots: dict[str, Snapshot]) -> Gauges:
     """Gives the gauges of a store and its accounts."""
-    return Gauges(clock, keyring, lambda: snapshots)
+    return Gauges(clock, keyring, lambda: snapshots, lambda: 7)
 
 
 def value(gauges: Gauges, name: str, **labels: str) -> float | None:
@@ -76,9 +76,14 @@ class Hanging(Keyring):
 
 async def test_a_store_that_hangs_is_down(clock: MovableClock, snapshots: dict[str, Snapshot]) -> None:
     """Whoever scrapes has a time-out of its own, and would get nothing at all."""
-    gauges = Gauges(clock, Hanging(), lambda: snapshots, read_within_s=0)
+    gauges = Gauges(clock, Hanging(), lambda: snapshots, lambda: 0, read_within_s=0)
     await gauges.refresh()
     assert value(gauges, "store_up") == 0
+
+
+def test_held_answers_are_shown(gauges: Gauges) -> None:
+    """There is an end to how many are held; an operator sees it come."""
+    assert value(gauges, "held_answers") == 7
 
 
 def test_a_budget_is_shown_by_account(gauges: Gauges) -> None:

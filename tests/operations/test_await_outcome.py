@@ -256,6 +256,14 @@ async def test_a_store_that_is_away_at_the_end_leaves_the_first_answer(world: Wo
     assert (answer.http_status, answer.code) == (202, Code.OUTCOME_UNKNOWN)
 
 
+async def test_our_own_mistake_ends_the_wait_and_is_logged(world: World, door: Door) -> None:
+    """The operation has an answer already; a fault while waiting must not take it away."""
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.steps.put("get", Raising(ZeroDivisionError()))
+    assert (await door.ask()).http_status == 202
+    assert "waiting_failed" in world.log_events
+
+
 async def test_an_operation_is_shown_once_it_is_settled(world: World, door: Door) -> None:
     """Who reads it needn't ask again and again."""
     task = door.show(await open_charge(world))

@@ -43,7 +43,7 @@ def test_there_is_room_for_so_many() -> None:
     with ExitStack() as stack:
         assert stack.enter_context(waiters.place("op_1")) is stack.enter_context(waiters.place("op_1"))
         with waiters.place("op_2") as refused:
-            assert refused is None
+            assert (refused, waiters.count) == (None, 2)
     with waiters.place("op_2") as vigil:
         assert vigil is not None
 

@@ -33,6 +33,7 @@ class OpenOperations(Protocol):
 
 
 Snapshots = Callable[[], Mapping[str, Snapshot]]
+Held = Callable[[], int]
 
 
 class Gauges(Collector):
@@ -47,6 +48,7 @@ class Gauges(Collector):
         clock: Clock,
         counts: OpenOperations,
         snapshots: Snapshots,
+        held: Held,
         *,
         read_within_s: float = READ_WITHIN_S,
     ) -> None:
@@ -55,6 +57,7 @@ class Gauges(Collector):
         self._clock = clock
         self._counts = counts
         self._snapshots = snapshots
+        self._held = held
         self._read_within_s = read_within_s
         self._open: dict[State, OpenCount] = {}
         self._is_store_up = False
@@ -81,6 +84,9 @@ class Gauges(Collector):
         """Gives the gauges."""
         yield GaugeMetricFamily(
             "payrelay_store_up", "1 while the store can be asked, 0 while it can't.", value=self._is_store_up
+        )
+        yield GaugeMetricFamily(
+            "payrelay_held_answers", "Answers of this process that are held, for clients that wait.", value=self._held()
         )
         yield from self._of_operations()
         yield from self._of_budgets()

@@ -55,11 +55,12 @@ class Pages:
     def __init__(self, context: ApiContext) -> None:
         self._database = context.database
         self._metrics = context.metrics
-        accounts = context.relay.accounts
+        accounts, waiters = context.relay.accounts, context.relay.waiters
         self._gauges = Gauges(
             context.clock,
             context.counts,
             lambda: {name: account.governor.snapshot() for name, account in accounts.items()},
+            lambda: waiters.count,
         )
         self._metrics_networks = Networks(context.metrics_networks)
         self.api_hint = f"/{next(iter(context.relay.accounts), 'gateway')}/api/"

@@ -94,9 +94,8 @@ async def _wait(relay: Relay, operation_id: str, patience: Patience) -> bool:
             return False
         if left_s <= 0:
             return True
-        watching = asyncio.create_task(_watch(relay, operation_id, vigil))
         leaving = asyncio.ensure_future(patience.gone())
-        tasks = {watching, leaving}
+        tasks = {asyncio.create_task(_watch(relay, operation_id, vigil)), leaving}
         try:
             await asyncio.wait(tasks, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -113,14 +112,17 @@ async def _watch(relay: Relay, operation_id: str, vigil: Vigil) -> None:
     who wait don't take the gateway's budget from those who pay.
     """
     is_first = True
-    while not vigil.is_over:
-        operation = await _read(relay, operation_id) if vigil.takes_turn() else None
-        if operation is not None and operation.state not in AWAITED:
-            vigil.end()
-        elif operation is not None and is_first:
-            is_first = False
-            nudge(relay, operation)
-        await vigil.pause()
+    try:
+        while not vigil.is_over:
+            operation = await _read(relay, operation_id) if vigil.takes_turn() else None
+            if operation is not None and operation.state not in AWAITED:
+                vigil.end()
+            elif operation is not None and is_first:
+                is_first = False
+                nudge(relay, operation)
+            await vigil.pause()
+    except Exception:  # our own mistake ends the wait; what is told then is as true as without it
+        relay.log.exception("waiting_failed", operation_id=operation_id)
 
 
 async def _present(relay: Relay, request: Request, operation_id: str, *, since_ms: int | None = None) -> Answer | None:

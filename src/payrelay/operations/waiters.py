@@ -65,6 +65,11 @@ class Waiters:
         self._count = 0
         self._is_closed = False
 
+    @property
+    def count(self) -> int:
+        """How many wait now."""
+        return self._count
+
     @contextmanager
     def place(self, operation_id: str) -> Iterator[Vigil | None]:
         """Gives the vigil for an operation as long as the context is open; None where there is no room, or no time."""
