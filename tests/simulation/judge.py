@@ -1,0 +1,276 @@
+"""The verdict on a run: what the gateway's ledger says, against our books and against every answer that was given."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from tests.simulation.clients import Ask, Told
+from tests.simulation.fate import Fate
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.network import DAY_S, Arrival, Gateway
+from tests.simulation.process import START_MS, Heard, Process
+
+from payrelay.core.calls import Charge, Effect
+from payrelay.core.operations import TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, State
+from payrelay.core.proof import PROVED_ABSENT_AFTER_MS
+from payrelay.store.journal import Filter
+from payrelay_simulator.ledger import LedgerEntry
+
+UNTOUCHED: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
+"""What is told as having taken no effect."""
+STILL_OPEN: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN})
+"""What nothing may be in when settling has had its time."""
+ENTRY_KINDS: Final = {
+    Kind.CHARGE: "charge",
+    Kind.AUTHORIZATION: "authorization",
+    Kind.CAPTURE: "capture",
+    Kind.REFUND: "refund",
+    Kind.RELEASE: "release",
+    Kind.RETRY: "retry",
+    Kind.CANCEL: "cancel",
+}
+NO_EFFECT: Final = frozenset({400, 401, 402, 403, 404, 409, 415, 422, 429, 502, 503})
+"""An answer to a request with one of these says that this request has done nothing."""
+OPERATIONS_MAX: Final = 1_000
+
+
+class Judged(Protocol):
+    """A run that is over."""
+
+    fate: Fate
+    loop: SimulatedLoop
+    gateway: Gateway
+    processes: list[Process | None]
+    told: list[Told]
+    settled_s: list[float]
+
+    async def call(self, ask: Ask, patience_s: float) -> Told:
+        """Asks as a client does."""
+        ...
+
+    def blame(self, text: str) -> None:
+        """Keeps what never should have happened."""
+        ...
+
+    def count(self, what: str) -> None:
+        """Counts."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Book:
+    """One operation: what our books say of it, and what really became of it."""
+
+    operation: Operation
+    history: list[Line]
+    call: Effect
+    arrivals: list[Arrival]
+
+    @property
+    def entries(self) -> list[LedgerEntry]:
+        """What it did to the money."""
+        return [entry for arrival in self.arrivals for entry in arrival.entries]
+
+    @property
+    def is_hidden(self) -> bool:
+        """True where what it did could not be seen for longer than any proof waits."""
+        sent_s = (self.operation.created_at_ms - START_MS) / 1000
+        return any(
+            arrival.entries and arrival.visible_at_s >= sent_s + PROVED_ABSENT_AFTER_MS / 1000
+            for arrival in self.arrivals
+        )
+
+    def __str__(self) -> str:
+        return f"{self.operation.kind} {self.operation.id} ({self.operation.state})"
+
+
+async def judge(run: Judged) -> None:
+    """Looks at everything, and blames."""
+    books = await _books(run)
+    for book in books.values():
+        for fault in (*_faults_of_history(book), *_faults_of_effect(book)):
+            run.blame(f"{book}: {fault}")
+        run.count(f"ended {book.operation.state}")
+        run.count(f"made {book.operation.kind}")
+        _measure(run, book)
+    for fault in (*_faults_of_claims(books), *_faults_of_guards(books), *_faults_of_budget(run)):
+        run.blame(fault)
+    by_request = {book.operation.request_id: book for book in books.values()}
+    for told in run.told:
+        for fault in _faults_of_answer(told, books, by_request):
+            run.blame(f"{told.request_id} {told.ask.method} {told.ask.path}: {fault}")
+    await _replay(run, books)
+
+
+async def _books(run: Judged) -> dict[str, Book]:
+    process = next(process for process in run.processes if process is not None)
+    relay = process.relay
+    if relay is None:
+        raise RuntimeError("no process is up at the end")
+    by_operation = defaultdict(list)
+    for arrival in run.gateway.arrivals:
+        by_operation[arrival.operation_id].append(arrival)
+    operations = await relay.journal.list(Filter(), before=None, limit=OPERATIONS_MAX)
+    return {
+        operation.id: Book(
+            operation=operation,
+            history=await relay.journal.history(operation.id),
+            call=await relay.journal.call_of(operation.id),
+            arrivals=by_operation[operation.id],
+        )
+        for operation in reversed(operations)
+    }
+
+
+def _faults_of_history(book: Book) -> Iterator[str]:
+    """The states never go backwards: every step is one of the table, in order, and none is missing."""
+    state: State | None = None
+    at_ms = 0
+    for number, line in enumerate(book.history, start=1):
+        if line.version != number:
+            yield f"version {number} is missing from its history"
+        if line.at_ms < at_ms:
+            yield f"line {number} is older than the one before it"
+        if state is None:
+            if line.state not in {State.ACCEPTED, State.SENDING}:
+                yield f"begins as {line.state}"
+        elif line.event is None or TRANSITIONS.get((state, line.event)) is not line.state:
+            yield f"went from {state} by {line.event} to {line.state}"
+        state, at_ms = line.state, line.at_ms
+    if state is not book.operation.state or len(book.history) != book.operation.version:
+        yield f"stands otherwise than its history ends, with {state}"
+
+
+def _faults_of_effect(book: Book) -> Iterator[str]:
+    operation, entries = book.operation, book.entries
+    if len(entries) > 1:
+        yield f"took effect {len(entries)} times"
+    if operation.state in STILL_OPEN:
+        yield "is still open at the end"
+    if operation.state in UNTOUCHED and entries and not book.is_hidden:
+        yield f"took effect all the same: {entries[0].kind} of {entries[0].amount_cents}"
+    if operation.state is State.SUCCEEDED:
+        yield from _faults_of_success(book)
+
+
+def _faults_of_success(book: Book) -> Iterator[str]:
+    operation, entries = book.operation, book.entries
+    if not entries:
+        # A cancellation that finds its work done is what was asked for, whoever did it.
+        if operation.kind is not Kind.CANCEL:
+            yield "took no effect"
+        return
+    entry = entries[0]
+    if entry.kind != ENTRY_KINDS[operation.kind]:
+        yield f"did a {entry.kind}"
+    if operation.amount_minor is not None and entry.amount_cents != operation.amount_minor:
+        yield f"moved {entry.amount_cents} and not {operation.amount_minor}"
+    if isinstance(book.call, Charge) and (entry.order_id, entry.currency) != (book.call.order_id, book.call.currency):
+        yield "is of another order or currency"
+
+
+def _faults_of_claims(books: dict[str, Book]) -> Iterator[str]:
+    """One effect at most for what is one request to its client: a key, or without one a fingerprint."""
+    effects: dict[tuple[str, str], list[Book]] = defaultdict(list)
+    for book in books.values():
+        operation = book.operation
+        if book.entries and not book.is_hidden:
+            effects[operation.principal, operation.idempotency_key or operation.fingerprint].append(book)
+    for (_, claim), several in effects.items():
+        if len(several) > 1:
+            yield f"{claim} took effect {len(several)} times: {', '.join(map(str, several))}"
+
+
+def _faults_of_guards(books: dict[str, Book]) -> Iterator[str]:
+    """Of the operations on one subject, one at a time is open."""
+    by_subject: dict[str, list[Book]] = defaultdict(list)
+    for book in books.values():
+        by_subject[book.operation.subject].append(book)
+    for subject, several in by_subject.items():
+        ended_ms, before = 0, None
+        for book in sorted(several, key=lambda each: (each.history[0].at_ms, each.operation.id)):
+            if before is not None and book.history[0].at_ms < ended_ms:
+                yield f"{subject}: {book} began while {before} was open"
+            ended_ms, before = _ended_ms(book), book
+
+
+def _ended_ms(book: Book) -> int:
+    """When it was settled first; what is reopened later is for a person, and holds nobody up that came in between."""
+    return next((line.at_ms for line in book.history if line.state not in UNSETTLED), 2**62)
+
+
+def _faults_of_budget(run: Judged) -> Iterator[str]:
+    records = run.gateway.world.calls.records()
+    blocked = [record for record in records if record.is_budget_blocked]
+    if blocked:
+        yield f"{len(blocked)} calls came over the gateway's budget, the first {blocked[0].endpoint} at {blocked[0].at}"
+
+
+def _faults_of_answer(told: Told, books: dict[str, Book], by_request: dict[str, Book]) -> Iterator[str]:
+    """What a client was told agrees with what was true, and stayed so."""
+    heard = told.heard
+    if heard is None or told.ask.method == "GET":
+        return
+    if heard.http_status >= 500 and heard.http_status not in NO_EFFECT:
+        yield f"was answered {heard.http_status}: {heard.body!r}"
+    own = by_request.get(told.request_id)
+    if own is not None and heard.http_status in NO_EFFECT and own.entries and not own.is_hidden:
+        yield f"was answered {heard.http_status}, but {own} took effect"
+    if heard.http_status == 200:
+        book = books.get(heard.headers.get("payrelay-operation", ""))
+        if book is None:
+            yield "was answered 200 without an operation"
+        elif book.operation.state is not State.SUCCEEDED:
+            yield f"was answered 200 for {book}"
+    if heard.http_status == 402:
+        book = books.get(heard.headers.get("payrelay-operation", "")) or own
+        if book is not None and book.entries and not book.is_hidden:
+            yield f"was answered 402, but {book} took effect"
+
+
+async def _replay(run: Judged, books: dict[str, Book]) -> None:
+    """What is final is answered again byte for byte, and nothing happens by it."""
+    effects = len(run.gateway.arrivals)
+    final: dict[Ask, list[Told]] = defaultdict(list)
+    for told in run.told:
+        if told.ask.key is not None and told.heard is not None:
+            final[told.ask].append(told)
+    now_s = run.loop.time()
+    for ask, answers in final.items():
+        finished = [told.heard for told in answers if told.heard is not None and _is_frozen(told.heard, books)]
+        if not finished or now_s - answers[-1].at_s > 29 * DAY_S:
+            continue
+        again = (await run.call(ask, 60.0)).heard
+        if again is None or any(_shown(heard) != _shown(again) for heard in finished):
+            run.blame(f"{ask.method} {ask.path} with {ask.key} was answered {finished}, and later {again}")
+        elif again.headers.get("idempotent-replayed") != "true":
+            run.blame(f"{ask.method} {ask.path} with {ask.key} was done again")
+        run.count("replays")
+    if len(run.gateway.arrivals) != effects:
+        run.blame("a repeat of what was finished was sent to the gateway")
+
+
+def _is_frozen(heard: Heard, books: dict[str, Book]) -> bool:
+    book = books.get(heard.headers.get("payrelay-operation", ""))
+    return (
+        book is not None
+        and book.operation.state in {State.SUCCEEDED, State.DECLINED, State.REFUSED}
+        and (heard.http_status not in {202, 503, 502})
+    )
+
+
+def _shown(heard: Heard) -> tuple[int, bytes]:
+    return heard.http_status, heard.body
+
+
+def _measure(run: Judged, book: Book) -> None:
+    """Notes how long an answer that was lost stayed unknown although what was done could be seen at once."""
+    lost = next((line for line in book.history if line.event in {Event.UNKNOWN, Event.LOST}), None)
+    seen = book.arrivals and book.entries and book.arrivals[0].visible_at_s == book.arrivals[0].at_s
+    if lost is None or not seen:
+        return
+    settled = next((line for line in book.history if line.event is Event.PROVED), None)
+    if settled is not None:
+        run.count("lost and proved")
+        run.settled_s.append((settled.at_ms - lost.at_ms) / 1000)

@@ -1,0 +1,268 @@
+"""An event loop in which time, chance and death are arguments: nothing waits, nothing runs beside anything else.
+
+Time stands still while something is ready, and then jumps to the next timer. Every step belongs to an ``Owner``, a
+process or the world outside of it; a dead owner's steps are not taken, whatever they would have done. That is what
+kill -9 does: no ``finally`` has an effect, because nothing that has one is reached any more.
+"""
+
+import asyncio
+import contextvars
+import heapq
+import inspect
+from collections import deque
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from random import Random
+from typing import Any, Final, TypeVar
+
+from payrelay.errors import PayrelayError
+
+T = TypeVar("T")
+
+STEPS_MAX: Final = 400_000
+"""Of one run; the longest that ended by itself had a tenth of it. More is a story that goes round in circles."""
+UNWOUND_MAX: Final = 100
+"""How often what is swept up may want to wait before it ends."""
+
+
+class Crash(SystemExit):
+    """The end of a process in the middle of a step; asyncio lets it pass through every task."""
+
+
+class Endless(Exception):
+    """A run came to no end."""
+
+
+class Owner:
+    """Somebody whose steps can be stopped for good: a process, or the world outside, which never is.
+
+    Attributes:
+        name: who it is.
+        is_dead: whether it was killed.
+        steps: how many steps it has taken.
+        dies_at_step: before which one it is killed; None for none.
+        dies_at: the point at which it is killed, and the which-th time it comes there; None for none.
+        at_death: called when it is killed, to break off what it had in hand.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_dead = False
+        self.steps = 0
+        self.dies_at_step: int | None = None
+        self.dies_at: tuple[str, int] | None = None
+        self.at_death: list[Callable[[], None]] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+        self._passed: dict[str, int] = {}
+
+    def context(self) -> contextvars.Context:
+        """Gives a context in which everything that is begun belongs to it."""
+        context = contextvars.Context()
+        context.run(OWNER.set, self)
+        return context
+
+    def reach(self, point: str) -> None:
+        """Tells that it has come to a point of its way; raises Crash where it is to die there."""
+        if self.is_dead:
+            raise Crash
+        number = self._passed[point] = self._passed.get(point, 0) + 1
+        if self.dies_at == (point, number):
+            self.kill()
+            raise Crash
+
+    def kill(self) -> None:
+        """Ends it as kill -9 does."""
+        self.is_dead = True
+        for break_off in self.at_death:
+            break_off()
+
+    def dispose(self) -> None:
+        """Closes what a dead one left lying, so that nothing is said of it when it is swept up."""
+        for task in self.tasks:
+            if not task.done():
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                unwind(task.get_coro())
+        self.tasks.clear()
+
+
+def unwind(coroutine: Any) -> None:  # noqa: ANN401, what a task holds has no better name
+    """Ends a coroutine where it stands, and again wherever it wants to wait on its way out."""
+    # What has not begun may hold another one that has not: it is let into its first step, where its death awaits it.
+    begin = inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED
+    for number in range(UNWOUND_MAX):
+        try:
+            if begin and number == 0:
+                coroutine.send(None)
+            else:
+                coroutine.throw(asyncio.CancelledError)
+        except BaseException:  # noqa: BLE001, whatever it ends with, it has ended
+            return
+
+
+OUTSIDE: Final = Owner("outside")
+OWNER: Final[contextvars.ContextVar[Owner]] = contextvars.ContextVar("owner", default=OUTSIDE)
+
+
+class SimulatedLoop(asyncio.AbstractEventLoop):
+    """Runs everything in one thread, in an order that the seed decides.
+
+    Args:
+        random: shuffles what is ready at the same time; None keeps it in order, as asyncio does.
+    """
+
+    def __init__(self, random: Random | None) -> None:
+        self._random = random
+        self._now_s = 0.0
+        self._ready: deque[asyncio.Handle] = deque()
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._number = 0
+        self.steps = 0
+        self.stalls: dict[int, float] = {}
+        """Seconds that pass at once before a step, by its number: a machine that was suspended, a slow collection."""
+        self.owners: list[Owner] = [OUTSIDE]
+        self.troubles: list[str] = []
+        """What ended with an exception that nobody took."""
+
+    def time(self) -> float:
+        """Gives the seconds since the beginning."""
+        return self._now_s
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs a piece of work of the outside world to its end; raises Endless where that doesn't come."""
+        asyncio._set_running_loop(self)
+        try:
+            task = self.create_task(work)
+            while not task.done():
+                self._step()
+            return task.result()
+        finally:
+            self._sweep()
+            asyncio._set_running_loop(None)
+
+    def _sweep(self) -> None:
+        for owner in self.owners:
+            owner.is_dead = owner is not OUTSIDE
+            while owner.tasks:
+                owner.dispose()
+        self._ready.clear()
+        self._timers.clear()
+
+    def _step(self) -> None:
+        if not self._ready:
+            self._jump()
+        handle = self._next()
+        if handle.cancelled():
+            return
+        owner = handle._context.get(OWNER, OUTSIDE)  # type: ignore[attr-defined]
+        if owner.is_dead:
+            return
+        self.steps += 1
+        if self.steps > STEPS_MAX:
+            raise Endless(f"no end after {STEPS_MAX} steps, at {self._now_s:.1f} s")
+        owner.steps += 1
+        if owner.steps == owner.dies_at_step:
+            owner.kill()
+            return
+        if self.steps in self.stalls:
+            self._now_s += self.stalls[self.steps]
+        with suppress(Crash):  # its owner is dead
+            handle._run()
+
+    def _jump(self) -> None:
+        """Moves the time to the next timer, and makes ready all that are due then."""
+        while self._timers and self._timers[0][2].cancelled():
+            heapq.heappop(self._timers)
+        if not self._timers:
+            raise Endless("everybody waits for somebody else")
+        self._now_s = max(self._now_s, self._timers[0][0])
+        while self._timers and self._timers[0][0] <= self._now_s:
+            self._ready.append(heapq.heappop(self._timers)[2])
+
+    def _next(self) -> asyncio.Handle:
+        if self._random is not None and len(self._ready) > 1:
+            self._ready.rotate(self._random.randrange(len(self._ready)))
+        return self._ready.popleft()
+
+    def call_soon(
+        self, callback: Callable[..., object], *args: object, context: contextvars.Context | None = None
+    ) -> asyncio.Handle:
+        """Takes a step as soon as its turn comes."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_later(
+        self, delay: float, callback: Callable[..., object], *args: object, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Takes a step after so many seconds."""
+        return self.call_at(self._now_s + delay, callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: object, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Takes a step at a moment."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._number += 1
+        heapq.heappush(self._timers, (when, self._number, timer))
+        return timer
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        """Makes a future of this loop."""
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: contextvars.Context | None = None
+    ) -> asyncio.Task[T]:
+        """Begins a piece of work; it belongs to whoever begins it, or to the owner of the context."""
+        task: asyncio.Task[T] = asyncio.Task(coro, loop=self, name=name, context=context)
+        owner = OWNER.get() if context is None else context.get(OWNER, OUTSIDE)
+        owner.tasks.append(task)
+        return task
+
+    async def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> T:  # type: ignore[override]  # noqa: ANN401
+        """Runs a function in an executor, which is a simulated one too."""
+        return await asyncio.wrap_future(executor.submit(func, *args), loop=self)
+
+    def get_debug(self) -> bool:
+        """Says that nothing is watched more closely than usual."""
+        return False
+
+    def is_running(self) -> bool:
+        """Says that it runs."""
+        return True
+
+    def is_closed(self) -> bool:
+        """Says that it isn't closed."""
+        return False
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """A cancelled timer is left out when its turn comes."""
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Notes what nobody took, unless it comes of a crash, or is an answer for somebody who has left."""
+        error = context.get("exception")
+        if not isinstance(error, Crash | PayrelayError):
+            self.troubles.append(f"{context.get('message')}: {error!r}")
+
+
+async def wait_seconds(seconds: float) -> None:
+    """Lets simulated time pass."""
+    loop = asyncio.get_running_loop()
+    over = loop.create_future()
+    timer = loop.call_later(max(0.0, seconds), _end_wait, over)
+    try:
+        await over
+    finally:
+        timer.cancel()
+
+
+def _end_wait(over: "asyncio.Future[None]") -> None:
+    if not over.done():
+        over.set_result(None)
+
+
+def new_loop(random: Random | None) -> SimulatedLoop:
+    """Makes a loop; what it doesn't have of a real one raises NotImplementedError."""
+    return SimulatedLoop(random)  # type: ignore[abstract]

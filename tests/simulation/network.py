@@ -1,0 +1,269 @@
+"""The way to the simulated gateway: it takes time, loses things on the way there and back, and knows who sent what."""
+
+import asyncio
+from contextvars import ContextVar
+from dataclasses import dataclass
+from random import Random
+from typing import Final, Protocol
+from urllib.parse import urlsplit
+
+from multidict import CIMultiDict
+from tests.simulation.loop import OUTSIDE, Crash, Owner, SimulatedLoop, wait_seconds
+
+from payrelay.clock import Clock
+from payrelay.gateways.payhere.connections import EFFECT_REPLY_BYTES_MAX, Loss, LossCause, Reply
+from payrelay.gateways.payhere.wire import WireRequest
+from payrelay_simulator.faults import KINDS, Arguments, Rule
+from payrelay_simulator.ledger import LedgerEntry
+from payrelay_simulator.routes import Route, find
+from payrelay_simulator.world import Call, Outcome, World
+
+OPERATION: Final[ContextVar[str | None]] = ContextVar("operation", default=None)
+"""Which operation is being carried out; set where the relay announces its stages."""
+
+NETWORK_FAULTS: Final = ("refuse", "connect_hang", "lost_there", "silent_there", "lost_back", "silent_back", "slow")
+EFFECTS: Final = frozenset({"charge", "capture", "refund", "retry", "cancel"})
+DAY_S: Final = 86_400.0
+LATE_S: Final = (5.0, 60.0, 900.0, 900.0, 3 * DAY_S, 3 * DAY_S, 10 * DAY_S)
+"""How late a payment shows itself; the last is later than any proof can wait."""
+CONNECT_S: Final = 5.0
+MASKED_SHARE: Final = 0.6
+"""Of the payments that show themselves late, those whose answer is lost too: the ones that hurt."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arrival:
+    """One effect's call, as it came to the gateway.
+
+    Attributes:
+        operation_id: which operation it was sent for.
+        endpoint: what it asks for.
+        at_s: when.
+        fault: what befell it.
+        entries: what it really did to the money.
+        visible_at_s: when what it did can be found.
+        is_answered: whether a whole answer was given.
+    """
+
+    operation_id: str | None
+    endpoint: str
+    at_s: float
+    fault: str | None
+    entries: tuple[LedgerEntry, ...]
+    visible_at_s: float
+    is_answered: bool
+
+
+class Witness(Protocol):
+    """Whoever is told of what happens on the way."""
+
+    def sending(self, operation_id: str | None, endpoint: str) -> None:
+        """An effect is about to be written."""
+        ...
+
+    def fault_share(self) -> float:
+        """The share of calls that meet a fault at this moment."""
+        ...
+
+    def note(self, *words: object) -> None:
+        """Something happened."""
+        ...
+
+
+class Gateway:
+    """The gateway's end: the simulator's world, and what befalls calls there and on the way."""
+
+    def __init__(self, world: World, loop: SimulatedLoop, random: Random, latency_s: float, witness: Witness) -> None:
+        self.world = world
+        self.loop = loop
+        self.random = random
+        self.witness = witness
+        self.latency_s = latency_s
+        self.arrivals: list[Arrival] = []
+        self.faults: dict[str, int] = {}
+
+    def delay_s(self) -> float:
+        """Draws how long a way takes."""
+        return self.random.uniform(0.2, 1.8) * self.latency_s / 2
+
+    def draw_fault(self, endpoint: str) -> tuple[str, Arguments] | None:
+        """Draws what befalls a call, if anything does."""
+        if self.random.random() >= self.witness.fault_share():
+            return None
+        fitting = [name for name, kind in KINDS.items() if not kind.endpoints or endpoint in kind.endpoints]
+        name = self.random.choice([*NETWORK_FAULTS, *NETWORK_FAULTS, *fitting])
+        self.faults[name] = self.faults.get(name, 0) + 1
+        return name, self._arguments(name)
+
+    def _arguments(self, name: str) -> Arguments:
+        if name == "late_visibility":
+            return Arguments(wait_s=self.random.choice(LATE_S))
+        if name == "pending":
+            return Arguments(wait_s=self.random.choice(LATE_S), settles=self.random.random() < 0.6)
+        if name == "drip":
+            return Arguments(pause_s=self.random.choice((0.001, 1.0)))
+        if name == "enormous_body":
+            return Arguments(bytes=EFFECT_REPLY_BYTES_MAX)
+        if name in {"hang_before", "hang_after"}:
+            return Arguments(wait_s=self.random.choice((None, 3.0, 29.0, 45.0)))
+        if name == "other_amount":
+            return Arguments(amount=self.random.choice((1.0, 100.5)))
+        return Arguments()
+
+    def arrive(self, sent: "Sent") -> None:
+        """Lets a call arrive, and its answer set out."""
+        route = find(sent.call.method, sent.call.path)
+        endpoint = route.endpoint if isinstance(route, Route) else "none"
+        fault, args = sent.fault or (None, Arguments())
+        if fault is not None and fault in KINDS:
+            self.world.faults.add_rules(Rule(fault=fault, args=args))
+        outcome = self.world.handle(sent.call)
+        self.world.faults.clear()
+        reply, delay_s = self._answer(outcome, fault)
+        is_late = fault in {"late_visibility", "pending"}
+        if is_late and fault == "late_visibility" and self.random.random() < MASKED_SHARE:
+            reply = Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
+        self.witness.note("arrive", endpoint, sent.operation_id, fault, len(outcome.entries), _shown(reply))
+        if endpoint in EFFECTS:
+            late_s = (args.wait_s or 60.0) if is_late else 0.0
+            self.arrivals.append(
+                Arrival(
+                    operation_id=sent.operation_id,
+                    endpoint=endpoint,
+                    at_s=self.loop.time(),
+                    fault=fault,
+                    entries=outcome.entries,
+                    visible_at_s=self.loop.time() + late_s,
+                    is_answered=isinstance(reply, Reply),
+                )
+            )
+        if reply is not None:
+            self.loop.call_later(delay_s, _settle, sent.answer, reply)
+
+    def _answer(self, outcome: Outcome, fault: str | None) -> tuple[Reply | Loss | None, float]:
+        """Gives what comes back of an outcome, and after how long; None for nothing."""
+        delay_s = self.delay_s()
+        lost = Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
+        if fault == "silent_back":
+            return None, 0.0
+        if fault == "lost_back" or outcome.how in {"cut", "refuse"} or outcome.reply is None:
+            return (None, 0.0) if outcome.how == "hang" and outcome.args.wait_s is None else (lost, delay_s)
+        reply = Reply(http_status=outcome.reply.http_status, body=outcome.reply.encoded())
+        if outcome.how == "half":
+            return Loss(is_sent=True, cause=LossCause.HALF_REPLY), delay_s
+        if outcome.how == "hang":
+            return (None, 0.0) if outcome.args.wait_s is None else (reply, outcome.args.wait_s)
+        if outcome.how == "drip":
+            return reply, delay_s + outcome.args.pause_s * len(reply.body)
+        if len(reply.body) > EFFECT_REPLY_BYTES_MAX:
+            return Loss(is_sent=True, cause=LossCause.TOO_LARGE), delay_s
+        return reply, delay_s
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sent:
+    """A call on its way; what was written goes on, whatever becomes of its sender."""
+
+    call: Call
+    operation_id: str | None
+    fault: tuple[str, Arguments] | None
+    answer: "asyncio.Future[Reply | Loss]"
+
+
+def _settle(answer: "asyncio.Future[Reply | Loss]", reply: Reply | Loss) -> None:
+    if not answer.done():
+        answer.set_result(reply)
+
+
+def _shown(reply: Reply | Loss | None) -> str:
+    if reply is None:
+        return "silence"
+    return str(reply.http_status) if isinstance(reply, Reply) else reply.cause
+
+
+class SimulatedNetwork:
+    """One process's way to the gateway; both lanes are the same."""
+
+    def __init__(self, gateway: Gateway, owner: Owner, clock: Clock, timeout_s: float) -> None:
+        self._gateway = gateway
+        self._owner = owner
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._is_closed = False
+
+    @property
+    def effects(self) -> "SimulatedNetwork":
+        """Carries what changes something."""
+        return self
+
+    @property
+    def reads(self) -> "SimulatedNetwork":
+        """Carries what changes nothing."""
+        return self
+
+    async def close(self) -> None:
+        """Sends nothing from now on."""
+        self._is_closed = True
+
+    async def exchange(
+        self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
+    ) -> Reply | Loss:
+        """Sends one call; what has been written arrives, whatever becomes of us."""
+        self._owner.reach("before_send")
+        if self._is_closed:
+            return Loss(is_sent=False, cause=LossCause.CLOSED)
+        until_s = self._clock.boot_s() + self._timeout_s
+        endpoint = _endpoint(request)
+        fault = self._gateway.draw_fault(endpoint)
+        name = None if fault is None else fault[0]
+        await wait_seconds(CONNECT_S if name == "connect_hang" else self._gateway.delay_s())
+        if name == "connect_hang":
+            return Loss(is_sent=False, cause=LossCause.CONNECT_TIMEOUT)
+        if name == "refuse":
+            return Loss(is_sent=False, cause=LossCause.NO_CONNECTION)
+        if send_by_s is not None and self._clock.boot_s() > send_by_s:
+            return Loss(is_sent=False, cause=LossCause.TOO_LATE)
+        if self._owner.is_dead:
+            raise Crash
+        if endpoint in EFFECTS:
+            self._gateway.witness.sending(OPERATION.get(), endpoint)
+        answer = self._write(request, headers, fault)
+        self._owner.reach("after_send")
+        return await self._wait(answer, until_s)
+
+    def _write(
+        self, request: WireRequest, headers: CIMultiDict[str], fault: tuple[str, Arguments] | None
+    ) -> "asyncio.Future[Reply | Loss]":
+        loop, name = self._gateway.loop, None if fault is None else fault[0]
+        answer: asyncio.Future[Reply | Loss] = loop.create_future()
+        outside = OUTSIDE.context()
+        delay_s = self._gateway.random.uniform(5, 29) if name == "slow" else self._gateway.delay_s()
+        if name == "lost_there":
+            loop.call_later(
+                delay_s, _settle, answer, Loss(is_sent=True, cause=LossCause.CONNECTION_LOST), context=outside
+            )
+        elif name != "silent_there":
+            sent = Sent(call=_call(request, headers), operation_id=OPERATION.get(), fault=fault, answer=answer)
+            loop.call_later(delay_s, self._gateway.arrive, sent, context=outside)
+        return answer
+
+    async def _wait(self, answer: "asyncio.Future[Reply | Loss]", until_s: float) -> Reply | Loss:
+        await asyncio.wait({answer}, timeout=max(0.0, until_s - self._clock.boot_s()))
+        return answer.result() if answer.done() else Loss(is_sent=True, cause=LossCause.TIMEOUT)
+
+
+def _endpoint(request: WireRequest) -> str:
+    route = find(request.method, urlsplit(request.path).path)
+    return route.endpoint if isinstance(route, Route) else "none"
+
+
+def _call(request: WireRequest, headers: CIMultiDict[str]) -> Call:
+    path, _, query = request.path.partition("?")
+    return Call(
+        method=request.method,
+        path=path,
+        query=query,
+        authorization=headers.get("Authorization"),
+        content_type=headers.get("Content-Type", ""),
+        body=request.body or b"",
+    )

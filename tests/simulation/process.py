@@ -1,0 +1,275 @@
+"""One process of Payrelay: everything from the door to the database as the program has it, over a simulated outside.
+
+It is put together as ``payrelay.app`` does it. What is brought in is what the seed decides: clock, network, disk, the
+ids of operations, and how the worker waits between its rounds.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any, Final, Protocol
+
+import msgspec
+import structlog
+from tests.simulation import storage
+from tests.simulation.fate import Fate
+from tests.simulation.loop import OWNER, Owner, SimulatedLoop, wait_seconds
+from tests.simulation.network import OPERATION, Gateway, SimulatedNetwork
+
+from payrelay import worker
+from payrelay.api.app import Api
+from payrelay.api.context import ApiContext
+from payrelay.api.metrics import Metrics
+from payrelay.app import opened_relay
+from payrelay.clock import Clock
+from payrelay.core.operations import Operation
+from payrelay.core.secret import Secret
+from payrelay.gateways.payhere.account import Account
+from payrelay.operations.recover import recover
+from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Stage, Watch
+from payrelay.settings import GatewaySettings, Settings
+from payrelay.store.counts import Counts
+from payrelay.store.credentials import Credentials
+from payrelay.store.database import Database
+from payrelay.store.sealing import Seal, key_text
+from payrelay_simulator.simulator import DEFAULT_MERCHANT
+
+START_MS: Final = 1_788_244_200_000
+"""The simulated gateway's standing clock begins then too."""
+TIMEOUT_S: Final = 30.0
+QUEUE_S: Final = 5.0
+FINISH_S: Final = 20.0
+KEY: Final = b"k" * 32
+SEAL: Final = Seal((KEY,))
+ACCOUNT: Final = "gateway"
+ALARMING: Final = frozenset({"effect_raised", "settling_failed", "upkeep_failed", "request_failed", "alert_raised"})
+"""Words of the log that say that something happened which nobody had thought of."""
+
+
+class SimulatedClock(Clock):
+    """Tells the loop's time on both clocks."""
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self._loop = loop
+
+    def now_ms(self) -> int:
+        """Gives the time since START_MS."""
+        return START_MS + int(self._loop.time() * 1000)
+
+    def boot_s(self) -> float:
+        """Gives the seconds since the beginning."""
+        return self._loop.time()
+
+
+class Around(Protocol):
+    """What a process finds around it."""
+
+    fate: Fate
+    loop: SimulatedLoop
+    clock: Clock
+    gateway: Gateway
+    path: Path
+    parts: "Parts"
+    shared: Database | None
+    numbers: Random
+
+    def store_fault_share(self) -> float:
+        """The share of writes that fail at this moment."""
+        ...
+
+    def next_due_s(self) -> float:
+        """When there is something to do for the worker, as far as the database tells."""
+        ...
+
+    def note(self, *words: object) -> None:
+        """Something happened."""
+        ...
+
+    def blame(self, text: str) -> None:
+        """Something happened that never should."""
+        ...
+
+
+def unchanged(relay: Relay, _: Database) -> Relay:
+    """Leaves what the stories work with as it is."""
+    return relay
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """What a process is made of; a mistake is seeded by putting another one in its place."""
+
+    network: type[SimulatedNetwork] = SimulatedNetwork
+    recover: Callable[..., Awaitable[int]] = recover
+    change: Callable[[Relay, Database], Relay] = unchanged
+
+
+class Process:
+    """Runs from ``run`` to its death, or to its clean end after ``stop``."""
+
+    def __init__(self, around: Around, name: str) -> None:
+        self._around = around
+        self.owner = Owner(name)
+        self.relay: Relay | None = None
+        self.api: Api | None = None
+        self._stopping: asyncio.Future[None] = around.loop.create_future()
+        self._woken: asyncio.Future[None] | None = None
+        self._log = structlog.wrap_logger(None, processors=[self._heard])
+        around.loop.owners.append(self.owner)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it takes requests."""
+        return self.api is not None and not self.owner.is_dead and not self._stopping.done()
+
+    def stop(self) -> None:
+        """Lets it come to a clean end."""
+        if not self._stopping.done():
+            self._stopping.set_result(None)
+
+    async def run(self) -> None:
+        """Starts, serves until it is stopped, and ends as the program does."""
+        around = self._around
+        async with AsyncExitStack() as stack:
+            database = self._opened()
+            stack.push_async_callback(database.close)
+            self.relay = await self._relay(database, stack)
+            await around.parts.recover(self.relay, is_sole_owner=around.shared is None)
+            stack.push_async_callback(self.relay.background.finish, FINISH_S)
+            chores = tuple(worker.Chore(1, chore.do) for chore in worker.CHORES)
+            await stack.enter_async_context(worker.working(self.relay, self._pause, chores))
+            self.api = Api(self._context(database, self.relay))
+            around.note("up", self.owner.name)
+            await self._stopping
+        self.owner.is_dead = True
+
+    def _opened(self) -> storage.SimulatedDatabase:
+        around = self._around
+        random = around.fate.chance(f"storage of {self.owner.name}")
+        engine = around.shared or storage.open_engine(
+            around.path, around.loop, around.clock, random, around.fate.commit_s
+        )
+        return storage.SimulatedDatabase(
+            engine, self.owner, random, around.store_fault_share, is_shared=around.shared is not None
+        )
+
+    async def _relay(self, database: Database, stack: AsyncExitStack) -> Relay:
+        around = self._around
+
+        def ways(_: Account) -> SimulatedNetwork:
+            return around.parts.network(around.gateway, self.owner, around.clock, TIMEOUT_S)
+
+        relay = await stack.enter_async_context(
+            opened_relay(
+                _settings(around.path, around.fate.limit),
+                database,
+                clock=around.clock,
+                log=self._log,
+                watch=Watch(reached=self._reached, operation_changed=self._changed),
+                ways=ways,
+            )
+        )
+        return around.parts.change(replace(relay, new_operation_id=self._new_operation_id), database)
+
+    def _context(self, database: Database, relay: Relay) -> ApiContext:
+        return ApiContext(
+            relay=relay,
+            credentials=Credentials(database),
+            database=database,
+            counts=Counts(database),
+            clock=self._around.clock,
+            metrics=Metrics(),
+            log=self._log,
+            environments={ACCOUNT: "sandbox"},
+        )
+
+    def _reached(self, stage: Stage, operation_id: str) -> None:
+        OPERATION.set(operation_id)
+        self._around.note(stage, operation_id)
+        self._wake()
+        self.owner.reach(stage)
+
+    def _changed(self, operation: Operation) -> None:
+        self._around.note("changed", operation.id, operation.version, operation.state)
+
+    def _new_operation_id(self, now_ms: int) -> str:
+        return f"op_{now_ms:012x}{self._around.numbers.getrandbits(80):020x}"
+
+    async def _pause(self, seconds: float) -> None:
+        """Waits between two rounds of the worker, and leaves those out in which there is nothing to do."""
+        loop = self._around.loop
+        await wait_seconds(seconds)
+        while self.relay is not None:
+            wait_s = self._around.next_due_s() - loop.time()
+            if wait_s <= 0:
+                return
+            if self.relay.being_settled:
+                wait_s = min(wait_s, 1.0)
+            self._woken = loop.create_future()
+            await asyncio.wait({self._woken}, timeout=wait_s)
+            if not self._woken.done():
+                return
+
+    def _wake(self) -> None:
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(None)
+
+    def _heard(self, _logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        if event["event"] in ALARMING and not _is_expected(event):
+            self._around.blame(f"the log says {event['event']}: {event.get('errors') or event.get('reason')}")
+        raise structlog.DropEvent
+
+
+def _is_expected(event: structlog.typing.EventDict) -> bool:
+    return "simulated" in str(event.get("reason"))
+
+
+def _settings(path: Path, limit: tuple[int, int]) -> Settings:
+    gateway = GatewaySettings.model_validate(
+        {
+            "base_url": "https://gateway.simulated",
+            "app_id": DEFAULT_MERCHANT.app_id,
+            "app_secret": DEFAULT_MERCHANT.app_secret,
+            "merchant_id": DEFAULT_MERCHANT.merchant_id,
+            "rate_limit": f"{limit[0]}/{limit[1]}s" if limit[0] else "off",
+            "timeout_s": TIMEOUT_S,
+            "queue_s": QUEUE_S,
+        }
+    )
+    return Settings(
+        database_url=Secret(f"sqlite:///{path}"), encryption_key=Secret(key_text(KEY)), gateways={ACCOUNT: gateway}
+    )
+
+
+class Heard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client was answered."""
+
+    http_status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+async def serve(process: Process, scope: dict[str, Any], body: bytes, answer: "asyncio.Future[Heard | None]") -> None:
+    """Carries one request to a process and its answer back, as a server would."""
+    started: dict[str, Any] = {}
+
+    async def receive() -> dict[str, Any]:
+        if started.get("is_read"):
+            await asyncio.get_running_loop().create_future()
+        started["is_read"] = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:  # noqa: ANN401, the server's own form
+        if message["type"] == "http.response.start":
+            started.update(message)
+        elif not answer.done():
+            headers = {name.decode(): value.decode("latin-1") for name, value in started["headers"]}
+            answer.set_result(Heard(http_status=started["status"], headers=headers, body=message["body"]))
+
+    api = process.api
+    if api is not None and not OWNER.get().is_dead:
+        await api(scope, receive, send)

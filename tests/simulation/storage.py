@@ -1,0 +1,138 @@
+"""The database of a simulated process: the real engine, on a disk that takes its time and in hands that may die."""
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from random import Random
+from typing import Final, ParamSpec, TypeVar
+
+from tests.simulation.loop import OUTSIDE, OWNER, Crash, Owner, SimulatedLoop, wait_seconds
+
+from payrelay.clock import Clock
+from payrelay.errors import StoreUnavailable
+from payrelay.store import sqlite_file
+from payrelay.store.database import Database, T, Unit
+from payrelay.store.sqlite import Sqlite
+
+FILES: Final = ("", "-wal", "-shm")
+SHARED_LATENCY_S: Final = 0.02
+"""The longest way to a database server."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def new_folder() -> Path:
+    """Makes a folder, in memory where the system has such a place: nothing here outlives the machine."""
+    memory = Path("/dev/shm")  # noqa: S108, the folder below it is of our own
+    return Path(tempfile.mkdtemp(prefix="payrelay-simulation-", dir=memory if os.access(memory, os.W_OK) else None))
+
+
+def copy_database(template: Path, path: Path) -> None:
+    """Begins a run with the template's database."""
+    for suffix in FILES:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    shutil.copyfile(template, path)
+
+
+class SlowExecutor(Executor):
+    """Runs what it is given after a while, on the loop; its owner may die right before and right after."""
+
+    def __init__(self, loop: SimulatedLoop, random: Random, longest_s: float) -> None:
+        self._loop = loop
+        self._random = random
+        self._longest_s = longest_s
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
+        """Takes it on."""
+        future: Future[R] = Future()
+        point = fn.__name__.strip("_")
+
+        def run() -> None:
+            owner = OWNER.get()
+            owner.reach(f"before_{point}")
+            future.set_result(fn(*args, **kwargs))
+            owner.reach(f"after_{point}")
+
+        self._loop.call_later(self._random.uniform(0, self._longest_s), run)
+        return future
+
+
+def open_engine(path: Path, loop: SimulatedLoop, clock: Clock, random: Random, commit_s: float) -> Sqlite:
+    """Opens the real engine; its owner's death closes the file, which undoes what was not committed."""
+    connections = sqlite_file.open_file(path, clock=clock)
+
+    def drop() -> None:
+        connections.reader.close()
+        connections.writer.close()
+
+    OWNER.get().at_death.append(drop)
+    return Sqlite(connections, executor=SlowExecutor(loop, random, commit_s), loop=loop, lock=None, busy_s=2.0)
+
+
+class SimulatedDatabase:
+    """The database as a process has it: a way there on which it may die, and writes that may fail.
+
+    Args:
+        engine: the real one.
+        owner: the process.
+        random: when a write fails.
+        fails: tells the share of writes that fail at this moment.
+        is_shared: whether the engine belongs to the outside world, which goes on when the process dies.
+    """
+
+    def __init__(
+        self, engine: Database, owner: Owner, random: Random, fails: Callable[[], float], *, is_shared: bool
+    ) -> None:
+        self._engine = engine
+        self._owner = owner
+        self._random = random
+        self._fails = fails
+        self._is_shared = is_shared
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Carries it out, unless it fails; over a network it may have been done all the same."""
+        self._owner.reach("before_write")
+        share = self._fails()
+        is_failing = share > 0 and self._random.random() < share
+        if is_failing and not (self._is_shared and self._random.random() < 0.5):
+            raise StoreUnavailable("simulated: the disk is full")
+        value = await (self._far(unit) if self._is_shared else self._engine.write(unit))
+        self._owner.reach("after_write")
+        if is_failing:
+            raise StoreUnavailable("simulated: the connection was lost at the commit")
+        return value
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Reads."""
+        if self._owner.is_dead:
+            raise Crash
+        if self._is_shared:
+            await wait_seconds(self._random.uniform(0, SHARED_LATENCY_S))
+        return await self._engine.read(unit)
+
+    async def ping(self) -> None:
+        """Does nothing."""
+
+    async def close(self) -> None:
+        """Closes what is its own."""
+        if not self._is_shared and not self._owner.is_dead:
+            await self._engine.close()
+
+    async def _far(self, unit: Unit[T]) -> T:
+        """Hands a unit to a server, which carries it out whatever becomes of us."""
+        await wait_seconds(self._random.uniform(0, SHARED_LATENCY_S))
+        loop = asyncio.get_running_loop()
+        work: asyncio.Task[T] = loop.create_task(self._engine.write(unit), context=OUTSIDE.context())
+        work.add_done_callback(asyncio.Task.exception, context=OUTSIDE.context())
+        return await asyncio.shield(work)
+
+
+def open_auditor(path: Path) -> sqlite3.Connection:
+    """Opens a connection of the judge's own, which sees what is committed and nothing else."""
+    return sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)

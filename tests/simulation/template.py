@@ -1,0 +1,52 @@
+"""The database that every run begins with: migrated, with the clients' keys in it."""
+
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from tests.simulation import storage
+from tests.simulation.fate import chance
+from tests.simulation.loop import SimulatedLoop, new_loop
+from tests.simulation.process import SEAL, SimulatedClock
+
+from payrelay.operations.issue_key import Wanted, issue_key
+from payrelay.store.credentials import Credentials
+from payrelay.store.meta import chain_key, verify_key
+
+PRINCIPALS: Final = ("shop", "app")
+
+
+class Template:
+    """Made once a process of the machine's, copied for each run; removed at the end of the context.
+
+    Attributes:
+        folder: where the runs' databases are put too.
+        path: the database.
+        keys: of the clients, by principal.
+    """
+
+    def __init__(self) -> None:
+        self.folder: Path = storage.new_folder()
+        self.path = self.folder / "template.db"
+        self.keys: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        loop = new_loop(None)
+        loop.run(self._make(loop))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.folder)
+
+    async def _make(self, loop: SimulatedLoop) -> None:
+        clock = SimulatedClock(loop)
+        engine = storage.open_engine(self.path, loop, clock, chance(0, "template"), 0.0)
+        await verify_key(engine, SEAL)
+        await chain_key(engine, SEAL, clock)
+        for principal in PRINCIPALS:
+            issued = await issue_key(Credentials(engine), clock, Wanted(principal=principal, environment="sandbox"))
+            self.keys[principal] = issued.key
+        await engine.close()

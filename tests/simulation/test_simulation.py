@@ -1,0 +1,50 @@
+"""Hundreds of lives of the whole program, each from one seed: nothing twice, no false answer, nothing left open."""
+
+import os
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+from tests.simulation.simulate_faults import run_many
+from tests.simulation.template import Template
+from tests.simulation.universe import run
+
+SEEDS: Final = 50
+PARTS: Final = 10
+REPEATED: Final = (3, 8, 13)
+DIGESTS: Final = """
+from tests.simulation.template import Template
+from tests.simulation.universe import run
+with Template() as template:
+    for seed in {seeds}:
+        print(run(seed, template).digest)
+"""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_seed_breaks_a_promise(part: int) -> None:
+    """Whatever is lost, refused, late or dies: the ledger, our books and every answer agree in the end."""
+    summary = run_many(1 + part * SEEDS, SEEDS)
+    failures = [f"make simulate-faults SEEDS=1 FROM={each.seed}: {each.failures[0]}" for each in summary.failed]
+    assert failures == []
+    assert summary.counts["replays"] > 0
+    assert summary.counts["crashes"] > 0
+
+
+def test_a_seed_makes_the_same_story_each_time() -> None:
+    """A failure is found again by its seed alone, in another process and with other hashes of texts."""
+    with Template() as template:
+        here = [run(seed, template).digest for seed in REPEATED]
+    program = [sys.executable, "-c", DIGESTS.format(seeds=REPEATED)]
+    there = subprocess.run(
+        program, env={**os.environ, "PYTHONHASHSEED": "4711"}, capture_output=True, text=True, check=True
+    )
+    assert there.stdout.split() == here
+
+
+def test_different_seeds_make_different_stories() -> None:
+    """A thousand seeds are worth a thousand runs."""
+    with Template() as template:
+        digests = {run(seed, template).digest for seed in range(1, 21)}
+    assert len(digests) == 20

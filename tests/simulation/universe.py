@@ -1,0 +1,334 @@
+"""One run: the world that a seed makes, from its first request to the last operation settled, and the verdict on it."""
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from tests.simulation import storage
+from tests.simulation.clients import CUSTOMERS, Ask, Client, Told
+from tests.simulation.fate import Fate
+from tests.simulation.judge import judge
+from tests.simulation.loop import Endless, new_loop, wait_seconds
+from tests.simulation.network import DAY_S, Gateway
+from tests.simulation.process import ACCOUNT, START_MS, TIMEOUT_S, Heard, Parts, Process, SimulatedClock, serve
+from tests.simulation.template import Template
+
+from payrelay.clock import Clock
+from payrelay.errors import StoreError
+from payrelay.operations.recover import GRACE_MS
+from payrelay.store.database import Database
+from payrelay_simulator.clock import STANDING_START
+from payrelay_simulator.clock import Clock as GatewayClock
+from payrelay_simulator.seeding import CustomerSeed, PaymentSeed, Seed, SubscriptionSeed, plant
+from payrelay_simulator.simulator import DEFAULT_MERCHANT
+from payrelay_simulator.world import World
+
+SETTLED_WITHIN_S: Final = 200 * DAY_S
+ROUND_S: Final = 86_400.0
+TRACE_LINES_MAX: Final = 20_000
+ORDERS: Final = ("A-1", "A-2", "A-3")
+
+_OPEN = "SELECT count(*) FROM operations WHERE state IN ('accepted','sending','pending','unknown')"
+_DUE = (
+    "SELECT min(at_ms) FROM (SELECT min(probe_at_ms) AS at_ms FROM operations WHERE probe_at_ms IS NOT NULL "
+    "UNION ALL SELECT min(send_by_ms) + ? FROM operations WHERE state IN ('accepted','sending') "
+    "UNION ALL SELECT min(next_try_at_ms) FROM alerts WHERE next_try_at_ms IS NOT NULL)"
+)
+_STATE = (
+    "SELECT state, (SELECT event FROM history WHERE operation_id = id ORDER BY version DESC LIMIT 1) "
+    "FROM operations WHERE id = ?"
+)
+
+
+@dataclass(kw_only=True, slots=True)
+class Report:
+    """What a run came to.
+
+    Attributes:
+        seed: what it was made of.
+        failures: what never should have happened; empty when all is well.
+        digest: of everything that happened, in its order.
+        counts: how much of everything there was.
+        settled_s: how long each lost reply was open whose effect could be seen at the gateway at once.
+        trace: what happened, where it was asked for.
+    """
+
+    seed: int
+    failures: list[str]
+    digest: str
+    counts: dict[str, int] = field(default_factory=dict)
+    settled_s: list[float] = field(default_factory=list)
+    trace: list[str] = field(default_factory=list)
+
+
+class Universe:
+    """Everything of one run."""
+
+    def __init__(self, fate: Fate, template: Template, parts: Parts) -> None:
+        self.fate = fate
+        self.parts = parts
+        self.path: Path = template.folder / "run.db"
+        self.keys = template.keys
+        self.loop = new_loop(fate.chance("order") if fate.is_shuffled else None)
+        self.loop.stalls = fate.stalls
+        self.clock: Clock = SimulatedClock(self.loop)
+        self.numbers: Random = fate.chance("ids")
+        self.shared: Database | None = None
+        self.failures: list[str] = []
+        self.trace: list[str] = []
+        self.told: list[Told] = []
+        self.payment_ids: list[str] = []
+        self.subscription_ids: list[str] = []
+        self.is_healed = False
+        self.is_over = False
+        self.processes: list[Process | None] = []
+        self.crashes = list(fate.crashes)
+        self.counts: dict[str, int] = {}
+        self.settled_s: list[float] = []
+        self._requests = 0
+        self._client_random = fate.chance("clients' network")
+        self._digest = hashlib.blake2b(digest_size=16)
+        start = STANDING_START + timedelta(seconds=fate.skew_s)
+        world = World((DEFAULT_MERCHANT,), GatewayClock(start, self.loop.time), fate.switches, seed=fate.seed)
+        self.gateway = Gateway(world, self.loop, fate.chance("gateway"), fate.latency_s, self)
+        storage.copy_database(template.path, self.path)
+        self.auditor = storage.open_auditor(self.path)
+
+    # What processes and the gateway's end ask.
+
+    def store_fault_share(self) -> float:
+        """The share of writes that fail at this moment."""
+        return 0.0 if self._is_calm() else self.fate.store_fault_share
+
+    def fault_share(self) -> float:
+        """The share of calls that meet a fault at this moment."""
+        return 0.0 if self._is_calm() else self.fate.fault_share
+
+    def _is_calm(self) -> bool:
+        return self.is_healed or self.loop.time() >= self.fate.chaos_s
+
+    def next_due_s(self) -> float:
+        """When there is something to do for a worker; a day from now at the latest."""
+        row = self.auditor.execute(_DUE, (int(TIMEOUT_S * 1000) + GRACE_MS + 1,)).fetchone()
+        latest_s = self.loop.time() + DAY_S
+        return latest_s if row[0] is None else min(latest_s, (row[0] - START_MS) / 1000)
+
+    def note(self, *words: object) -> None:
+        """Keeps what happened, for the digest and for people."""
+        line = f"{self.loop.time():.4f} {' '.join(map(str, words))}"
+        self._digest.update(line.encode())
+        if len(self.trace) < TRACE_LINES_MAX:
+            self.trace.append(line)
+
+    def blame(self, text: str) -> None:
+        """Keeps what never should have happened."""
+        self.failures.append(text)
+
+    def count(self, what: str) -> None:
+        """Counts."""
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def sending(self, operation_id: str | None, endpoint: str) -> None:
+        """Looks, at the moment of the writing, whether what is written is on disk."""
+        row = self.auditor.execute(_STATE, (operation_id,)).fetchone()
+        is_journaled = row is not None and (row[0] == "sending" or row[1] == "probing")
+        if not is_journaled:
+            self.blame(f"{endpoint} of {operation_id} is sent while its row says {row}")
+
+    # What clients ask.
+
+    async def call(self, ask: Ask, patience_s: float) -> Told:
+        """Carries a request to one of the processes, and back what it answers, where nothing gets lost."""
+        self._requests += 1
+        request_id = f"req-{self._requests}"
+        at_s = self.loop.time()
+        heard = await self._heard(ask, request_id, patience_s)
+        self.note("told", request_id, ask.method, ask.path, None if heard is None else heard.http_status)
+        told = Told(ask=ask, request_id=request_id, at_s=at_s, heard=heard)
+        self.told.append(told)
+        return told
+
+    async def _heard(self, ask: Ask, request_id: str, patience_s: float) -> Heard | None:
+        random = self._client_random
+        loses = 0.0 if self.is_healed else self.fate.client_fault_share
+        fate = random.random()
+        await wait_seconds(random.uniform(0, 0.2))
+        up = [process for process in self.processes if process is not None and process.is_up]
+        if not up or fate < loses / 3:
+            return None
+        process = random.choice(up)
+        self.note("asked", request_id, ask.method, ask.path, ask.key, process.owner.name)
+        answer: asyncio.Future[Heard | None] = self.loop.create_future()
+        process.owner.at_death.append(partial(_set, answer))
+        work = self.loop.create_task(
+            serve(process, self._scope(ask, request_id), ask.body, answer), context=process.owner.context()
+        )
+        patience_s = random.uniform(0, 1.0) if fate > 1 - loses / 3 else patience_s
+        await asyncio.wait({answer}, timeout=patience_s)
+        if not answer.done():
+            work.cancel()
+            return None
+        return None if fate < loses * 2 / 3 else answer.result()
+
+    def _scope(self, ask: Ask, request_id: str) -> dict[str, object]:
+        headers = [
+            (b"authorization", b"Bearer " + self.keys[ask.principal].encode()),
+            (b"x-request-id", request_id.encode()),
+            (b"content-length", b"%d" % len(ask.body)),
+        ]
+        if ask.body:
+            headers.append((b"content-type", b"application/json"))
+        if ask.key is not None:
+            headers.append((b"idempotency-key", ask.key.encode()))
+        path = f"/{ACCOUNT}/api/{ask.path}"
+        return {
+            "type": "http",
+            "method": ask.method,
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": headers,
+            "client": ("192.0.2.1", 1),
+        }
+
+    # The run itself.
+
+    async def live(self) -> None:
+        """Lives it from beginning to end."""
+        self._plant()
+        if self.fate.has_two:
+            self.shared = storage.open_engine(
+                self.path, self.loop, self.clock, self.fate.chance("disk"), self.fate.commit_s
+            )
+        self.processes = [None] * (2 if self.fate.has_two else 1)
+        keepers = [self.loop.create_task(self._keep(number)) for number in range(len(self.processes))]
+        clients = [
+            Client(number, self, self.fate.chance(f"client {number}"), list(ORDERS)).live()
+            for number in range(self.fate.clients)
+        ]
+        await asyncio.gather(*clients)
+        self.note("clients are done")
+        await wait_seconds(max(0.0, self.fate.chaos_s - self.loop.time()))
+        await self._heal()
+        await self._settle()
+        await judge(self)
+        self.is_over = True
+        for process in self.processes:
+            if process is not None:
+                process.stop()
+        await asyncio.gather(*keepers)
+        if self.shared is not None:
+            await self.shared.close()
+
+    def _plant(self) -> None:
+        seed = Seed(
+            customers=[
+                CustomerSeed(customer_token=CUSTOMERS[0]),
+                CustomerSeed(customer_token=CUSTOMERS[1]),
+                CustomerSeed(customer_token=CUSTOMERS[2], decline="insufficient_funds"),
+            ],
+            payments=[
+                PaymentSeed(order_id="P-1", amount=Decimal(1000)),
+                PaymentSeed(order_id="P-2", amount=Decimal(5)),
+            ],
+            subscriptions=[
+                SubscriptionSeed(order_id="S-1", customer_token=CUSTOMERS[0], amount=Decimal(5), status="FAILED"),
+                SubscriptionSeed(order_id="S-2", customer_token=CUSTOMERS[0], amount=Decimal(6)),
+            ],
+        )
+        planted = plant(self.gateway.world, seed)
+        self.payment_ids = [str(payment_id) for payment_id in planted.payment_ids]
+        self.subscription_ids = [str(subscription_id) for subscription_id in planted.subscription_ids]
+
+    async def _keep(self, number: int) -> None:
+        """Keeps one process running: starts it again whenever it has died, until all is over."""
+        random = self.fate.chance(f"keeper {number}")
+        life = 0
+        while True:
+            life += 1
+            process = Process(self, f"{number}.{life}")
+            self.processes[number] = process
+            ending = None if self.is_healed else self._take_ending(process)
+            work = self.loop.create_task(self._guarded(process), context=process.owner.context())
+            died: asyncio.Future[None] = self.loop.create_future()
+            process.owner.at_death.append(partial(_set, died))
+            if ending is not None and ending[0] == "stop":
+                self.loop.call_later(ending[1], process.stop)
+            await asyncio.wait({work, died}, return_when=asyncio.FIRST_COMPLETED)
+            self.note("down", process.owner.name, "killed" if died.done() else "ended")
+            self.count("crashes" if died.done() else "ends")
+            process.owner.is_dead = True
+            if self.is_over:
+                return
+            await wait_seconds(random.choice((0.1, 2.0, 60.0)))
+
+    async def _guarded(self, process: Process) -> None:
+        try:
+            await process.run()
+        except StoreError as error:
+            self.note("not started", process.owner.name, error)
+            process.owner.kill()
+        except Exception as error:
+            self.blame(f"a process ended with {error!r}")
+            raise Endless("a process can't be started") from error
+
+    def _take_ending(self, process: Process) -> tuple[str, int] | None:
+        if not self.crashes:
+            return None
+        kind, number = self.crashes.pop(0)
+        if kind == "step":
+            process.owner.dies_at_step = number
+        elif kind != "stop":
+            process.owner.dies_at = (kind, number)
+        return kind, number
+
+    async def _heal(self) -> None:
+        """Ends all faults, and waits until everybody is up."""
+        self.is_healed = True
+        self.note("healed")
+        self.crashes.clear()
+        for process in self.processes:
+            if process is not None:
+                process.owner.dies_at = process.owner.dies_at_step = None
+        while not all(process is not None and process.is_up for process in self.processes):
+            await wait_seconds(1.0)
+
+    async def _settle(self) -> None:
+        """Waits until nothing is open any more, at most SETTLED_WITHIN_S."""
+        until_s = self.loop.time() + SETTLED_WITHIN_S
+        pause_s = 1.0
+        while self.auditor.execute(_OPEN).fetchone()[0] and self.loop.time() < until_s:
+            await wait_seconds(pause_s)
+            pause_s = min(ROUND_S, pause_s * 1.5)
+
+
+def _set(future: "asyncio.Future[None] | asyncio.Future[Heard | None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def run(seed: int, template: Template, parts: Parts | None = None) -> Report:
+    """Lives through one seed, and reports."""
+    universe = Universe(Fate.of(seed), template, parts or Parts())
+    try:
+        universe.loop.run(universe.live())
+    except Endless as error:
+        universe.blame(str(error))
+    finally:
+        universe.auditor.close()
+    for trouble in universe.loop.troubles:
+        universe.blame(trouble)
+    return Report(
+        seed=seed,
+        failures=universe.failures,
+        digest=universe._digest.hexdigest(),
+        counts=universe.counts,
+        settled_s=universe.settled_s,
+        trace=universe.trace,
+    )
