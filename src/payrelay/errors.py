@@ -99,7 +99,11 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.GATEWAY_BUSY: Meaning(503, Retry.AFTER, "No room in the gateway's budget in time; nothing was executed.", 5),
     Code.GATEWAY_UNREACHABLE: Meaning(503, Retry.AFTER, "No connection to the gateway; nothing was sent.", 5),
     Code.UNAVAILABLE: Meaning(
-        503, Retry.AFTER, "The store is down, or the gateway gave us no access token in time; nothing was executed.", 5
+        503,
+        Retry.AFTER,
+        "The store is down, the gateway fails and is left alone, or it gave us no access token in time;"
+        " nothing was executed.",
+        5,
     ),
 }
 

@@ -7,8 +7,11 @@ from tests.operations.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate,
 
 from payrelay.core.operations import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State
 from payrelay.core.outcomes import Verdict
+from payrelay.core.places import Taken
 from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
-from payrelay.gateways.governor import Limit
+from payrelay.gateways.breaker import EFFECT_PROBES_AFTER_S, ENDED_MIN, PAUSE_S
+from payrelay.gateways.budget import MemoryBudget
+from payrelay.gateways.governor import Ending, Governor, Limit
 from payrelay.operations.charge import charge
 from payrelay.operations.effect import DECISIONS_MAX, SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.operations.recover import recover
@@ -317,6 +320,64 @@ class TestBudget:
             bell.ring()
         assert (await task).code is Code.GATEWAY_BUSY  # type: ignore[attr-defined]
         assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
+
+    async def test_while_the_gateway_fails_nothing_is_stored(self, world: World) -> None:
+        """Refused before the intent: nothing to withdraw, no guard, and the client hears when to come again."""
+        await shut(world)
+        refusal = await refused(world)
+        assert (refusal.code, refusal.retry_after_s) == (Code.UNAVAILABLE, PAUSE_S + EFFECT_PROBES_AFTER_S)
+        assert (await world.operations(), world.account.sent) == ([], [])
+
+    async def test_a_repeat_gets_its_answer_while_the_gateway_fails(self, world: World) -> None:
+        """It needs no call."""
+        first = await charge(world.relay, asked(), CHARGE)
+        await shut(world)
+        assert (await charge(world.relay, asked(), CHARGE)).body == first.body
+
+    async def test_what_waits_when_the_gateway_is_found_failing_is_given_up(self, world: World) -> None:
+        """It is on disk already: not sent, and its key is free."""
+        world.limit_to(Limit(1, 10.0))
+        place = await world.account.governor.take_now()
+        assert place is not None
+        task = await waiting_charge(world)
+        for _ in range(ENDED_MIN):
+            place.came_to(Ending.FAILED, "timeout")
+        answer = await task
+        assert answer.code is Code.UNAVAILABLE  # type: ignore[attr-defined]
+        assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
+
+    async def test_what_waits_when_the_budget_is_lost_is_withdrawn(self, world: World) -> None:
+        """Nobody knows whether there is a place: nothing is sent, and the row is put right later."""
+        world.limit_to(Limit(1, 10.0))
+        await world.account.governor.take_now()
+        budget = LostBudget(Limit(1, 10.0), world.clock)
+        world.account.governor = Governor(Limit(1, 10.0), world.clock, timer=world.account.timer, budget=budget)
+        with pytest.raises(StoreUnavailable):
+            await charge(world.relay, asked(), CHARGE)
+        await world.relay.background.finish(5)
+        assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
+
+
+class LostBudget(MemoryBudget):
+    """Is full at first, and then in a store that is down."""
+
+    looks = 0
+
+    async def take(self, count: int, hold_s: float) -> Taken:  # noqa: ARG002, the face of a budget
+        """Can't say, the second time."""
+        self.looks += 1
+        if self.looks > 1:
+            raise StoreUnavailable("down")
+        return Taken((), 1.0)
+
+
+async def shut(world: World) -> None:
+    """Has the gateway found failing."""
+    place = await world.account.governor.take_now()
+    assert place is not None
+    for _ in range(ENDED_MIN):
+        place.came_to(Ending.FAILED, "timeout")
+    place.done()
 
 
 class TestResending:

@@ -8,6 +8,7 @@ Rules:
 4. Who changes nothing goes first: an effect is the probe only where nobody else came for a moment.
 """
 
+import math
 from collections import deque
 from enum import StrEnum
 from typing import Final
@@ -82,7 +83,7 @@ class Breaker:
             wait_s = max(wait_s, self._probes_from_s + EFFECT_PROBES_AFTER_S - now_s)
         if wait_s <= 0:
             return None
-        return Shut(max(1, round(min(wait_s, self._pause_s))), self._cause)
+        return Shut(math.ceil(min(wait_s, self._pause_s + EFFECT_PROBES_AFTER_S)), self._cause)
 
     def enter(self, priority: Priority) -> Entry:
         """Lets one go on, or not; who is the probe ends that with ``probed`` or ``abandon``."""
