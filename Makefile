@@ -17,11 +17,11 @@ PAYHERE := src/payrelay/gateways/payhere
 DECIDING := src/payrelay/core/*,$(PAYHERE)/effects.py,$(PAYHERE)/grants.py,$(PAYHERE)/reads.py,$(PAYHERE)/replies.py,$(PAYHERE)/wire.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check lint tested mutate format bench lock clean
+.PHONY: help demo serve test check lint tested mutate format simulate-faults bench lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.runtime ## start the service with a gateway simulator, and print calls to copy
 	@$(BIN)/payrelay demo
@@ -51,6 +51,14 @@ mutate: $(VENV)/.mutate ## change the core in every way, and count what the test
 format: $(VENV)/.dev ## write the sources in the one format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+# One seed is one life of the program: a failure is found again by `make simulate-faults SEEDS=1 FROM=<seed>`.
+SEEDS ?= 1000
+FROM ?= 1
+JOBS ?= $(shell nproc)
+
+simulate-faults: $(VENV)/.dev ## live through SEEDS=1000 lives full of faults and crashes, from seed FROM=1 on
+	@$(BIN)/python -m tests.simulation.simulate_faults --seeds $(SEEDS) --from $(FROM) --jobs $(JOBS)
 
 bench: $(VENV)/.bench ## measure, with the peers beside it
 	@bench/install.sh
