@@ -32,6 +32,8 @@ PAGE_MAX: Final = 1_000
 """Rows of one page, whatever the caller asks for."""
 _ACCEPT_ATTEMPTS_MAX: Final = 3
 """Each further attempt needs another holder to have let go between two statements."""
+_FELT_EVERYWHERE: Final = frozenset({Kind.REFUND, Kind.RELEASE, Kind.RETRY, Kind.CANCEL})
+"""They change what reads of other subjects show: a refund names a payment and not its order."""
 _CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
 """They ask for an order, an amount and a currency; a reply with others is a difference, not news."""
 _NOTHING_BEFORE: Final = ""
@@ -224,12 +226,15 @@ def _accept(
     """Gives None for accepted, else the row of the operation that holds the claim or the guard."""
     # The insert comes first: nearly always nobody stands in the way, and only the indexes can tell for certain. What
     # bars is looked for after it, in a statement of its own: by then the holder of the same guard has committed.
-    statement = Statement(statements.ACCEPT, parameters, is_whole=barred_by is None)
+    is_felt = _is_felt_everywhere(operation)
+    statement = Statement(statements.ACCEPT, parameters, is_whole=barred_by is None and not is_felt)
     for _ in range(_ACCEPT_ATTEMPTS_MAX):
         if (yield statement):
             barring = [] if barred_by is None else (yield _guard_of(operation, barred_by))
             if barring:
                 raise _Barred(barring[0])
+            if is_felt:
+                yield Statement(statements.BUMP, (operation.merchant,))
             return None
         claiming = yield Statement(statements.FIND_CLAIM, (operation.principal, operation.claim))
         if claiming and not _has_lapsed(claiming[0], now_ms):
@@ -248,12 +253,19 @@ def _guard_of(operation: Operation, guard: str | None) -> Statement:
 
 
 def _record(statement: Statement, operation: Operation) -> Unit[None]:
-    is_for_a_person = operation.state is State.NEEDS_ATTENTION
-    changed = yield statement._replace(is_whole=False) if is_for_a_person else statement
+    is_for_a_person, is_felt = operation.state is State.NEEDS_ATTENTION, _is_felt_everywhere(operation)
+    changed = yield statement._replace(is_whole=False) if is_for_a_person or is_felt else statement
     if not changed:
         raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
     if is_for_a_person:
         yield Statement(statements.ADD_ALERT, (operation.id, operation.version, operation.updated_at_ms))
+    if is_felt:
+        yield Statement(statements.BUMP, (operation.merchant,))
+
+
+def _is_felt_everywhere(operation: Operation) -> bool:
+    """True where a change of it may change what reads of other subjects than its own show (``store.readings``)."""
+    return operation.kind in _FELT_EVERYWHERE or (operation.kind is Kind.CAPTURE and operation.order_id is None)
 
 
 def _first(statement: Statement) -> Unit[Row | None]:
