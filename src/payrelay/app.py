@@ -9,6 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay import worker
 from payrelay.api.app import Api
+from payrelay.api.capacity import files_max, held_max
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics import Metrics
 from payrelay.clock import Clock
@@ -121,7 +122,7 @@ async def opened_relay(
     Raises SettingsError, StoreUnusable.
     """
     seal = await seal_of(settings, database)
-    waiters = Waiters()
+    waiters = Waiters(limit=held_max(files_max()))
     async with opened_accounts(settings, clock, Shared(database, seal), ways) as accounts:
         yield Relay(
             journal=Journal(database, seal, chain_key=(await chain_key(database, seal, clock)).secret),

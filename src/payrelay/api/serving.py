@@ -5,7 +5,6 @@ Why Granian, and what was tried on it, is in ``docs/decisions/0003-http-server.m
 
 import asyncio
 import os
-import resource
 import socket
 from collections.abc import Callable
 from typing import Final
@@ -16,18 +15,13 @@ from granian.net import SocketHolder  # type: ignore[attr-defined]  # its own, p
 from granian.server.embed import Server
 
 from payrelay.api.app import Api
+from payrelay.api.capacity import connections_max, files_max
 from payrelay.errors import SettingsError
 
 HEADERS_TIMEOUT_MS: Final = 30_000
 """For all headers of a request to arrive; the same clock closes a kept-alive connection that says nothing."""
 HEADERS_BYTES_MAX: Final = 16_384
 """The request line and all headers: a key has some 80, a path with an order id at most 800."""
-CONNECTIONS_MAX: Final = 4096
-"""Connections at once; further ones wait in the backlog until one closes."""
-FILES_RESERVED: Final = 256
-"""Of the process's open files: for the store, the gateway and the log, which must not starve when clients crowd in."""
-CONNECTIONS_MIN: Final = 64
-"""However few files the process may open, it serves."""
 BACKLOG: Final = 1024
 """Connections that the kernel holds for us meanwhile."""
 
@@ -48,7 +42,7 @@ class _Server(Server):
             http=HTTPModes.http1,
             websockets=False,
             backlog=BACKLOG,
-            backpressure=_connections_max(),
+            backpressure=connections_max(files_max()),
             http1_settings=HTTP1Settings(
                 header_read_timeout=HEADERS_TIMEOUT_MS, keep_alive=True, max_buffer_size=HEADERS_BYTES_MAX
             ),
@@ -141,8 +135,3 @@ def _listener(host: str, port: int) -> socket.socket:
 
 def _unusable(host: str, port: int, error: OSError) -> SettingsError:
     return SettingsError(f"can't listen on {host}:{port}: {error.strerror or error}")
-
-
-def _connections_max() -> int:
-    files_max, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(CONNECTIONS_MIN, min(CONNECTIONS_MAX, files_max - FILES_RESERVED))

@@ -16,7 +16,7 @@ from payrelay.operations.watch import Watch
 AWAITED: Final = UNSETTLED - {State.NEEDS_ATTENTION}
 """What may change soon without anybody's doing; a person's decision is not waited for."""
 WAITERS_MAX: Final = 1_000
-"""Requests that are held at once: of the server's connections a quarter, so that they never keep out all others."""
+"""Requests that are held at once; each has a connection, and costs the store up to one read in LOOK_EVERY_S."""
 LOOK_EVERY_S: Final = 1.0
 """Between two looks at the store for one operation: each is one read by its primary key."""
 
