@@ -199,6 +199,8 @@ class Governor:
 
     async def take_now(self, *, priority: Priority = Priority.CHARGE) -> Place | None:
         """Gives a place if there is room and nobody waits for one. Raises StoreUnavailable."""
+        if self._budget is None and not self._breaker.is_shut:
+            return Place(self, None, math.inf, priority, is_probe=False)  # no detour for who wants no limit
         return await self._take(priority, None)
 
     async def take(self, until_s: float, *, priority: Priority = Priority.CHARGE) -> Place | None:
@@ -350,8 +352,8 @@ class Governor:
             self._wait_for(self._budget, self._budget.release_unused(place.grant))
 
     def _came_to(self, place: Place, ending: Ending, cause: str) -> None:
-        if ending is not Ending.NOTHING:
-            self._repeats_left = min(1.0, self._repeats_left + REPEAT_SHARE)
+        if self._repeats_left < 1.0 and ending is not Ending.NOTHING:
+            self._repeats_left += REPEAT_SHARE
         is_token_missing = place.priority is Priority.TOKEN and ending is not Ending.ANSWERED
         if place.is_probe or (self._breaker.is_shut and is_token_missing):
             self._breaker.probed(ending, cause)
