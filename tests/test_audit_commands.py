@@ -102,6 +102,8 @@ def test_programs_get_json(run: Run, file: Path) -> None:
     assert ran.code == 1
     assert [(each["operation_id"], each["version"], each["anchor"]) for each in told["findings"]] == [("op_1", 1, None)]
     assert (told["summary"]["operations"], told["summary"]["findings"]) == (1, 1)
+    assert told["summary"]["chain_since"].endswith("Z")
+    assert (told["summary"]["anchored_until"], told["summary"]["newest_anchor"]) == (None, None)
 
 
 def test_a_forged_text_does_not_reach_the_terminal_raw(run: Run, file: Path) -> None:
@@ -127,6 +129,7 @@ def test_an_anchor_is_named_by_its_number(run: Run, file: Path) -> None:
     change(file, "INSERT INTO anchors VALUES (1, 0, 5, 2, 'digest', 9)")
     ran = verify(run, file)
 
+    assert json.loads(verify(run, file, "--json").out)["summary"]["anchored_until"] == "1970-01-01T00:00:00Z"
     assert "anchor 1: it was changed, or lines of history between 1970-01-01T00:00:00Z and " in ran.out
     assert "The newest anchor, up to 1970-01-01T00:00:00Z, is 1:digest.\n" in ran.out
 

@@ -37,7 +37,7 @@ async def run_verify(settings: Settings, *, noted: list[str], as_json: bool) -> 
             else:
                 sys.stdout.write(f"{_line(finding)}\n")
     if as_json:
-        shown = {"summary": msgspec.to_builtins(audit.summary), "findings": msgspec.to_builtins(findings)}
+        shown = {"summary": _shown(audit.summary), "findings": msgspec.to_builtins(findings)}
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
     else:
         sys.stdout.write("".join(f"{line}\n" for line in _summary_lines(audit.summary)))
@@ -86,6 +86,14 @@ class Bars:
         if phase not in self._tasks:
             self._tasks[phase] = self._bar.add_task(phase)
         self._bar.update(self._tasks[phase], completed=done, total=total)
+
+
+def _shown(summary: Summary) -> dict[str, object]:
+    """Gives the summary for programs; times are texts, as everywhere outside the database."""
+    members = msgspec.structs.asdict(summary)
+    since_ms, until_ms = members.pop("chain_since_ms"), members.pop("anchored_until_ms")
+    until = None if until_ms is None else _time(until_ms)
+    return {"chain_since": _time(since_ms), **members, "anchored_until": until}
 
 
 def _line(finding: Finding) -> str:

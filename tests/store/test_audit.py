@@ -20,7 +20,8 @@ from payrelay.core.operations import TRANSITIONS, Event, Kind, Line, Operation, 
 from payrelay.core.outcomes import Evidence
 from payrelay.operations.audit import ANCHOR_EVERY_MS, SETTLED_AFTER_MS, Audit, Finding, anchor
 from payrelay.store import migrations, open_database
-from payrelay.store.audit import PAGE, Record, Trail
+from payrelay.store.audit import PAGE, Record, Trail, _reading
+from payrelay.store.database import Row
 from payrelay.store.journal import Accepted, Journal
 from payrelay.store.sealing import Seal
 from payrelay.store.sqlite import InlineExecutor
@@ -283,6 +284,17 @@ async def test_lines_from_before_the_chain_are_anchored_too(filled: Book, tamper
     assert [finding.anchor for finding in await audited(filled, since_ms=LATER_MS)] == [1]
 
 
+async def test_an_old_operation_must_agree_with_its_newest_line(filled: Book, tamper: Tamper) -> None:
+    """Without a digest the two states are still to be compared."""
+    await tamper(
+        "UPDATE history SET hash = '', row_digest = '', answer_digest = '';"
+        f"UPDATE operations SET chain = ''; UPDATE operations SET state = 'failed' WHERE id = '{VICTIM}'"
+    )
+
+    [finding] = await audited(filled, since_ms=LATER_MS)
+    assert (finding.operation_id, finding.version) == (VICTIM, 3)
+
+
 async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tamper) -> None:
     """Its first line in the chain is tied to nothing, and every later one to that."""
     operation = filled.new(4)
@@ -346,7 +358,7 @@ class TornTrail(Trail):
         """Puts the earlier rows and the present lines together."""
         lines = {record.operation_id: record.lines async for record in super().records()}
         for record in self.rows:
-            yield record._replace(lines=lines.pop(record.operation_id))
+            yield record._replace(lines=lines.pop(record.operation_id, ()))
         for operation_id, left in lines.items():
             yield Record(operation_id, None, left, can_open_call=False, answer_digest=None)
 
@@ -363,6 +375,33 @@ async def test_what_was_changed_between_two_reads_is_read_once_more(book: Book) 
     audit = Audit(trail, 0, lambda *_: None)
     assert [finding async for finding in audit.findings()] == []
     assert (audit.summary.operations, audit.summary.lines) == (3, 4)
+
+
+async def test_what_went_between_two_reads_is_left_to_the_anchors(filled: Book, tamper: Tamper) -> None:
+    """An operation that is nowhere any more has nothing that could be wrong; what is missing, its anchor tells."""
+    trail = TornTrail(filled.database, SEAL, ChainKey(CHAIN_KEY))
+    trail.rows = tuple([record async for record in Trail.records(trail)])
+    await tamper(f"DELETE FROM history WHERE operation_id = '{VICTIM}'; DELETE FROM operations WHERE id = '{VICTIM}'")
+
+    audit = Audit(trail, 0, lambda *_: None)
+    assert [finding async for finding in audit.findings()] == []
+    assert audit.summary.operations == 2
+
+
+async def test_an_operation_that_changes_while_it_is_read_is_read_again(filled: Book) -> None:
+    """Its lines are those of the row that stands before and after them."""
+    records = [record async for record in trail_of(filled).records()]
+    first: Row = (records[0].operation_id,)
+    second: Row = (records[1].operation_id,)
+    lines: list[Row] = [(*line.link, line.hash) for line in records[0].lines[1:]]
+    reading = _reading(OTHER)
+    next(reading)
+    for rows in ([first], lines[:1], [second], lines):
+        reading.send(rows)
+
+    with pytest.raises(StopIteration) as end:
+        reading.send([second])
+    assert end.value.value == (second, records[0].lines[1:])
 
 
 async def test_one_operation_is_read_at_one_moment(book: Book) -> None:
