@@ -101,8 +101,8 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.UNAVAILABLE: Meaning(
         503,
         Retry.AFTER,
-        "The store is down, the gateway fails and is left alone, or it gave us no access token in time;"
-        " nothing was executed.",
+        "The store is down, the account is paused, the gateway fails and is left alone, or it gave us no access token"
+        " in time; nothing was executed.",
         5,
     ),
 }

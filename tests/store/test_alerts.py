@@ -1,14 +1,25 @@
 import asyncio
+import tempfile
+from itertools import pairwise
+from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.store.conftest import Book
 
-from payrelay.core.operations import Event, Operation, State
+from payrelay.clock import Clock
+from payrelay.core.operations import TRANSITIONS, Event, Operation, State
 from payrelay.errors import Outdated
+from payrelay.store import open_database
 from payrelay.store.alerts import Alert, Alerts
+from payrelay.store.sqlite import InlineExecutor
 
 NOW_MS = 10_000
+
+choices = st.lists(st.integers(0, len(Event)), max_size=12)
+"""Which of the events that are possible comes next, by number."""
 
 
 @pytest.fixture
@@ -125,3 +136,31 @@ async def test_whoever_was_too_slow_does_not_put_it_off(book: Book, alerts: Aler
     await alerts.put_off(slow, frozenset(), 25_000)
 
     assert await alerts.next_due_ms() is None
+
+
+async def alerts_of_walk(choices: list[int], folder: Path) -> tuple[set[int], set[int]]:
+    """Takes an operation through events; gives the versions of its alerts, and of its steps to needing a person."""
+    database = await open_database(f"sqlite:///{folder}/db", clock=Clock(), owner=True, executor=InlineExecutor())
+    book = Book(database)
+    operation = book.new(1)
+    await book.accept(operation)
+    for choice in choices:
+        possible = [event for state, event in TRANSITIONS if state is operation.state]
+        if possible:
+            operation = await book.advance(operation, possible[choice % len(possible)])
+    states = [line.state for line in await book.journal.history(operation.id)]
+    taken = await Alerts(database).take(NOW_MS, until_ms=20_000, limit=100)
+    await database.close()
+    steps = enumerate(pairwise(states), 2)
+    needed = {version for version, (before, after) in steps if before is not after is State.NEEDS_ATTENTION}
+    return {alert.version for alert in taken}, needed
+
+
+@settings(deadline=None, max_examples=60)
+@given(choices)
+def test_there_is_an_alert_for_each_step_to_needing_a_person_and_no_other(choices: list[int]) -> None:
+    """Whatever happens to an operation, and whoever brings it there."""
+    with tempfile.TemporaryDirectory() as folder:
+        alerts, needed = asyncio.run(alerts_of_walk(choices, Path(folder)))
+
+    assert alerts == needed
