@@ -36,6 +36,7 @@ RANKS: Final = {
     "audit_commands": 6,
     "key_commands": 6,
     "operation_commands": 6,
+    "settle_command": 6,
     "cli": 7,
     "__main__": 8,
 }
