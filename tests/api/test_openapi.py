@@ -124,6 +124,23 @@ async def test_a_key_that_the_description_forbids_is_refused(call: Caller, key: 
     assert reply.status == 400
 
 
+@every_route()
+def test_waiting_is_described_where_it_is_possible(route: Route) -> None:
+    """On every effect, and on the one operation that can be waited for; what isn't read is not offered."""
+    operation = described(route)
+    names = {parameter["name"] for parameter in operation["parameters"]}
+    assert ("Prefer" in names) is (route.is_effect or route.name == "showOperation")
+    assert ("Preference-Applied" in operation["responses"]["200"]["headers"]) is ("Prefer" in names)
+
+
+@every_route()
+def test_a_quota_is_described_everywhere(route: Route) -> None:
+    """429 with the seconds to wait and the fields that tell the rule; the fields on every other answer too."""
+    responses = described(route)["responses"]
+    assert "Retry-After" in responses["429"]["headers"]
+    assert all({"RateLimit", "RateLimit-Policy"} <= response["headers"].keys() for response in responses.values())
+
+
 def _key_schema() -> dict[str, Any]:
     parameters = described(ROUTES[1])["parameters"]
     schema: dict[str, Any] = next(each["schema"] for each in parameters if each["name"] == "Idempotency-Key")
