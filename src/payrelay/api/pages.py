@@ -64,12 +64,13 @@ class Pages:
         )
         self._metrics_networks = Networks(context.metrics_networks)
         self.api_hint = f"/{next(iter(context.relay.accounts), 'gateway')}/api/"
-        description = _page(describe_api(context.routes, context.environments), "application/json", b"no-cache")
+        self._routes, self._environments = context.routes, context.environments
+        self._description: Page | None = None
         self._paths: dict[bytes, Answering] = {
             b"/health/live": _always(_page(LIVE, "application/json", b"no-store")),
             b"/health/ready": self._ready,
             b"/metrics": self._measured,
-            b"/openapi.json": _always(description),
+            b"/openapi.json": self._described,
             b"/docs": _always(_docs()),
             **{f"/docs/{name}".encode(): _always(_asset(name, kind)) for name, kind in ASSETS.items()},
         }
@@ -77,6 +78,13 @@ class Pages:
     def find(self, raw_path: bytes) -> Answering | None:
         """Gives what answers at this path, or None."""
         return self._paths.get(raw_path)
+
+    async def _described(self, client: str, *, is_known: bool) -> Page:  # noqa: ARG002 - one shape for all pages
+        """Gives the description, which is made when somebody wants it: a start should not wait for it."""
+        if self._description is None:
+            body = describe_api(self._routes, self._environments)
+            self._description = _page(body, "application/json", b"no-cache")
+        return self._description
 
     async def _ready(self, client: str, *, is_known: bool) -> Page:  # noqa: ARG002 - one shape for all pages
         status, body = await readiness(self._database)
