@@ -157,7 +157,7 @@ def mark_as_newer(path: Path) -> None:
     connection = sqlite3.connect(path)
     with connection:
         connection.execute(
-            "INSERT INTO schema_version SELECT 9999, 'future', checksum, applied_at_ms FROM schema_version"
+            "INSERT INTO schema_version SELECT 9999, 'future', checksum, applied_at_ms FROM schema_version LIMIT 1"
         )
     connection.close()
 
