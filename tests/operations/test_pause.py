@@ -1,11 +1,14 @@
+import asyncio
+
 import pytest
-from tests.operations.world import CHARGE, World, asked, outcome_of
+from tests.operations.world import CHARGE, Gate, World, asked, opened, outcome_of
 
 from payrelay.core.operations import State
 from payrelay.core.outcomes import Verdict
-from payrelay.errors import Code, Refusal
+from payrelay.errors import Code, Refusal, StoreUnavailable
 from payrelay.operations.charge import charge
-from payrelay.operations.pause import PAUSES_KEPT_MS, RETRY_AFTER_S
+from payrelay.operations.pause import PAUSES_KEPT_MS, RETRY_AFTER_S, PausedAccounts
+from payrelay.store.database import Database
 from payrelay.store.pauses import Pause, Pauses
 
 PAUSE = Pause(account="gateway", since_ms=0, reason="wrong prices of ACME", operator="ann")
@@ -73,6 +76,50 @@ async def test_a_running_process_learns_of_it_within_a_second(world: World, paus
 
     assert (await charge(world.relay, asked("k-2"), world.charge_of(2))).http_status == 200
     assert world.log_events == ["account_paused", "account_resumed"]
+
+
+class SlowPauses(Pauses):
+    """Counts how often it is read, and gives no answer before it may."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.gate = Gate()
+        self.reads = 0
+
+    async def list(self) -> list[Pause]:
+        """Reads, once it may."""
+        self.reads += 1
+        await self.gate()
+        return await super().list()
+
+
+async def test_those_who_ask_at_once_share_one_reading(world: World) -> None:
+    """A storm of requests each second must not be a storm of reads; and who goes away takes it from nobody."""
+    slow = SlowPauses(world.database)
+    paused = PausedAccounts(slow, world.clock, world.relay.log)
+    asking = [asyncio.create_task(paused.require_open("gateway")) for _ in range(50)]
+    await slow.gate.reached.wait()
+    asking[0].cancel()
+    slow.gate.opened.set()
+    outcomes = await asyncio.gather(*asking, return_exceptions=True)
+
+    assert slow.reads == 1
+    assert isinstance(outcomes[0], asyncio.CancelledError)
+    assert outcomes[1:] == [None] * 49
+
+
+async def test_a_store_that_is_away_lets_nobody_through(world: World) -> None:
+    """Whether the account is paused isn't known then; the next one asks again."""
+    database = await opened(world.path.with_name("another.db"))
+    pauses = SlowPauses(database)
+    pauses.gate.opened.set()
+    paused = PausedAccounts(pauses, world.clock, world.relay.log)
+    await database.close()
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            await paused.require_open("gateway")
+
+    assert pauses.reads == 2
 
 
 async def test_within_the_second_the_store_is_not_asked_again(world: World, pauses: Pauses) -> None:

@@ -3,6 +3,7 @@
 Each process learns of it by reading the store again, at most PAUSES_KEPT_MS after it was done.
 """
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Final
 
@@ -28,6 +29,7 @@ class PausedAccounts:
         self._log = log
         self._paused: dict[str, Pause] = {}
         self._read_at_s: float | None = None
+        self._reading: asyncio.Task[None] | None = None
 
     async def require_open(self, account: str) -> None:
         """Raises Refusal (unavailable) where the account is paused, StoreUnavailable where that can't be known."""
@@ -41,10 +43,25 @@ class PausedAccounts:
             )
 
     async def refresh(self) -> None:
-        """Reads the store again unless that was done less than PAUSES_KEPT_MS ago; what has changed is logged."""
+        """Reads the store again unless that was done less than PAUSES_KEPT_MS ago; what has changed is logged.
+
+        However many ask for it at once, it is read once. Raises StoreUnavailable.
+        """
         now_s = self._clock.boot_s()
         if self._read_at_s is not None and (now_s - self._read_at_s) * 1000 < PAUSES_KEPT_MS:
             return
+        if self._reading is None:
+            self._reading = asyncio.create_task(self._read(now_s))
+            self._reading.add_done_callback(self._have_read)
+        # Whoever goes away ends this wait, and not the reading that others wait for.
+        await asyncio.shield(self._reading)
+
+    def _have_read(self, reading: "asyncio.Task[None]") -> None:
+        self._reading = None
+        if not reading.cancelled():
+            reading.exception()  # looked at here too, because those who waited may all be gone
+
+    async def _read(self, now_s: float) -> None:
         paused = {pause.account: pause for pause in await self._pauses.list()}
         before, self._paused, self._read_at_s = self._paused, paused, now_s
         for name in sorted(paused.keys() - before.keys()):
