@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.gateways.hand_clock import HandClock, turns
 
@@ -37,14 +37,26 @@ class Customer(msgspec.Struct, frozen=True):
 
 customers = st.builds(
     Customer,
-    st.floats(0, 12),
+    st.one_of(st.floats(0, 1), st.floats(0, 12)),
     st.integers(0, 2),
     st.sampled_from(Priority),
-    st.floats(0, 20),
-    st.floats(0, LASTS_S_MAX),
-    st.floats(0, 1),
+    st.one_of(st.just(50.0), st.floats(0, 20)),
+    st.one_of(st.floats(0, 1), st.sampled_from([SEND_WITHIN_S, LASTS_S_MAX]), st.floats(0, LASTS_S_MAX)),
+    st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0, 1)),
     st.sampled_from(["done", "done", "unused", "crash", "cancelled"]),
 )
+
+
+def customer(process: int, *, lasts_s: float, arrives_at: float, fate: str) -> Customer:
+    """Makes a patient one who comes at once."""
+    return Customer(0.0, process, Priority.CHARGE, 80.0, lasts_s, arrives_at, fate)
+
+
+DIED_AT_THE_LAST_MOMENT: Final = [
+    customer(0, lasts_s=LASTS_S_MAX, arrives_at=1.0, fate="crash"),
+    customer(1, lasts_s=0.0, arrives_at=0.0, fate="done"),
+]
+"""What chance rarely finds: the gateway counts the dead one's call as late as it can, and the next one's at once."""
 
 
 class Shop:
@@ -77,7 +89,7 @@ class Shop:
             if customer.fate == "cancelled":
                 await asyncio.sleep(0)
                 tasks[-1].cancel()
-        await self.clock.run(100.0)
+        await self.clock.run(130.0)
         assert all(task.done() for task in tasks)
         for governor in self.governors:
             await governor.close()
@@ -97,6 +109,7 @@ def governor_of(clock: HandClock, limit: Limit, budget: Budget) -> Governor:
 
 @settings(deadline=None)
 @given(calls=st.integers(1, 4), plan=st.lists(customers, min_size=1, max_size=30))
+@example(calls=1, plan=DIED_AT_THE_LAST_MOMENT)
 def test_one_process_never_makes_one_call_too_many(calls: int, plan: list[Customer]) -> None:
     """Wherever between grant and end the gateway counts each call, no window of its clock holds more than the limit."""
 
@@ -111,6 +124,7 @@ def test_one_process_never_makes_one_call_too_many(calls: int, plan: list[Custom
 
 @settings(deadline=None, max_examples=25)
 @given(calls=st.integers(1, 4), plan=st.lists(customers, min_size=1, max_size=20))
+@example(calls=1, plan=DIED_AT_THE_LAST_MOMENT)
 def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[Customer]) -> None:
     """The same where three of them share a store, and some die with a call under way."""
 
