@@ -21,8 +21,9 @@ from payrelay.gateways.payhere.client import Account, PayHere
 from payrelay.gateways.payhere.connections import Network
 from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
 from payrelay.operations.pause import PausedAccounts
+from payrelay.operations.readings import Readings
 from payrelay.operations.recover import recover
-from payrelay.operations.relay import Relay
+from payrelay.operations.relay import Background, Relay
 from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Stage, Watch
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, Settings, require_serving, surroundings
@@ -36,6 +37,7 @@ from payrelay.store.database import Database
 from payrelay.store.journal import Journal
 from payrelay.store.meta import chain_key, embedded_keys, verify_key
 from payrelay.store.pauses import Pauses
+from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal, parse_keys
 from payrelay.store.settling import Settling
 
@@ -122,7 +124,7 @@ async def opened_relay(
     Raises SettingsError, StoreUnusable.
     """
     seal = await seal_of(settings, database)
-    waiters = Waiters(limit=held_max(files_max()))
+    waiters, background = Waiters(limit=held_max(files_max())), Background()
     async with opened_accounts(settings, clock, Shared(database, seal), ways) as accounts:
         yield Relay(
             journal=Journal(database, seal, chain_key=(await chain_key(database, seal, clock)).secret),
@@ -135,6 +137,8 @@ async def opened_relay(
             paused=PausedAccounts(Pauses(database), clock, log),
             alarm=Alarm(alerts=Alerts(database), outlets=outlets_of(settings)),
             waiters=waiters,
+            readings=Readings(LastAnswers(database, seal), clock, log, start=background.start),
+            background=background,
             watch=waiters.told_by(watch),
         )
 

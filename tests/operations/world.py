@@ -193,6 +193,7 @@ class ScriptedAccount:
     def __init__(self, clock: Clock, steps: Steps, journal: Journal, *, limit: Limit | None = None) -> None:
         self.name = "gateway"
         self.merchant = "0123456789abcdef"
+        self.timezone = "Asia/Colombo"
         self.timeout_s = 30.0
         self.queue_s = 5.0
         self.timer = HandTimer()

@@ -29,6 +29,7 @@ from payrelay.api.authentication import Doorkeeper, Failure, Unauthenticated
 from payrelay.api.bodies import EmptyBody, invalid
 from payrelay.api.context import ApiContext
 from payrelay.api.failed_credentials import FailedCredentials
+from payrelay.api.freshness import insists_on_new
 from payrelay.api.handlers import Asked
 from payrelay.api.metrics import METHODS, OTHER_METHOD
 from payrelay.api.pages import Page, Pages
@@ -136,6 +137,7 @@ class Api:
                     credential=credential,
                     request_id=visit.line.request_id,
                     idempotency_key=_idempotency_key(visit.headers) if route.is_effect else None,
+                    is_insisting=route.is_read and insists_on_new(visit.headers),
                 ),
                 id=segment,
                 query=_query(route, visit.scope["query_string"]),

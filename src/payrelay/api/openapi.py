@@ -36,6 +36,8 @@ _HEADERS: Final[dict[str, tuple[str, Schema]]] = {
     "Link": ('Leads to the next page, `rel="next"`.', _STRING),
     "RateLimit-Policy": ("Your quota, where the key has one (IETF draft).", _STRING),
     "RateLimit": ("What is left of it.", _STRING),
+    "Age": ("The seconds since the gateway was asked, where it was not asked for this answer.", _SECONDS),
+    "Payrelay-Stale": ("The last known answer: the gateway gives none now.", {"const": "true"}),
     "Preference-Applied": ("The seconds for which the answer was held at most, where you prefer to wait.", _STRING),
 }
 
@@ -60,6 +62,12 @@ _PREFER: Final[Schema] = {
     # No pattern: what is malformed is passed over, as RFC 7240 has it.
     "description": f"`wait=n` holds the answer until the operation is settled, for n seconds at most (and at most "
     f"{WAIT_S_MAX}, counted from the request); then it is answered as it stands. Anything else is passed over.",
+    "schema": _STRING,
+}
+_CACHE_CONTROL: Final[Schema] = {
+    "name": "Cache-Control",
+    "in": "header",
+    "description": "`no-cache` insists on a new answer of the gateway's. Anything else is passed over.",
     "schema": _STRING,
 }
 
@@ -103,8 +111,8 @@ def _tags(environments: Mapping[str, str]) -> list[Schema]:
 
 
 def _operation(route: Route, account: str, *, is_first: bool) -> Schema:
-    headers = [*([_IDEMPOTENCY_KEY] if route.is_effect else []), *([_PREFER] if route.can_wait else []), _REQUEST_ID]
-    parameters = [*_parameters(route), *headers]
+    own = ((_IDEMPOTENCY_KEY, route.is_effect), (_CACHE_CONTROL, route.is_read), (_PREFER, route.can_wait))
+    parameters = [*_parameters(route), *(header for header, is_taken in own if is_taken), _REQUEST_ID]
     operation: Schema = {
         "operationId": route.name if is_first else f"{account}-{route.name}",
         "summary": route.sentence,
@@ -155,6 +163,8 @@ def _success(route: Route) -> Schema:
     names = ["X-Request-Id", "RateLimit-Policy", "RateLimit"]
     if route.is_effect:
         names += ["Payrelay-Operation", "Idempotent-Replayed"]
+    if route.is_read:
+        names += ["Age", "Payrelay-Stale"]
     if route.can_wait:
         names.append("Preference-Applied")
     if route.answer == "operations":

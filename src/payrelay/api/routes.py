@@ -63,6 +63,7 @@ class Route:
         query: the parameters that it takes in its query.
         codes: the error codes that it may answer beyond ALWAYS.
         is_effect: whether it changes something at the gateway, and so takes an Idempotency-Key.
+        is_read: whether it reads something at the gateway, which may be kept for a while.
         can_wait: whether its answer is held where the client prefers to wait until an operation is settled.
     """
 
@@ -78,6 +79,7 @@ class Route:
     query: tuple[Parameter, ...] = ()
     codes: tuple[Code, ...] = ()
     is_effect: bool = False
+    is_read: bool = False
     can_wait: bool = False
 
     @property
@@ -97,6 +99,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="payments",
         segment=parameters.ORDER,
         codes=_GATEWAY_READ,
+        is_read=True,
     ),
     Route(
         name="chargePayment",
@@ -146,6 +149,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         handler=handlers.all_subscriptions,
         answer="subscriptions",
         codes=_GATEWAY_READ,
+        is_read=True,
     ),
     Route(
         name="retrieveSubscription",
@@ -158,6 +162,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         segment=parameters.SUBSCRIPTION,
         query=(parameters.EXPAND,),
         codes=_GATEWAY_READ,
+        is_read=True,
     ),
     Route(
         name="listSubscriptionPayments",
@@ -169,6 +174,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="payments",
         segment=parameters.SUBSCRIPTION,
         codes=_GATEWAY_READ,
+        is_read=True,
     ),
     Route(
         name="retrySubscription",

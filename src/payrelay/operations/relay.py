@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.alert_outlets import Alarm
 from payrelay.operations.pause import PausedAccounts
+from payrelay.operations.readings import Question, Readings, Told
 from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Watch
 from payrelay.store.journal import Journal
@@ -89,6 +91,7 @@ class Relay:
         paused: knows the accounts that take no new effects; None where none can be paused.
         alarm: what alerts are given with; None where nobody is to be called from here.
         waiters: requests whose answers are held back until their operations are settled.
+        readings: shares and keeps what is read; None where each read is a call of its own.
         watch: told of what happens.
     """
 
@@ -108,6 +111,7 @@ class Relay:
     paused: PausedAccounts | None = None
     alarm: Alarm | None = None
     waiters: Waiters = field(default_factory=Waiters)
+    readings: Readings | None = None
     watch: Watch = field(default_factory=Watch)
 
     def account(self, name: str) -> PayHere:
@@ -117,10 +121,21 @@ class Relay:
         except KeyError:
             raise Refusal(Code.NOT_FOUND, f"there is no gateway account called {name}") from None
 
-    async def read(self, name: str, call: Read) -> Reading:
-        """Asks the account of that name; raises Refusal (not_found) where none is configured."""
+    async def read(self, request: "Request", call: Read) -> Told:
+        """Tells what the gateway says to a read, as new as is asked for; see ``readings``.
+
+        Raises Refusal (not_found) where no account of that name is configured.
+        """
+        account = self.account(request.account)
+        ask = partial(self._ask, account, request.account, call)
+        if self.readings is None:
+            return Told(reading=await ask())
+        question = Question(merchant=account.merchant, call=call, ask=ask, timezone=account.timezone)
+        return await self.readings.read(question, is_insisting=request.is_insisting)
+
+    async def _ask(self, account: PayHere, name: str, call: Read) -> Reading:
         began_s = self.clock.boot_s()
-        reading = await self.account(name).read(call)
+        reading = await account.read(call)
         self.watch.call_made(name, call, reading.code or FOUND, self.clock.boot_s() - began_s)
         return reading
 
@@ -133,12 +148,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         credential: of the caller, already allowed the scope and the account.
         request_id: names this request in logs and answers.
         idempotency_key: unquoted; None where the client sent none.
+        is_insisting: takes no answer to a read but a new one.
     """
 
     account: str
     credential: Credential
     request_id: str
     idempotency_key: str | None = None
+    is_insisting: bool = False
 
     @property
     def principal(self) -> str:
