@@ -1,14 +1,20 @@
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from tests.operations.world import CHARGE, UNKEYED_MS, Crash, Raising, World, asked, opened
 
+from payrelay.core.calls import AllSubscriptions
 from payrelay.core.operations import State
+from payrelay.core.outcomes import Reading
 from payrelay.errors import StoreUnavailable
 from payrelay.operations.charge import charge
-from payrelay.worker import CHORES, EVERY_S, Chore, tend, working
+from payrelay.operations.readings import Readings
+from payrelay.store.readings import LastAnswers
+from payrelay.store.sealing import Seal
+from payrelay.worker import CHORES, EVERY_S, Chore, forget_readings, tend, working
 
 EACH_ROUND = tuple(Chore(1, chore.do) for chore in CHORES)
 TENDING = (Chore(1, tend),)
@@ -51,6 +57,17 @@ async def strand(world: World) -> None:
     world.steps.put("effect", Raising(Crash()))
     with pytest.raises(Crash):
         await charge(world.relay, asked(), CHARGE)
+
+
+async def test_old_readings_are_forgotten(world: World) -> None:
+    """What customers' payments looked like a month ago is not kept because nobody asked for it."""
+    last = LastAnswers(world.database, Seal((b"k" * 32,)))
+    readings = Readings(last, world.clock, world.relay.log, start=world.relay.background.start)
+    await last.keep("m", AllSubscriptions(), Reading(code=None, msg="Found"), (), read_at_ms=0)
+    rounds = Rounds()
+    async with working(dataclasses.replace(world.relay, readings=readings), rounds.pause, (Chore(1, forget_readings),)):
+        await rounds.one()
+    assert await last.last("m", AllSubscriptions()) is None
 
 
 async def test_what_was_left_behind_is_taken_up_when_its_time_is_over(world: World) -> None:

@@ -45,12 +45,19 @@ async def notice_pauses(relay: Relay) -> None:
         await relay.paused.refresh()
 
 
+async def forget_readings(relay: Relay) -> None:
+    """Forgets last known answers that are too old to stand in for a gateway that is down."""
+    if relay.readings is not None:
+        await relay.readings.forget_old()
+
+
 CHORES: Final = (
     Chore(1, begin_due),
     Chore(2, begin_alerts),
     Chore(2, notice_pauses),
     Chore(10, tend),
     Chore(120, keep_anchors),
+    Chore(120, forget_readings),
 )
 
 
