@@ -221,7 +221,7 @@ async def test_a_store_that_is_down_is_no_reason_not_to_read(desk: Desk) -> None
     assert desk.shelf.last_answers
 
 
-@pytest.mark.parametrize("code", COVERED)
+@pytest.mark.parametrize("code", sorted(COVERED))
 async def test_the_last_known_answer_stands_in_where_there_is_none(desk: Desk, code: Code) -> None:
     """With its age, and marked."""
     await desk.told(FOUND)
