@@ -15,6 +15,7 @@ from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrd
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments import Payment
 from payrelay.errors import Code, StoreUnavailable
+from payrelay.gateways.payhere.records import payments_in
 from payrelay.operations.charge import charge
 from payrelay.operations.readings import (
     COVERED,
@@ -364,7 +365,7 @@ class Play:
             self.asked[number % len(self.asked)][0].cancel()
 
     async def _turn(self, number: int) -> None:
-        for _ in range(number % 4):
+        for _ in range(number % 12):
             await asyncio.sleep(0)
 
     async def _wait(self, number: int) -> None:
@@ -427,6 +428,14 @@ async def test_an_answer_made_of_two_is_as_old_as_the_older(world: World, relay:
     world.clock.passed_ms += 90_000
     world.account.readings += [subscription, Reading(code=Code.GATEWAY_BUSY, msg="busy")]
     assert _heads(await one(with_payments=True)) == {"Age": "90", "Payrelay-Stale": "true"}
+
+
+async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
+    """Settling looks at payments too; the next refund of one of them rests on the newest look."""
+    assert relay.readings is not None
+    payment = payments_in(RECORD, "Asia/Colombo")
+    await relay.readings.note_payments(world.account.merchant, payment, seen_at_ms=5)
+    assert await Settling(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
 
 
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:

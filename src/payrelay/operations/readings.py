@@ -167,6 +167,13 @@ class Readings:
         known = await self._last_known(question) if reading.code in COVERED else None
         return known or Told(reading=reading)
 
+    async def note_payments(self, merchant: str, payments: tuple[Payment, ...], *, seen_at_ms: int) -> None:
+        """Notes how payments stood that somebody else saw at the gateway; ``seen_at_ms`` is when he asked.
+
+        Raises StoreError.
+        """
+        await self._last.note_payments(merchant, payments, seen_at_ms)
+
     async def forget_old(self) -> int:
         """Forgets some of what is too old to stand in; gives how many. Raises StoreError."""
         return await self._last.prune(self._clock.now_ms() - KNOWN_FOR_MS, FORGOTTEN_MAX)
