@@ -13,6 +13,7 @@ from payrelay.store.settling import Settling
 
 MERCHANT = "0123456789abcdef"
 ORDER = PaymentsOfOrder(order_id="A-1")
+OTHER_ORDER = PaymentsOfOrder(order_id="A-2")
 SUBSCRIPTION = PaymentsOfSubscription(subscription_id=7)
 CALLS: list[Read] = [ORDER, SUBSCRIPTION, OneSubscription(subscription_id=7), AllSubscriptions()]
 FELT = (Kind.REFUND, Kind.RELEASE, Kind.RETRY, Kind.CANCEL)
@@ -106,7 +107,7 @@ async def test_a_payment_without_a_readable_amount_is_not_noted(last: LastAnswer
 
 async def test_every_change_of_a_charge_is_a_new_version_of_its_order(last: LastAnswers, book: Book) -> None:
     """Its intent as well as its outcome; other orders, other merchants and subscriptions keep theirs."""
-    others: list[tuple[str, Read]] = [("another", ORDER), (MERCHANT, PaymentsOfOrder(order_id="A-2")), (MERCHANT, SUBSCRIPTION)]
+    others: list[tuple[str, Read]] = [("another", ORDER), (MERCHANT, OTHER_ORDER), (MERCHANT, SUBSCRIPTION)]
     before = [await last.version(*other) for other in others]
     versions = [await last.version(MERCHANT, ORDER)]
     operation = book.new(1, merchant=MERCHANT)
