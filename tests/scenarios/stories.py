@@ -8,7 +8,8 @@ from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.http_client import Client, Raw, Reply
 from tests.scenarios.program import Program, account
 
-ACCOUNTS = ("gateway", "second", "third", "fourth")  # more than one, so that one that is taken for ill spoils no test
+# Many, so that tests whose gateway fails can each have another one: one that fails again and again is left alone.
+ACCOUNTS = ("gateway", "second", "third", "fourth", *(f"spare{number}" for number in range(16)))
 CUSTOMER_TOKEN = "59AFEE022CC69CA39D325E1B59130862"
 STATUS_OF = {200: 1, 202: 0, 401: -2, 403: -2}
 RETRY_ADVICE = {"never", "same_key", "after"}

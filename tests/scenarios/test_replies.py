@@ -1,5 +1,6 @@
 """How the gateway's replies are read: each documented one, and each way in which a reply can be none."""
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from http import HTTPStatus
@@ -10,6 +11,7 @@ from tests.scenarios.gateway_double import Asked, Behaviour, Conversation, Gatew
 from tests.scenarios.http_client import Raw, Reply
 from tests.scenarios.program import Program, account, free_port
 from tests.scenarios.stories import (
+    ACCOUNTS,
     Scene,
     assert_envelope,
     assert_refused,
@@ -73,9 +75,9 @@ def test_a_charge_without_a_readable_answer_is_unknown(scene: Scene, name: str) 
     assert scene.gateway.count(payhere.CHARGE, order_id) == 1
 
 
-def spread(name: str) -> str:
-    """One of the accounts, so that many faults don't meet on one."""
-    return ("gateway", "second", "third", "fourth")[len(name) % 4]
+def spread(*names: str) -> str:
+    """One of the accounts, the same for the same test, so that many faults don't meet on one."""
+    return ACCOUNTS[zlib.crc32(" ".join(names).encode()) % len(ACCOUNTS)]
 
 
 def assert_unknown(scene: Scene, reply: Reply, states: set[str]) -> None:
@@ -180,7 +182,7 @@ def test_a_blocked_effect_is_503_and_not_executed(scene: Scene, upstream: str) -
     """429: the gateway said no before it did anything, so the same request may come again."""
     subject = fresh_number()
     scene.gateway.script(upstream, subject, payhere.says("slow down", 429, kind="text/plain"))
-    reply = effect(scene, upstream, subject, "third")
+    reply = effect(scene, upstream, subject, spread(upstream))
     assert reply.status == 503, str(reply)
     assert_envelope(reply)
     assert reply.error["retry"] in {"same_key", "after"}
@@ -192,7 +194,7 @@ def test_every_effect_without_a_readable_answer_is_unknown(scene: Scene, upstrea
     """Captures, refunds, retries and cancellations too: what was sent is not known to have failed."""
     subject = fresh_number()
     scene.gateway.script(upstream, subject, UNREADABLE[name])
-    reply = effect(scene, upstream, subject, "fourth")
+    reply = effect(scene, upstream, subject, spread(name, upstream))
     assert_refused(reply, 202, "outcome_unknown")
 
 
@@ -255,7 +257,7 @@ def test_a_reads_replies(scene: Scene, path: str, upstream: str, behaviour: Beha
     """A complete refusal of a read is 404 with its words; what can't be read is 502, never an empty list."""
     number = fresh_number()
     scene.gateway.script(upstream.format(id=number), number, behaviour)
-    reply = scene.client.at(spread(upstream + answer[1])).get(path.format(id=number))
+    reply = scene.client.at(spread(path, fresh("case"))).get(path.format(id=number))
     assert_refused(reply, *answer)
 
 
