@@ -59,6 +59,9 @@ class Fate:
         crashes: how each process ends in turn: at a step, at a point for the n-th time, or cleanly.
         stalls: seconds that pass at once before a step.
         clients: how many there are.
+        blind_s: from when and until when the gateway's searches find nothing at all.
+        spares_reads: whether faults befall only what changes something.
+        is_narrow: whether all charges are alike, so that one may be taken for another.
         switches: how the gateway behaves where its documents are silent.
     """
 
@@ -76,6 +79,9 @@ class Fate:
     crashes: tuple[tuple[str, int], ...]
     stalls: dict[int, float]
     clients: int
+    blind_s: tuple[float, float]
+    spares_reads: bool
+    is_narrow: bool
     switches: Switches
 
     @classmethod
@@ -98,6 +104,9 @@ class Fate:
             crashes=tuple(_end(draw) for _ in range(draw.choice((0, 0, 1, 1, 2, 3, 6)))),
             stalls={draw.randrange(1, 3_000): draw.choice((0.5, 12.0, 70.0)) for _ in range(draw.choice((0, 0, 0, 2)))},
             clients=draw.randint(1, 4),
+            blind_s=_blind_s(draw),
+            spares_reads=draw.random() < 0.4,
+            is_narrow=draw.random() < 0.4,
             switches=_switches(draw, limit),
         )
 
@@ -114,6 +123,14 @@ def _end(draw: Random) -> tuple[str, int]:
     if kind < 0.9:
         return draw.choice(POINTS), draw.choice((1, 1, 1, 2, 3, 5))
     return "stop", draw.randint(1, 120)
+
+
+def _blind_s(draw: Random) -> tuple[float, float]:
+    """Draws a time in which the gateway's index is broken, of up to ten days; mostly none."""
+    if draw.random() < 0.8:
+        return 0.0, 0.0
+    from_s = draw.uniform(0, 100)
+    return from_s, from_s + draw.choice((600.0, 500_000.0, 864_000.0))
 
 
 def _switches(draw: Random, limit: tuple[int, int]) -> Switches:

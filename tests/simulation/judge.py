@@ -32,6 +32,8 @@ ENTRY_KINDS: Final = {
 }
 NO_EFFECT: Final = frozenset({400, 401, 402, 403, 404, 409, 415, 422, 429, 502, 503})
 """An answer to a request with one of these says that this request has done nothing."""
+STORED_WITHIN_MS: Final = 5_000
+"""From the decision to its commit; the simulated disk is slow, and writes queue."""
 OPERATIONS_MAX: Final = 1_000
 
 
@@ -94,7 +96,7 @@ async def judge(run: Judged) -> None:
         run.count(f"ended {book.operation.state}")
         run.count(f"made {book.operation.kind}")
         _measure(run, book)
-    for fault in (*_faults_of_claims(books), *_faults_of_guards(books), *_faults_of_budget(run)):
+    for fault in (*_faults_of_claims(books), *_faults_of_guards(run, books), *_faults_of_budget(run)):
         run.blame(fault)
     by_request = {book.operation.request_id: book for book in books.values()}
     for told in run.told:
@@ -182,15 +184,19 @@ def _faults_of_claims(books: dict[str, Book]) -> Iterator[str]:
             yield f"{claim} took effect {len(several)} times: {', '.join(map(str, several))}"
 
 
-def _faults_of_guards(books: dict[str, Book]) -> Iterator[str]:
-    """Of the operations on one subject, one at a time is open."""
+def _faults_of_guards(run: Judged, books: dict[str, Book]) -> Iterator[str]:
+    """Of the operations on one subject, one at a time is open.
+
+    A line's time is when it was decided; until it is stored another one may have ended, and given its guard back.
+    """
+    tolerance_ms = STORED_WITHIN_MS + sum(run.fate.stalls.values()) * 1000
     by_subject: dict[str, list[Book]] = defaultdict(list)
     for book in books.values():
         by_subject[book.operation.subject].append(book)
     for subject, several in by_subject.items():
         ended_ms, before = 0, None
         for book in sorted(several, key=lambda each: (each.history[0].at_ms, each.operation.id)):
-            if before is not None and book.history[0].at_ms < ended_ms:
+            if before is not None and book.history[0].at_ms + tolerance_ms < ended_ms:
                 yield f"{subject}: {book} began while {before} was open"
             ended_ms, before = _ended_ms(book), book
 
@@ -267,6 +273,8 @@ def _shown(heard: Heard) -> tuple[int, bytes]:
 def _measure(run: Judged, book: Book) -> None:
     """Notes how long an answer that was lost stayed unknown although what was done could be seen at once."""
     lost = next((line for line in book.history if line.event in {Event.UNKNOWN, Event.LOST}), None)
+    if not run.fate.spares_reads or run.fate.blind_s[1] or run.fate.stalls:
+        return
     seen = book.arrivals and book.entries and book.arrivals[0].visible_at_s == book.arrivals[0].at_s
     if lost is None or not seen:
         return

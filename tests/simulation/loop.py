@@ -19,8 +19,8 @@ from payrelay.errors import PayrelayError
 
 T = TypeVar("T")
 
-STEPS_MAX: Final = 400_000
-"""Of one run; the longest that ended by itself had a tenth of it. More is a story that goes round in circles."""
+STEPS_MAX: Final = 100_000
+"""Of one run; the longest that ended by itself had a quarter of it. More is a story that goes round in circles."""
 UNWOUND_MAX: Final = 100
 """How often what is swept up may want to wait before it ends."""
 
@@ -120,6 +120,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self.stalls: dict[int, float] = {}
         """Seconds that pass at once before a step, by its number: a machine that was suspended, a slow collection."""
         self.owners: list[Owner] = [OUTSIDE]
+        self.fatal: str | None = None
+        """Why it can't go on."""
         self.troubles: list[str] = []
         """What ended with an exception that nobody took."""
 
@@ -157,8 +159,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         if owner.is_dead:
             return
         self.steps += 1
-        if self.steps > STEPS_MAX:
-            raise Endless(f"no end after {STEPS_MAX} steps, at {self._now_s:.1f} s")
+        if self.fatal is not None or self.steps > STEPS_MAX:
+            raise Endless(self.fatal or f"no end after {STEPS_MAX} steps, at {self._now_s:.1f} s")
         owner.steps += 1
         if owner.steps == owner.dies_at_step:
             owner.kill()

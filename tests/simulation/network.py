@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from multidict import CIMultiDict
+from tests.simulation.fate import Fate
 from tests.simulation.loop import OUTSIDE, Crash, Owner, SimulatedLoop, wait_seconds
 
 from payrelay.clock import Clock
@@ -26,6 +27,7 @@ EFFECTS: Final = frozenset({"charge", "capture", "refund", "retry", "cancel"})
 DAY_S: Final = 86_400.0
 LATE_S: Final = (5.0, 60.0, 900.0, 900.0, 3 * DAY_S, 3 * DAY_S, 10 * DAY_S)
 """How late a payment shows itself; the last is later than any proof can wait."""
+NOTHING_FOUND: Final = Reply(http_status=200, body=b'{"status":-1,"msg":"No payments found","data":null}')
 CONNECT_S: Final = 5.0
 MASKED_SHARE: Final = 0.6
 """Of the payments that show themselves late, those whose answer is lost too: the ones that hurt."""
@@ -73,12 +75,13 @@ class Witness(Protocol):
 class Gateway:
     """The gateway's end: the simulator's world, and what befalls calls there and on the way."""
 
-    def __init__(self, world: World, loop: SimulatedLoop, random: Random, latency_s: float, witness: Witness) -> None:
+    def __init__(self, world: World, loop: SimulatedLoop, random: Random, fate: Fate, witness: Witness) -> None:
         self.world = world
         self.loop = loop
         self.random = random
         self.witness = witness
-        self.latency_s = latency_s
+        self.latency_s = fate.latency_s
+        self.fate = fate
         self.arrivals: list[Arrival] = []
         self.faults: dict[str, int] = {}
 
@@ -89,6 +92,8 @@ class Gateway:
     def draw_fault(self, endpoint: str) -> tuple[str, Arguments] | None:
         """Draws what befalls a call, if anything does."""
         if self.random.random() >= self.witness.fault_share():
+            return None
+        if self.fate.spares_reads and endpoint not in EFFECTS:
             return None
         fitting = [name for name, kind in KINDS.items() if not kind.endpoints or endpoint in kind.endpoints]
         name = self.random.choice([*NETWORK_FAULTS, *NETWORK_FAULTS, *fitting])
@@ -120,6 +125,8 @@ class Gateway:
         outcome = self.world.handle(sent.call)
         self.world.faults.clear()
         reply, delay_s = self._answer(outcome, fault)
+        if endpoint == "search" and self.fate.blind_s[0] <= self.loop.time() < self.fate.blind_s[1]:
+            reply = NOTHING_FOUND if isinstance(reply, Reply) and reply.http_status == 200 else reply
         is_late = fault in {"late_visibility", "pending"}
         if is_late and fault == "late_visibility" and self.random.random() < MASKED_SHARE:
             reply = Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)

@@ -1,0 +1,179 @@
+"""Mistakes that nobody made, to see that the simulation would notice them: each is one part in another's place."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, cast
+
+import msgspec
+from multidict import CIMultiDict
+from tests.simulation.network import OPERATION, SimulatedNetwork
+from tests.simulation.process import ACCOUNT, Parts
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.operations import Event, Line, Operation, State, advance
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments import Payment, Seen, Sight
+from payrelay.gateways.governor import Governor, Place
+from payrelay.gateways.payhere.client import PayHere
+from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
+from payrelay.gateways.payhere.wire import WireRequest
+from payrelay.operations.relay import Relay
+from payrelay.store.database import Database
+from payrelay.store.journal import Acceptance, Accepted, Claimed, Journal
+from payrelay.store.settling import Settling
+
+SOMETHING: Final = Payment(
+    payment_id="1", order_id="", at_ms=None, description="", status="RECEIVED", currency="LKR", amount_minor=1
+)
+
+
+class Guardless(Journal):
+    """Lets an operation begin while another one on the same subject is open."""
+
+    async def accept(
+        self, operation: Operation, line: Line, call: Effect, *, barred_by: str | None, now_ms: int
+    ) -> Acceptance:
+        """Takes a guard that nobody else has."""
+        alone = msgspec.structs.replace(operation, guard=operation.id)
+        return await super().accept(alone, line, call, barred_by=barred_by, now_ms=now_ms)
+
+
+class Claimless(Journal):
+    """Forgets what it was asked before."""
+
+    async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:  # noqa: ARG002, forgotten
+        """Finds nothing."""
+        return None
+
+    async def accept(
+        self, operation: Operation, line: Line, call: Effect, *, barred_by: str | None, now_ms: int
+    ) -> Acceptance:
+        """Takes a claim that nobody else has."""
+        new = msgspec.structs.replace(operation, claim=f"key/{operation.id}")
+        return await super().accept(new, line, call, barred_by=barred_by, now_ms=now_ms)
+
+
+class Hasty(Journal):
+    """Says that the intent is stored, and stores it meanwhile."""
+
+    async def accept(
+        self, operation: Operation, line: Line, call: Effect, *, barred_by: str | None, now_ms: int
+    ) -> Acceptance:
+        """Stores in the background."""
+        storing = asyncio.ensure_future(super().accept(operation, line, call, barred_by=barred_by, now_ms=now_ms))
+        storing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return Accepted(operation)
+
+
+class Unjournaled(Journal):
+    """Sends once more without saying so first."""
+
+    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
+        """Leaves out the line that announces a second sending."""
+        return operation if line.event is Event.PROBING else await super().record(operation, line, answer)
+
+
+class Forgetful(Journal):
+    """Keeps the state and not the answer."""
+
+    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:  # noqa: ARG002, dropped
+        """Stores without it."""
+        return await super().record(operation, line, None)
+
+
+class Shameless(Settling):
+    """Takes whatever payment is there for its own."""
+
+    async def owned_by_others(self, operation: Operation, payment_ids: Sequence[str]) -> frozenset[str]:  # noqa: ARG002
+        """Finds that nobody owns anything."""
+        return frozenset()
+
+
+class Optimist(SimulatedNetwork):
+    """Takes silence for a sign that nothing was sent."""
+
+    async def exchange(
+        self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
+    ) -> Reply | Loss:
+        """Says so."""
+        outcome = await super().exchange(request, headers, send_by_s=send_by_s)
+        if isinstance(outcome, Loss) and outcome.cause is LossCause.TIMEOUT:
+            return Loss(is_sent=False, cause=LossCause.CONNECT_TIMEOUT)
+        return outcome
+
+
+class Credulous:
+    """Believes that a search that finds nothing would find whatever there is."""
+
+    def __init__(self, account: PayHere) -> None:
+        self._account = account
+        self._looked_for: dict[str | None, object] = {}
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._account, name)
+
+    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float) -> Sight:
+        """Takes every control query for answered."""
+        if self._looked_for.setdefault(OPERATION.get(), call) != call:
+            return Seen(payments=(SOMETHING,), evidence=Evidence())
+        return await self._account.observe(call, until_s=until_s)
+
+
+class Lavish(Governor):
+    """Gives a place again as soon as its call has ended."""
+
+    def _end(self, place: Place, *, is_used: bool) -> None:  # noqa: ARG002, it never was
+        super()._end(place, is_used=False)
+
+
+async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
+    """Takes what a dead process was sending for not sent."""
+    stranded = await relay.journal.stranded(before_ms=None if is_sole_owner else 0)
+    for operation in stranded:
+        event = Event.GAVE_UP if operation.state is State.ACCEPTED else Event.NOT_SENT
+        changed, line = advance(
+            operation, event, at_ms=relay.clock.now_ms(), retention=relay.retention, evidence=Evidence()
+        )
+        await relay.journal.record(changed, line, None)
+    return len(stranded)
+
+
+def with_journal(kind: type[Journal]) -> Parts:
+    """Puts another journal in the place of the real one."""
+
+    def change(relay: Relay, _: Database) -> Relay:
+        journal = kind.__new__(kind)
+        vars(journal).update(vars(relay.journal))
+        return replace(relay, journal=journal)
+
+    return Parts(change=change)
+
+
+def _shameless(relay: Relay, database: Database) -> Relay:
+    return replace(relay, settling=Shameless(database))
+
+
+def _credulous(relay: Relay, _: Database) -> Relay:
+    return replace(relay, accounts={ACCOUNT: cast("PayHere", Credulous(relay.accounts[ACCOUNT]))})
+
+
+def _lavish(relay: Relay, _: Database) -> Relay:
+    account = relay.accounts[ACCOUNT]
+    account.governor = Lavish(account.governor.limit, relay.clock)
+    return relay
+
+
+MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
+    "no guard": lambda: with_journal(Guardless),
+    "no claim": lambda: with_journal(Claimless),
+    "sent before it is stored": lambda: with_journal(Hasty),
+    "second sending not journaled": lambda: with_journal(Unjournaled),
+    "answer not kept": lambda: with_journal(Forgetful),
+    "silence means not sent": lambda: Parts(network=Optimist),
+    "what was sending was not sent": lambda: Parts(recover=recover_as_unsent),
+    "another's payment is proof": lambda: Parts(change=_shameless),
+    "nothing found is proof": lambda: Parts(change=_credulous),
+    "places free at once": lambda: Parts(change=_lavish),
+}
