@@ -11,13 +11,16 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 # Tests run on as many processes as there are processors.
 PYTEST := $(BIN)/pytest -n auto
+# What `make crash-matrix` is about: the databases, and only cells in whose name this occurs.
+STORES := sqlite postgresql
+ONLY :=
 # In percent, of all lines and branches; what decides about money is held to all of them.
 COVERED_MIN := 95
 PAYHERE := src/payrelay/gateways/payhere
 DECIDING := src/payrelay/core/*,$(PAYHERE)/effects.py,$(PAYHERE)/grants.py,$(PAYHERE)/reads.py,$(PAYHERE)/replies.py,$(PAYHERE)/wire.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check lint tested mutate format simulate-faults bench lock clean
+.PHONY: help demo serve test check lint tested crash-matrix mutate format simulate-faults bench lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -42,6 +45,9 @@ lint: $(VENV)/.dev ## format, lint and types alone
 tested: $(VENV)/.dev ## tests and coverage alone
 	@$(PYTEST) --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERED_MIN)
 	@$(BIN)/coverage report -m --include='$(DECIDING)' --fail-under=100 > $(VENV)/.deciding || { cat $(VENV)/.deciding; exit 1; }
+
+crash-matrix: $(VENV)/.dev ## kill the program at every stage of every operation, on both databases
+	@$(BIN)/python -m tests.matrix.crash_matrix --stores $(STORES) --only "$(ONLY)"
 
 mutate: $(VENV)/.mutate ## change the core in every way, and count what the tests notice
 	@$(BIN)/mutmut run

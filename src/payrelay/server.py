@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.api import serving
 from payrelay.app import running
 from payrelay.clock import Clock
+from payrelay.operations.watch import Stage
 from payrelay.settings import Settings
 
 DRAIN_S: Final = 20.0
@@ -22,10 +23,20 @@ COLLECT_AFTER: Final = (50_000, 20, 100)
 usual 700 it looks several times in each of them, and finds nothing."""
 
 
-async def serve(settings: Settings, host: str, port: int, log: FilteringBoundLogger) -> None:
-    """Serves until SIGTERM or SIGINT; raises SettingsError, StoreUnusable or StoreUnavailable where it can't start."""
+async def serve(
+    settings: Settings,
+    host: str,
+    port: int,
+    log: FilteringBoundLogger,
+    *,
+    reached: Callable[[Stage, str], None] | None = None,
+) -> None:
+    """Serves until SIGTERM or SIGINT; raises SettingsError, StoreUnusable or StoreUnavailable where it can't start.
+
+    ``reached`` is told of each stage that an operation comes to, with its id.
+    """
     with stopped_by_signals() as stop:
-        async with running(settings, clock=Clock(), log=log) as service:
+        async with running(settings, clock=Clock(), log=log, reached=reached) as service:
 
             def say(bound_host: str, bound_port: int) -> None:
                 log.info(

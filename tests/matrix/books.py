@@ -1,0 +1,79 @@
+"""The books as they lie in the database: every operation, its history, and what the audit finds."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from payrelay.app import opened_database, opened_relay, seal_of
+from payrelay.clock import Clock
+from payrelay.core.chain import ChainKey
+from payrelay.core.operations import TRANSITIONS, Line, Operation, State
+from payrelay.operations.audit import Audit
+from payrelay.operations.watch import Watch
+from payrelay.settings import Settings, read_settings
+from payrelay.store.audit import Trail
+from payrelay.store.journal import PAGE_MAX, Filter
+from payrelay.store.meta import chain_key
+
+UNDER_WAY = frozenset({State.ACCEPTED, State.SENDING})
+"""States that nothing is left in for long: whoever is in them is being worked on, or was and died."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Books:
+    """What is written down.
+
+    Attributes:
+        operations: oldest first.
+        histories: by the operation's id, oldest line first.
+        findings: what the audit finds wrong.
+    """
+
+    operations: list[Operation]
+    histories: dict[str, list[Line]]
+    findings: list[str]
+
+    def under(self, key: str) -> list[Operation]:
+        """Gives the operations that were asked for with a key."""
+        return [operation for operation in self.operations if operation.idempotency_key == key]
+
+    def faults(self) -> Iterator[str]:
+        """Tells what must never be, whatever was asked: steps that no table has, and rows that were tampered with."""
+        yield from self.findings
+        for operation in self.operations:
+            history = self.histories[operation.id]
+            for before, line in zip([None, *history[:-1]], history, strict=True):
+                if before is None:
+                    is_right = line.version == 1 and line.state in UNDER_WAY
+                else:
+                    is_right = line.version == before.version + 1 and line.event is not None
+                    is_right = is_right and TRANSITIONS.get((before.state, line.event)) is line.state  # type: ignore[arg-type]
+                if not is_right:
+                    yield f"{operation.id} went to {line.state} by {line.event} in line {line.version}"
+            if history[-1].state is not operation.state:
+                yield f"{operation.id} is {operation.state}, and its history ends with {history[-1].state}"
+
+
+def read_books(environment: dict[str, str], folder: Path) -> Books:
+    """Reads everything, whether a service runs or not."""
+    return asyncio.run(_read(read_settings(environment, folder)))
+
+
+async def _read(settings: Settings) -> Books:
+    clock, log = Clock(), structlog.get_logger()
+    async with opened_database(settings, clock, is_owner=False) as database:
+        async with opened_relay(settings, database, clock=clock, log=log, watch=Watch()) as relay:
+            operations: list[Operation] = []
+            before: str | None = None
+            while page := await relay.journal.list(Filter(), before=before, limit=PAGE_MAX):
+                operations += page
+                before = page[-1].id
+            histories = {operation.id: await relay.journal.history(operation.id) for operation in operations}
+        seal = await seal_of(settings, database)
+        start = await chain_key(database, seal, clock)
+        audit = Audit(Trail(database, seal, ChainKey(start.secret)), start.since_ms, lambda *_: None, noted={})
+        findings = [finding.text async for finding in audit.findings()]
+    return Books(operations=operations[::-1], histories=histories, findings=findings)

@@ -1,0 +1,35 @@
+"""Many cells at once: each has a service, a database and a simulator to itself."""
+
+import queue
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.matrix.cells import Cell
+from tests.matrix.gateway import Gateway, simulating
+from tests.matrix.journey import Result, live_through
+from tests.matrix.stores import Store
+
+
+def live_all(cells: Iterable[Cell], stores: Mapping[str, Store], root: Path, *, at_once: int) -> Iterator[Result]:
+    """Lives through the cells, so many at once, and gives the results as they come."""
+    idle: queue.SimpleQueue[Gateway] = queue.SimpleQueue()
+
+    def live_one(cell: Cell) -> Result:
+        gateway = idle.get()
+        try:
+            return live_through(cell, stores[cell.store], gateway, root)
+        finally:
+            idle.put(gateway)
+
+    with ExitStack() as stack:
+        for _ in range(at_once):
+            idle.put(stack.enter_context(simulating()))
+        pool = stack.enter_context(ThreadPoolExecutor(at_once))
+        futures: list[Future[Result]] = [pool.submit(live_one, cell) for cell in cells]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)

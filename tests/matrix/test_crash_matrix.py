@@ -1,0 +1,58 @@
+"""A sample of the crash matrix; all of it is ``make crash-matrix``."""
+
+import random
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.matrix.campaign import live_all
+from tests.matrix.cells import Cell, cells_of, rehearsals_of
+from tests.matrix.deeds import DEEDS
+from tests.matrix.stores import Postgresql, Sqlite, Store
+
+from payrelay.core.operations import Kind
+from payrelay.operations.watch import Stage
+
+if TYPE_CHECKING:
+    from tests.conftest import PostgresqlServer
+
+AT_ONCE = 12  # most of the time each of them waits
+
+
+def live_well(cells: Iterable[Cell], stores: Mapping[str, Store], root: Path) -> None:
+    """Lives through the cells; a failure names the cell, which ``make crash-matrix ONLY="…"`` repeats."""
+    results = live_all(cells, stores, root, at_once=AT_ONCE)
+    failed = [f"{result.cell}: {'; '.join(result.failures)}" for result in results if result.failures]
+    assert failed == []
+
+
+def drawn(cells: Iterable[Cell], count: int) -> list[Cell]:
+    """Draws cells, others each time: in the end all of them are seen here too."""
+    return random.SystemRandom().sample(list(cells), count)
+
+
+def test_no_stage_is_forgotten() -> None:
+    """The program itself says which stages there are; a new one must get its cells."""
+    assert {cell.stage for cell in cells_of("any") if cell.stage} == set(Stage)
+
+
+def test_no_kind_of_operation_is_forgotten() -> None:
+    """A new one must get its deed; a refund is one whole and in part."""
+    kinds = {deed.name.removeprefix("partial ") for deed in DEEDS}
+    assert kinds == set(Kind)
+
+
+@pytest.mark.slow
+def test_a_charge_may_die_at_every_stage(tmp_path: Path) -> None:
+    """Wherever the process is killed: charged once at most, no false answer, and what can be known becomes known."""
+    cells = [cell for cell in (*rehearsals_of("sqlite"), *cells_of("sqlite")) if cell.deed.name == "charge"]
+    live_well(cells, {"sqlite": Sqlite(tmp_path)}, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.postgresql
+def test_every_operation_may_die_anywhere(tmp_path: Path, postgresql_server: "PostgresqlServer") -> None:
+    """The same for cells that are drawn from all others, on either store."""
+    stores: dict[str, Store] = {"sqlite": Sqlite(tmp_path), "postgresql": Postgresql(tmp_path, postgresql_server)}
+    live_well(drawn(cells_of("postgresql"), 6) + drawn(cells_of("sqlite"), 6), stores, tmp_path)
