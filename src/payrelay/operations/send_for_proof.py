@@ -9,7 +9,7 @@ from typing import Final
 from payrelay.core.answers import Trace, of_outcome
 from payrelay.core.calls import Capture, Charge, PaymentsOfOrder
 from payrelay.core.idempotency import secret_hash
-from payrelay.core.operations import EVENT_OF_VERDICT, Event
+from payrelay.core.operations import EVENT_OF_VERDICT, Event, Operation
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen
@@ -122,22 +122,25 @@ async def _confirm_capture(case: Case) -> None:
         return
     payments = sight.payments if isinstance(sight, SeenPayments) else ()
     ids = tuple(payment.payment_id for payment in payments)
-    others = await case.relay.settling.owned_by_others(operation, ids)
+    hold = await _hold_of(case, call)
+    # The payment may go by the number that the hold had; it is not another one's for that.
+    own = frozenset() if hold is None or hold.payment_id is None else {hold.payment_id}
+    others = await case.relay.settling.owned_by_others(operation, ids) - own
     look = look_for_capture(call.amount_minor, payments, others)
     evidence = evidence_of(look, None, sight.evidence)
     if look.seen is not Seen.ONE_FITS:
         await case.unclear(evidence)
         return
-    answer = settled_answer(operation, call, payment=look.payment, msg=BY_PROOF, hold=await _hold_of(case, call))
+    made = None if hold is None else await case.relay.journal.call_of(hold.id)
+    charge = made if isinstance(made, Charge) else None
+    answer = settled_answer(operation, call, payment=look.payment, msg=BY_PROOF, hold=charge)
     await case.prove(look, evidence, answer=answer)
 
 
-async def _hold_of(case: Case, call: Capture) -> Charge | None:
-    """Finds the charge that holds the money, where it was made through us."""
-    journal = case.relay.journal
-    hold = await journal.authorization_of(secret_hash(call.authorization_token), case.operation.merchant)
-    made = None if hold is None else await journal.call_of(hold.id)
-    return made if isinstance(made, Charge) else None
+async def _hold_of(case: Case, call: Capture) -> Operation | None:
+    """Finds the operation that holds the money, where it was made through us."""
+    token_hash = secret_hash(call.authorization_token)
+    return await case.relay.journal.authorization_of(token_hash, case.operation.merchant)
 
 
 async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
