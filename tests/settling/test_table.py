@@ -1,0 +1,117 @@
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.settling.bench import AMOUNT, ITEMS, ORDER, Bench
+from tests.settling.table import (
+    FAULTS,
+    OPERATIONS,
+    TABLE,
+    End,
+    Senseless,
+    drawn,
+    effects_of,
+    end_of,
+)
+
+from payrelay.core.answers import Answer
+from payrelay.core.operations import State
+from payrelay.core.proof import LOOKS_MIN, Control
+from payrelay.core.settlement import BY_PROOF
+
+CELLS: Final = [
+    (operation, fault)
+    for fault in TABLE
+    for operation in OPERATIONS
+    if not isinstance(end_of(operation, fault), Senseless)
+]
+CHARGED: Final = {
+    "order_id": ORDER,
+    "items": ITEMS,
+    "currency": "LKR",
+    "amount": float(AMOUNT),
+    "custom_1": "first",
+    "custom_2": None,
+    "status_code": 2,
+    "status_message": None,
+    "md5sig": None,
+    "authorization_token": None,
+}
+CAPTURED: Final = {
+    "status_code": 2,
+    "status_message": None,
+    "currency": "LKR",
+    "amount": float(AMOUNT),
+    "captured_amount": float(AMOUNT),
+    "items": ITEMS,
+    "order_id": ORDER,
+    "md5sig": None,
+    "custom_1": "first",
+    "custom_2": None,
+}
+PROVED_DATA: Final = {"charge": CHARGED, "capture": CAPTURED}
+"""Beside ``payment_id``; of every other operation the answer has no data."""
+
+
+def test_every_operation_has_its_entry_under_every_fault() -> None:
+    """A fault that somebody thought of and never tried is where the money goes."""
+    assert list(TABLE) == list(FAULTS)
+    assert {len(ends) for ends in TABLE.values()} == {len(OPERATIONS)}
+    assert all(end.words for ends in TABLE.values() for end in ends)
+
+
+def test_the_table_is_drawn_whole() -> None:
+    """What people read is the table that is tried."""
+    lines = drawn().splitlines()
+    assert len(lines) == len(TABLE) + 2
+    assert {line.count(" | ") for line in lines} == {len(OPERATIONS)}
+
+
+@pytest.mark.parametrize(("operation", "fault"), CELLS)
+async def test_the_entry_holds(operation: str, fault: str, folder: Path) -> None:
+    """What the table promises is what the program does: the end, the time, the answer, and one effect at most."""
+    end, befalls = end_of(operation, fault), FAULTS[fault]
+    assert isinstance(end, End)
+    async with Bench(folder / "payrelay.db") as bench:
+        story = await bench.prepare(operation, befalls)
+        first = await bench.live(operation, befalls, story)
+        await bench.settle()
+        row = await bench.newest()
+        assert (row.state, bench.effects(operation)) == (end.state, effects_of(befalls, end))
+        assert end.not_before_s <= bench.ended_s() <= end.by_s
+        if end.state is State.NOT_SENT:
+            _expect(first, end)
+            return
+        last = await story(bench.relay)
+        _expect(last, end)
+        if end.is_proved:
+            _expect_composed(operation, last)
+        if end.is_absent:
+            await _expect_many_looks(bench)
+        if end.by_s > 0 and first is not None:
+            assert first.http_status == 202
+        assert bench.effects(operation) == effects_of(befalls, end)
+
+
+def _expect(answer: Answer | None, end: End) -> None:
+    assert answer is not None
+    assert (answer.http_status, answer.code) == (end.http_status, end.code)
+    told = json.loads(answer.body).get("error", {}).get("code")
+    assert told == end.code
+
+
+def _expect_composed(operation: str, answer: Answer) -> None:
+    document = json.loads(answer.body)
+    assert (document["status"], document["msg"]) == (1, BY_PROOF)
+    data = document["data"]
+    if operation in PROVED_DATA:
+        assert isinstance(data.pop("payment_id"), int)
+    assert data == PROVED_DATA.get(operation)
+
+
+async def _expect_many_looks(bench: Bench) -> None:
+    history = await bench.history()
+    failed_at = next(number for number, line in enumerate(history) if line.state is State.FAILED)
+    controls = [line.evidence.control for line in history[: failed_at + 1]]
+    assert controls.count(Control.FOUND) >= LOOKS_MIN
