@@ -127,9 +127,7 @@ def look_for_charge(
     own = [
         payment
         for payment in payments
-        if payment.payment_id not in others
-        and payment.amount_minor == call.amount_minor
-        and payment.currency == call.currency
+        if payment.payment_id not in others and payment.amount_minor == call.amount_minor
     ]
     fitting = [payment for payment in own if _fits_charge(payment, call, operation, span)]
     if len(fitting) > 1:
@@ -151,6 +149,7 @@ def _fits_charge(payment: Payment, call: Charge, operation: Operation, span: Spa
         is_named
         and is_dated
         and payment.order_id == call.order_id
+        and payment.currency == call.currency
         and payment.description == call.items
         and payment.status == RECEIVED
     )
