@@ -14,6 +14,7 @@ from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments import Nothing, Payment, Seen, Sight, Unseen
 from payrelay.errors import Code
+from payrelay.gateways.payhere.reads import NOT_THERE
 from payrelay.gateways.payhere.replies import (
     NO_AMOUNT,
     WrongShape,
@@ -34,7 +35,8 @@ def sight_of(call: PaymentsOfOrder | PaymentsOfSubscription, reading: Reading, t
     """Tells what a read showed: payments, that there are none, or nothing that proves anything. Never raises."""
     if reading.code is Code.NOT_FOUND:
         text = reading.msg.strip().removesuffix(".").casefold()
-        is_nothing = text == NO_PAYMENTS and reading.raw_data in {None, b"null"}
+        is_negative = reading.evidence.gateway_status == NOT_THERE  # not "pending", not "declined"
+        is_nothing = is_negative and text == NO_PAYMENTS and reading.raw_data in {None, b"null"}
         return Nothing(evidence=reading.evidence) if is_nothing else _unseen(reading, Code.NOT_FOUND)
     if reading.code is not None:
         return _unseen(reading, reading.code)
@@ -67,9 +69,9 @@ def _payment(raw: bytes, zone: ZoneInfo) -> Payment:
     order_id = text_in(members, "order_id")
     status = text_in(members, "status")
     currency = text_in(members, "currency")
-    if payment_id is None or order_id is None or status is None or currency is None:
-        raise WrongShape
     amount_minor = amount_in(members, "amount")
+    if payment_id is None or order_id is None or status is None or currency is None or amount_minor is None:
+        raise WrongShape
     return Payment(
         payment_id=payment_id.lstrip("0") or "0",
         order_id=order_id,
