@@ -113,6 +113,11 @@ class Case:
             evidence=evidence,
             probe_at_ms=probe_at_ms,
         )
+        if self.operation.state is State.FAILED and changed.state is State.FAILED:
+            # A look settles nothing anew: without a next day the search is over, and the key is kept no longer for it.
+            changed = msgspec.structs.replace(
+                changed, probe_at_ms=probe_at_ms, claim_ends_at_ms=self.operation.claim_ends_at_ms
+            )
         if payment is not None:
             changed = with_payment(changed, payment)
         self.reach(Stage.RECORDING)

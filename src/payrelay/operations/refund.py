@@ -46,12 +46,14 @@ async def _with_what_is_known(relay: Relay, request: Request, call: Refund, inte
 
 def _intent(call: Refund | Release) -> Intent:
     if isinstance(call, Refund):
+        # The gateway's ids are numbers: 0320… would be the same payment, and must meet the same guard and be found
+        # beside the other refunds of it.
+        payment_id = call.payment_id.lstrip("0")
         return Intent(
             kind=Kind.REFUND,
             call=call,
-            # The gateway's ids are numbers: 0320… would be the same payment, and must meet the same guard.
-            subject=f"payment/{call.payment_id.lstrip('0')}",
-            payment_id=call.payment_id,
+            subject=f"payment/{payment_id}",
+            payment_id=payment_id,
             amount_minor=call.amount_minor,
         )
     subject = f"authorization/{secret_hash(call.authorization_token)}"

@@ -41,8 +41,9 @@ async def settle_charge(case: Case) -> None:
         return
     payments = sight.payments if isinstance(sight, SeenPayments) else ()
     ids = tuple(payment.payment_id for payment in payments)
-    others = await case.relay.settling.owned_by_others(case.operation, ids)
+    # Rivals first: one that is settled in between is then found as an owner, or was counted as a rival.
     has_rival = bool(payments) and await case.relay.settling.has_rival(case.operation)
+    others = await case.relay.settling.owned_by_others(case.operation, ids)
     look = look_for_charge(call, case.operation, case.span, payments, others, has_rival=has_rival)
     await _rule(case, look, sight.evidence)
 
@@ -69,7 +70,7 @@ async def settle_refund(case: Case) -> None:
         await case.could_not_look()  # the payment is known to be there: an answer without it shows nothing
         return
     payment_id = call.payment_id.lstrip("0")
-    has_other = await case.relay.settling.has_other_refund(operation.merchant, call.payment_id, operation.id)
+    has_other = await case.relay.settling.has_other_refund(operation.merchant, payment_id, operation.id)
     look = look_for_refund(payment_id, sight.payments, is_refund_ours=not has_other)
     if look.seen is Seen.NOTHING:
         await case.could_not_look()

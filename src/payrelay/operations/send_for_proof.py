@@ -25,6 +25,9 @@ SEND_WITHIN_S: Final = 10
 """From the journaling of a second sending to the last moment at which it is made."""
 GRACE_S: Final = 5
 """Beyond that and the time-out, before a second sending that left no trace is taken for lost."""
+SENDINGS_MAX: Final = 400
+"""Tries of one operation, four days of them, after which it is for a person. Each leaves up to two lines in a history
+of which only so many are read, and a gateway that has turned it away for days won't be won over by more."""
 UNDONE_CAUSES: Final = frozenset({Cause.NO_SUCH_HOLD, Cause.ALREADY_RELEASED})
 """Replies to a second capture that prove that the first one took nothing."""
 NOTHING_DONE: Final = frozenset({Verdict.NOT_SENT, Verdict.NOT_EXECUTED})
@@ -66,6 +69,9 @@ def _under_way_until_ms(case: Case) -> int:
 
 
 async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None]]) -> None:
+    if sum(line.event is Event.PROBING for line in case.history) >= SENDINGS_MAX:
+        await case.unclear(Evidence())
+        return
     place = await case.account.governor.take(case.until_s, priority=Priority.SETTLE)
     if place is None:
         await case.could_not_look()
