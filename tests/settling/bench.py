@@ -136,7 +136,7 @@ class Way:
         """Sends one call."""
         if self.clock.passed_s < self.down_until_s:
             return Loss(is_sent=False, cause=LossCause.NO_CONNECTION)
-        call = _call(request, headers)
+        call = call_of(request, headers)
         if self._hidden is not None and call.path + call.query == self._hidden[0]:
             _, until_s, before = self._hidden
             if self.clock.passed_s < until_s:
@@ -218,10 +218,10 @@ class Bench:
         self._stack.push_async_callback(database.close)
         self.relay = await self._stack.enter_async_context(
             opened_relay(
-                _settings(self.path),
+                settings_of(self.path),
                 database,
                 clock=self.clock,
-                log=structlog.wrap_logger(None, processors=[_drop]),
+                log=structlog.wrap_logger(None, processors=[dropped]),
                 watch=Watch(operation_changed=self._changed),
                 ways=lambda _: self.way,
             )
@@ -380,18 +380,20 @@ def data_of(answer: Answer) -> Any:  # noqa: ANN401, a JSON value
     return json.loads(answer.body)["data"]
 
 
-def _drop(*_: object) -> structlog.typing.EventDict:
+def dropped(*_: object) -> structlog.typing.EventDict:
+    """Throws a line of the log away."""
     raise structlog.DropEvent
 
 
-def _settings(path: Path) -> Settings:
+def settings_of(path: Path, rate_limit: str = "off") -> Settings:
+    """Gives the program's settings."""
     gateway = GatewaySettings.model_validate(
         {
             "base_url": "https://gateway.simulated",
             "app_id": DEFAULT_MERCHANT.app_id,
             "app_secret": DEFAULT_MERCHANT.app_secret,
             "merchant_id": DEFAULT_MERCHANT.merchant_id,
-            "rate_limit": "off",
+            "rate_limit": rate_limit,
             "timeout_s": TIMEOUT_S,
         }
     )
@@ -402,7 +404,8 @@ def _settings(path: Path) -> Settings:
     )
 
 
-def _call(request: WireRequest, headers: CIMultiDict[str]) -> Call:
+def call_of(request: WireRequest, headers: CIMultiDict[str]) -> Call:
+    """Gives a request as it comes to the gateway."""
     parts = urlsplit(request.path)
     return Call(
         method=request.method,
