@@ -327,7 +327,8 @@ def test_a_capture_is_confirmed_by_the_one_payment_of_its_amount() -> None:
 
 @pytest.mark.parametrize("members", [{"amount_minor": 99_999}, {"amount_minor": None}, {"status": "REFUNDED"}])
 def test_a_capture_of_another_amount_is_for_a_person(members: dict[str, object]) -> None:
-    """So is one that shows nothing, or two."""
-    assert look_for_capture(100_000, [changed(**members)], frozenset()).seen is Seen.ONE_RESEMBLES
-    assert look_for_capture(100_000, [], frozenset()).seen is Seen.ONE_RESEMBLES
+    """So is one that shows nothing, nothing of its own, or two; each is called what it is."""
+    assert look_for_capture(100_000, [changed(**members)], frozenset()).seen is Seen.OTHERWISE
+    assert look_for_capture(100_000, [], frozenset()).seen is Seen.NOTHING
+    assert look_for_capture(100_000, [changed(payment_id="1")], frozenset({"1"})).seen is Seen.ONLY_OTHERS
     assert look_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset()).seen is Seen.SEVERAL_FIT

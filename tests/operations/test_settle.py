@@ -1,11 +1,13 @@
 from tests.operations.test_cancel_subscription import CANCEL
 from tests.operations.test_refund import PART
-from tests.operations.world import CHARGE, KEYED_MS, World, asked, outcome_of
+from tests.operations.world import CHARGE, KEYED_MS, START_MS, World, asked, outcome_of
 
-from payrelay.core.calls import Refund
+from payrelay.core.calls import Charge, Refund
 from payrelay.core.operations import Event, State
 from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.payments import Payment, Seen, Unseen
 from payrelay.core.schedules import DAY_MS, REAPPEARANCE_MS
+from payrelay.errors import Code
 from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.case import open_case
 from payrelay.operations.charge import charge
@@ -13,6 +15,19 @@ from payrelay.operations.refund import refund
 from payrelay.operations.send_for_proof import SENDINGS_MAX
 from payrelay.operations.settle import settle_due
 from payrelay.store.journal import HISTORY_LINES_MAX
+
+
+def payment_of(call: Charge) -> Payment:
+    """Gives the payment that a charge makes at the start of the world."""
+    return Payment(
+        payment_id="320",
+        order_id=call.order_id,
+        at_ms=START_MS,
+        description=call.items,
+        status="RECEIVED",
+        currency=call.currency,
+        amount_minor=call.amount_minor,
+    )
 
 
 async def failed_charge(world: World) -> None:
@@ -55,6 +70,62 @@ async def test_a_cancellation_that_is_turned_away_for_weeks_comes_to_a_person(wo
     assert len(history) < HISTORY_LINES_MAX
 
 
+async def test_what_shows_itself_after_all_takes_its_order_back(world: World) -> None:
+    """Until a person has looked, a second charge on the order would be one too many."""
+    await failed_charge(world)
+    world.clock.passed_ms += DAY_MS
+    world.account.sights.append(Seen(payments=(payment_of(CHARGE),), evidence=Evidence()))
+    await settle_due(world.relay)
+    row = await world.operation()
+    assert (row.state, row.guard) == (State.NEEDS_ATTENTION, row.subject)
+
+
+async def test_an_order_that_is_taken_by_then_is_left_to_who_has_it(world: World) -> None:
+    """The customer was told that it failed, and has begun anew; a person sees both."""
+    await failed_charge(world)
+    first = await world.operation()
+    world.account.script.append(outcome_of(Verdict.DIFFERED))
+    await charge(world.relay, asked("k-2"), CHARGE)
+    world.clock.passed_ms += DAY_MS
+    case = await open_case(world.relay, world.relay.accounts["gateway"], first, is_nudged=False, until_s=0)
+    await case.step(Event.REAPPEARED, Evidence())
+    assert (case.operation.state, case.operation.guard) == (State.NEEDS_ATTENTION, None)
+
+
+async def test_what_can_not_be_seen_for_a_week_is_for_a_person(world: World) -> None:
+    """A record that can't be read, credentials that are refused: nobody would ever be told."""
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await charge(world.relay, asked(), CHARGE)
+    for _ in range(8):
+        world.clock.passed_ms += DAY_MS
+        world.account.sights.append(Unseen(code=Code.GATEWAY_BAD_REPLY, evidence=Evidence()))
+        await settle_due(world.relay)
+    assert (await world.operation()).state is State.NEEDS_ATTENTION
+
+
+async def test_an_account_that_is_gone_for_a_week_leaves_its_operations_to_a_person(world: World) -> None:
+    """Nobody can ask for them any more."""
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await charge(world.relay, asked(), CHARGE)
+    world.accounts.clear()
+    world.clock.passed_ms += DAY_MS
+    await settle_due(world.relay)
+    early = (await world.operation()).state
+    world.clock.passed_ms += 6 * DAY_MS
+    await settle_due(world.relay)
+    assert (early, (await world.operation()).state) == (State.UNKNOWN, State.NEEDS_ATTENTION)
+
+
+async def test_a_part_that_was_decided_not_to_be_refunded_is_not_looked_for(world: World) -> None:
+    """Nothing shows it, so that each look would be a call for nothing."""
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await refund(world.relay, asked(), PART)
+    gateway, row = world.relay.accounts["gateway"], await world.operation()
+    case = await open_case(world.relay, gateway, row, is_nudged=False, until_s=0)
+    await case.step(Event.DECIDED_FAILED, Evidence())
+    assert (await world.operation()).probe_at_ms is None
+
+
 async def test_a_zero_in_front_hides_no_other_refund_of_a_payment(world: World) -> None:
     """A refund that shows would else be taken for one of which the answer was lost."""
     await refund(world.relay, asked("k-1"), PART)
@@ -62,3 +133,15 @@ async def test_a_zero_in_front_hides_no_other_refund_of_a_payment(world: World) 
     row = await world.operation()
     assert row.payment_id == PART.payment_id
     assert await world.relay.settling.has_other_refund(row.merchant, PART.payment_id, row.id)
+
+
+async def test_the_payment_of_a_charge_that_was_called_failed_too_early_proves_no_other(world: World) -> None:
+    """A minute later the shop charges again, loses that reply too, and the first one's payment shows."""
+    await failed_charge(world)
+    world.clock.passed_ms += 60_000
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await charge(world.relay, asked("k-2"), CHARGE)
+    world.clock.passed_ms += 2_000
+    world.account.sights.append(Seen(payments=(payment_of(CHARGE),), evidence=Evidence()))
+    await settle_due(world.relay)
+    assert (await world.operation()).state is State.UNKNOWN

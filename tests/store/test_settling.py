@@ -95,15 +95,23 @@ async def test_a_payment_belongs_to_the_operation_that_it_was_found_for(book: Bo
 async def test_a_rival_is_open_and_of_the_same_order_and_merchant(book: Book, settling: Settling) -> None:
     """It may turn out to own what is found."""
     asking = book.new(9, order_id="A-1")
-    assert not await settling.has_rival(asking)
+    assert not await settling.has_rival(asking, failed_since_ms=0)
     await lost(book, 2, order_id="A-1", merchant="another")
     await lost(book, 3, order_id="A-1", kind=Kind.REFUND)
-    assert not await settling.has_rival(asking)
+    assert not await settling.has_rival(asking, failed_since_ms=0)
     rival = await lost(book, 4, order_id="A-1", guard="another/guard")
-    assert await settling.has_rival(asking)
-    assert not await settling.has_rival(rival)
+    assert await settling.has_rival(asking, failed_since_ms=0)
+    assert not await settling.has_rival(rival, failed_since_ms=0)
     await book.advance(rival, Event.PROVED)
-    assert not await settling.has_rival(asking)
+    assert not await settling.has_rival(asking, failed_since_ms=0)
+
+
+async def test_what_failed_is_a_rival_while_it_may_still_show_itself(book: Book, settling: Settling) -> None:
+    """Decided too early, its payment would be taken for that of the next charge on the order."""
+    asking = book.new(9, order_id="A-1")
+    failed = await book.advance(await lost(book, 4, order_id="A-1"), Event.DECIDED_FAILED)
+    assert await settling.has_rival(asking, failed_since_ms=failed.send_by_ms)
+    assert not await settling.has_rival(asking, failed_since_ms=failed.send_by_ms + 1)
 
 
 async def test_another_refund_counts_unless_it_surely_did_nothing(book: Book, settling: Settling) -> None:
@@ -128,7 +136,7 @@ async def test_the_order_of_a_payment_is_known_once_it_is_paid(book: Book, settl
 async def test_the_control_order_is_another_one_that_is_paid(book: Book, settling: Settling) -> None:
     """Rather one that was paid before the moment, for the gateway may show a newer one late; else the newer one."""
     assert await settling.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) is None
-    row = await lost(book, 1)
+    row = await lost(book, 1, payment_id="320")
     assert await settling.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) is None
     await book.advance(row, Event.PROVED)
     assert await settling.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) == "A-1"

@@ -72,6 +72,7 @@ SEEN_PHRASES: Final[dict[str, str]] = {
     Seen.OTHERWISE: "the payment's record shows something else",
     Seen.ALREADY_DONE: "it was done already",
     Seen.ALREADY_UNDONE: "there is nothing left to do it to",
+    Seen.UNSEEN: "nothing could be seen at the gateway for a week",
     Seen.NOTHING_TO_SEE: "the gateway has no way to show it",
 }
 """What a look at the gateway showed."""

@@ -284,7 +284,7 @@ def advance(
         claim=claim,
         claim_ends_at_ms=claim_ends_at_ms,
         updated_at_ms=at_ms,
-        probe_at_ms=_probe_after(operation.kind, state, at_ms) if probe_at_ms is None else probe_at_ms,
+        probe_at_ms=_probe_after(operation, state, at_ms) if probe_at_ms is None else probe_at_ms,
     )
     return changed, Line(version=changed.version, at_ms=at_ms, event=event, state=state, evidence=evidence)
 
@@ -298,11 +298,13 @@ def _guard_after(operation: Operation, state: State) -> str | None:
     return None
 
 
-def _probe_after(kind: Kind, state: State, at_ms: int) -> int | None:
+def _probe_after(operation: Operation, state: State, at_ms: int) -> int | None:
     """Gives when an operation that has just come to a state is asked for, where nothing else is said."""
     if state in PROBED:
         return at_ms + FIRST_PROBE_MS
-    return at_ms + DAY_MS if state is State.FAILED and kind in SEARCHED else None
+    # Nothing shows a refund of a part.
+    can_show = operation.kind in SEARCHED and not (operation.kind is Kind.REFUND and operation.amount_minor is not None)
+    return at_ms + DAY_MS if state is State.FAILED and can_show else None
 
 
 def captured_guard(subject: str) -> str:

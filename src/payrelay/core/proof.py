@@ -31,6 +31,8 @@ LOOKS_MIN: Final = 6
 """Observations of nothing that together may prove that there is nothing."""
 PROVED_ABSENT_AFTER_MS: Final = PROBES_MS[-1]
 """From the sending to the last of them: 96 hours."""
+GIVEN_UP_AFTER_MS: Final = 7 * DAY_MS
+"""How long it is tried to see what became of an operation where nothing can be seen; then a person is called."""
 HOLD_LAPSES_MS: Final = 7 * DAY_MS
 """After this the gateway lets go of a hold by itself."""
 
@@ -62,6 +64,8 @@ class Seen(StrEnum):
     """The gateway answered that it was done already."""
     ALREADY_UNDONE = "already_undone"
     """The gateway answered that there is nothing left to do it to."""
+    UNSEEN = "unseen"
+    """Nothing could be seen at the gateway for so long that a person must look."""
     NOTHING_TO_SEE = "nothing_to_see"
     """There is no way to see it at the gateway."""
 
@@ -191,9 +195,13 @@ def look_for_capture(amount_minor: int, payments: Sequence[Payment], others: fro
     """Judges the payments of a hold's order, once the gateway has said that the hold is captured already."""
     ids = tuple(payment.payment_id for payment in payments)
     own = [payment for payment in payments if payment.payment_id not in others]
-    if len(own) == 1 and own[0].amount_minor == amount_minor and own[0].status == RECEIVED:
+    if len(own) > 1:
+        return Look(seen=Seen.SEVERAL_FIT, looked_at=ids)
+    if not own:
+        return Look(seen=Seen.ONLY_OTHERS if payments else Seen.NOTHING, looked_at=ids)
+    if own[0].amount_minor == amount_minor and own[0].status == RECEIVED:
         return Look(seen=Seen.ONE_FITS, payment=own[0], looked_at=ids)
-    return Look(seen=Seen.SEVERAL_FIT if len(own) > 1 else Seen.ONE_RESEMBLES, looked_at=ids)
+    return Look(seen=Seen.OTHERWISE, looked_at=ids)
 
 
 def ruling(look: Look, control: Control | None, history: Sequence[Line], span: Span, now_ms: int) -> Event:
@@ -210,6 +218,8 @@ def ruling(look: Look, control: Control | None, history: Sequence[Line], span: S
     if look.seen is Seen.MAY_BE_ANOTHERS:
         return Event.UNCLEAR
     if control is Control.NONE_KNOWN:
+        return Event.UNCLEAR
+    if control is Control.NOT_FOUND and now_ms - span.began_ms >= GIVEN_UP_AFTER_MS:
         return Event.UNCLEAR
     looks = sum(_speaks_against(line) for line in history) + (control is Control.FOUND)
     return Event.DISPROVED if control is Control.FOUND and looks >= LOOKS_MIN else Event.LOOKED

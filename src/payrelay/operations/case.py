@@ -1,5 +1,6 @@
 """One open operation that is being settled: what is known of it, and how a step of it is stored."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +11,7 @@ from payrelay.core.calls import Effect
 from payrelay.core.operations import FROZEN, PROBED, Event, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Payment
-from payrelay.core.proof import Control, Look, Span, open_since_ms, span_of
+from payrelay.core.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, Span, open_since_ms, span_of
 from payrelay.core.schedules import next_probe_ms, next_search_ms, next_try_ms
 from payrelay.core.settlement import BY_PROOF, failed_answer, settled_answer
 from payrelay.errors import Outdated
@@ -84,10 +85,13 @@ class Case:
         await self.step(Event.LOOKED, evidence, probe_at_ms=self._next_ms())
 
     async def could_not_look(self) -> None:
-        """Nothing could be seen, which is no observation: tried again before its next day."""
+        """Nothing could be seen, which is no observation: tried again before its next day, for a week at most."""
         if self.is_nudged:
             return
         now_ms = self.now_ms
+        if self.operation.state in PROBED and self.open_ms >= GIVEN_UP_AFTER_MS:
+            await self.unclear(Evidence(seen=Seen.UNSEEN))
+            return
         at_ms = next_try_ms(open_since_ms(self.history, self.operation), now_ms)
         await self.relay.settling.postpone(self.operation, at_ms)
 
@@ -121,7 +125,7 @@ class Case:
         if payment is not None:
             changed = with_payment(changed, payment)
         self.reach(Stage.RECORDING)
-        self.operation = await self.relay.journal.record(changed, line, answer if changed.state in FROZEN else None)
+        self.operation = await self._recorded(changed, line, answer if changed.state in FROZEN else None)
         self.history.append(line)
         self.reach(Stage.RECORDED)
         self.relay.watch.operation_changed(self.operation)
@@ -129,6 +133,14 @@ class Case:
             self.relay.log.info(
                 "operation_settling", operation_id=changed.id, kind=changed.kind, state=changed.state, event_name=event
             )
+
+    async def _recorded(self, changed: Operation, line: Line, answer: Answer | None) -> Operation:
+        """Stores it; one that is opened again takes its guard back, unless another operation has it by now."""
+        if line.event is Event.REAPPEARED:
+            with suppress(Outdated):
+                guarded = msgspec.structs.replace(changed, guard=changed.subject)
+                return await self.relay.journal.record(guarded, line, answer)
+        return await self.relay.journal.record(changed, line, answer)
 
     def _next_ms(self) -> int | None:
         now_ms = self.now_ms

@@ -86,7 +86,7 @@ class Relay:
         background: work that outlives its request.
         withdrawals: ids of operations that the background is trying to withdraw.
         settling: what settling asks the store.
-        being_settled: ids of operations that this process is looking for now.
+        being_settled: ids of operations that this process is looking for now, and whether somebody asked for that.
         nudged: when operations were last looked for because somebody asked, by ``clock.boot_s``.
         paused: knows the accounts that take no new effects; None where none can be paused.
         alarm: what alerts are given with; None where nobody is to be called from here.
@@ -106,7 +106,7 @@ class Relay:
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     background: Background = field(default_factory=Background)
     withdrawals: set[str] = field(default_factory=set)
-    being_settled: set[str] = field(default_factory=set)
+    being_settled: dict[str, bool] = field(default_factory=dict)
     nudged: dict[str, float] = field(default_factory=dict)
     paused: PausedAccounts | None = None
     alarm: Alarm | None = None

@@ -10,6 +10,7 @@ from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.proof import (
     ABSENT,
     HOLD_LAPSES_MS,
+    TOLERANCE_MS,
     Control,
     Look,
     Seen,
@@ -25,6 +26,8 @@ from payrelay.operations.watch import Stage
 CONTROLLED_FROM_MS: Final = 300_000
 """From when on an observation of nothing gets its control query: earlier ones are made because what was done shows
 itself then, and can't be the last; they should not cost the gateway's budget twice."""
+NEVER_MS: Final = 2**62
+"""A time after every other one."""
 KNOWN_PAID_FOR_MS: Final = 900_000
 """A control order is rather one that was paid this long ago: the gateway may show a newer payment late."""
 
@@ -42,10 +45,23 @@ async def settle_charge(case: Case) -> None:
     payments = sight.payments if isinstance(sight, SeenPayments) else ()
     ids = tuple(payment.payment_id for payment in payments)
     # Rivals first: one that is settled in between is then found as an owner, or was counted as a rival.
-    has_rival = bool(payments) and await case.relay.settling.has_rival(case.operation)
+    has_rival = bool(payments) and await case.relay.settling.has_rival(
+        case.operation, failed_since_ms=_failed_since_ms(case)
+    )
     others = await case.relay.settling.owned_by_others(case.operation, ids)
     look = look_for_charge(call, case.operation, case.span, payments, others, has_rival=has_rival)
     await _rule(case, look, sight.evidence)
+
+
+def _failed_since_ms(case: Case) -> int:
+    """Gives from when on a charge that failed may be dated like this one.
+
+    Of two that both failed neither is the other's rival: what shows itself then is for a person anyway.
+    """
+    if case.operation.state is State.FAILED:
+        return NEVER_MS
+    timeout_ms = case.span.ended_ms - case.operation.send_by_ms
+    return case.span.began_ms - timeout_ms - 2 * TOLERANCE_MS
 
 
 async def settle_authorization(case: Case) -> None:

@@ -7,10 +7,13 @@ more is a capture, once, and a cancellation (``send_for_proof``).
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
 
-from payrelay.core.operations import PROBED, Kind, Operation
+from payrelay.core.operations import PROBED, Event, Kind, Operation, advance
+from payrelay.core.outcomes import Evidence
+from payrelay.core.proof import GIVEN_UP_AFTER_MS, Seen
 from payrelay.errors import IllegalTransition, Outdated, StoreError
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.case import Case, is_looked_for, open_case
@@ -63,9 +66,11 @@ async def settle_due(relay: Relay) -> int:
 async def begin_due(relay: Relay) -> int:
     """Begins to look for what is due, in the background, so that one slow look holds up no other; gives how many.
 
-    At most AT_ONCE_MAX are looked for at any time. Raises StoreError where the store can't be asked.
+    At most AT_ONCE_MAX are looked for at any time, besides those that somebody asks for. Raises StoreError where the
+    store can't be asked.
     """
-    due = await _take_due(relay, AT_ONCE_MAX - len(relay.being_settled))
+    scheduled = sum(not is_nudged for is_nudged in relay.being_settled.values())
+    due = await _take_due(relay, AT_ONCE_MAX - scheduled)
     for operation in due:
         relay.background.start(settle_one(relay, operation))
     return len(due)
@@ -89,8 +94,10 @@ async def settle_one(relay: Relay, operation: Operation, *, is_nudged: bool = Fa
     where it settles nothing.
     """
     if operation.id in relay.being_settled:
+        if not is_nudged:
+            await _come_again(relay, operation)
         return
-    relay.being_settled.add(operation.id)
+    relay.being_settled[operation.id] = is_nudged
     try:
         await _settle(relay, operation, is_nudged=is_nudged)
     except (Outdated, IllegalTransition):
@@ -100,7 +107,7 @@ async def settle_one(relay: Relay, operation: Operation, *, is_nudged: bool = Fa
     except Exception:  # what can't be settled by our own fault must not keep the others from it
         relay.log.exception("settling_failed", operation_id=operation.id)
     finally:
-        relay.being_settled.discard(operation.id)
+        del relay.being_settled[operation.id]
 
 
 def nudge(relay: Relay, operation: Operation) -> None:
@@ -110,7 +117,8 @@ def nudge(relay: Relay, operation: Operation) -> None:
         return
     now_s = relay.clock.boot_s()
     nudged_s = relay.nudged.get(operation.id)
-    if nudged_s is not None and now_s - nudged_s < NUDGES_APART_S:
+    is_too_soon = nudged_s is not None and now_s - nudged_s < NUDGES_APART_S
+    if is_too_soon or sum(relay.being_settled.values()) >= AT_ONCE_MAX:
         return
     relay.nudged.pop(operation.id, None)
     if len(relay.nudged) >= NUDGES_MAX:
@@ -123,12 +131,29 @@ async def _settle(relay: Relay, operation: Operation, *, is_nudged: bool) -> Non
     account = account_of(relay, operation)
     if account is None:
         relay.log.warning("settling_without_account", operation_id=operation.id, account=operation.account)
-        await relay.settling.postpone(operation, relay.clock.now_ms() + UNCONFIGURED_MS)
+        await _without_account(relay, operation)
         return
     until_s = relay.clock.boot_s() + (0 if is_nudged else account.queue_s)
     case = await open_case(relay, account, operation, is_nudged=is_nudged, until_s=until_s)
     if is_looked_for(case.operation):
         await _STORIES[operation.kind](case)
+
+
+async def _come_again(relay: Relay, operation: Operation) -> None:
+    """Gives an operation its turn again soon that is just being looked for because somebody asked."""
+    with suppress(StoreError):
+        await relay.settling.postpone(operation, relay.clock.now_ms() + NUDGED_AFTER_MS)
+
+
+async def _without_account(relay: Relay, operation: Operation) -> None:
+    """Waits for an account that isn't configured any more, and after a week gives the operation to a person."""
+    now_ms = relay.clock.now_ms()
+    if operation.state not in PROBED or now_ms - operation.updated_at_ms < GIVEN_UP_AFTER_MS:
+        await relay.settling.postpone(operation, now_ms + UNCONFIGURED_MS)
+        return
+    evidence = Evidence(seen=Seen.UNSEEN)
+    changed, line = advance(operation, Event.UNCLEAR, at_ms=now_ms, retention=relay.retention, evidence=evidence)
+    relay.watch.operation_changed(await relay.journal.record(changed, line, None))
 
 
 def account_of(relay: Relay, operation: Operation) -> PayHere | None:

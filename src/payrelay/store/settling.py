@@ -44,9 +44,13 @@ class Settling:
         """Tells which of these payments belong to other operations of the merchant account."""
         return await self._database.read(_owned(operation, payment_ids))
 
-    async def has_rival(self, operation: Operation) -> bool:
-        """Tells whether another operation on the same order is open."""
-        parameters = (operation.order_id, operation.merchant, operation.id)
+    async def has_rival(self, operation: Operation, *, failed_since_ms: int) -> bool:
+        """Tells whether another operation may own a payment of the same order: one that is open, or that failed.
+
+        Of those that failed only such count that could be sent after ``failed_since_ms``: what was decided or proved
+        of them too early could show itself, and be taken for this one's.
+        """
+        parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms)
         return await self._database.read(_first(Statement(statements.RIVALS, parameters))) is not None
 
     async def has_other_refund(self, merchant: str, payment_id: str, operation_id: str) -> bool:

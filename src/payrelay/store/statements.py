@@ -282,9 +282,11 @@ RIVALS: Final = query(
     """
     SELECT id FROM operations
     WHERE order_id = $1 AND merchant = $2 AND id <> $3 AND kind IN ('charge', 'authorization', 'capture')
-      AND state IN ('accepted', 'sending', 'pending', 'unknown', 'needs_attention') LIMIT 1""",
+      AND (state IN ('accepted', 'sending', 'pending', 'unknown', 'needs_attention')
+           OR state = 'failed' AND send_by_ms >= $4) LIMIT 1""",
 )
-"""Finds another operation on an order that is open, and may turn out to own a payment of it."""
+"""Finds another operation on an order that may turn out to own a payment of it: one that is open, or one that failed
+and could still be sent after a moment."""
 
 OTHER_REFUNDS: Final = query(
     "other_refunds",
@@ -309,6 +311,7 @@ PAID_ORDER: Final = query(
     """
     SELECT order_id FROM operations
     WHERE merchant = $1 AND kind = 'charge' AND state = 'succeeded' AND order_id <> $2 AND updated_at_ms <= $3
+      AND payment_id IS NOT NULL
     ORDER BY id DESC LIMIT 1""",
 )
 """Finds an order other than one that was paid through us before a moment."""

@@ -73,7 +73,7 @@ def _payment(raw: bytes, zone: ZoneInfo) -> Payment:
     if payment_id is None or order_id is None or status is None or currency is None or amount_minor is None:
         raise WrongShape
     return Payment(
-        payment_id=payment_id.lstrip("0") or "0",
+        payment_id=payment_id,
         order_id=order_id,
         at_ms=_moment(text_in(members, "date"), zone),
         description=text_in(members, "description") or "",

@@ -280,11 +280,14 @@ def id_in(members: dict[str, bytes], name: str) -> str | None:
 
 
 def id_text(raw: bytes) -> str:
-    """Gives the digits of an id. Raises WrongShape."""
+    """Gives the digits of an id, without zeros in front: with them it would be another text for the same id.
+
+    Raises WrongShape.
+    """
     text = _text(raw) if raw.startswith(b'"') else raw.decode()
     if _ID_TEXT.fullmatch(text) is None:
         raise WrongShape
-    return text
+    return text.lstrip("0") or "0"
 
 
 def amount_in(members: dict[str, bytes], name: str) -> int | None:
