@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 import typer
+from tests.settling.table import drawn
 from typer.core import TyperGroup
 
 from payrelay.api.routes import ROUTES, Route
@@ -108,3 +109,8 @@ def test_the_newest_change_is_of_this_version() -> None:
 
     assert newest is not None
     assert newest[1] == metadata.version("payrelay")
+
+
+def test_the_page_of_faults_is_the_table_that_is_tried() -> None:
+    """What is promised for a bad day is what was lived through."""
+    assert drawn() in (DOCS / "faults.md").read_text(encoding="utf-8")
