@@ -477,6 +477,22 @@ class TestConclusion:
         assert await world.states() == [State.SENDING, TRANSITIONS[State.SENDING, EVENT_OF_VERDICT[settled_as]]]
         assert ("reply_after_settling" in world.log_events) is (status == 202)
 
+    @pytest.mark.parametrize("verdict", [Verdict.NOT_SENT, Verdict.NOT_EXECUTED, Verdict.REFUSED, Verdict.DECLINED])
+    async def test_a_sending_that_came_to_nothing_says_nothing_once_there_was_another(
+        self, world: World, verdict: Verdict
+    ) -> None:
+        """A machine that slept found its row given up and sent once more: that nothing was sent would be a lie."""
+        world.account.script.append(outcome_of(verdict))
+        gate = Gate()
+        world.steps.put("executed", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        await world.announce_second_sending()
+        gate.opened.set()
+        assert (await task).http_status == 202
+        assert await world.states() == [State.SENDING, State.UNKNOWN, State.UNKNOWN]
+
     async def test_an_outcome_of_a_row_that_is_gone_is_not_told(self, world: World) -> None:
         """Somebody restored an older database: what it says is not what happened."""
         world.steps.put("record", Raising(Outdated("gone")))

@@ -16,7 +16,7 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.calls import Charge, Effect, Read
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential
-from payrelay.core.operations import EVENT_OF_VERDICT, Line, Operation, Retention, State, advance
+from payrelay.core.operations import EVENT_OF_VERDICT, Event, Line, Operation, Retention, State, advance
 from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, Reading, Verdict
 from payrelay.core.payments import Nothing, Sight
 from payrelay.gateways.governor import Alarm, Governor, Limit
@@ -333,6 +333,17 @@ class World:
         )
         answer = of_outcome(outcome_of(verdict), Trace(request_id="req_9", operation_id=row.id))
         await self.journal.record(settled, line, answer)
+
+    async def announce_second_sending(self) -> None:
+        """Notes of the newest operation that it is about to be sent once more, as settling does."""
+        probing, line = advance(
+            await self.operation(),
+            Event.PROBING,
+            at_ms=self.clock.now_ms(),
+            retention=self.relay.retention,
+            evidence=Evidence(),
+        )
+        await self.journal.record(probing, line, None)
 
     async def forget(self) -> None:
         """Loses every row, as far as the journal tells."""

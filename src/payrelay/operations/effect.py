@@ -74,6 +74,9 @@ OPERATION_HEADER: Final = "Payrelay-Operation"
 REPLAYED: Final = ("Idempotent-Replayed", "true")
 """Marks an answer that was given before."""
 
+CAME_TO_NOTHING: Final = frozenset({Event.NOT_SENT, Event.NOT_EXECUTED, Event.REFUSED, Event.DECLINED})
+"""What a sending can come to that tells of no effect, as long as it was the only one."""
+
 UNKNOWN_BY_OUR_FAULT: Final = Outcome(
     verdict=Verdict.UNKNOWN,
     code=Code.OUTCOME_UNKNOWN,
@@ -376,6 +379,7 @@ class Attempt:
     async def _step(self, event: Event, evidence: Evidence, changes: Changes, answer: Answer | None = None) -> None:
         """Advances the row by one event and stores it; decides anew where somebody else was quicker."""
         for _ in range(DECISIONS_MAX):
+            await self._require_word(event)
             decided, line = advance(
                 self.operation,
                 event,
@@ -396,6 +400,18 @@ class Attempt:
                 self._relay.watch.operation_changed(self.operation)
                 return
         raise Outdated(f"operation {self.operation.id} was changed by others {DECISIONS_MAX} times in a row")
+
+    async def _require_word(self, event: Event) -> None:
+        """Raises IllegalTransition where this sending has no word any more: it came to nothing, but there was another.
+
+        A process that slept through its time-out finds its row given up, and perhaps sent once more to settle it. That
+        its own sending did nothing says nothing then.
+        """
+        if event not in CAME_TO_NOTHING or self.operation.state in {State.ACCEPTED, State.SENDING}:
+            return
+        history = await self._relay.journal.history(self.operation.id)
+        if any(line.event is Event.PROBING for line in history):
+            raise IllegalTransition(f"{event} says nothing of an operation that was sent once more meanwhile")
 
     async def _reread(self) -> Operation:
         current = await self._relay.journal.get(self.operation.id)
