@@ -19,22 +19,24 @@ PATIENCE_S: Final = (3.0, 12.0, 60.0, 60.0)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ask:
-    """What a client asks, as often as it asks it."""
+    """What a client asks, as often as it asks it; ``wait_s`` is how long it would rather wait for an outcome."""
 
     principal: str
     method: str
     path: str
     body: bytes
     key: str | None = None
+    wait_s: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Told:
-    """One asking, and what came back; None where nothing did."""
+    """One asking, when it began and ended, and what came back; None where nothing did."""
 
     ask: Ask
     request_id: str
     at_s: float
+    heard_at_s: float
     heard: Heard | None
 
 
@@ -143,7 +145,8 @@ class Client:
             # Now and then a key that somebody else of the same principal uses as well.
             key = "shared" if self._random.random() < 0.05 else f"k-{self._number}-{self._keys}"
         body = b"" if members is None else msgspec.json.encode(members)
-        return Ask(principal=self._principal, method=method, path=path, body=body, key=key)
+        wait_s = self._random.choice((0, 0, 3, 20))
+        return Ask(principal=self._principal, method=method, path=path, body=body, key=key, wait_s=wait_s)
 
     async def _look(self, order_id: str) -> None:
         await self._town.call(

@@ -1,10 +1,12 @@
 """The verdict on a run: what the gateway's ledger says, against our books and against every answer that was given."""
 
+import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+import msgspec
 from tests.simulation.clients import Ask, Told
 from tests.simulation.fate import Fate
 from tests.simulation.loop import SimulatedLoop
@@ -15,6 +17,7 @@ from payrelay.core.calls import Charge, Effect
 from payrelay.core.operations import TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, State
 from payrelay.core.proof import PROVED_ABSENT_AFTER_MS
 from payrelay.store.journal import Filter
+from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.ledger import LedgerEntry
 
 UNTOUCHED: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
@@ -34,6 +37,10 @@ NO_EFFECT: Final = frozenset({400, 401, 402, 403, 404, 409, 415, 422, 429, 502, 
 """An answer to a request with one of these says that this request has done nothing."""
 STORED_WITHIN_MS: Final = 5_000
 """From the decision to its commit; the simulated disk is slow, and writes queue."""
+_UNALARMED: Final = (
+    "SELECT id, state FROM operations WHERE state = 'needs_attention' "
+    "AND NOT EXISTS (SELECT 1 FROM alerts WHERE operation_id = id)"
+)
 OPERATIONS_MAX: Final = 1_000
 
 
@@ -46,6 +53,7 @@ class Judged(Protocol):
     processes: list[Process | None]
     told: list[Told]
     settled_s: list[float]
+    auditor: sqlite3.Connection
 
     async def call(self, ask: Ask, patience_s: float) -> Told:
         """Asks as a client does."""
@@ -87,8 +95,8 @@ class Book:
         return f"{self.operation.kind} {self.operation.id} ({self.operation.state})"
 
 
-async def judge(run: Judged) -> None:
-    """Looks at everything, and blames."""
+async def judge(run: Judged) -> dict[str, Book]:
+    """Looks at everything, blames, and gives the books that it has looked at."""
     books = await _books(run)
     for book in books.values():
         for fault in (*_faults_of_history(book), *_faults_of_effect(book)):
@@ -102,7 +110,10 @@ async def judge(run: Judged) -> None:
     for told in run.told:
         for fault in _faults_of_answer(told, books, by_request):
             run.blame(f"{told.request_id} {told.ask.method} {told.ask.path}: {fault}")
+    for fault in (*_faults_of_reads(run), *_faults_of_alerts(run)):
+        run.blame(fault)
     await _replay(run, books)
+    return books
 
 
 async def _books(run: Judged) -> dict[str, Book]:
@@ -233,6 +244,40 @@ def _faults_of_answer(told: Told, books: dict[str, Book], by_request: dict[str, 
         book = books.get(heard.headers.get("payrelay-operation", "")) or own
         if book is not None and book.entries and not book.is_hidden:
             yield f"was answered 402, but {book} took effect"
+
+
+def _faults_of_reads(run: Judged) -> Iterator[str]:
+    """Who was told that an order is paid finds the payment from then on, as soon as the gateway shows it."""
+    payments = run.gateway.world.state.payments
+    paid: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for told in run.told:
+        if told.ask.path == "payments/charge" and told.heard is not None and told.heard.http_status == 200:
+            data = msgspec.json.decode(told.heard.body)["data"]
+            if isinstance(data["payment_id"], int) and data["payment_id"] in payments:
+                paid[data["order_id"]].append((told.heard_at_s, data["payment_id"]))
+    for told in run.told:
+        if not told.ask.path.startswith("payments/") or told.ask.method != "GET" or told.heard is None:
+            continue
+        is_fresh = "payrelay-stale" not in told.heard.headers and run.fate.blind_s[1] == 0
+        if told.heard.http_status not in {200, 404} or not is_fresh:
+            continue
+        shown = {row["payment_id"] for row in msgspec.json.decode(told.heard.body)["data"]}
+        if shown - payments.keys():
+            yield f"{told.request_id} {told.ask.path} shows payments that there are none of: {shown}"
+        for heard_at_s, payment_id in paid[told.ask.path.removeprefix("payments/")]:
+            payment = payments[payment_id]
+            is_there = (
+                payment.visible_at is None
+                and (payment.at - STANDING_START).total_seconds() - run.fate.skew_s < heard_at_s
+            )
+            if is_there and heard_at_s < told.at_s and payment_id not in shown:
+                yield f"{told.request_id} {told.ask.path} doesn't show {payment_id}, of which somebody was told before"
+
+
+def _faults_of_alerts(run: Judged) -> Iterator[str]:
+    """Whatever needs a person has called one."""
+    for operation_id, state in run.auditor.execute(_UNALARMED):
+        yield f"{operation_id} ({state}) needs a person, and nobody was called"
 
 
 async def _replay(run: Judged, books: dict[str, Book]) -> None:

@@ -208,7 +208,7 @@ class Process:
             if wait_s <= 0:
                 return
             if self.relay.being_settled:
-                wait_s = min(wait_s, 1.0)
+                wait_s = min(wait_s, 5.0)
             self._woken = loop.create_future()
             await asyncio.wait({self._woken}, timeout=wait_s)
             if not self._woken.done():

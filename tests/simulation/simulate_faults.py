@@ -1,6 +1,7 @@
 """Lives through many seeds on all processors, and sums up: ``make simulate-faults SEEDS=1000 FROM=1 JOBS=2``."""
 
 import argparse
+import gc
 import os
 import sys
 import time
@@ -50,6 +51,7 @@ class Summary:
 def run_many(first: int, seeds: int, parts: Parts | None = None) -> Summary:
     """Lives through seeds one after the other."""
     summary = Summary()
+    gc.disable()  # what one seed leaves behind is little, and is swept up with that of the others below
     with Template() as template:
         for seed in range(first, first + seeds):
             report = run(seed, template, parts)
@@ -58,6 +60,8 @@ def run_many(first: int, seeds: int, parts: Parts | None = None) -> Summary:
             summary.settled_s += report.settled_s
             if report.failures:
                 summary.failed.append(report)
+    gc.enable()
+    gc.collect()
     return summary
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from tests.simulation import storage
 from tests.simulation.clients import CUSTOMERS, Ask, Client, Told
+from tests.simulation.ends import audit, decide_all
 from tests.simulation.fate import Fate
 from tests.simulation.judge import judge
 from tests.simulation.loop import Endless, new_loop, wait_seconds
@@ -86,6 +87,7 @@ class Universe:
         self.subscription_ids: list[str] = []
         self.is_healed = False
         self.is_over = False
+        self.are_clients_done = False
         self.processes: list[Process | None] = []
         self.crashes = list(fate.crashes)
         self.counts: dict[str, int] = {}
@@ -107,7 +109,7 @@ class Universe:
 
     def fault_share(self) -> float:
         """The share of calls that meet a fault at this moment."""
-        return 0.0 if self._is_calm() else self.fate.fault_share
+        return 0.0 if self._is_calm() else self.fate.fault_share * (0.5 if self.are_clients_done else 1.0)
 
     def _is_calm(self) -> bool:
         return self.is_healed or self.loop.time() >= self.fate.chaos_s
@@ -153,7 +155,7 @@ class Universe:
         at_s = self.loop.time()
         heard = await self._heard(ask, request_id, patience_s)
         self.note("told", request_id, ask.method, ask.path, None if heard is None else heard.http_status)
-        told = Told(ask=ask, request_id=request_id, at_s=at_s, heard=heard)
+        told = Told(ask=ask, request_id=request_id, at_s=at_s, heard_at_s=self.loop.time(), heard=heard)
         self.told.append(told)
         return told
 
@@ -189,6 +191,8 @@ class Universe:
             headers.append((b"content-type", b"application/json"))
         if ask.key is not None:
             headers.append((b"idempotency-key", ask.key.encode()))
+        if ask.wait_s:
+            headers.append((b"prefer", b"wait=%d" % ask.wait_s))
         path = f"/{ACCOUNT}/api/{ask.path}"
         return {
             "type": "http",
@@ -216,11 +220,16 @@ class Universe:
             for number in range(self.fate.clients)
         ]
         await asyncio.gather(*clients)
+        self.are_clients_done = True
         self.note("clients are done")
         await wait_seconds(max(0.0, self.fate.chaos_s - self.loop.time()))
         await self._heal()
         await self._settle()
-        await judge(self)
+        books = await judge(self)
+        relay = next(process.relay for process in self.processes if process is not None)
+        if relay is not None:
+            for fault in (*await decide_all(relay, books), *await audit(relay)):
+                self.blame(fault)
         self.is_over = True
         for process in self.processes:
             if process is not None:
