@@ -77,11 +77,11 @@ class Owner:
 
     def dispose(self) -> None:
         """Closes what a dead one left lying, so that nothing is said of it when it is swept up."""
-        for task in self.tasks:
+        tasks, self.tasks = self.tasks, []
+        for task in tasks:
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 unwind(task.get_coro())
-        self.tasks.clear()
 
 
 def unwind(coroutine: Any) -> None:  # noqa: ANN401, what a task holds has no better name
@@ -165,10 +165,15 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(None)
 
     def _sweep(self) -> None:
+        """Clears away what was left lying; what does so may leave something itself, and not only its own."""
         for owner in self.owners:
             owner.is_dead = owner is not OUTSIDE
-            while owner.tasks:
+        while any(owner.tasks for owner in self.owners):
+            for owner in self.owners:
                 owner.dispose()
+        for break_off in OUTSIDE.at_death:
+            break_off()
+        OUTSIDE.at_death.clear()
         self._ready.clear()
         self._timers.clear()
 
