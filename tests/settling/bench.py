@@ -108,6 +108,8 @@ class Way:
         self.world = world
         self.clock = clock
         self.struck: tuple[str, Fault] | None = None
+        self.sent: list[str] = []
+        """The endpoints of the calls that were written, in their order."""
         self.after: Callable[[], None] = lambda: None
         self.down_until_s = 0.0
         self.is_killed = asyncio.Event()
@@ -142,6 +144,8 @@ class Way:
             if self.clock.passed_s < until_s:
                 return self._answer(before)
         route = find(call.method, call.path)
+        if isinstance(route, Route):
+            self.sent.append(route.endpoint)
         if self.struck is None or not isinstance(route, Route) or route.endpoint != self.struck[0]:
             return self._answer(self.world.handle(call))
         return await self._strike(call, *self.struck)
@@ -255,6 +259,7 @@ class Bench:
         self.began_s = self.clock.passed_s
         self.entries_before = len(self.world.ledger)
         self.changes.clear()
+        self.way.sent.clear()
         self.way.struck = (ENDPOINTS[operation], fault)
         if fault.killed is None:
             return await story(self.relay)
@@ -288,9 +293,15 @@ class Bench:
         return self.changes[-1][0] - self.began_s
 
     def effects(self, operation: str) -> int:
-        """Counts how often the gateway carried it out, for us."""
+        """Counts how often the gateway carried it out, for us; nothing else may have been done for us."""
         entries = self.world.ledger.entries(after=self.entries_before)
-        return sum(entry.kind == KINDS[operation] and entry.arrival is not None for entry in entries)
+        kinds = [entry.kind for entry in entries if entry.arrival is not None]
+        assert set(kinds) <= {KINDS[operation]}
+        return len(kinds)
+
+    def sendings(self) -> list[str]:
+        """Gives what was sent to change something, since the operation was begun."""
+        return [endpoint for endpoint in self.way.sent if endpoint in ENDPOINTS.values()]
 
     def _pay_the_same(self) -> None:
         """Somebody else pays the same at the same time."""

@@ -9,6 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from payrelay.core.operations import State
+from payrelay.core.proof import Seen
 from payrelay.errors import Code
 from payrelay_simulator.faults import Arguments
 
@@ -26,6 +27,9 @@ OPERATIONS: Final = (
     "retry",
     "cancel",
 )
+
+SENT_AGAIN: Final = ("capture", "cancel")
+"""Operations that are sent once more to find out what became of them; no other ever is."""
 
 Killed = Literal["before", "after"]
 
@@ -72,6 +76,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
         is_proved: the answer is composed from the request and from what was found.
         is_sent_again: the second sending has the effect that the first one hadn't.
         is_absent: established by observations of nothing alone.
+        shown: what a person who is called is told was seen; None where it was the reply that called for one.
     """
 
     words: str
@@ -83,6 +88,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     is_proved: bool = False
     is_sent_again: bool = False
     is_absent: bool = False
+    shown: Seen | None = None
 
 
 class Senseless(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,15 +184,24 @@ PERSON: Final = End(
     code=Code.OUTCOME_UNKNOWN,
     by_s=MINUTE_S,
 )
+DARK: Final = msgspec.structs.replace(PERSON, shown=Seen.NOTHING_TO_SEE)
+SEVERAL: Final = msgspec.structs.replace(PERSON, shown=Seen.SEVERAL_FIT)
+LIKE_IT: Final = msgspec.structs.replace(PERSON, shown=Seen.ONE_RESEMBLES)
+HIDDEN: Final = msgspec.structs.replace(PERSON, shown=Seen.NOTHING)
 WEEK: Final = msgspec.structs.replace(
-    PERSON, words="to a person after 7 days", by_s=7 * DAY_S + 2 * MINUTE_S, not_before_s=7 * DAY_S
+    DARK, words="to a person after 7 days", by_s=7 * DAY_S + 2 * MINUTE_S, not_before_s=7 * DAY_S
 )
 BLIND: Final = msgspec.structs.replace(
-    PERSON, words="to a person after 96 hours", by_s=4 * DAY_S + HOUR_S, not_before_s=4 * DAY_S
+    HIDDEN, words="to a person after 96 hours", by_s=4 * DAY_S + HOUR_S, not_before_s=4 * DAY_S
 )
 REOPENED: Final = msgspec.structs.replace(
-    PERSON, words="failed after 96 hours, reopened once shown", by_s=11 * DAY_S + HOUR_S, not_before_s=10 * DAY_S
+    PERSON,
+    words="failed after 96 hours, reopened once shown",
+    by_s=11 * DAY_S + HOUR_S,
+    not_before_s=10 * DAY_S,
+    shown=Seen.ONE_FITS,
 )
+REFUNDED: Final = msgspec.structs.replace(REOPENED, shown=Seen.REFUND_SHOWN)
 
 UNSEEN: Final = Senseless(words="it is searched for in no record")
 NO_MONEY: Final = Senseless(words="its reply names no amount and no order")
@@ -197,32 +212,32 @@ ONCE: Final = Senseless(words="the gateway gives a payment back only once")
 TABLE: Final[dict[str, tuple[End | Senseless, ...]]] = {
     # fault                  charge     authoriz.  capture    whole ref. part ref.  release    retry      cancel
     "refuse":               (UNSENT,    UNSENT,    UNSENT,    UNSENT,    UNSENT,    UNSENT,    UNSENT,    UNSENT),
-    "hang_before":          (ABSENT,    WEEK,      AGAIN,     NO_REFUND, PERSON,    PERSON,    ABSENT,    AGAIN),
-    "hang_after":           (PROVED,    WEEK,      PROVED,    PROVED,    PERSON,    PERSON,    PROVED,    PROVED),
-    "cut_before":           (ABSENT,    WEEK,      AGAIN,     NO_REFUND, PERSON,    PERSON,    ABSENT,    AGAIN),
-    "cut_after":            (PROVED,    WEEK,      PROVED,    PROVED,    PERSON,    PERSON,    PROVED,    PROVED),
-    "half_body":            (PROVED,    WEEK,      PROVED,    PROVED,    PERSON,    PERSON,    PROVED,    PROVED),
-    "truncated_json":       (PROVED,    WEEK,      PROVED,    PROVED,    PERSON,    PERSON,    PROVED,    PROVED),
-    "html_502_before":      (ABSENT,    WEEK,      AGAIN,     NO_REFUND, PERSON,    PERSON,    ABSENT,    AGAIN),
-    "html_502_after":       (PROVED,    WEEK,      PROVED,    PROVED,    PERSON,    PERSON,    PROVED,    PROVED),
+    "hang_before":          (ABSENT,    WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
+    "hang_after":           (PROVED,    WEEK,      PROVED,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
+    "cut_before":           (ABSENT,    WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
+    "cut_after":            (PROVED,    WEEK,      PROVED,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
+    "half_body":            (PROVED,    WEEK,      PROVED,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
+    "truncated_json":       (PROVED,    WEEK,      PROVED,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
+    "html_502_before":      (ABSENT,    WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
+    "html_502_after":       (PROVED,    WEEK,      PROVED,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
     "domain_denied":        (SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT),
     "authentication_error": (SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT,  SHUT_OUT),
     "budget_block":         (BUSY,      BUSY,      BUSY,      BUSY,      BUSY,      BUSY,      BUSY,      BUSY),
     "token_expired":        (DONE,      DONE,      DONE,      DONE,      DONE,      DONE,      DONE,      DONE),
-    "late_15_minutes":      (PROVED_1H, WEEK,      PERSON,    PROVED_1H, PERSON,    PERSON,    PROVED_1H, PROVED),
-    "late_72_hours":        (PROVED_4D, WEEK,      PERSON,    PROVED_4D, PERSON,    PERSON,    PROVED_4D, PROVED),
-    "late_10_days":         (REOPENED,  WEEK,      PERSON,    REOPENED,  PERSON,    PERSON,    REOPENED,  PROVED),
+    "late_15_minutes":      (PROVED_1H, WEEK,      HIDDEN,    PROVED_1H, DARK,      DARK,      PROVED_1H, PROVED),
+    "late_72_hours":        (PROVED_4D, WEEK,      HIDDEN,    PROVED_4D, DARK,      DARK,      PROVED_4D, PROVED),
+    "late_10_days":         (REOPENED,  WEEK,      HIDDEN,    REFUNDED,  DARK,      DARK,      REOPENED,  PROVED),
     "pending_done":         (PROVED_3M, WEEK,      YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO),
     "pending_not_done":     (ABSENT,    WEEK,      YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO),
     "other_amount":         (PERSON,    PERSON,    PERSON,    NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY),
     "other_order":          (PERSON,    PERSON,    PERSON,    NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY),
-    "two_candidates":       (PERSON,    UNSEEN,    PERSON,    ONCE,      UNSEEN,    UNSEEN,    PERSON,    UNSEEN),
-    "older_equal_done":     (PROVED,    UNSEEN,    PERSON,    PROVED,    UNSEEN,    UNSEEN,    PROVED,    UNSEEN),
-    "older_equal_not_done": (PERSON,    UNSEEN,    AGAIN,     NO_REFUND, UNSEEN,    UNSEEN,    ABSENT,    UNSEEN),
-    "no_control":           (BLIND,     WEEK,      AGAIN,     NO_REFUND, PERSON,    PERSON,    ABSENT,    AGAIN),
-    "down_3_hours":         (PROVED_UP, WEEK,      PROVED_UP, PROVED_UP, PERSON,    PERSON,    PROVED_UP, PROVED_UP),
-    "killed_before":        (ABSENT,    WEEK,      AGAIN,     NO_REFUND, PERSON,    PERSON,    ABSENT,    AGAIN),
-    "killed_after":         (PROVED,    WEEK,      PROVED,    PROVED,    PERSON,    PERSON,    PROVED,    PROVED),
+    "two_candidates":       (SEVERAL,   UNSEEN,    SEVERAL,   ONCE,      UNSEEN,    UNSEEN,    SEVERAL,   UNSEEN),
+    "older_equal_done":     (PROVED,    UNSEEN,    SEVERAL,   PROVED,    UNSEEN,    UNSEEN,    PROVED,    UNSEEN),
+    "older_equal_not_done": (LIKE_IT,   UNSEEN,    AGAIN,     NO_REFUND, UNSEEN,    UNSEEN,    ABSENT,    UNSEEN),
+    "no_control":           (BLIND,     WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
+    "down_3_hours":         (PROVED_UP, WEEK,      PROVED_UP, PROVED_UP, DARK,      DARK,      PROVED_UP, PROVED_UP),
+    "killed_before":        (ABSENT,    WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
+    "killed_after":         (PROVED,    WEEK,      PROVED,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
 }
 # fmt: on
 
@@ -235,6 +250,15 @@ def end_of(operation: str, fault: str) -> End | Senseless:
 def effects_of(fault: Fault, end: End) -> int:
     """Gives how often the gateway carries it out in all: never more than once."""
     return int(fault.happens or end.is_sent_again)
+
+
+def sendings_of(operation: str, fault: str) -> int:
+    """Gives how often it is sent in all: twice only where that can't do it twice."""
+    end = end_of(operation, fault)
+    assert isinstance(end, End)
+    is_turned_away = FAULTS[fault].struck == "token_expired"
+    is_asked_by_sending = operation in SENT_AGAIN and end.by_s > 0 and end is not PERSON
+    return 2 if is_turned_away or is_asked_by_sending else 1
 
 
 def drawn() -> str:

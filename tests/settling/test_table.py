@@ -2,23 +2,27 @@ import json
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
-from tests.settling.bench import AMOUNT, ITEMS, ORDER, Bench
+from tests.settling.bench import AMOUNT, ENDPOINTS, ITEMS, ORDER, Bench
 from tests.settling.table import (
     FAULTS,
     OPERATIONS,
     TABLE,
     End,
+    Fault,
     Senseless,
     drawn,
     effects_of,
     end_of,
+    sendings_of,
 )
 
 from payrelay.core.answers import Answer
 from payrelay.core.operations import State
 from payrelay.core.proof import LOOKS_MIN, Control
 from payrelay.core.settlement import BY_PROOF
+from payrelay.errors import Code
 
 CELLS: Final = [
     (operation, fault)
@@ -80,9 +84,12 @@ async def test_the_entry_holds(operation: str, fault: str, folder: Path) -> None
         row = await bench.newest()
         assert (row.state, bench.effects(operation)) == (end.state, effects_of(befalls, end))
         assert end.not_before_s <= bench.ended_s() <= end.by_s
+        _expect_only_what_may_be_sent(bench, operation, fault)
         if end.state is State.NOT_SENT:
             _expect(first, end)
             return
+        if end.state is State.NEEDS_ATTENTION:
+            assert await _shown(bench) == end.shown
         last = await story(bench.relay)
         _expect(last, end)
         if end.is_proved:
@@ -90,8 +97,9 @@ async def test_the_entry_holds(operation: str, fault: str, folder: Path) -> None
         if end.is_absent:
             await _expect_many_looks(bench)
         if end.by_s > 0 and first is not None:
-            assert first.http_status == 202
+            _expect(first, msgspec.structs.replace(end, http_status=202, code=_code_of_open(befalls)))
         assert bench.effects(operation) == effects_of(befalls, end)
+        _expect_only_what_may_be_sent(bench, operation, fault)
 
 
 def _expect(answer: Answer | None, end: End) -> None:
@@ -99,6 +107,23 @@ def _expect(answer: Answer | None, end: End) -> None:
     assert (answer.http_status, answer.code) == (end.http_status, end.code)
     told = json.loads(answer.body).get("error", {}).get("code")
     assert told == end.code
+
+
+def _code_of_open(befalls: Fault) -> Code:
+    return Code.PENDING if befalls.struck == "pending" else Code.OUTCOME_UNKNOWN
+
+
+def _expect_only_what_may_be_sent(bench: Bench, operation: str, fault: str) -> None:
+    """The ledger doesn't show what the gateway turned away by its own good sense, nor may that be left to it."""
+    sent = bench.sendings()
+    assert set(sent) == {ENDPOINTS[operation]}
+    assert len(sent) == sendings_of(operation, fault)
+
+
+async def _shown(bench: Bench) -> str | None:
+    """Gives what the one who called a person had seen."""
+    called = [line for line in await bench.history() if line.state is State.NEEDS_ATTENTION]
+    return called[0].evidence.seen
 
 
 def _expect_composed(operation: str, answer: Answer) -> None:
