@@ -163,6 +163,8 @@ def _faults_of_effect(book: Book) -> Iterator[str]:
         yield "is still open at the end"
     if operation.state in UNTOUCHED and entries and not book.is_hidden:
         yield f"took effect all the same: {entries[0].kind} of {entries[0].amount_cents}"
+    if operation.state is State.FAILED and operation.kind is Kind.CHARGE and entries:
+        yield "shows itself after all, and was not opened again"
     if operation.state is State.SUCCEEDED:
         yield from _faults_of_success(book)
 

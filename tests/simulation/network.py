@@ -14,7 +14,7 @@ from tests.simulation.loop import OUTSIDE, Crash, Owner, SimulatedLoop, wait_sec
 from payrelay.clock import Clock
 from payrelay.gateways.payhere.connections import EFFECT_REPLY_BYTES_MAX, Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire import WireRequest
-from payrelay_simulator.faults import KINDS, Arguments, Rule
+from payrelay_simulator.faults import KINDS, RECEIPTS, Arguments, Rule
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.routes import Route, find
 from payrelay_simulator.world import Call, Outcome, World
@@ -23,6 +23,8 @@ OPERATION: Final[ContextVar[str | None]] = ContextVar("operation", default=None)
 """Which operation is being carried out; set where the relay announces its stages."""
 
 NETWORK_FAULTS: Final = ("refuse", "connect_hang", "lost_there", "silent_there", "lost_back", "silent_back", "slow")
+HIDING: Final = ("late_visibility",) * 8 + ("pending",) * 3
+"""Of the faults that befall what takes money, a good part: they are what proofs have to wait for."""
 EFFECTS: Final = frozenset({"charge", "capture", "refund", "retry", "cancel"})
 DAY_S: Final = 86_400.0
 LATE_S: Final = (5.0, 60.0, 900.0, 900.0, 3 * DAY_S, 3 * DAY_S, 10 * DAY_S)
@@ -96,7 +98,8 @@ class Gateway:
         if self.fate.spares_reads and endpoint not in EFFECTS:
             return None
         fitting = [name for name, kind in KINDS.items() if not kind.endpoints or endpoint in kind.endpoints]
-        name = self.random.choice([*NETWORK_FAULTS, *NETWORK_FAULTS, *fitting])
+        hiding = HIDING if endpoint in RECEIPTS else ()
+        name = self.random.choice([*NETWORK_FAULTS, *NETWORK_FAULTS, *hiding, *fitting])
         self.faults[name] = self.faults.get(name, 0) + 1
         return name, self._arguments(name)
 

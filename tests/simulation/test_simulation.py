@@ -29,7 +29,7 @@ def test_no_seed_breaks_a_promise(part: int) -> None:
     failures = [f"make simulate-faults SEEDS=1 FROM={each.seed}: {each.failures[0]}" for each in summary.failed]
     assert failures == []
     assert summary.counts["replays"] > 0
-    assert summary.counts["crashes"] > 0
+    assert any(name.startswith("crash") for name in summary.counts)
 
 
 def test_a_seed_makes_the_same_story_each_time() -> None:

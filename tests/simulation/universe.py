@@ -274,7 +274,11 @@ class Universe:
                 self.loop.call_later(ending[1], process.stop)
             await asyncio.wait({work, died}, return_when=asyncio.FIRST_COMPLETED)
             self.note("down", process.owner.name, "killed" if died.done() else "ended")
-            self.count("crashes" if died.done() else "ends")
+            if died.done():
+                point = process.owner.dies_at
+                self.count(f"crash: {'any step' if point is None else point[0]}")
+            else:
+                self.count("clean ends")
             process.owner.is_dead = True
             if self.is_over:
                 return
@@ -317,6 +321,9 @@ class Universe:
         while self.auditor.execute(_OPEN).fetchone()[0] and self.loop.time() < until_s:
             await wait_seconds(pause_s)
             pause_s = min(ROUND_S, pause_s * 1.5)
+        # What is hidden for longer than any proof waits shows itself in the end, and is looked for until then.
+        shown_s = max((arrival.visible_at_s for arrival in self.gateway.arrivals if arrival.entries), default=0.0)
+        await wait_seconds(max(0.0, shown_s + 2 * DAY_S - self.loop.time()) if shown_s > self.loop.time() else 0.0)
 
 
 def _set(future: "asyncio.Future[None] | asyncio.Future[Heard | None]") -> None:
@@ -334,6 +341,8 @@ def run(seed: int, template: Template, parts: Parts | None = None, fate: Fate | 
     finally:
         universe.auditor.close()
     universe.count_up("steps", universe.loop.steps)
+    for name, number in universe.gateway.faults.items():
+        universe.count_up(f"fault: {name}", number)
     universe.count_up("calls to the gateway", universe.gateway.world.calls.arrived)
     for trouble in universe.loop.troubles:
         universe.blame(trouble)
