@@ -15,7 +15,7 @@ from tests.simulation.process import START_MS, Heard, Process
 
 from payrelay.core.calls import Charge, Effect
 from payrelay.core.operations import TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, State
-from payrelay.core.proof import PROVED_ABSENT_AFTER_MS
+from payrelay.core.proof import PROVED_ABSENT_AFTER_MS, SEARCHED
 from payrelay.store.journal import Filter
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.ledger import LedgerEntry
@@ -320,7 +320,7 @@ def _shown(heard: Heard) -> tuple[int, bytes]:
 def _measure(run: Judged, book: Book) -> None:
     """Notes how long an answer that was lost stayed unknown although what was done could be seen at once."""
     lost = next((line for line in book.history if line.event in {Event.UNKNOWN, Event.LOST}), None)
-    if not run.fate.spares_reads or run.fate.blind_s[1] or run.fate.stalls:
+    if book.operation.kind not in SEARCHED or not run.fate.spares_reads or run.fate.blind_s[1] or run.fate.stalls:
         return
     seen = book.arrivals and book.entries and book.arrivals[0].visible_at_s == book.arrivals[0].at_s
     if lost is None or not seen:
