@@ -15,7 +15,7 @@ from tests.simulation.process import START_MS, Heard, Process
 
 from payrelay.core.calls import Charge, Effect
 from payrelay.core.operations import TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, State
-from payrelay.core.proof import PROVED_ABSENT_AFTER_MS, SEARCHED
+from payrelay.core.proof import PROVED_ABSENT_AFTER_MS
 from payrelay.store.journal import Filter
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.ledger import LedgerEntry
@@ -41,6 +41,8 @@ _UNALARMED: Final = (
     "SELECT id, state FROM operations WHERE state = 'needs_attention' "
     "AND NOT EXISTS (SELECT 1 FROM alerts WHERE operation_id = id)"
 )
+SEARCHED: Final = frozenset({Kind.CHARGE, Kind.REFUND, Kind.RETRY})
+"""What a search can prove."""
 OPERATIONS_MAX: Final = 1_000
 
 
