@@ -13,6 +13,7 @@ import structlog
 from multidict import CIMultiDict
 from tests.operations.world import asked
 from tests.settling.table import Fault
+from tests.simulation.network import NOTHING_FOUND
 
 from payrelay.app import opened_relay
 from payrelay.clock import Clock
@@ -74,6 +75,7 @@ KINDS: Final = {
     "cancel": "cancel",
 }
 """What each operation is called in the gateway's ledger."""
+SEARCHES: Final = frozenset({"search", "subscription_payments"})
 LOSSES: Final = {"cut": LossCause.CONNECTION_LOST, "half": LossCause.HALF_REPLY, "hang": LossCause.TIMEOUT}
 
 Story = Callable[[Relay], Awaitable[Answer]]
@@ -108,6 +110,8 @@ class Way:
         self.world = world
         self.clock = clock
         self.struck: tuple[str, Fault] | None = None
+        self.struck_times = 0
+        self.is_search_blind = False
         self.sent: list[str] = []
         """The endpoints of the calls that were written, in their order."""
         self.after: Callable[[], None] = lambda: None
@@ -146,12 +150,17 @@ class Way:
         route = find(call.method, call.path)
         if isinstance(route, Route):
             self.sent.append(route.endpoint)
+        if self.is_search_blind and isinstance(route, Route) and route.endpoint in SEARCHES:
+            return NOTHING_FOUND
         if self.struck is None or not isinstance(route, Route) or route.endpoint != self.struck[0]:
             return self._answer(self.world.handle(call))
         return await self._strike(call, *self.struck)
 
     async def _strike(self, call: Call, endpoint: str, fault: Fault) -> Reply | Loss:
-        self.struck = None
+        self.struck_times += 1
+        if self.struck_times == fault.times:
+            self.struck = None
+        self.is_search_blind = fault.is_search_blind
         outcome = None if fault.killed == "before" else self._meet(call, endpoint, fault)
         self.after()
         if fault.killed is not None or outcome is None:

@@ -49,6 +49,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         older: an equal payment, made by somebody else a day before, is there.
         is_control_known: an order of the merchant's is known to be paid.
         down_s: how long the gateway can't be reached afterwards.
+        times: how many sendings of it this befalls.
+        is_search_blind: the gateway's searches find nothing afterwards, whatever is there.
     """
 
     words: str
@@ -62,6 +64,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     older: bool = False
     is_control_known: bool = True
     down_s: float = 0.0
+    times: int = 1
+    is_search_blind: bool = False
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,6 +142,15 @@ FAULTS: Final[dict[str, Fault]] = {
     "down_3_hours": Fault(
         words="lost, done, and the gateway is down for 3 hours", happens=True, is_lost=True, down_s=3 * HOUR_S
     ),
+    "lost_twice": Fault(
+        words="lost, done, and lost once more where it is sent again", happens=True, is_lost=True, times=2
+    ),
+    "search_blind": Fault(
+        words="lost, nothing done, and no search finds anything",
+        happens=False,
+        struck="cut_before",
+        is_search_blind=True,
+    ),
     "killed_before": Fault(words="our process killed, nothing done", happens=False, killed="before"),
     "killed_after": Fault(words="our process killed, done", happens=True, killed="after"),
 }
@@ -201,6 +214,10 @@ REOPENED: Final = msgspec.structs.replace(
     not_before_s=10 * DAY_S,
     shown=Seen.ONE_FITS,
 )
+UNFOUND: Final = msgspec.structs.replace(
+    HIDDEN, words="to a person after 7 days", by_s=7 * DAY_S + HOUR_S, not_before_s=7 * DAY_S
+)
+UNREAD: Final = msgspec.structs.replace(UNFOUND, shown=Seen.UNSEEN)
 REFUNDED: Final = msgspec.structs.replace(REOPENED, shown=Seen.REFUND_SHOWN)
 
 UNSEEN: Final = Senseless(words="it is searched for in no record")
@@ -236,10 +253,17 @@ TABLE: Final[dict[str, tuple[End | Senseless, ...]]] = {
     "older_equal_not_done": (LIKE_IT,   UNSEEN,    AGAIN,     NO_REFUND, UNSEEN,    UNSEEN,    ABSENT,    UNSEEN),
     "no_control":           (BLIND,     WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
     "down_3_hours":         (PROVED_UP, WEEK,      PROVED_UP, PROVED_UP, DARK,      DARK,      PROVED_UP, PROVED_UP),
+    "lost_twice":           (PROVED,    WEEK,      PERSON,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
+    "search_blind":         (UNFOUND,   WEEK,      AGAIN,     UNREAD,    DARK,      DARK,      UNFOUND,   AGAIN),
     "killed_before":        (ABSENT,    WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
     "killed_after":         (PROVED,    WEEK,      PROVED,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
 }
 # fmt: on
+
+
+LATER: Final[dict[tuple[str, str], float]] = {("cancel", "lost_twice"): 4 * MINUTE_S}
+"""Entries that the program still comes to later than it must, and by when it does; the reason is that a sending which
+came back without an answer is taken for one that another process may be making. To be struck out once it isn't."""
 
 
 def end_of(operation: str, fault: str) -> End | Senseless:
@@ -256,16 +280,28 @@ def sendings_of(operation: str, fault: str) -> int:
     """Gives how often it is sent in all: twice only where that can't do it twice."""
     end = end_of(operation, fault)
     assert isinstance(end, End)
-    is_turned_away = FAULTS[fault].struck == "token_expired"
-    is_asked_by_sending = operation in SENT_AGAIN and end.by_s > 0 and end is not PERSON
+    befalls = FAULTS[fault]
+    is_turned_away = befalls.struck == "token_expired"
+    is_asked_by_sending = operation in SENT_AGAIN and end.by_s > 0 and not _is_told_by_reply(befalls)
+    if is_asked_by_sending and operation == "cancel":
+        return 1 + befalls.times
     return 2 if is_turned_away or is_asked_by_sending else 1
+
+
+def _is_told_by_reply(befalls: Fault) -> bool:
+    return befalls.struck in {"other_amount", "other_order"}
 
 
 def drawn() -> str:
     """Writes the table for people, as Markdown."""
     names = [operation.replace("_", ", ") for operation in OPERATIONS]
     rows = [["what befalls the call", *names], ["---"] * (len(names) + 1)]
-    rows += [[FAULTS[fault].words, *(_entry(end) for end in ends)] for fault, ends in TABLE.items()]
+    for fault, ends in TABLE.items():
+        entries = [
+            _entry(end) + (", at present later" if (operation, fault) in LATER else "")
+            for operation, end in zip(OPERATIONS, ends, strict=True)
+        ]
+        rows.append([FAULTS[fault].words, *entries])
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
