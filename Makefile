@@ -20,7 +20,7 @@ PAYHERE := src/payrelay/gateways/payhere
 DECIDING := src/payrelay/core/*,$(PAYHERE)/effects.py,$(PAYHERE)/grants.py,$(PAYHERE)/reads.py,$(PAYHERE)/records.py,$(PAYHERE)/replies.py,$(PAYHERE)/wire.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check lint tested crash-matrix mutate format simulate-faults bench lock clean
+.PHONY: help demo serve test check lint tested crash-matrix storm mutate format simulate-faults bench lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -48,6 +48,9 @@ tested: $(VENV)/.dev ## tests and coverage alone
 
 crash-matrix: $(VENV)/.dev ## kill the program at every stage of every operation, on both databases
 	@$(BIN)/python -m tests.matrix.crash_matrix --stores $(STORES) --only "$(ONLY)"
+
+storm: $(VENV)/.dev ## send 1,000 requests at one moment to three processes on PostgreSQL
+	@$(BIN)/python -m tests.matrix.storm
 
 mutate: $(VENV)/.mutate ## change the core in every way, and count what the tests notice
 	@$(BIN)/mutmut run

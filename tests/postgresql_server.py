@@ -56,6 +56,9 @@ class PostgresqlServer(NamedTuple):
             if time.monotonic() > end_s:
                 raise AssertionError("the server's processes did not end with it")
             time.sleep(_POLL_S)  # nothing tells of the end of processes that aren't our children
+        # Where nobody reaps orphans, the pid in its locks looks alive for ever, and the next one would not start.
+        for lock in (pid_file, *self.folder.glob(".s.PGSQL.*.lock")):
+            lock.unlink()
 
     def create(self, database: str, template: str = "template0") -> None:
         """Makes a database, as a copy of another one that nobody is connected to."""

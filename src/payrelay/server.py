@@ -15,9 +15,9 @@ from payrelay.clock import Clock
 from payrelay.operations.watch import Stage
 from payrelay.settings import Settings
 
-DRAIN_S: Final = 20.0
-"""For requests under way when the stop comes. With what the relay takes to finish it stays below 30 s, after which
-those who run programs for others kill what hasn't ended."""
+DRAIN_S: Final = 17.0
+"""For requests under way when the stop comes. With what the relay takes to finish, and the server to close, it stays
+below the promised 25 s."""
 COLLECT_AFTER: Final = (50_000, 20, 100)
 """Objects made before the garbage collector looks, by generation. Requests leave hardly any cycles behind; with the
 usual 700 it looks several times in each of them, and finds nothing."""

@@ -53,7 +53,9 @@ class Deed:
 
 def charging(**changes: object) -> Ask:
     """Asks for a charge on an order of its own."""
-    return Ask(method="POST", path="payments/charge", body=charge_body(amount=AMOUNT, **changes), key=fresh("key"))
+    return Ask(
+        method="POST", path="payments/charge", body=charge_body(**{"amount": AMOUNT} | changes), key=fresh("key")
+    )
 
 
 def plant_customer(gateway: Gateway) -> None:

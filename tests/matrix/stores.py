@@ -3,6 +3,7 @@
 import base64
 import itertools
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,8 +84,8 @@ class Postgresql:
     def __init__(self, folder: Path, server: PostgresqlServer) -> None:
         self._server = server
         self._numbers = itertools.count(1)
-        self._prefix = f"matrix_{folder.name.replace('-', '_').lower()}"
-        template = folder / "postgresql-template"
+        self._prefix = f"matrix_{uuid.uuid4().hex}"
+        template = folder / self._prefix
         template.mkdir()
         server.create(self._prefix)
         self.key = prepared(template, self._settings(self._prefix))

@@ -3,13 +3,15 @@
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, async_playwright, expect
-from tests.scenarios.gateway_double import CHARGE, SEARCH, found, payment_now, says
+from tests.scenarios.gateway_double import CHARGE, SEARCH, GatewayDouble, found, payment_now, says
+from tests.scenarios.program import Program, account
 from tests.scenarios.stories import Scene, charge_body, fresh
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -23,7 +25,7 @@ OPTIONS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PATIENCE_MS = 10_000  # for each step; a cold browser on two busy cores takes seconds
+PATIENCE_MS = 30_000  # for each step; a cold browser on two busy cores takes seconds
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -85,6 +87,16 @@ def browser_path() -> str:
             pytest.fail("Chromium not found")
         pytest.skip("Chromium not found")
     return path
+
+
+@pytest.fixture(scope="module")
+def scene(folder: Path, gateway: GatewayDouble) -> Iterator[Scene]:
+    """A service with one account: a browser takes many seconds to draw the calls of twenty."""
+    program = Program(folder, account("gateway", gateway.base_url))
+    key = program.new_key("shop")
+    program.start()
+    yield Scene(program=program, gateway=gateway, client=program.client(key))
+    program.stop()
 
 
 @pytest_asyncio.fixture

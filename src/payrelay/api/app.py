@@ -8,6 +8,7 @@ Rules:
 4. A client that goes away cancels nothing: an effect runs in a task of its own (``operations.effect``).
 """
 
+import asyncio
 from functools import partial
 from time import perf_counter
 from typing import Final
@@ -44,7 +45,7 @@ from payrelay.core.credentials import Credential, require
 from payrelay.core.idempotency import parse_key
 from payrelay.errors import Code, Refusal, StoreUnavailable
 from payrelay.operations.await_outcome import Patience, answer_when_known
-from payrelay.operations.effect import OPERATION_HEADER, REPLAYED
+from payrelay.operations.effect import ENDING_SENTENCE, OPERATION_HEADER, REPLAYED
 from payrelay.operations.relay import Request
 
 UNMATCHED: Final = "unmatched"
@@ -85,6 +86,7 @@ class Api:
         self._quota = Quota(context.clock)
         self._failed_credentials = FailedCredentials(context.clock)
         self._pages = Pages(context)
+        self._under_way: set[asyncio.Task[object] | None] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -94,10 +96,19 @@ class Api:
         visit = self._arrived(scope, receive)
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         segments = raw_path.split(b"/")
-        if segments[2:3] == [API_SEGMENT]:
-            answer: Answer | Page = await self._safely_answered(visit, segments)
-        else:
-            answer = await self._page(visit, raw_path)
+        task = asyncio.current_task()
+        self._under_way.add(task)
+        try:
+            if segments[2:3] == [API_SEGMENT]:
+                answer: Answer | Page = await self._safely_answered(visit, segments)
+            else:
+                answer = await self._page(visit, raw_path)
+        except asyncio.CancelledError:
+            if not self._relay.background.is_leaving:
+                raise
+            answer = of_refusal(Refusal(Code.UNAVAILABLE, ENDING_SENTENCE), visit.line.request_id)
+        finally:
+            self._under_way.discard(task)
         try:
             await _send(send, visit, answer)
         finally:
@@ -106,6 +117,13 @@ class Api:
     def hold_no_longer(self) -> None:
         """Gives the answers that are held back, as they are, and holds none from now on: the program is to end."""
         self._relay.waiters.close()
+
+    def leave(self) -> None:
+        """Answers what is still under way with what is known of it: the program ends now, and begins nothing more."""
+        self._relay.background.leave()
+        for task in self._under_way:
+            if task is not None:
+                task.cancel()
 
     def _arrived(self, scope: Scope, receive: Receive) -> Visit:
         headers = Headers(scope["headers"])

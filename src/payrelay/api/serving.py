@@ -24,6 +24,8 @@ HEADERS_BYTES_MAX: Final = 16_384
 """The request line and all headers: a key has some 80, a path with an order id at most 800."""
 BACKLOG: Final = 1024
 """Connections that the kernel holds for us meanwhile."""
+LAST_ANSWERS_S: Final = 1.0
+"""For telling those whose requests have not finished in time what is known."""
 
 Started = Callable[[str, int], None]
 
@@ -67,7 +69,8 @@ async def serve(
 ) -> bool:
     """Serves until ``stop`` is set, then takes no new connection and lets the requests under way finish.
 
-    Answers that are held back because their clients would rather wait are given at once then.
+    Answers that are held back because their clients would rather wait are given at once then. A request that is still
+    under way when time is up is answered with what is known of it.
 
     Args:
         app: what answers.
@@ -99,19 +102,23 @@ async def serve(
         stopping.cancel()
         listener.close()
         app.hold_no_longer()
-        has_finished = await _drained(server, serving, drain_s)
+        has_finished = await _drained(app, server, serving, drain_s)
     return has_finished
 
 
-async def _drained(server: Server, serving: asyncio.Future[None], drain_s: float) -> bool:
+async def _drained(app: Api, server: Server, serving: asyncio.Future[None], drain_s: float) -> bool:
     if serving.done():
         return True
     server.stop()  # type: ignore[no-untyped-call]
     _, unfinished = await asyncio.wait({serving}, timeout=drain_s)
+    if not unfinished:
+        return True
+    app.leave()
+    _, unfinished = await asyncio.wait({serving}, timeout=LAST_ANSWERS_S)
     for task in unfinished:
         task.cancel()
     await asyncio.gather(*unfinished, return_exceptions=True)
-    return not unfinished
+    return False
 
 
 def _listener(host: str, port: int) -> socket.socket:

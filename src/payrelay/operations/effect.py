@@ -52,6 +52,7 @@ token and a connection, and short enough that a client still waits."""
 
 FULL_SENTENCE: Final = "the gateway's budget of calls is used up; nothing was sent"
 FAILING_SENTENCE: Final = "the gateway is failing; nothing was sent"
+ENDING_SENTENCE: Final = "the service is about to stop; nothing was done"
 
 DECISIONS_MAX: Final = 5
 """How often a row may change under us before we call it our own fault; there are at most three writers of a row."""
@@ -134,7 +135,13 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_firs
         intent = await look_first(intent)
     attempt = Attempt(relay, request, intent)
     # The work is a task of its own, held by the relay: a client that goes away ends this wait and nothing else.
-    return await asyncio.shield(relay.background.start(attempt.run(request_print, claim)))
+    work = relay.background.start(attempt.run(request_print, claim))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        if relay.background.is_leaving:
+            return attempt.unfinished()
+        raise
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,6 +171,13 @@ class Attempt:
         self._request = request
         self._intent = intent
         self._account: PayHere = relay.account(request.account)
+        self._has_begun = False
+
+    def unfinished(self) -> Answer:
+        """Tells what is known when the program ends before the work; raises Refusal where nothing was begun."""
+        if not self._has_begun:
+            raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
+        return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
 
     async def run(self, request_print: str, claim: str | None) -> Answer:
         """Stores the intent, gets a place, sends, stores the outcome: the whole story in order."""
@@ -235,6 +249,9 @@ class Attempt:
             send_by_ms=now_ms + int(wait_s * 1000),
         )
         line = Line(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
+        if self._relay.background.is_leaving:
+            raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
+        self._has_begun = True
         self._reach(Stage.ACCEPTING)
         verdict = await self._relay.journal.accept(
             self.operation, line, intent.call, barred_by=intent.barred_by, now_ms=now_ms

@@ -46,6 +46,16 @@ class Background:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[object]] = set()
+        self._is_leaving = False
+
+    @property
+    def is_leaving(self) -> bool:
+        """True when the program is about to end, and nobody may begin an effect or wait for one any more."""
+        return self._is_leaving
+
+    def leave(self) -> None:
+        """Says that the program is about to end; what is here goes on until ``finish``."""
+        self._is_leaving = True
 
     def start(self, work: Coroutine[object, object, T]) -> asyncio.Task[T]:
         """Begins a piece of work, and holds on to it until it has ended."""
