@@ -9,11 +9,11 @@ from payrelay.core.calls import Charge
 from payrelay.core.operations import Event, Kind, Operation, Retention, State, advance, captured_guard
 from payrelay.core.outcomes import Evidence
 from payrelay.errors import Outdated, StoreError, StoreUnusable
-from payrelay.store import statements
 from payrelay.store.database import Database, Statement, Unit, Value
 from payrelay.store.journal import Accepted, Claimed, Filter, Guarded, Journal
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
+from payrelay.store.statements import operations as statements
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
 AT_ONCE = 20

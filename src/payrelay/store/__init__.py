@@ -3,7 +3,7 @@
 Rules of this room:
 
 1. A noun (``journal``, ``credentials``, ``meta``) is written once, as units of work over the statements in
-   ``statements.py``; the two engines (``sqlite``, ``postgresql``) carry units out and know no noun.
+   ``statements/``; the two engines (``sqlite``, ``postgresql``) carry units out and know no noun.
 2. What a write returned from is on disk.
 3. Tokens, card data and answers lie in the database sealed, or not at all.
 """

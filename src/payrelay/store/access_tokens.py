@@ -4,9 +4,9 @@ from typing import Final, NamedTuple
 
 from payrelay.clock import Clock
 from payrelay.errors import StoreUnusable
-from payrelay.store import statements
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.sealing import Seal
+from payrelay.store.statements import access_tokens as statements
 from payrelay.store.steady_time import steady_ms
 
 _BEGIN: Final = "access_token/"

@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.store import statements
 from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.statements import alerts as statements
 
 _SEPARATOR: Final = ","
 

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from payrelay.core.chain import ChainKey, Link, Span
 from payrelay.core.operations import Operation
 from payrelay.errors import StoreUnusable
-from payrelay.store import statements
 from payrelay.store.database import Database, Row, Statement, Unit, Value
 from payrelay.store.sealing import Seal
+from payrelay.store.statements import audit as statements
 
 PAGE: Final = 500
 """Rows that are read at once: little enough that a server which does it holds up nobody."""

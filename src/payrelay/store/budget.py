@@ -11,8 +11,8 @@ from typing import Final
 
 from payrelay.clock import Clock
 from payrelay.core.places import Grant, Taken
-from payrelay.store import statements
 from payrelay.store.database import Database, Statement, Unit
+from payrelay.store.statements import budget as statements
 from payrelay.store.steady_time import steady_ms
 
 HOLD_MS_MAX: Final = 300_000

@@ -5,8 +5,8 @@ from typing import Final
 import msgspec
 
 from payrelay.core.operations import State
-from payrelay.store import statements
 from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.statements import counts as statements
 
 COUNTED: Final = (State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION)
 """What is open and nobody is working on at this moment; the store has an index of just these."""

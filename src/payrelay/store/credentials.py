@@ -6,8 +6,8 @@ import msgspec
 
 from payrelay.core.credentials import Credential, Rate, Scope
 from payrelay.errors import StoreError
-from payrelay.store import statements
 from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.statements import credentials as statements
 
 CREDENTIALS_MAX: Final = 10_000
 """What a list gives at most; a team has a handful."""

@@ -23,7 +23,7 @@ Row: TypeAlias = Sequence[Value]
 
 
 class Statement(NamedTuple):
-    """A query of ``statements.py`` and its parameters, in the order of their numbers.
+    """A query of ``statements/`` and its parameters, in the order of their numbers.
 
     ``is_whole`` may be set on the first statement of a unit that writes everything the unit writes, or, when it gives
     no rows, nothing: then it needs no transaction around it, which saves PostgreSQL two round trips.

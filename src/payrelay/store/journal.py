@@ -19,10 +19,10 @@ from payrelay.core.chain import ChainKey, Link, row_digest
 from payrelay.core.idempotency import claim_of
 from payrelay.core.operations import Kind, Line, Operation, State
 from payrelay.errors import Outdated, StoreUnavailable
-from payrelay.store import statements
 from payrelay.store.audit import Trail, answer_context, call_context
 from payrelay.store.database import Database, Row, Statement, Unit, Value
 from payrelay.store.sealing import Seal
+from payrelay.store.statements import operations as statements
 
 STRANDED_MAX: Final = 10_000
 """More operations than one process can have under way."""

@@ -7,9 +7,10 @@ from typing import Final, NamedTuple
 from payrelay.clock import Clock
 from payrelay.core.chain import KEY_BYTES
 from payrelay.errors import StoreUnusable
-from payrelay.store import sealing, statements
+from payrelay.store import sealing
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.sealing import Seal
+from payrelay.store.statements import meta as statements
 
 _KEY_CHECK: Final = "key_check"
 _CONTEXT: Final = b"meta/key_check"

@@ -4,8 +4,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.store import statements
 from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.statements import pauses as statements
 
 PAUSES_MAX: Final = 10_000
 """More accounts than anybody configures."""

@@ -14,9 +14,9 @@ from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrd
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments import Payment
 from payrelay.errors import StoreUnusable
-from payrelay.store import statements
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.sealing import Seal
+from payrelay.store.statements import readings as statements
 
 ANSWER_BYTES_MAX: Final = 262_144
 """Some 300 payments or subscriptions. A longer answer is not kept: it would crowd out a hundred others."""

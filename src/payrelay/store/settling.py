@@ -3,9 +3,9 @@
 from typing import Final, TypeAlias
 
 from payrelay.core.operations import Operation, State
-from payrelay.store import statements
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.journal import operation_of
+from payrelay.store.statements import settling as statements
 
 PAGE: Final = 200
 """Operations that are read at once where all of a state are gone through."""

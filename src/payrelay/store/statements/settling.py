@@ -1,0 +1,103 @@
+"""What settling asks: what is due, and what speaks for or against a proof."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.queries import query
+from payrelay.store.statements.operations import OPERATION_COLUMNS
+
+TAKE_DUE: Final = query(
+    "take_due",
+    f"""
+    UPDATE operations SET probe_at_ms = $2::bigint
+    WHERE id IN (
+        SELECT id FROM operations WHERE probe_at_ms <= $1::bigint ORDER BY probe_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {OPERATION_COLUMNS}""",
+    sqlite=(
+        f"""
+        UPDATE operations SET probe_at_ms = $2
+        WHERE id IN (SELECT id FROM operations WHERE probe_at_ms <= $1 ORDER BY probe_at_ms LIMIT $3)
+        RETURNING {OPERATION_COLUMNS}""",
+    ),
+)
+"""Takes operations that are to be looked for now, and puts them off for as long as the look may last, so that no other
+process looks for the same at the same time."""
+
+POSTPONE: Final = query(
+    "postpone", "UPDATE operations SET probe_at_ms = $3 WHERE id = $1 AND version = $2 AND probe_at_ms IS NOT NULL"
+)
+"""Says when an operation is looked for next, unless it was changed meanwhile."""
+
+NEXT_DUE: Final = query("next_due", "SELECT min(probe_at_ms) FROM operations WHERE probe_at_ms IS NOT NULL")
+"""Reads when the next operation is to be looked for."""
+
+OPEN_OPERATIONS: Final = query(
+    "open_operations",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE state = $1 AND id > $2 ORDER BY id LIMIT $3""",
+)
+"""Reads the operations in one state, oldest first, from an id on."""
+
+OWNERS_OF_PAYMENT: Final = query(
+    "owners_of_payment",
+    """
+    SELECT id FROM operations
+    WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind NOT IN ('refund', 'release')
+      AND state NOT IN ('declined', 'refused', 'not_sent', 'failed') LIMIT 1""",
+)
+"""Finds another operation that a payment belongs to."""
+
+RIVALS: Final = query(
+    "rivals",
+    """
+    SELECT id FROM operations
+    WHERE order_id = $1 AND merchant = $2 AND id <> $3 AND kind IN ('charge', 'authorization', 'capture')
+      AND (state IN ('accepted', 'sending', 'pending', 'unknown', 'needs_attention')
+           OR state = 'failed' AND send_by_ms >= $4) LIMIT 1""",
+)
+"""Finds another operation on an order that may turn out to own a payment of it: one that is open, or one that failed
+and could still be sent after a moment."""
+
+OTHER_REFUNDS: Final = query(
+    "other_refunds",
+    """
+    SELECT id FROM operations
+    WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'refund'
+      AND state NOT IN ('declined', 'refused', 'not_sent', 'failed') LIMIT 1""",
+)
+"""Finds another refund of a payment that was, or may have been, made."""
+
+ORDER_OF_PAYMENT: Final = query(
+    "order_of_payment",
+    """
+    SELECT order_id FROM operations
+    WHERE payment_id = $1 AND merchant = $2 AND kind IN ('charge', 'capture') AND state = 'succeeded'
+      AND order_id IS NOT NULL ORDER BY id DESC LIMIT 1""",
+)
+"""Finds the order of a payment that was made through us."""
+
+PAID_ORDER: Final = query(
+    "paid_order",
+    """
+    SELECT order_id FROM operations
+    WHERE merchant = $1 AND kind = 'charge' AND state = 'succeeded' AND order_id <> $2 AND updated_at_ms <= $3
+      AND payment_id IS NOT NULL
+    ORDER BY id DESC LIMIT 1""",
+)
+"""Finds an order other than one that was paid through us before a moment."""
+
+SEEN_ORDER: Final = query(
+    "seen_order",
+    """
+    SELECT order_id FROM payments_seen
+    WHERE merchant = $1 AND status = 'RECEIVED' AND order_id <> $2 LIMIT 1""",
+)
+"""Finds an order other than one that was seen paid at the gateway."""
+
+PAYMENT_SEEN: Final = query(
+    "payment_seen", "SELECT order_id, status FROM payments_seen WHERE merchant = $1 AND payment_id = $2"
+)
+"""Reads how a payment stood when it was last seen."""
