@@ -276,7 +276,7 @@ def test_what_failed_and_shows_itself_is_for_a_person() -> None:
 def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
     """The edges belong to it; those that were there before do not count."""
     new, old = changed(at_ms=BEGAN_MS + off_ms), changed(payment_id="1")
-    look = look_for_retry(frozenset({"1"}), SPAN, [old, new], frozenset())
+    look = look_for_retry(frozenset({"1"}), SPAN, [old, new], frozenset(), has_rival=False)
     assert (look.seen, look.payment, RETRY_WITHIN_MS) == (Seen.ONE_FITS, new, 600_000)
 
 
@@ -291,15 +291,24 @@ def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
 )
 def test_any_other_new_payment_of_the_subscription_is_for_a_person(members: dict[str, object]) -> None:
     """The gateway retries by itself, once a day."""
-    assert look_for_retry(frozenset(), SPAN, [changed(**members)], frozenset()).seen is Seen.ONE_RESEMBLES
+    look = look_for_retry(frozenset(), SPAN, [changed(**members)], frozenset(), has_rival=False)
+    assert look.seen is Seen.ONE_RESEMBLES
+
+
+def test_a_new_payment_that_another_retry_may_have_made_is_no_proof() -> None:
+    """The gateway's answer to a retry names no payment, and what an earlier one made may show itself late."""
+    look = look_for_retry(frozenset(), SPAN, [PAYMENT], frozenset(), has_rival=True)
+    assert look.seen is Seen.MAY_BE_ANOTHERS
 
 
 def test_several_new_payments_of_the_subscription_are_for_a_person() -> None:
     """And none at all is no retry, whether there were others before or not."""
-    assert look_for_retry(frozenset(), SPAN, [PAYMENT, changed(payment_id="1")], frozenset()).seen is Seen.SEVERAL_FIT
-    assert look_for_retry(frozenset({"320"}), SPAN, [PAYMENT], frozenset()).seen is Seen.ONLY_OTHERS
-    assert look_for_retry(frozenset(), SPAN, [PAYMENT], frozenset({"320"})).seen is Seen.ONLY_OTHERS
-    assert look_for_retry(frozenset(), SPAN, [], frozenset()).seen is Seen.NOTHING
+    nobody: frozenset[str] = frozenset()
+    two = [PAYMENT, changed(payment_id="1")]
+    assert look_for_retry(nobody, SPAN, two, nobody, has_rival=False).seen is Seen.SEVERAL_FIT
+    assert look_for_retry(frozenset({"320"}), SPAN, [PAYMENT], nobody, has_rival=False).seen is Seen.ONLY_OTHERS
+    assert look_for_retry(nobody, SPAN, [PAYMENT], frozenset({"320"}), has_rival=False).seen is Seen.ONLY_OTHERS
+    assert look_for_retry(nobody, SPAN, [], nobody, has_rival=False).seen is Seen.NOTHING
 
 
 @pytest.mark.parametrize("status", sorted(REFUND_STATUSES))

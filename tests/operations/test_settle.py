@@ -1,5 +1,7 @@
+import msgspec
 from tests.operations.test_cancel_subscription import CANCEL
 from tests.operations.test_refund import PART
+from tests.operations.test_retry_subscription import RETRY
 from tests.operations.world import CHARGE, KEYED_MS, START_MS, World, asked, outcome_of
 
 from payrelay.core.calls import Charge, Refund
@@ -12,6 +14,7 @@ from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.case import open_case
 from payrelay.operations.charge import charge
 from payrelay.operations.refund import refund
+from payrelay.operations.retry_subscription import retry_subscription
 from payrelay.operations.send_for_proof import SENDINGS_MAX
 from payrelay.operations.settle import settle_due
 from payrelay.store.journal import HISTORY_LINES_MAX
@@ -145,3 +148,26 @@ async def test_the_payment_of_a_charge_that_was_called_failed_too_early_proves_n
     world.account.sights.append(Seen(payments=(payment_of(CHARGE),), evidence=Evidence()))
     await settle_due(world.relay)
     assert (await world.operation()).state is State.UNKNOWN
+
+
+async def retried_after_a_success(world: World, *, pause_ms: int) -> State:
+    """Retries, and after a pause once more with a lost reply; then a payment shows, dated as the second sending."""
+    await retry_subscription(world.relay, asked("k-1"), RETRY)
+    world.clock.passed_ms += pause_ms
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await retry_subscription(world.relay, asked("k-2"), RETRY)
+    shown = msgspec.structs.replace(payment_of(CHARGE), at_ms=world.clock.now_ms())
+    world.clock.passed_ms += 2_000
+    world.account.sights.append(Seen(payments=(shown,), evidence=Evidence()))
+    await settle_due(world.relay)
+    return (await world.operation()).state
+
+
+async def test_the_payment_of_the_retry_before_it_proves_no_second_one(world: World) -> None:
+    """The gateway says that a retry was done and names no payment, which may show itself minutes later."""
+    assert await retried_after_a_success(world, pause_ms=30_000) is State.UNKNOWN
+
+
+async def test_a_retry_of_an_hour_ago_is_no_rival(world: World) -> None:
+    """Its payment would be dated by its own sending, an hour before."""
+    assert await retried_after_a_success(world, pause_ms=3_600_000) is State.SUCCEEDED

@@ -100,6 +100,9 @@ def _parts(first: int, seeds: int, jobs: int, console: Console) -> Iterator[Summ
         for future in as_completed(futures):
             part = future.result()
             failed += len(part.failed)
+            for report in part.failed:
+                told = f"seed {report.seed}: {report.failures[0]}"
+                bar.console.print(told, markup=False, highlight=False, soft_wrap=True)
             bar.update(task, advance=part.runs, failed=failed)
             yield part
 

@@ -338,6 +338,8 @@ def run(seed: int, template: Template, parts: Parts | None = None, fate: Fate | 
         universe.loop.run(universe.live())
     except Endless as error:
         universe.blame(str(error))
+    except Exception as error:  # noqa: BLE001 - one life that can't be told to its end must not end the campaign
+        universe.blame(f"{type(error).__name__}: {error}")
     finally:
         universe.auditor.close()
     universe.count_up("steps", universe.loop.steps)

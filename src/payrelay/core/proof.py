@@ -53,7 +53,7 @@ class Seen(StrEnum):
     ONE_RESEMBLES = "one_resembles"
     """A payment of the same amount that doesn't fit otherwise."""
     MAY_BE_ANOTHERS = "may_be_anothers"
-    """One fits, but it may belong to another operation on the same order that is open too."""
+    """One fits, but it may belong to another operation on the same order or subscription."""
     REFUND_SHOWN = "refund_shown"
     """The payment's record shows a refund."""
     STILL_RECEIVED = "still_received"
@@ -159,8 +159,14 @@ def _fits_charge(payment: Payment, call: Charge, operation: Operation, span: Spa
     )
 
 
-def look_for_retry(before: frozenset[str], span: Span, payments: Sequence[Payment], others: frozenset[str]) -> Look:
-    """Judges the payments of a subscription against those that it had before the retry was sent."""
+def look_for_retry(
+    before: frozenset[str], span: Span, payments: Sequence[Payment], others: frozenset[str], *, has_rival: bool
+) -> Look:
+    """Judges the payments of a subscription against those that it had before the retry was sent.
+
+    ``has_rival`` tells that another retry of it, sent at about the same time, may have made what is found: the
+    gateway's answer to a retry names no payment, and a payment may show itself late.
+    """
     ids = tuple(payment.payment_id for payment in payments)
     new = [payment for payment in payments if payment.payment_id not in before | others]
     if not new:
@@ -170,7 +176,8 @@ def look_for_retry(before: frozenset[str], span: Span, payments: Sequence[Paymen
     at_ms = new[0].at_ms
     is_dated = at_ms is not None and span.began_ms - RETRY_WITHIN_MS <= at_ms <= span.began_ms + RETRY_WITHIN_MS
     if is_dated and new[0].status == RECEIVED:
-        return Look(seen=Seen.ONE_FITS, payment=new[0], looked_at=ids)
+        seen = Seen.MAY_BE_ANOTHERS if has_rival else Seen.ONE_FITS
+        return Look(seen=seen, payment=new[0], looked_at=ids)
     return Look(seen=Seen.ONE_RESEMBLES, looked_at=ids)
 
 

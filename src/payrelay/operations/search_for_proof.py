@@ -10,6 +10,7 @@ from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.proof import (
     ABSENT,
     HOLD_LAPSES_MS,
+    RETRY_WITHIN_MS,
     TOLERANCE_MS,
     Control,
     Look,
@@ -60,8 +61,11 @@ def _failed_since_ms(case: Case) -> int:
     """
     if case.operation.state is State.FAILED:
         return NEVER_MS
-    timeout_ms = case.span.ended_ms - case.operation.send_by_ms
-    return case.span.began_ms - timeout_ms - 2 * TOLERANCE_MS
+    return case.span.began_ms - _timeout_ms(case) - 2 * TOLERANCE_MS
+
+
+def _timeout_ms(case: Case) -> int:
+    return case.span.ended_ms - case.operation.send_by_ms
 
 
 async def settle_authorization(case: Case) -> None:
@@ -111,8 +115,14 @@ async def settle_retry(case: Case) -> None:
     payments = sight.payments if isinstance(sight, SeenPayments) else ()
     ids = tuple(payment.payment_id for payment in payments)
     before = frozenset(case.history[0].evidence.payment_ids)
+    # Rivals first, as above.
+    has_rival = bool(payments) and await case.relay.settling.has_rival_retry(
+        case.operation,
+        from_ms=case.span.began_ms - _timeout_ms(case) - RETRY_WITHIN_MS - TOLERANCE_MS,
+        until_ms=case.span.began_ms + RETRY_WITHIN_MS + TOLERANCE_MS,
+    )
     others = await case.relay.settling.owned_by_others(case.operation, ids)
-    look = look_for_retry(before, case.span, payments, others)
+    look = look_for_retry(before, case.span, payments, others, has_rival=has_rival)
     control = None
     if before:
         control = Control.FOUND if before <= frozenset(ids) else Control.NOT_FOUND

@@ -53,6 +53,11 @@ class Settling:
         parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms)
         return await self._database.read(_first(Statement(statements.RIVALS, parameters))) is not None
 
+    async def has_rival_retry(self, operation: Operation, *, from_ms: int, until_ms: int) -> bool:
+        """Tells whether another retry of the subscription, under way between the two, may own a payment of it."""
+        parameters = (operation.subscription_id, operation.merchant, operation.id, from_ms, until_ms)
+        return await self._database.read(_first(Statement(statements.RIVAL_RETRIES, parameters))) is not None
+
     async def has_other_refund(self, merchant: str, payment_id: str, operation_id: str) -> bool:
         """Tells whether another refund of the payment was, or may have been, made through us."""
         statement = Statement(statements.OTHER_REFUNDS, (payment_id, merchant, operation_id))

@@ -61,6 +61,16 @@ RIVALS: Final = query(
 """Finds another operation on an order that may turn out to own a payment of it: one that is open, or one that failed
 and could still be sent after a moment."""
 
+RIVAL_RETRIES: Final = query(
+    "rival_retries",
+    """
+    SELECT id FROM operations
+    WHERE subscription_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'retry' AND payment_id IS NULL
+      AND state NOT IN ('declined', 'refused', 'not_sent') AND send_by_ms >= $4 AND created_at_ms <= $5 LIMIT 1""",
+)
+"""Finds another retry of a subscription that was, or may have been, made at about the same time, and of which nobody
+knows which payment came of it."""
+
 OTHER_REFUNDS: Final = query(
     "other_refunds",
     """
