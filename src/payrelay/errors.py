@@ -6,6 +6,7 @@
     ├── SettingsError        the program can't start as it is configured; one line that names the setting
     ├── StoreError
     │   ├── StoreUnavailable busy, full, locked or gone for now; nothing of the unit of work was kept
+    │   │   └── StoreDoubtful  it was lost in the middle of the work, which may be there all the same
     │   ├── StoreUnusable    not ours to open: missing, read-only, newer than the program, another key
     │   └── Outdated         the row was changed since it was read; read it again and decide anew
     └── IllegalTransition    our own mistake: an event that the table of states does not know
@@ -168,6 +169,10 @@ class StoreError(PayrelayError):
 
 class StoreUnavailable(StoreError):
     """The store can't be used for now; nothing of the unit of work was kept, and it may be repeated."""
+
+
+class StoreDoubtful(StoreUnavailable):
+    """The store was lost while it did the work: perhaps all of it was kept, perhaps nothing."""
 
 
 class StoreUnusable(StoreError):

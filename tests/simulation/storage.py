@@ -14,7 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 from tests.simulation.loop import OUTSIDE, OWNER, Crash, Owner, SimulatedLoop, wait_seconds
 
 from payrelay.clock import Clock
-from payrelay.errors import StoreUnavailable
+from payrelay.errors import StoreDoubtful, StoreUnavailable
 from payrelay.store import sqlite_file
 from payrelay.store.database import Database, T, Unit
 from payrelay.store.sqlite import Sqlite
@@ -108,7 +108,7 @@ class SimulatedDatabase:
         value = await (self._far(unit) if self._is_shared else self._engine.write(unit))
         self._owner.reach("after_write")
         if is_failing:
-            raise StoreUnavailable("simulated: the connection was lost at the commit")
+            raise StoreDoubtful("simulated: the connection was lost at the commit")
         return value
 
     async def read(self, unit: Unit[T]) -> T:

@@ -271,7 +271,7 @@ class Universe:
             died: asyncio.Future[None] = self.loop.create_future()
             process.owner.at_death.append(partial(_set, died))
             if ending is not None and ending[0] == "stop":
-                self.loop.call_later(ending[1], process.stop)
+                self.loop.call_later(ending[1], self._stop, process)
             await asyncio.wait({work, died}, return_when=asyncio.FIRST_COMPLETED)
             self.note("down", process.owner.name, "killed" if died.done() else "ended")
             if died.done():
@@ -283,6 +283,10 @@ class Universe:
             if self.is_over:
                 return
             await wait_seconds(random.choice((0.1, 2.0, 60.0)))
+
+    def _stop(self, process: Process) -> None:
+        if not self.is_healed:
+            process.stop()
 
     async def _guarded(self, process: Process) -> None:
         try:
@@ -308,6 +312,7 @@ class Universe:
         self.is_healed = True
         self.note("healed")
         self.crashes.clear()
+        self.loop.stalls.clear()
         for process in self.processes:
             if process is not None:
                 process.owner.dies_at = process.owner.dies_at_step = None

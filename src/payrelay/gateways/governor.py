@@ -14,6 +14,7 @@ Rules:
 
 import asyncio
 import math
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -89,7 +90,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place:
-    """The right to make one call. Whoever holds it ends it, once, with ``done`` or ``release_unused``.
+    """The right to make one call. Whoever holds it ends it, once, with ``done``, ``release_unused`` or ``leave``.
 
     Attributes:
         send_by_s: nothing is sent on it after this time (by ``clock.boot_s``): it may be somebody else's by then.
@@ -118,6 +119,15 @@ class Place:
         governor, self._governor = self._governor, None
         if governor is not None:
             governor._end(self, is_used=True)  # noqa: SLF001, a place is a part of its governor
+
+    def leave(self) -> None:
+        """Nobody waits for the call any more, and it may still be on its way.
+
+        Its place comes back by itself, when no call can last that long. May be repeated; the first word counts.
+        """
+        governor, self._governor = self._governor, None
+        if governor is not None:
+            governor._leave(self)  # noqa: SLF001, a place is a part of its governor
 
     def release_unused(self) -> None:
         """Nothing was sent: it is free at once. May be repeated; the first word counts."""
@@ -346,10 +356,17 @@ class Governor:
             return
         self._held -= 1
         if is_used:
-            self._resting.append(self._clock.boot_s() + self._limit.window_s)
+            insort(self._resting, self._clock.boot_s() + self._limit.window_s)
             self._wait_for(self._budget, self._budget.done(place.grant))
         else:
             self._wait_for(self._budget, self._budget.release_unused(place.grant))
+
+    def _leave(self, place: Place) -> None:
+        if place.is_probe:
+            self._breaker.abandon()
+        if place.grant is not None and self._limit is not None:
+            self._held -= 1
+            insort(self._resting, place.send_by_s - SEND_WITHIN_S + self._hold_s + self._limit.window_s)
 
     def _came_to(self, place: Place, ending: Ending, cause: str) -> None:
         if self._repeats_left < 1.0 and ending is not Ending.NOTHING:

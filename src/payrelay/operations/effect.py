@@ -38,7 +38,7 @@ from payrelay.core.operations import (
 )
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.words import STATE_SENTENCES
-from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StillRunning, StoreError
+from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StillRunning, StoreDoubtful, StoreError
 from payrelay.gateways.governor import Place, Shut, worth_of
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.relay import Relay, Request
@@ -174,7 +174,7 @@ class Attempt:
         self._has_begun = False
 
     def unfinished(self) -> Answer:
-        """Tells what is known when the program ends before the work; raises Refusal where nothing was begun."""
+        """Tells what is known while nobody knows more; raises Refusal where nothing was begun."""
         if not self._has_begun:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
@@ -190,6 +190,8 @@ class Attempt:
             verdict = await self._accept(request_print, claim, has_place=place is not None)
         except BaseException as error:  # whatever it was, nothing is sent, and the place must not be lost with it
             _give_back(place)
+            if isinstance(error, StoreDoubtful):
+                return await self._tell_doubt("intent_not_stored", error)
             if isinstance(error, StoreError):
                 self._withdraw_later("intent_not_stored")
             raise
@@ -202,7 +204,10 @@ class Attempt:
             if place is None:
                 return await self._give_up(governor.refusal(worth))
             send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
-            await self._grant(place)
+            try:
+                await self._grant(place)
+            except StoreDoubtful as error:
+                return await self._tell_doubt("grant_not_stored", error)
         sending = Sending(place=place, send_by_s=send_by_s, resent=self._note_resending, notify_url=self._notify_url())
         began_s = self._relay.clock.boot_s()
         self._reach(Stage.SENDING)
@@ -286,7 +291,7 @@ class Attempt:
                 raise Refusal(
                     Code.UNAVAILABLE, "the request waited too long and was given up; nothing was sent"
                 ) from error
-            if isinstance(error, StoreError):
+            if isinstance(error, StoreError) and not isinstance(error, StoreDoubtful):
                 self._withdraw_later("grant_not_stored")
             raise
         self._reach(Stage.GRANTED)
@@ -327,6 +332,18 @@ class Attempt:
             await self._step(event, Evidence(cause=cause), Changes())
             return True
         return False
+
+    async def _tell_doubt(self, cause: str, error: StoreDoubtful) -> Answer:
+        """Nothing was sent; but the row may say that it was about to be, and be settled by sending it if we die now.
+
+        So the client hears that nothing was done (by ``error``) only once the row can't say otherwise any more.
+        """
+        try:
+            await self._withdraw(cause)
+        except StoreError:
+            self._withdraw_later(cause)
+            return self.unfinished()
+        raise error
 
     def _withdraw_later(self, cause: str) -> None:
         withdrawals, operation_id = self._relay.withdrawals, self.operation.id
@@ -419,12 +436,16 @@ class Attempt:
         raise Outdated(f"operation {self.operation.id} was changed by others {DECISIONS_MAX} times in a row")
 
     async def _require_word(self, event: Event) -> None:
-        """Raises IllegalTransition where this sending has no word any more: it came to nothing, but there was another.
+        """Raises IllegalTransition where this sending has no word any more.
 
         A process that slept through its time-out finds its row given up, and perhaps sent once more to settle it. That
-        its own sending did nothing says nothing then.
+        its own sending did nothing says nothing then. Nor does it that nobody knows what it did: that is written there.
         """
-        if event not in CAME_TO_NOTHING or self.operation.state in {State.ACCEPTED, State.SENDING}:
+        if self.operation.state in {State.ACCEPTED, State.SENDING}:
+            return
+        if event is Event.UNKNOWN:
+            raise IllegalTransition("that the outcome is unknown is known already")
+        if event not in CAME_TO_NOTHING:
             return
         history = await self._relay.journal.history(self.operation.id)
         if any(line.event is Event.PROBING for line in history):

@@ -45,8 +45,8 @@ class Database(Protocol):
 
         An exception that the unit raises undoes its work and comes out here. Raises StoreUnavailable where the
         database is busy, full or gone; Outdated where the unit ran into a row that another one wrote meanwhile.
-        Where the connection is lost at the very moment of the commit it is StoreUnavailable too, and the work may be
-        there all the same: an accepted operation without its sender is then found by ``Journal.stranded``.
+        Where the database is lost at the very moment of the commit it is StoreDoubtful, and the work may be there all
+        the same: an accepted operation without its sender is then found by ``Journal.stranded``.
         """
         ...
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from payrelay.clock import Clock
-from payrelay.errors import Outdated, SettingsError, StoreError, StoreUnavailable, StoreUnusable
+from payrelay.errors import Outdated, SettingsError, StoreDoubtful, StoreError, StoreUnavailable, StoreUnusable
 from payrelay.store import migrations
 from payrelay.store.database import Row, Statement, T, Unit
 
@@ -53,6 +53,8 @@ resources, an object in use, operator intervention, system error."""
 _UNAVAILABLE_STATES: Final = frozenset({"25006"})
 """A read-only transaction: the server has become a standby."""
 _UNIQUE_VIOLATION: Final = "23505"
+_LOST: Final = ("08", "57P")
+"""Of those that pass: the connection or the server was lost, perhaps at the commit."""
 
 _ENSURE_DURABLE: Final = """
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
@@ -76,7 +78,8 @@ class Postgresql:
         """Carries out a unit of work; see ``Database.write``."""
         with _translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
-                return await _write(connection, unit)
+                with _in_doubt():
+                    return await _write(connection, unit)
 
     async def read(self, unit: Unit[T]) -> T:
         """Carries out a reading unit; see ``Database.read``."""
@@ -209,8 +212,24 @@ def _translated() -> Iterator[None]:
         raise StoreUnavailable(f"the database can't be reached: {_first_line(error)}") from error
     except asyncpg.DataError as error:
         raise StoreError(f"the database can't hold a value: {_first_line(error)}") from error
-    except asyncpg.InterfaceError as error:
+    except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        # The driver takes some connections that die at a bad moment for a mistake of its own.
         raise StoreUnavailable(f"the database can't be used: {_first_line(error)}") from error
+
+
+@contextlib.contextmanager
+def _in_doubt() -> Iterator[None]:
+    """Tells a server that was lost over a unit, and may have committed it, from one that answered."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        if not (error.sqlstate or "").startswith(_LOST):
+            raise
+        raise StoreDoubtful(f"the database was lost: {_first_line(error)}") from error
+    except asyncpg.DataError:
+        raise
+    except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        raise StoreDoubtful(f"the database was lost: {_first_line(error)}") from error
 
 
 def _of_state(error: asyncpg.PostgresError) -> StoreError:

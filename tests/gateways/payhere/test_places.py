@@ -56,9 +56,13 @@ async def test_only_what_was_sent_uses_a_place() -> None:
 
 
 async def test_whatever_happens_a_place_is_ended() -> None:
-    """A call that was cancelled may have been sent."""
-    governor = Governor(Limit(1, 10.0), clock := HandClock())
+    """A call that was cancelled may be on its way still: its place comes back when no call can last that long."""
+    governor = Governor(Limit(1, 10.0), clock := HandClock(), timeout_s=30.0)
     with used(await place_of(governor)):
         pass
+    assert governor.snapshot().used == 1
     clock.move(10.0)
-    assert isinstance(await take_place(governor, 0.0, Priority.READ), Place)
+    assert isinstance(await take_place(governor, clock.now_s, Priority.READ), TurnedAway)
+    clock.move(60.0)
+    assert governor.snapshot().used == 0
+    assert isinstance(await take_place(governor, clock.now_s, Priority.READ), Place)

@@ -103,8 +103,8 @@ class PayHere:
         try:
             outcome = await self._effect(call, expected, sending)
         finally:
-            # A place that nobody has ended by now may have been used.
-            sending.place.done()
+            # A place that nobody has ended by now may have been used, or be in use.
+            sending.place.leave()
         elapsed_ms = round((self._clock.boot_s() - began_s) * 1_000)
         evidence = msgspec.structs.replace(outcome.evidence, elapsed_ms=elapsed_ms)
         return msgspec.structs.replace(outcome, evidence=evidence)

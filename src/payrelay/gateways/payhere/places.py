@@ -42,11 +42,11 @@ def failing(shut: Shut) -> TurnedAway:
 
 @contextmanager
 def used(place: Place) -> Iterator[None]:
-    """Ends a place that nobody has ended by then: a call that was cancelled may have been sent."""
+    """Ends a place that nobody has ended by then: a call that was cancelled may be on its way still."""
     try:
         yield
     finally:
-        place.done()
+        place.leave()
 
 
 def end_place(place: Place, reply: Reply | Loss, cause: str | None) -> None:
