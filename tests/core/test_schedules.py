@@ -60,3 +60,11 @@ def test_what_failed_is_looked_for_daily_for_a_month() -> None:
     assert next_search_ms(0, 0) == DAY_MS
     assert next_search_ms(0, REAPPEARANCE_MS - DAY_MS) == REAPPEARANCE_MS
     assert next_search_ms(0, REAPPEARANCE_MS - DAY_MS + 1) is None
+
+
+def test_it_counts_from_when_it_became_open_or_failed_in_whole_milliseconds() -> None:
+    """Not from 1970; and the databases keep integers."""
+    assert next_try_ms(1_000_000, 1_040_000) == 1_060_000
+    odd_ms = next_try_ms(0, 40_001)
+    assert (odd_ms, type(odd_ms)) == (60_001, int)
+    assert next_search_ms(100 * DAY_MS, 101 * DAY_MS) == 102 * DAY_MS
