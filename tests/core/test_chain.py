@@ -89,7 +89,7 @@ def test_a_hash_is_an_hmac(link: Link, before: str) -> None:
     """It is computed from a kept state for speed; it must be what the standard says, and can be computed elsewhere."""
     message = msgspec.msgpack.encode(("line", before, link))
 
-    assert KEY.line(before, link) == hmac.digest(SECRET, message, "sha256").hex()
+    assert ChainKey(SECRET).line(before, link) == hmac.digest(SECRET, message, "sha256").hex()
 
 
 def test_a_short_key_is_refused() -> None:
@@ -151,3 +151,13 @@ def test_two_anchors_have_one_digest_only_where_all_is_equal(one: Anchored, othe
 def test_the_lines_of_an_anchor_alone_decide(span: Span, lines: Lines, more: Lines) -> None:
     """The same with one span, where unequal lines are all there is to tell the anchors apart."""
     assert (anchored("", span, lines) == anchored("", span, more)) is (lines == more)
+
+
+@settings(deadline=None)
+@given(TEXTS, SPANS, ANCHORED)
+def test_the_digest_of_an_anchor_is_an_hmac(previous: str, span: Span, lines: Lines) -> None:
+    """Over its span, its lines and their number: an anchor that was kept elsewhere is computed again years later."""
+    parts = [("anchor", previous, span), *lines, len(lines)]
+    message = b"".join(msgspec.msgpack.encode(part) for part in parts)
+
+    assert anchored(previous, span, lines) == hmac.digest(SECRET, message, "sha256").hex()

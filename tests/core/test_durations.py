@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from payrelay.core.credentials import Rate
-from payrelay.core.durations import SECONDS_OF_UNIT, SpanError, rate, span_s, span_text
+from payrelay.core.durations import COUNT_MAX, SECONDS_MAX, SECONDS_OF_UNIT, SpanError, rate, span_s, span_text
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("30s", 30), ("15m", 900), ("24h", 86_400), ("7d", 604_800)])
@@ -42,6 +42,19 @@ def test_what_is_wrong_says_what_is_expected() -> None:
     """The text goes behind the setting's or the option's name."""
     with pytest.raises(SpanError, match=r"^must be a rate such as 20/10s$"):
         rate("never")
+    with pytest.raises(SpanError, match=r"^must be a rate of 1 to 1000000 in at least 1s$"):
+        rate("0/10s")
+    with pytest.raises(SpanError, match=r"^must be a span such as 30s, 15m, 24h or 7d, or 0$"):
+        span_s("soon")
+    with pytest.raises(SpanError, match=r"^must be at most ten years$"):
+        span_s("3661d")
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    """One request in a second is a rate, and ten years are a span."""
+    assert rate("1/1s") == Rate(count=1, window_s=1)
+    assert rate("1000000/1s").count == COUNT_MAX
+    assert span_s("3660d") == SECONDS_MAX
 
 
 @pytest.mark.parametrize(

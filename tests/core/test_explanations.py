@@ -76,6 +76,7 @@ def test_a_look_that_saw_nothing_new_is_not_told() -> None:
     ("event", "evidence", "text"),
     [
         (Event.UNCLEAR, Evidence(seen=Seen.SEVERAL_FIT), "No reply came in time; several payments fit"),
+        (Event.UNCLEAR, Evidence(seen="a_new_word"), "No reply came in time; a_new_word"),
         (Event.UNCLEAR, Evidence(), "No reply came in time; what the gateway shows can't settle it"),
         (Event.DIFFERED, Evidence(cause="other_amount"), "The reply was for another amount than was asked"),
         (
@@ -98,7 +99,7 @@ def test_everything_that_was_seen_is_told() -> None:
         cause="other_amount",
         answered="500.00 LKR for order A-1",
         gateway_msg="Charged",
-        elapsed_ms=1_250,
+        elapsed_ms=9_990,
         seen=Seen.NOTHING,
         control=Control.NONE_KNOWN,
         payment_ids=("1", "2"),
@@ -114,7 +115,7 @@ def test_everything_that_was_seen_is_told() -> None:
         "the gateway's words: “Charged”",
         "HTTP 200",
         "payments 1, 2",
-        "after 1.25 s",
+        "after 9.99 s",
         "by ann",
         "because: “it is on the bank's list”",
     ]
@@ -175,3 +176,25 @@ def test_a_text_of_others_does_not_steer_a_terminal(text: str, shown: str) -> No
 def test_a_line_is_told_with_what_was_seen(line: tuple[Event | None, State, Evidence], words: str) -> None:
     """Support reads it to the customer as it stands."""
     assert told(history_of(line)[0]) == words
+
+
+def test_words_that_have_no_phrase_are_shown_as_they_are() -> None:
+    """A history that a newer version wrote is read by an older one while they are exchanged."""
+    evidence = Evidence(seen="new_sight", control="new_control", cause="new_cause")
+    line = (Event.LOOKED, State.UNKNOWN, evidence)
+
+    assert phrases_of(evidence) == ["new_sight", "new_control", "new_cause"]
+    assert told(history_of(line)[0]).endswith(": new_sight; new_control; new_cause.")
+    assert why(history_of(BEGUN, LOST, line)) == "No reply came in time; looked once since: new_sight"
+
+
+def test_looks_before_a_person_was_called_are_not_counted_as_looks_since() -> None:
+    """What called the person says what was seen in the end; the looks before led there."""
+    unclear = (Event.UNCLEAR, State.NEEDS_ATTENTION, Evidence(seen=Seen.SEVERAL_FIT))
+
+    assert why(history_of(BEGUN, LOST, LOOKED, unclear)) == "No reply came in time; several payments fit"
+
+
+def test_a_step_within_a_state_did_not_bring_it_there() -> None:
+    """An operation that is sent again with another access token is where it was."""
+    assert why(history_of(BEGUN, (Event.RESENT, State.SENDING, Evidence()))) == FIRST_LINE.removesuffix(".")

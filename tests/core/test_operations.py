@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from payrelay.core.operations import (
     EVENT_OF_VERDICT,
     FINAL,
+    FIRST_PROBE_MS,
     FROZEN,
     TRANSITIONS,
     UNSETTLED,
@@ -20,6 +21,7 @@ from payrelay.core.operations import (
     captured_guard,
 )
 from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.schedules import DAY_MS
 from payrelay.errors import IllegalTransition
 
 MakeOperation = Callable[..., Operation]
@@ -206,3 +208,39 @@ def test_the_line_tells_of_the_step_that_it_belongs_to(make_operation: MakeOpera
 def test_settled_means_final(make_operation: MakeOperation, state: State) -> None:
     """The word that clients read is the set that the code uses."""
     assert make_operation(state=state).is_settled is (state in FINAL)
+
+
+@pytest.mark.parametrize(
+    ("event", "probe_at_ms"),
+    [
+        (Event.UNKNOWN, 2_000 + FIRST_PROBE_MS),
+        (Event.PENDING, 2_000 + FIRST_PROBE_MS),
+        (Event.SUCCEEDED, None),
+        (Event.DIFFERED, None),
+    ],
+)
+def test_what_is_open_is_asked_for_a_second_later(
+    make_operation: MakeOperation, event: Event, probe_at_ms: int | None
+) -> None:
+    """Somebody waits for it; what is settled, or a person's, is not asked for any more."""
+    assert move(make_operation(probe_at_ms=1), event)[0].probe_at_ms == probe_at_ms
+
+
+def test_a_probe_that_is_named_is_kept(make_operation: MakeOperation) -> None:
+    """The schedule knows better when the next look is due."""
+    unknown = make_operation(state=State.UNKNOWN)
+    probed, _ = advance(
+        unknown, Event.LOOKED, at_ms=2_000, retention=RETENTION, evidence=Evidence(), probe_at_ms=32_000
+    )
+    assert probed.probe_at_ms == 32_000
+
+
+@pytest.mark.parametrize("amount_minor", [None, 100_000])
+@pytest.mark.parametrize("kind", Kind)
+def test_what_failed_is_looked_for_the_next_day_where_it_could_show_itself(
+    make_operation: MakeOperation, kind: Kind, amount_minor: int | None
+) -> None:
+    """Somebody was told that it failed; nothing at the gateway would show a refund of a part, or a capture."""
+    can_show = kind in {Kind.CHARGE, Kind.RETRY} or (kind is Kind.REFUND and amount_minor is None)
+    unknown = make_operation(state=State.UNKNOWN, kind=kind, amount_minor=amount_minor)
+    assert move(unknown, Event.DISPROVED)[0].probe_at_ms == (2_000 + DAY_MS if can_show else None)

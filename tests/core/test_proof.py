@@ -12,6 +12,7 @@ from payrelay.core.payments import Payment
 from payrelay.core.proof import (
     ABSENT,
     CONTRADICTORY,
+    GIVEN_UP_AFTER_MS,
     LOOKS_MIN,
     PROVED_ABSENT_AFTER_MS,
     RECEIVED,
@@ -341,3 +342,35 @@ def test_a_capture_of_another_amount_is_for_a_person(members: dict[str, object])
     assert look_for_capture(100_000, [], frozenset()).seen is Seen.NOTHING
     assert look_for_capture(100_000, [changed(payment_id="1")], frozenset({"1"})).seen is Seen.ONLY_OTHERS
     assert look_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset()).seen is Seen.SEVERAL_FIT
+
+
+@pytest.mark.parametrize("others", [frozenset(), frozenset({"320"})])
+@pytest.mark.parametrize(
+    "payments",
+    [
+        [],
+        [PAYMENT],
+        [PAYMENT, changed(payment_id="321")],
+        [changed(payment_id="321")],
+        [changed(description="Milk")],
+        [changed(status="REFUNDED")],
+        [changed(status="CHARGEBACKED")],
+    ],
+)
+def test_a_look_names_every_payment_that_it_looked_at(payments: list[Payment], others: frozenset[str]) -> None:
+    """Whatever it judged of them: the history is what a person decides by, and what an audit reads."""
+    looks_of_all_kinds = [
+        charge_look(*payments, others=others),
+        look_for_retry(frozenset(), SPAN, payments, others, has_rival=False),
+        look_for_refund("320", payments, is_refund_ours=True),
+        look_for_capture(100_000, payments, others),
+    ]
+    assert {look.looked_at for look in looks_of_all_kinds} == {tuple(payment.payment_id for payment in payments)}
+
+
+def test_a_search_that_never_works_is_for_a_person_after_a_week() -> None:
+    """Nobody waits for ever; one that works by then settles it as always."""
+    look, week_ms = Look(seen=Seen.NOTHING), BEGAN_MS + GIVEN_UP_AFTER_MS
+    assert ruling(look, Control.NOT_FOUND, looks(9), SPAN, week_ms) is Event.UNCLEAR
+    assert ruling(look, Control.NOT_FOUND, looks(9), SPAN, week_ms - 1) is Event.LOOKED
+    assert ruling(look, Control.FOUND, looks(9), SPAN, week_ms) is Event.DISPROVED

@@ -39,6 +39,11 @@ def test_a_clock_that_was_set_back_moves_no_look_out_of_reach() -> None:
     assert next_probe_ms(10_000, 4_000) == 12_000
 
 
+def test_after_the_last_probe_it_is_looked_for_on_whole_days() -> None:
+    """A time of day that drifts by what a look lasts would fall behind by one look in the end."""
+    assert next_probe_ms(0, 5 * DAY_MS + 1) == 6 * DAY_MS
+
+
 @given(open_ms=MOMENTS, for_ms=OPEN_FOR)
 @settings(deadline=None)
 def test_what_could_not_be_looked_at_is_tried_no_later_than_the_schedule(open_ms: int, for_ms: int) -> None:
@@ -60,3 +65,11 @@ def test_what_failed_is_looked_for_daily_for_a_month() -> None:
     assert next_search_ms(0, 0) == DAY_MS
     assert next_search_ms(0, REAPPEARANCE_MS - DAY_MS) == REAPPEARANCE_MS
     assert next_search_ms(0, REAPPEARANCE_MS - DAY_MS + 1) is None
+
+
+def test_it_counts_from_when_it_became_open_or_failed_in_whole_milliseconds() -> None:
+    """Not from 1970; and the databases keep integers."""
+    assert next_try_ms(1_000_000, 1_040_000) == 1_060_000
+    odd_ms = next_try_ms(0, 40_001)
+    assert (odd_ms, type(odd_ms)) == (60_001, int)
+    assert next_search_ms(100 * DAY_MS, 101 * DAY_MS) == 102 * DAY_MS

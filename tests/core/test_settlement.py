@@ -9,14 +9,15 @@ from payrelay.core.calls import CancelSubscription, Capture, Effect, Refund, Rel
 from payrelay.core.operations import Kind
 from payrelay.core.settlement import BY_DECISION, BY_PROOF, FAILED_SENTENCE, failed_answer, settled_answer
 
+NOTED: Final = msgspec.structs.replace(CALL, custom_1="x", custom_2="y")
 CAPTURE: Final = Capture(authorization_token="token", amount_minor=50_000, description="half")
 CHARGED: Final = (
-    b'{"order_id":"A-1","items":"Tea","currency":"LKR","amount":1000.00,"custom_1":"x","custom_2":null,'
+    b'{"order_id":"A-1","items":"Tea","currency":"LKR","amount":1000.00,"custom_1":"x","custom_2":"y",'
     b'"payment_id":320,"status_code":2,"status_message":null,"md5sig":null,"authorization_token":null}'
 )
 CAPTURED: Final = (
     b'{"status_code":2,"status_message":null,"payment_id":320,"currency":"LKR","amount":1000.00,'
-    b'"captured_amount":500.00,"items":"Tea","order_id":"A-1","md5sig":null,"custom_1":null,"custom_2":null}'
+    b'"captured_amount":500.00,"items":"Tea","order_id":"A-1","md5sig":null,"custom_1":"x","custom_2":"y"}'
 )
 WITHOUT_DATA: Final[tuple[Effect, ...]] = (
     Refund(payment_id="320", description="d"),
@@ -28,14 +29,14 @@ WITHOUT_DATA: Final[tuple[Effect, ...]] = (
 
 def test_a_charge_that_was_proved_has_every_member_of_the_interface() -> None:
     """From the request and the record; what nobody knows is null, and nothing is invented."""
-    answer = settled_answer(OPERATION, msgspec.structs.replace(CALL, custom_1="x"), payment=PAYMENT, msg=BY_PROOF)
+    answer = settled_answer(OPERATION, NOTED, payment=PAYMENT, msg=BY_PROOF)
     assert (answer.http_status, answer.code) == (200, None)
     assert answer.body == b'{"status":1,"msg":"Settled by proof","data":' + CHARGED + b"}"
 
 
 def test_a_capture_of_our_own_hold_tells_what_the_hold_was_for() -> None:
     """The amount is the one that was held; the captured amount the one that was asked."""
-    answer = settled_answer(OPERATION, CAPTURE, payment=PAYMENT, msg=BY_PROOF, hold=CALL)
+    answer = settled_answer(OPERATION, CAPTURE, payment=PAYMENT, msg=BY_PROOF, hold=NOTED)
     assert answer.body == b'{"status":1,"msg":"Settled by proof","data":' + CAPTURED + b"}"
 
 
