@@ -289,7 +289,7 @@ class World:
             log=log,
             pause=self._pause,
             paused=PausedAccounts(Pauses(self.database), self.clock, log),
-            new_operation_id=self._new_operation_id,
+            new_id=self._new_id,
         )
 
     @property
@@ -349,8 +349,8 @@ class World:
         """Loses every row, as far as the journal tells."""
         self.journal.is_forgetful = True
 
-    def _new_operation_id(self, _now_ms: int) -> str:
-        return f"op_{next(self.numbers):026}"
+    def _new_id(self, prefix: str, _now_ms: int) -> str:
+        return f"{prefix}_{next(self.numbers):026}"
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)

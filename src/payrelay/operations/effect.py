@@ -224,7 +224,7 @@ class Attempt:
         intent = self._intent
         wait_s = SEND_WITHIN_S if has_place else SEND_WITHIN_S + self._account.queue_s
         self.operation = Operation(
-            id=self._relay.new_operation_id(now_ms),
+            id=self._relay.new_id("op", now_ms),
             account=self._request.account,
             merchant=self._account.merchant,
             principal=self._request.principal,

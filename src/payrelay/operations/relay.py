@@ -1,7 +1,6 @@
 """What every story needs: the rooms below, the clock, and who is asking."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +17,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.alert_outlets import Alarm
+from payrelay.operations.ids import new_id
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.readings import Question, Readings, Told
 from payrelay.operations.waiters import Waiters
@@ -29,13 +29,6 @@ T = TypeVar("T")
 
 FOUND: Final = "found"
 """What a read came to that has no error code."""
-_RANDOM_BYTES: Final = 10
-_TIME_BYTES: Final = 6
-
-
-def new_operation_id(now_ms: int) -> str:
-    """Makes an id that sorts by time: ``op_`` and 32 hex digits, 48 bits of time and 80 of chance."""
-    return "op_" + now_ms.to_bytes(_TIME_BYTES, "big").hex() + os.urandom(_RANDOM_BYTES).hex()
 
 
 class Background:
@@ -91,7 +84,7 @@ class Relay:
         retention: how long a repeat finds its first request.
         log: for what no answer can carry.
         public_url: our address from outside, without a slash at its end; None where it isn't set.
-        new_operation_id: makes an id from the time in milliseconds.
+        new_id: makes an id from its prefix and the time in milliseconds.
         pause: waits a number of seconds; only for repeating an unstored outcome.
         background: work that outlives its request.
         withdrawals: ids of operations that the background is trying to withdraw.
@@ -112,7 +105,7 @@ class Relay:
     retention: Retention
     log: FilteringBoundLogger
     public_url: str | None = None
-    new_operation_id: Callable[[int], str] = new_operation_id
+    new_id: Callable[[str, int], str] = new_id
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     background: Background = field(default_factory=Background)
     withdrawals: set[str] = field(default_factory=set)
