@@ -103,6 +103,7 @@ async def running(
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
             trusted_proxies=settings.trusted_proxies,
+            browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,
         )
         yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)

@@ -50,6 +50,7 @@ CONFIG_NAME: Final = "payrelay.toml"
 
 REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
 """As long as an answer is kept under an Idempotency-Key."""
+ORIGINS_MAX: Final = 100
 NETWORKS_MAX: Final = 100
 """Every request's address is held against the list."""
 FILE_BYTES_MAX: Final = 65_536
@@ -86,6 +87,15 @@ def _web_address(text: str) -> str:
     if not is_address or parts.query or parts.fragment or parts.username or parts.password:
         raise ValueError("must be an absolute http or https address without user, query and fragment")
     return text.rstrip("/")
+
+
+def _origin(text: str) -> str:
+    """Checks an origin as browsers write it: small letters, no slash at its end, no port that goes without saying."""
+    parts = urlsplit(_web_address(text))
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    if parts.path or text != text.lower() or text.endswith("/") or parts.port == usual:
+        raise ValueError("must be an origin as browsers write it, such as https://shop.example")
+    return text
 
 
 def _gateway_address(text: str) -> str:
@@ -235,6 +245,10 @@ class Settings(BaseModel):
     trusted_proxies: _Networks = ()
     metrics_networks: _Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
     """Who may read /metrics."""
+    browser_origins: Annotated[
+        tuple[Annotated[str, AfterValidator(_origin)], ...], BeforeValidator(_parts), Field(max_length=ORIGINS_MAX)
+    ] = ()
+    """The pages whose scripts may use the API, by their origins."""
 
     @property
     def embedded_path(self) -> Path | None:

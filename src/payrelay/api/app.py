@@ -28,6 +28,7 @@ from payrelay.api.arrival import (
 )
 from payrelay.api.authentication import Doorkeeper, Failure, Unauthenticated
 from payrelay.api.bodies import EmptyBody, invalid
+from payrelay.api.browsers import Browsers
 from payrelay.api.context import ApiContext
 from payrelay.api.failed_credentials import FailedCredentials
 from payrelay.api.freshness import insists_on_new
@@ -68,6 +69,7 @@ class Visit(msgspec.Struct, gc=False):
     headers: Headers
     line: RequestLine
     quota_headers: tuple[tuple[bytes, bytes], ...] = ()
+    page_headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class Api:
@@ -86,6 +88,7 @@ class Api:
         self._quota = Quota(context.clock)
         self._failed_credentials = FailedCredentials(context.clock)
         self._pages = Pages(context)
+        self._browsers = Browsers(context.browser_origins)
         self._under_way: set[asyncio.Task[object] | None] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,7 +103,9 @@ class Api:
         self._under_way.add(task)
         try:
             if segments[2:3] == [API_SEGMENT]:
-                answer: Answer | Page = await self._safely_answered(visit, segments)
+                visit.page_headers = self._browsers.headers_for(visit.headers)
+                preflight = self._browsers.preflight(scope["method"], visit.headers)
+                answer: Answer | Page = preflight or await self._safely_answered(visit, segments)
             else:
                 answer = await self._page(visit, raw_path)
         except asyncio.CancelledError:
@@ -289,6 +294,7 @@ async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
         (b"x-request-id", visit.line.request_id.encode()),
         (b"content-length", b"%d" % len(answer.body)),
         *visit.quota_headers,
+        *visit.page_headers,
     ]
     if isinstance(answer, Page):
         headers += answer.raw_headers

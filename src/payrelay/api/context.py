@@ -30,6 +30,7 @@ class ApiContext:
         environments: of each account, ``sandbox`` or ``live``, for the docs.
         trusted_proxies: whose X-Forwarded-For is believed.
         metrics_networks: who may read ``/metrics``.
+        browser_origins: of the pages whose scripts may use the API.
         body_timeout_s: how long a body may take to arrive.
         routes: the table; another one only in tests.
     """
@@ -44,5 +45,6 @@ class ApiContext:
     environments: Mapping[str, str]
     trusted_proxies: tuple[Network, ...] = ()
     metrics_networks: tuple[Network, ...] = ()
+    browser_origins: tuple[str, ...] = ()
     body_timeout_s: float = BODY_TIMEOUT_S
     routes: tuple[Route, ...] = field(default=ROUTES)
