@@ -40,7 +40,7 @@ async def test_an_allowed_page_reads_answers_and_errors(call: Caller) -> None:
         reply = await call("GET", "/gateway/api/operations", headers=headers)
         assert reply.headers["access-control-allow-origin"] == SHOP
         assert "payrelay-operation" in reply.headers["access-control-expose-headers"]
-    assert "access-control-allow-credentials" not in reply.headers
+        assert "access-control-allow-credentials" not in reply.headers
 
 
 async def test_an_allowed_page_still_needs_a_credential(call: Caller) -> None:
