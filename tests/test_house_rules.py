@@ -50,6 +50,7 @@ PURE: Final = (
     "payrelay/core/",
     "payrelay/gateways/payhere/effects.py",
     "payrelay/gateways/payhere/grants.py",
+    "payrelay/gateways/payhere/notifications.py",
     "payrelay/gateways/payhere/reads.py",
     "payrelay/gateways/payhere/replies.py",
     "payrelay/gateways/payhere/wire.py",
