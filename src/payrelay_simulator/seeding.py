@@ -18,7 +18,6 @@ from payrelay_simulator.installments import (
 from payrelay_simulator.money import CURRENCIES, cents_of
 from payrelay_simulator.payments import HOLD_LIFE, receive, set_aside
 from payrelay_simulator.records import Card, Customer, Decline, Hold, Merchant, Payment, Period, Person, Subscription
-from payrelay_simulator.turn import Turn
 from payrelay_simulator.world import World
 
 # Rows in one planting; more are planted in several.
@@ -136,7 +135,7 @@ def _plant_customer(world: World, row: CustomerSeed, place: str) -> str:
 
 
 def _plant_payment(world: World, row: PaymentSeed, place: str) -> int:
-    turn = _turn(world, _merchant(world, row, place))
+    turn = world.turn_of(_merchant(world, row, place), None)
     payment = Payment(
         payment_id=world.state.next_payment_id(),
         merchant_id=turn.merchant.merchant_id,
@@ -155,7 +154,7 @@ def _plant_payment(world: World, row: PaymentSeed, place: str) -> int:
 
 
 def _plant_hold(world: World, row: HoldSeed, place: str) -> str:
-    turn = _turn(world, _merchant(world, row, place))
+    turn = world.turn_of(_merchant(world, row, place), None)
     token = row.authorization_token or world.state.draws.uuid("authorization token")
     if token in world.state.holds:
         raise ControlError(f"{place}.authorization_token", "is taken")
@@ -230,18 +229,6 @@ def _merchant(world: World, row: Row, place: str) -> Merchant:
         if row.merchant_id in {None, merchant.merchant_id}:
             return merchant
     raise ControlError(f"{place}.merchant_id", "is no merchant of this simulator")
-
-
-def _turn(world: World, merchant: Merchant) -> Turn:
-    """Return a turn that no call takes: what it enters has no arrival."""
-    return Turn(
-        merchant=merchant,
-        now=world.clock.now(),
-        arrival=None,
-        state=world.state,
-        ledger=world.ledger,
-        switches=world.switches,
-    )
 
 
 def _cents(given: Decimal, place: str) -> int:
