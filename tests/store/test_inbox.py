@@ -18,6 +18,7 @@ from payrelay.core.notifications import (
     Why,
     advance,
 )
+from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.inbox import Chargeback, Inbox, Wanted
@@ -76,6 +77,7 @@ EVENT = OutgoingEvent(
     data={"payment_id": "320025000001"},
 )
 EVERYTHING = query("everything", "SELECT * FROM notifications")
+TOKENS = query("tokens", "SELECT * FROM accepted_tokens")
 EVENTS = query("events", "SELECT id FROM outbox")
 
 
@@ -207,16 +209,17 @@ async def test_bodies_are_forgotten_and_the_rest_stays(inbox: Inbox) -> None:
     assert len(await inbox.list(Wanted(), before=None, limit=10)) == 3
 
 
-async def test_the_first_token_is_the_accepted_one(inbox: Inbox) -> None:
+async def test_the_first_token_is_the_accepted_one(inbox: Inbox, database: Database) -> None:
     """A signature covers no token: whoever repeats it with another must not put another's card in its place."""
     kind = NewsKind.PREAPPROVAL
     assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", kind) is None
-    assert await inbox.accept_token(NOTIFICATION, kind, "a" * 64, at_ms=NOW_MS)
+    assert await inbox.accept_token(NOTIFICATION, kind, "CANARY1", at_ms=NOW_MS)
 
-    assert await inbox.accept_token(NOTIFICATION, kind, "a" * 64, at_ms=NOW_MS)
-    assert not await inbox.accept_token(NOTIFICATION, kind, "b" * 64, at_ms=NOW_MS)
-    assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", kind) == "a" * 64
-    assert await inbox.accept_token(NOTIFICATION, NewsKind.AUTHORIZATION, "b" * 64, at_ms=NOW_MS)
+    assert await inbox.accept_token(NOTIFICATION, kind, "CANARY1", at_ms=NOW_MS)
+    assert not await inbox.accept_token(NOTIFICATION, kind, "CANARY2", at_ms=NOW_MS)
+    assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", kind) == Secret("CANARY1")
+    assert await inbox.accept_token(NOTIFICATION, NewsKind.AUTHORIZATION, "CANARY2", at_ms=NOW_MS)
+    assert "CANARY" not in repr(await database.read(rows(Statement(TOKENS, ()))))
 
 
 async def test_a_chargeback_is_kept_once_with_its_event(inbox: Inbox, database: Database) -> None:

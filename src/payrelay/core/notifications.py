@@ -140,7 +140,11 @@ class Why(StrEnum):
     OTHER_AMOUNT = "other_amount"
     OTHER_KIND = "other_kind"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
+    SECOND_PAYMENT = "second_payment"
+    OPERATION_OPEN = "operation_open"
     INCOMPLETE = "incomplete"
+    BODY_FORGOTTEN = "body_forgotten"
+    ACCOUNT_GONE = "account_gone"
     STORE_DOWN = "store_down"
     OUR_FAULT = "our_fault"
 
@@ -167,7 +171,11 @@ WHY_PHRASES: Final[dict[Why, str]] = {
     Why.OTHER_AMOUNT: "it is for another amount or currency than was asked",
     Why.OTHER_KIND: "it is not of the kind that was asked for",
     Why.OTHER_TOKEN: "another token was accepted for the same order",
+    Why.SECOND_PAYMENT: "the order was paid before, by another payment",
+    Why.OPERATION_OPEN: "the order's operation needs a person already",
     Why.INCOMPLETE: "it lacks what it should bring",
+    Why.BODY_FORGOTTEN: "its body was forgotten by then",
+    Why.ACCOUNT_GONE: "its account is not configured any more",
     Why.STORE_DOWN: "the store could not be used",
     Why.OUR_FAULT: "we made a mistake; the log has it",
 }
@@ -305,11 +313,14 @@ PUT_OFF_BY: Final = frozenset(
         Why.UNKNOWN_PAYMENT,
         Why.NOT_SHOWN,
         Why.UNSEEN,
+        Why.ACCOUNT_GONE,
         Why.STORE_DOWN,
         Why.OUR_FAULT,
     }
 )
-DOUBTED_BY: Final = frozenset({Why.OTHER_AMOUNT, Why.OTHER_KIND, Why.OTHER_TOKEN})
+DOUBTED_BY: Final = frozenset(
+    {Why.OTHER_AMOUNT, Why.OTHER_KIND, Why.OTHER_TOKEN, Why.SECOND_PAYMENT, Why.INCOMPLETE, Why.OPERATION_OPEN}
+)
 
 
 def step_of(why: Why) -> Step:

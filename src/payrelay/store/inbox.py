@@ -14,13 +14,16 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.events import OutgoingEvent
-from payrelay.core.notifications import NewsKind, Notification, State
+from payrelay.core.idempotency import secret_hash
+from payrelay.core.notifications import NewsKind, Notification, State, Verdict
 from payrelay.core.schedules import DAY_MS
+from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store.database import Database, Row, Statement, Unit, Value
 from payrelay.store.outbox import put as put_event
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import inbox as statements
+from payrelay.store.statements.operations import BUMP
 
 REFUSED_MAX: Final = 1_000
 """Refused notifications that are kept of a merchant account, for somebody to look at."""
@@ -167,18 +170,22 @@ class Inbox:
         statement = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id), is_whole=True)
         return len(await self._database.write(_rows(statement)))
 
-    async def accept_token(self, notification: Notification, kind: NewsKind, token_hash: str, *, at_ms: int) -> bool:
+    async def accept_token(self, notification: Notification, kind: NewsKind, token: str, *, at_ms: int) -> bool:
         """Accepts a token for the notification's order, once for each kind; False where it was another one before.
 
         May be repeated. Of several different ones at once, one is accepted.
         """
-        return await self._database.write(_accept_token(notification, kind, token_hash, at_ms))
+        subject = (notification.merchant, notification.order_id, kind)
+        sealed = self._seal.seal(token.encode(), token_context(*subject))
+        accepted = (*subject, secret_hash(token), sealed, notification.id, at_ms)
+        return await self._database.write(_accept_token(accepted))
 
-    async def accepted_token(self, merchant: str, order_id: str, kind: NewsKind) -> str | None:
-        """Gives the hash of the token that was accepted for an order."""
-        statement = Statement(statements.ACCEPTED_TOKEN, (merchant, order_id, kind))
-        rows = await self._database.read(_rows(statement))
-        return str(rows[0][0]) if rows else None
+    async def accepted_token(self, merchant: str, order_id: str, kind: NewsKind) -> Secret | None:
+        """Gives the token that was accepted for an order; None where there is none. Raises StoreUnusable."""
+        subject = (merchant, order_id, kind)
+        rows = await self._database.read(_rows(Statement(statements.ACCEPTED_TOKEN, subject)))
+        sealed = rows[0][1] if rows else None
+        return Secret(self._seal.open(sealed, token_context(*subject)).decode()) if isinstance(sealed, bytes) else None
 
     async def keep_chargeback(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
         """Keeps a chargeback together with its event; False, and nothing, where the payment's is kept already."""
@@ -205,9 +212,16 @@ def body_context(notification_id: str) -> bytes:
     return f"notification/{notification_id}".encode()
 
 
+def token_context(merchant: str, order_id: str, kind: NewsKind) -> bytes:
+    """Says where a sealed token belongs; a merchant is a hash in hex, and a kind a word."""
+    return f"accepted token/{merchant}/{kind}/{order_id}".encode()
+
+
 def _put(notification: Notification, parameters: tuple[Value, ...]) -> Unit[Row | None]:
     """Gives an empty row for a new one, the row as it is stored for a repeat, None for one too many."""
     if (yield Statement(statements.PUT_NOTIFICATION, parameters)):
+        if notification.verdict is Verdict.GENUINE:
+            yield Statement(BUMP, (notification.merchant,))  # what was read before it is no news any more
         return ()
     repeat = (notification.merchant, notification.digest, notification.received_at_ms)
     rows = yield Statement(statements.REPEAT_NOTIFICATION, repeat)
@@ -230,10 +244,10 @@ def _record(notification: Notification) -> Unit[None]:
         raise Outdated(f"the notification {notification.id!r} was changed since it was read")
 
 
-def _accept_token(notification: Notification, kind: NewsKind, token_hash: str, at_ms: int) -> Unit[bool]:
-    subject = (notification.merchant, notification.order_id, kind)
-    yield Statement(statements.ACCEPT_TOKEN, (*subject, token_hash, notification.id, at_ms))
-    rows = yield Statement(statements.ACCEPTED_TOKEN, subject)
+def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:
+    yield Statement(statements.ACCEPT_TOKEN, accepted)
+    merchant, order_id, kind, token_hash, *_ = accepted
+    rows = yield Statement(statements.ACCEPTED_TOKEN, (merchant, order_id, kind))
     return bool(rows) and rows[0][0] == token_hash
 
 

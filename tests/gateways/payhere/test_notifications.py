@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from payrelay.core.notifications import MessageType, NewsKind, Told, Verdict
 from payrelay.core.secret import Secret
+from payrelay.gateways.payhere.forms import Merchant
 from payrelay.gateways.payhere.notifications import (
     BODY_BYTES_MAX,
     FIELDS_MAX,
@@ -20,8 +21,9 @@ from payrelay.gateways.payhere.notifications import (
     verdict_of,
 )
 
-MERCHANT = "1211149"
+MERCHANT_ID = "1211149"
 SECRET = Secret("MzExMTIyMjMzMw==")
+MERCHANT = Merchant(base_url="https://gateway.test", merchant_id=MERCHANT_ID, merchant_secret=SECRET)
 SIGNATURES = {
     "2": "340FD7FB0227389003098695F91ADB87",
     "0": "AB4FB1B4CC0CE874FB45BA3525DD677B",
@@ -37,13 +39,18 @@ SAMPLE = (
     b"&card_no=************1292&card_expiry=0129&recurring=0"
 )
 FIELDS = {
-    "merchant_id": MERCHANT,
+    "merchant_id": MERCHANT_ID,
     "order_id": "Order12345",
     "payhere_amount": "1000.00",
     "payhere_currency": "LKR",
     "status_code": "2",
     "md5sig": SIGNATURES["2"],
 }
+
+
+def named(merchant_id: str, secret: str = SECRET.reveal()) -> Merchant:
+    """Gives a merchant of that id."""
+    return Merchant(base_url="https://gateway.test", merchant_id=merchant_id, merchant_secret=Secret(secret))
 
 
 def body_of(**fields: str) -> bytes:
@@ -56,7 +63,7 @@ def test_the_vectors_are_genuine(status: str) -> None:
     """These were computed apart from this code; one that fails means that no real notification would pass."""
     form = read_form(body_of(status_code=status, md5sig=SIGNATURES[status]))
 
-    assert verdict_of(form, MERCHANT, SECRET) is Verdict.GENUINE
+    assert verdict_of(form, MERCHANT) is Verdict.GENUINE
 
 
 def test_the_published_vector_is_genuine() -> None:
@@ -66,14 +73,14 @@ def test_the_published_vector_is_genuine() -> None:
         b"&md5sig=ABA32E234F1A1E99ECC80F02BFF94AB4"
     )
 
-    assert verdict_of(form, "2xxxxx", Secret("x" * 32)) is Verdict.GENUINE
+    assert verdict_of(form, named("2xxxxx", "x" * 32)) is Verdict.GENUINE
 
 
 def test_the_sample_is_read() -> None:
     """A whole body as the gateway sends it, with fields that it doesn't document."""
     news = news_of(read_form(SAMPLE))
 
-    assert verdict_of(read_form(SAMPLE), MERCHANT, SECRET) is Verdict.GENUINE
+    assert verdict_of(read_form(SAMPLE), MERCHANT) is Verdict.GENUINE
     assert (news.kind, news.told) == (NewsKind.PAYMENT, Told.SUCCEEDED)
     assert (news.order_id, news.payment_id) == ("Order12345", "320025000001")
     assert (news.amount_minor, news.currency) == (100_000, "LKR")
@@ -85,18 +92,18 @@ def test_the_sample_is_read() -> None:
 def test_a_signed_field_that_was_changed_is_noticed(name: str) -> None:
     """Whoever raises the amount or turns a failure into a success must be found out."""
     other = {"payhere_currency": "USD", "status_code": "3"}.get(name, "9")
-    verdict = verdict_of(read_form(body_of(**{name: other})), None, SECRET)
+    verdict = verdict_of(read_form(body_of(**{name: other})), named(other if name == "merchant_id" else MERCHANT_ID))
 
     assert verdict is Verdict.FORGED
 
 
 def test_the_signature_is_over_the_text_and_not_the_number() -> None:
     """1000.0 is the same amount and another text; reformatting it would let through what the gateway never sent."""
-    assert verdict_of(read_form(body_of(payhere_amount="1000.0")), MERCHANT, SECRET) is Verdict.FORGED
+    assert verdict_of(read_form(body_of(payhere_amount="1000.0")), MERCHANT) is Verdict.FORGED
     form = read_form(body_of(payhere_amount="1,000.00"))
     signed = body_of(payhere_amount="1,000.00", md5sig=signature_of(form, SECRET).decode())
 
-    assert verdict_of(read_form(signed), MERCHANT, SECRET) is Verdict.GENUINE
+    assert verdict_of(read_form(signed), MERCHANT) is Verdict.GENUINE
     assert news_of(read_form(signed)).amount_minor == 100_000
 
 
@@ -104,9 +111,9 @@ def test_who_it_is_for_is_looked_at() -> None:
     """Another merchant's genuine notification, or one of an account without a secret, is not ours to act on."""
     form = read_form(SAMPLE)
 
-    assert verdict_of(form, "1211150", SECRET) is Verdict.WRONG_MERCHANT
-    assert verdict_of(form, MERCHANT, None) is Verdict.NO_SECRET
-    assert verdict_of(form, MERCHANT, Secret("another")) is Verdict.FORGED
+    assert verdict_of(form, named("1211150")) is Verdict.WRONG_MERCHANT
+    assert verdict_of(form, None) is Verdict.NO_SECRET
+    assert verdict_of(form, named(MERCHANT_ID, "another")) is Verdict.FORGED
 
 
 @pytest.mark.parametrize(
@@ -134,7 +141,7 @@ def test_what_is_no_notification_is_told_by_name(body: bytes, why: str) -> None:
 
 def test_a_field_that_nobody_reads_may_be_there_twice() -> None:
     """A notification must not be lost over a field that means nothing here."""
-    assert verdict_of(read_form(SAMPLE + b"&x=1&x=2&custom_1=b"), MERCHANT, SECRET) is Verdict.GENUINE
+    assert verdict_of(read_form(SAMPLE + b"&x=1&x=2&custom_1=b"), MERCHANT) is Verdict.GENUINE
 
 
 @pytest.mark.parametrize(
@@ -207,7 +214,7 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
         form = read_form(body)
     except UnreadableError:
         return
-    verdict_of(form, MERCHANT, SECRET)
+    verdict_of(form, MERCHANT)
     news_of(form)
 
 
@@ -233,7 +240,7 @@ def test_what_is_signed_over_any_texts_is_genuine(values: dict[str, str], others
     signed = plain | {"md5sig": signature_of(form, SECRET).decode().lower()}
     encoded = "&".join(f"{quote_plus(name)}={quote_plus(value, safe='/-.')}" for name, value in signed.items())
 
-    assert verdict_of(read_form(encoded.encode()), values["merchant_id"], SECRET) is Verdict.GENUINE
+    assert verdict_of(read_form(encoded.encode()), named(values["merchant_id"])) is Verdict.GENUINE
     news_of(read_form(encoded.encode()))
 
 

@@ -21,6 +21,7 @@ import msgspec
 from payrelay.core.money import AmountError, minor_units
 from payrelay.core.notifications import MessageType, News, NewsKind, Told, Verdict
 from payrelay.core.secret import Secret
+from payrelay.gateways.payhere.forms import Merchant
 
 BODY_BYTES_MAX: Final = 16_384
 """A notification has some 600 bytes, and more where somebody puts a long text into the custom fields."""
@@ -148,12 +149,15 @@ def _md5(data: bytes) -> bytes:
     return hashlib.md5(data, usedforsecurity=False).hexdigest().upper().encode()
 
 
-def verdict_of(form: Form, merchant_id: str | None, secret: Secret | None) -> Verdict:
-    """Tells who a notification is from; the signature is compared in constant time."""
-    if secret is None:
+def verdict_of(form: Form, merchant: Merchant | None) -> Verdict:
+    """Tells who a notification is from; the signature is compared in constant time.
+
+    ``merchant`` is None where the account has no id or no secret.
+    """
+    if merchant is None:
         return Verdict.NO_SECRET
-    is_signed = hmac.compare_digest(form.values["md5sig"].upper(), signature_of(form, secret))
-    if merchant_id is not None and form.values["merchant_id"] != merchant_id.encode():
+    is_signed = hmac.compare_digest(form.values["md5sig"].upper(), signature_of(form, merchant.merchant_secret))
+    if form.values["merchant_id"] != merchant.merchant_id.encode():
         return Verdict.WRONG_MERCHANT
     return Verdict.GENUINE if is_signed else Verdict.FORGED
 

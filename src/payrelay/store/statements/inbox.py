@@ -132,16 +132,17 @@ def list_notifications(columns: tuple[str, ...], *, is_continued: bool) -> Query
 ACCEPT_TOKEN: Final = query(
     "accept_token",
     """
-    INSERT INTO accepted_tokens (merchant, order_id, kind, token_hash, notification_id, accepted_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO accepted_tokens (merchant, order_id, kind, token_hash, sealed_token, notification_id, accepted_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (merchant, order_id, kind) DO NOTHING""",
 )
 """Accepts a token for an order, unless one was accepted before."""
 
 ACCEPTED_TOKEN: Final = query(
-    "accepted_token", "SELECT token_hash FROM accepted_tokens WHERE merchant = $1 AND order_id = $2 AND kind = $3"
+    "accepted_token",
+    "SELECT token_hash, sealed_token FROM accepted_tokens WHERE merchant = $1 AND order_id = $2 AND kind = $3",
 )
-"""Reads the hash of the token that was accepted for an order."""
+"""Reads the hash of the token that was accepted for an order, and the token, sealed."""
 
 CHARGEBACK_COLUMNS: Final = (
     "merchant, payment_id, order_id, account, principal, operation_id, amount_minor, currency, notification_id,"

@@ -33,12 +33,14 @@ CREATE INDEX notifications_state ON notifications (state, id);
 CREATE INDEX notifications_refused ON notifications (merchant, received_at_ms) WHERE state = 'refused';
 CREATE INDEX notifications_body ON notifications (received_at_ms) WHERE sealed_body IS NOT NULL;
 
--- Which token was accepted for an order: the first. Another one under the same signature is for a person.
+-- Which token was accepted for an order: the first. Another one under the same signature is for a person. The token of a
+-- hold lies sealed beside its hash: it is what the hold is captured by.
 CREATE TABLE accepted_tokens (
     merchant        TEXT    NOT NULL,
     order_id        TEXT    NOT NULL,
     kind            TEXT    NOT NULL,
     token_hash      TEXT    NOT NULL,
+    sealed_token    BLOB    NOT NULL,
     notification_id TEXT    NOT NULL,
     accepted_at_ms  INTEGER NOT NULL,
     PRIMARY KEY (merchant, order_id, kind)
