@@ -49,6 +49,7 @@ SIMULATOR_STARTERS: Final = {"cli", "demo"}
 PURE: Final = (
     "payrelay/core/",
     "payrelay/gateways/payhere/effects.py",
+    "payrelay/gateways/payhere/forms.py",
     "payrelay/gateways/payhere/grants.py",
     "payrelay/gateways/payhere/notifications.py",
     "payrelay/gateways/payhere/reads.py",

@@ -19,6 +19,7 @@ from payrelay.gateways.governor import Governor
 from payrelay.gateways.payhere.account import BASE_URLS, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import Account, PayHere
 from payrelay.gateways.payhere.connections import Network
+from payrelay.gateways.payhere.forms import HashAmounts
 from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.readings import Readings
@@ -31,6 +32,7 @@ from payrelay.store import open_database
 from payrelay.store.access_tokens import AccessTokens
 from payrelay.store.alerts import Alerts
 from payrelay.store.budget import StoredBudget
+from payrelay.store.checkouts import Checkouts
 from payrelay.store.counts import Counts
 from payrelay.store.credentials import Credentials
 from payrelay.store.database import Database
@@ -141,6 +143,8 @@ async def opened_relay(
             readings=Readings(LastAnswers(database, seal), clock, log, start=background.start),
             background=background,
             watch=waiters.told_by(watch),
+            checkouts=Checkouts(database, seal),
+            return_links=settings.return_links,
         )
 
 
@@ -232,6 +236,12 @@ def account_of(name: str, gateway: GatewaySettings) -> Account:
         timeout_s=gateway.timeout_s,
         queue_s=gateway.queue_s,
         timezone=gateway.timezone,
+        hash_amounts=HashAmounts(
+            preapproval_lkr_minor=gateway.preapproval_amount_lkr,
+            preapproval_other_minor=gateway.preapproval_amount_other,
+            trial_lkr_minor=gateway.trial_amount_lkr,
+            trial_other_minor=gateway.trial_amount_other,
+        ),
     )
 
 

@@ -20,6 +20,7 @@ import shlex
 import tomllib
 import zoneinfo
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
@@ -36,6 +37,8 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from payrelay.core.durations import span_s
+from payrelay.core.links import LinkRule, parse_rule
+from payrelay.core.money import AmountError, minor_units
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import CALLS_MIN, Limit
@@ -51,6 +54,7 @@ CONFIG_NAME: Final = "payrelay.toml"
 REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
 """As long as an answer is kept under an Idempotency-Key."""
 ORIGINS_MAX: Final = 100
+RETURN_LINKS_MAX: Final = 100
 NETWORKS_MAX: Final = 100
 """Every request's address is held against the list."""
 FILE_BYTES_MAX: Final = 65_536
@@ -181,6 +185,24 @@ def _network(value: object) -> Network:
         raise ValueError("must be addresses or networks such as 10.0.0.0/8, separated by commas") from None
 
 
+def _hash_amount(value: object) -> int:
+    text = str(value)
+    try:
+        # A file's number has lost its zeros by now: 10.0 is as good as 10.00.
+        return minor_units(Decimal(text))
+    except (InvalidOperation, AmountError):
+        raise ValueError("must be an amount such as 10.00") from None
+
+
+def _link_rules(value: object) -> tuple[LinkRule, ...]:
+    texts = _parts(value)
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("must be links, separated by commas")
+    if len(texts) > RETURN_LINKS_MAX:
+        raise ValueError(f"must be at most {RETURN_LINKS_MAX} links")
+    return tuple(parse_rule(text) for text in texts)
+
+
 def _encryption_keys(secret: Secret) -> Secret:
     try:
         sealing.parse_keys(secret.reveal())
@@ -205,6 +227,9 @@ _Networks = Annotated[
 ]
 
 
+_HashAmount = Annotated[int, PlainValidator(_hash_amount)]
+
+
 class GatewaySettings(BaseModel):
     """One account at a gateway."""
 
@@ -223,6 +248,14 @@ class GatewaySettings(BaseModel):
     timeout_s: Annotated[float, Field(ge=0.1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5
     timezone: Annotated[str, AfterValidator(_timezone)] = "Asia/Colombo"
+    preapproval_amount_lkr: _HashAmount = 1_000
+    """Hundredths; signed in the form of an approval that takes nothing, in rupees."""
+    preapproval_amount_other: _HashAmount = 51
+    """The same in any other currency."""
+    trial_amount_lkr: _HashAmount = 1_000
+    """Hundredths; signed in the form of a plan that begins on a later day, in rupees."""
+    trial_amount_other: _HashAmount = 50
+    """The same in any other currency."""
 
 
 class Settings(BaseModel):
@@ -249,6 +282,8 @@ class Settings(BaseModel):
         tuple[Annotated[str, AfterValidator(_origin)], ...], BeforeValidator(_parts), Field(max_length=ORIGINS_MAX)
     ] = ()
     """The pages whose scripts may use the API, by their origins."""
+    return_links: Annotated[tuple[LinkRule, ...], PlainValidator(_link_rules)] = ()
+    """The apps' own links that a customer may be sent back to."""
 
     @property
     def embedded_path(self) -> Path | None:

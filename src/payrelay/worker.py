@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from payrelay.errors import StoreError
 from payrelay.operations.alert import begin_alerts
 from payrelay.operations.audit import keep_anchors
+from payrelay.operations.finish_checkout import end_checkouts, forget_checkouts
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
 from payrelay.operations.settle import begin_due
@@ -58,6 +59,8 @@ CHORES: Final = (
     Chore(10, tend),
     Chore(120, keep_anchors),
     Chore(120, forget_readings),
+    Chore(4, end_checkouts),
+    Chore(120, forget_checkouts),
 )
 
 

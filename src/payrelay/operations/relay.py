@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.calls import Read
 from payrelay.core.credentials import Credential
+from payrelay.core.links import LinkRule
 from payrelay.core.operations import Retention
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
@@ -22,6 +23,7 @@ from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.readings import Question, Readings, Told
 from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Watch
+from payrelay.store.checkouts import Checkouts
 from payrelay.store.journal import Journal
 from payrelay.store.settling import Settling
 
@@ -96,6 +98,8 @@ class Relay:
         waiters: requests whose answers are held back until their operations are settled.
         readings: shares and keeps what is read; None where each read is a call of its own.
         watch: told of what happens.
+        checkouts: where hosted payments are kept; None where there are none.
+        return_links: the apps' own links that a customer may be sent back to.
     """
 
     journal: Journal
@@ -116,6 +120,8 @@ class Relay:
     waiters: Waiters = field(default_factory=Waiters)
     readings: Readings | None = None
     watch: Watch = field(default_factory=Watch)
+    checkouts: Checkouts | None = None
+    return_links: tuple[LinkRule, ...] = ()
 
     def account(self, name: str) -> PayHere:
         """Gives the account of that name; raises Refusal (not_found) where none is configured."""
