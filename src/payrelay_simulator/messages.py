@@ -81,9 +81,9 @@ def recurring_message(
     """Return what is told of a subscription's first or a later payment, received or not."""
     is_good = message_type in {"AUTHORIZATION_SUCCESS", "RECURRING_INSTALLMENT_SUCCESS", "RECURRING_COMPLETE"}
     fields = _payment_fields(payment, SUCCESS if is_good else FAILED, reason)
-    # A first payment that failed made no subscription that could be named.
-    named = {"subscription_id": str(subscription.subscription_id)} if subscription.subscription_id else {}
-    fields = _inserted(fields, "card_expiry" if "card_expiry" in fields else "method", named)
+    # A first payment that failed made no subscription that could be named; one that starts later has one already.
+    if subscription.subscription_id:
+        fields["subscription_id"] = str(subscription.subscription_id)
     rec_status = REC_STATUS[subscription.status]
     fields |= {
         "recurring": "1",
@@ -111,7 +111,8 @@ def _payment_fields(payment: Payment, status_code: int, reason: str) -> dict[str
         "custom_2": payment.custom_2 or "",
         "status_message": status_text(status_code, payment.card.method, reason),
         **_card_fields(payment.card),
-        "recurring": "0",
+        "recurring": "0" if payment.subscription_id is None else "1",
+        **({} if payment.subscription_id is None else {"subscription_id": str(payment.subscription_id)}),
     }
 
 

@@ -87,12 +87,16 @@ class NotificationFaults:
 
     def add_rules(self, *rules: NotificationRule) -> None:
         """Append rules to the script; a ControlError names what is wrong with them, and then none is added."""
+        self.check(*rules)
+        self._rules.extend(rules)
+        self._left.extend(rule.times for rule in rules)
+
+    def check(self, *rules: NotificationRule) -> None:
+        """Raise the ControlError that adding the rules would raise."""
         if len(self._rules) + len(rules) > RULES_MAX:
             raise ControlError("notifications", f"must have at most {RULES_MAX} rules")
         for index, rule in enumerate(rules):
             _check(rule, f"notifications[{index}]")
-        self._rules.extend(rules)
-        self._left.extend(rule.times for rule in rules)
 
     def set_schedule(self, schedule: NotificationSchedule) -> None:
         """Replace the seeded schedule, which begins anew; a ControlError names what is wrong with it."""

@@ -27,6 +27,8 @@ INSTALLMENTS_MAX = 1_000  # paid before the world begins: twenty years of weeks
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
 
+Address = Annotated[str, msgspec.Meta(pattern="^(https?://.+)?$", max_length=4_096)]
+
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What every row can say: whose it is; without a word it belongs to the first merchant."""
@@ -53,6 +55,7 @@ class PaymentSeed(Row, frozen=True, kw_only=True):
     description: Text = "Payment"
     is_charged_back: bool = False
     visible_after_s: Annotated[float, msgspec.Meta(ge=0, le=31_622_400)] = 0.0
+    notify_url: Address = ""
     person: Person = Person()
     card: Card = Card()
 
@@ -65,6 +68,7 @@ class HoldSeed(Row, frozen=True, kw_only=True):
     currency: str = "LKR"
     description: Text = "Hold"
     authorization_token: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
+    notify_url: Address = ""
     person: Person = Person()
     card: Card = Card()
 
@@ -82,6 +86,8 @@ class SubscriptionSeed(Row, frozen=True, kw_only=True):
     startup_fee: Decimal | None = None
     status: Literal["ACTIVE", "COMPLETED", "FAILED", "CANCELLED"] = "ACTIVE"
     installments_paid: Annotated[int, msgspec.Meta(ge=1, le=INSTALLMENTS_MAX)] = 1
+    # Told of what comes; of what was paid before nobody is told.
+    notify_url: Address = ""
 
 
 class Seed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -148,6 +154,7 @@ def _plant_payment(world: World, row: PaymentSeed, place: str) -> int:
         card=row.card,
         is_charged_back=row.is_charged_back,
         visible_at=turn.now + timedelta(seconds=row.visible_after_s),
+        notify_url=row.notify_url,
     )
     receive(turn, payment)
     return payment.payment_id
@@ -170,6 +177,7 @@ def _plant_hold(world: World, row: HoldSeed, place: str) -> str:
         amount_cents=_cents(row.amount, f"{place}.amount"),
         person=row.person,
         card=row.card,
+        notify_url=row.notify_url,
     )
     set_aside(turn, hold)
     return token
@@ -194,6 +202,7 @@ def _plant_subscription(world: World, row: SubscriptionSeed, place: str) -> int:
         recurrence=_period(row.recurrence, f"{place}.recurrence"),
         duration=duration,
         startup_fee_cents=startup_fee_cents,
+        notify_url=row.notify_url,
     )
     total = installments_total(subscription.recurrence, duration)
     paid = row.installments_paid
