@@ -89,6 +89,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     order_id: str | None = None
     payment_id: str | None = None
     subscription_id: str | None = None
+    customer_id: str | None = None
 
 
 class _Barred(Exception):

@@ -14,13 +14,13 @@ from payrelay.store.queries import Query, query
 OPERATION_COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
     " fingerprint, request_id, order_id, payment_id, subscription_id, amount_minor, currency, result_ref,"
-    " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain"
+    " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
 )
 
 _INSERT_OPERATION: Final = f"""
     INSERT INTO operations ({OPERATION_COLUMNS}, sealed_call)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-            $24, $25, $26)
+            $24, $25, $26, $27)
     ON CONFLICT DO NOTHING"""
 
 ACCEPT: Final = query(
@@ -29,13 +29,13 @@ ACCEPT: Final = query(
     WITH accepted AS ({_INSERT_OPERATION} RETURNING id),
     line AS (
         INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, hash)
-        SELECT id, $7::bigint, $27::bigint, $28::text, $6::text, $29::text, $30::text, $25::text FROM accepted
+        SELECT id, $7::bigint, $28::bigint, $29::text, $6::text, $30::text, $31::text, $25::text FROM accepted
     )
     SELECT id FROM accepted""",
     sqlite=(
         _INSERT_OPERATION,
         """INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, hash)
-           VALUES ($1, $7, $27, $28, $6, $29, $30, $25)""",
+           VALUES ($1, $7, $28, $29, $6, $30, $31, $25)""",
     ),
 )
 """Stores an operation and its sealed call with the first line of its history; gives no row, and writes nothing, where
@@ -204,7 +204,7 @@ PRUNE: Final = query(
 """Takes lapsed claims from the operations that hold them, some at a time."""
 
 
-@lru_cache(maxsize=256)  # there are 2 to the 8th combinations
+@lru_cache(maxsize=512)  # there are 2 to the 9th combinations
 def list_operations(columns: tuple[str, ...], *, is_continued: bool) -> Query:
     """Composes the query of one page, newest first: ``columns`` are compared with $1, $2, …; then before, limit."""
     clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]
