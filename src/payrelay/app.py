@@ -33,6 +33,7 @@ from payrelay.store.access_tokens import AccessTokens
 from payrelay.store.alerts import Alerts
 from payrelay.store.budget import StoredBudget
 from payrelay.store.checkouts import Checkouts
+from payrelay.store.client_tokens import ClientTokens
 from payrelay.store.counts import Counts
 from payrelay.store.credentials import Credentials
 from payrelay.store.database import Database
@@ -42,6 +43,7 @@ from payrelay.store.pauses import Pauses
 from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal, parse_keys
 from payrelay.store.settling import Settling
+from payrelay.store.signing_keys import SigningKeys
 
 KEYED_RETENTION_MS: Final = 30 * 86_400_000
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -145,6 +147,8 @@ async def opened_relay(
             watch=waiters.told_by(watch),
             checkouts=Checkouts(database, seal),
             return_links=settings.return_links,
+            client_tokens=ClientTokens(database),
+            signing_keys=SigningKeys(database, seal, clock),
         )
 
 

@@ -15,6 +15,7 @@ from payrelay.operations.audit import keep_anchors
 from payrelay.operations.finish_checkout import end_checkouts, forget_checkouts
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
+from payrelay.operations.revoke_client_token import forget_client_tokens
 from payrelay.operations.settle import begin_due
 
 EVERY_S: Final = 0.5
@@ -61,6 +62,7 @@ CHORES: Final = (
     Chore(120, forget_readings),
     Chore(4, end_checkouts),
     Chore(120, forget_checkouts),
+    Chore(120, forget_client_tokens),
 )
 
 

@@ -26,7 +26,7 @@ from payrelay.api.arrival import (
     request_id_of,
     require_json,
 )
-from payrelay.api.authentication import Doorkeeper, Failure, Unauthenticated
+from payrelay.api.authentication import Doorkeeper, Doors, Failure, Unauthenticated
 from payrelay.api.bodies import EmptyBody, invalid
 from payrelay.api.browsers import Browsers
 from payrelay.api.context import ApiContext
@@ -41,6 +41,7 @@ from payrelay.api.queries import decoded, parse_query
 from payrelay.api.quota import Quota
 from payrelay.api.request_log import RequestLine, describe
 from payrelay.api.routes import API_SEGMENT, Matcher, Route
+from payrelay.api.token_door import TokenDoor, TokenSources
 from payrelay.core.answers import Answer, Trace, failed, of_refusal
 from payrelay.core.credentials import Credential, require
 from payrelay.core.idempotency import parse_key
@@ -84,7 +85,7 @@ class Api:
         self._body_timeout_s = context.body_timeout_s
         self._trusted = Networks(context.trusted_proxies)
         self._matcher = Matcher(context.routes)
-        self._doorkeeper = Doorkeeper(context.credentials, context.clock)
+        self._doorkeeper = Doorkeeper(context.credentials, context.clock, _doors(context))
         self._quota = Quota(context.clock)
         self._failed_credentials = FailedCredentials(context.clock)
         self._pages = Pages(context)
@@ -183,6 +184,8 @@ class Api:
             return await self._doorkeeper.admit(visit.headers)
         except Unauthenticated as refused:
             self._metrics.credential_failed(refused.failure)
+            if refused.reason is not None:
+                self._metrics.token_refused(refused.reason)
             if refused.failure is Failure.WRONG:
                 self._failed_credentials.note(visit.line.client)
             raise
@@ -262,6 +265,12 @@ class Api:
         line.duration_ms = round(duration_s * 1000, 3)
         self._metrics.seen(line.route, line.method, line.status, duration_s, is_replayed=line.is_replayed)
         self._log.info("request", line=line)
+
+
+def _doors(context: ApiContext) -> Doors:
+    tokens, keys = context.relay.client_tokens, context.relay.signing_keys
+    door = None if tokens is None or keys is None else TokenDoor(TokenSources(keys, tokens), context.clock)
+    return Doors(client_tokens=door, provider=context.provider)
 
 
 def _idempotency_key(headers: Headers) -> str | None:

@@ -61,6 +61,9 @@ class Metrics:
         self._failed_credentials = _Counts(
             "payrelay_failed_credentials", "Requests without a credential that is good, by what was wrong.", ("reason",)
         )
+        self._refused_tokens = _Counts(
+            "payrelay_refused_tokens", "Tokens of phones that nobody was let in with, by what was wrong.", ("reason",)
+        )
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)
         for outcome in Outcome:  # so that the first one is an increase, and not a number that was not there before
@@ -72,6 +75,7 @@ class Metrics:
             self._replays,
             self._alerts,
             self._failed_credentials,
+            self._refused_tokens,
         ):
             self.registry.register(counts)
         for durations in (self._call_durations, self._request_durations):
@@ -89,6 +93,10 @@ class Metrics:
     def credential_failed(self, reason: str) -> None:
         """Counts one request that nobody was let in with."""
         self._failed_credentials.add((reason,))
+
+    def token_refused(self, reason: str) -> None:
+        """Counts one token that nobody was let in with; such a request is counted among the others too."""
+        self._refused_tokens.add((reason,))
 
     def text(self) -> bytes:
         """Gives all of it in Prometheus' text format."""

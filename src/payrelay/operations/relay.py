@@ -24,8 +24,10 @@ from payrelay.operations.readings import Question, Readings, Told
 from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Watch
 from payrelay.store.checkouts import Checkouts
+from payrelay.store.client_tokens import ClientTokens
 from payrelay.store.journal import Journal
 from payrelay.store.settling import Settling
+from payrelay.store.signing_keys import SigningKeys
 
 T = TypeVar("T")
 
@@ -100,6 +102,8 @@ class Relay:
         watch: told of what happens.
         checkouts: where hosted payments are kept; None where there are none.
         return_links: the apps' own links that a customer may be sent back to.
+        client_tokens, signing_keys: where client tokens are kept, and what they are signed with; None where there are
+            none.
     """
 
     journal: Journal
@@ -122,6 +126,8 @@ class Relay:
     watch: Watch = field(default_factory=Watch)
     checkouts: Checkouts | None = None
     return_links: tuple[LinkRule, ...] = ()
+    client_tokens: ClientTokens | None = None
+    signing_keys: SigningKeys | None = None
 
     def account(self, name: str) -> PayHere:
         """Gives the account of that name; raises Refusal (not_found) where none is configured."""
