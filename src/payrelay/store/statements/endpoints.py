@@ -58,11 +58,11 @@ ROTATE_SECRET: Final = query(
     "rotate_secret",
     f"""
     UPDATE endpoints
-    SET sealed_older = $2, sealed_secret = $3, older_ends_at_ms = $4, updated_at_ms = $5
-    WHERE id = $1 AND updated_at_ms = $6
+    SET sealed_older = sealed_secret, sealed_secret = $2, older_ends_at_ms = $3, updated_at_ms = $4
+    WHERE id = $1
     RETURNING {ENDPOINT_COLUMNS}""",
 )
-"""Puts a new secret in place, and keeps the one before for a while; not where it was changed meanwhile."""
+"""Puts a new secret in place, and keeps the one before for a while."""
 
 STOP_ENDPOINT: Final = query(
     "stop_endpoint",
