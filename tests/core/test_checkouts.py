@@ -42,7 +42,6 @@ CHECKOUT = Checkout(
     currency="LKR",
     secret_hash="0" * 64,
     idempotency_key=None,
-    fingerprint="f" * 64,
     request_id="req_1",
     customer_reference=None,
     bound_customer_id=None,

@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.credentials import Bound
 from payrelay.core.events import OutgoingEvent, event_id
 from payrelay.core.hosted import CheckoutKind, HostedPayment
 from payrelay.core.money import decimal_text
@@ -116,7 +117,6 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         first_minor: of a recurring payment, what its first installment comes to; else the amount.
         secret_hash: SHA-256 of the secret in the addresses of its pages, in hex digits.
         idempotency_key: as the client gave it; None where it gave none.
-        fingerprint: of the request.
         request_id: of the request that opened it.
         customer_reference: the caller's own name for the person; None where it gave none.
         bound_customer_id: the customer whose client token opened it; None where it was a server's key.
@@ -142,7 +142,6 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     secret_hash: str
     idempotency_key: str | None
-    fingerprint: str
     request_id: str
     customer_reference: str | None
     bound_customer_id: str | None
@@ -309,3 +308,21 @@ def is_looked_for(checkout: Checkout, now_ms: int) -> bool:
         and checkout.state is not CheckoutState.COMPLETED
         and checkout.look_at_ms <= now_ms < checkout.created_at_ms + LOOKED_FOR_MS
     )
+
+
+def is_within(checkout: Checkout, bound: Bound) -> bool:
+    """Tells whether a narrow credential may see a checkout: of its order and of its customer, where it has both.
+
+    A checkout that a server opened is of no customer yet: there the order says enough.
+    """
+    if bound.order_id is not None and bound.order_id != checkout.order_id:
+        return False
+    if bound.customer_id is None and bound.reference is None:
+        return True
+    is_of_customer = bound.customer_id is not None and bound.customer_id in {
+        checkout.bound_customer_id,
+        checkout.customer_id,
+    }
+    is_of_reference = bound.reference is not None and bound.reference == checkout.customer_reference
+    is_of_nobody = checkout.bound_customer_id is None and checkout.customer_reference is None
+    return is_of_customer or is_of_reference or (is_of_nobody and bound.order_id is not None)

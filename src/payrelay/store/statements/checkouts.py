@@ -8,10 +8,10 @@ from payrelay.store.queries import query
 
 COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, order_id, guard, amount_minor, first_minor, currency,"
-    " secret_hash, idempotency_key, fingerprint, request_id, customer_reference, bound_customer_id, payment_id,"
+    " secret_hash, idempotency_key, request_id, customer_reference, bound_customer_id, payment_id,"
     " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms"
 )
-_PLACES: Final = ", ".join(f"${number}" for number in range(1, 29))
+_PLACES: Final = ", ".join(f"${number}" for number in range(1, 28))
 
 ADD: Final = query(
     "add_checkout",

@@ -14,7 +14,6 @@ CREATE TABLE checkouts (
     currency           text    NOT NULL,
     secret_hash        text    NOT NULL,
     idempotency_key    text,
-    fingerprint        text    NOT NULL,
     request_id         text    NOT NULL,
     customer_reference text,
     bound_customer_id  text,

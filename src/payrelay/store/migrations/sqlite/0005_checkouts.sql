@@ -14,7 +14,6 @@ CREATE TABLE checkouts (
     currency           TEXT    NOT NULL,
     secret_hash        TEXT    NOT NULL,
     idempotency_key    TEXT,
-    fingerprint        TEXT    NOT NULL,
     request_id         TEXT    NOT NULL,
     customer_reference TEXT,
     bound_customer_id  TEXT,
