@@ -36,6 +36,7 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.client_tokens import ClientTokens
 from payrelay.store.counts import Counts
 from payrelay.store.credentials import Credentials
+from payrelay.store.customers import Customers
 from payrelay.store.database import Database
 from payrelay.store.journal import Journal
 from payrelay.store.meta import chain_key, embedded_keys, verify_key
@@ -131,8 +132,9 @@ async def opened_relay(
     seal = await seal_of(settings, database)
     waiters, background = Waiters(limit=held_max(files_max())), Background()
     async with opened_accounts(settings, clock, Shared(database, seal), ways) as accounts:
+        chain_secret = (await chain_key(database, seal, clock)).secret
         yield Relay(
-            journal=Journal(database, seal, chain_key=(await chain_key(database, seal, clock)).secret),
+            journal=Journal(database, seal, chain_key=chain_secret),
             settling=Settling(database),
             accounts=accounts,
             clock=clock,
@@ -145,6 +147,7 @@ async def opened_relay(
             readings=Readings(LastAnswers(database, seal), clock, log, start=background.start),
             background=background,
             watch=waiters.told_by(watch),
+            customers=Customers(database, seal, chain_key=chain_secret),
             checkouts=Checkouts(database, seal),
             return_links=settings.return_links,
             client_tokens=ClientTokens(database),

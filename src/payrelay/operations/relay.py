@@ -25,6 +25,7 @@ from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Watch
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.client_tokens import ClientTokens
+from payrelay.store.customers import Customers
 from payrelay.store.journal import Journal
 from payrelay.store.settling import Settling
 from payrelay.store.signing_keys import SigningKeys
@@ -100,6 +101,7 @@ class Relay:
         waiters: requests whose answers are held back until their operations are settled.
         readings: shares and keeps what is read; None where each read is a call of its own.
         watch: told of what happens.
+        customers: where stored customers are kept; None where there are none.
         checkouts: where hosted payments are kept; None where there are none.
         return_links: the apps' own links that a customer may be sent back to.
         client_tokens, signing_keys: where client tokens are kept, and what they are signed with; None where there are
@@ -124,6 +126,7 @@ class Relay:
     waiters: Waiters = field(default_factory=Waiters)
     readings: Readings | None = None
     watch: Watch = field(default_factory=Watch)
+    customers: Customers | None = None
     checkouts: Checkouts | None = None
     return_links: tuple[LinkRule, ...] = ()
     client_tokens: ClientTokens | None = None

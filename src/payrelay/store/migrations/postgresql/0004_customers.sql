@@ -8,7 +8,7 @@ CREATE TABLE customers (
     state          text    NOT NULL CHECK (state IN ('active', 'removed', 'erased')),
     version        bigint  NOT NULL,
     method         text,
-    card_no        text,
+    card_no_masked text,
     card_expiry    text,
     order_id       text,
     payment_id     text,
@@ -21,7 +21,7 @@ CREATE TABLE customers (
     sealed_token   bytea,
     CHECK ((sealed_token IS NOT NULL) = (state = 'active')),
     CHECK (state <> 'erased' OR (
-        sealed_names IS NULL AND sealed_holder IS NULL AND reference_hash IS NULL AND card_no IS NULL
+        sealed_names IS NULL AND sealed_holder IS NULL AND reference_hash IS NULL AND card_no_masked IS NULL
         AND card_expiry IS NULL AND method IS NULL
     ))
 );

@@ -8,7 +8,7 @@ CREATE TABLE customers (
     state          TEXT    NOT NULL CHECK (state IN ('active', 'removed', 'erased')),
     version        INTEGER NOT NULL,
     method         TEXT,
-    card_no        TEXT,
+    card_no_masked TEXT,
     card_expiry    TEXT,
     order_id       TEXT,
     payment_id     TEXT,
@@ -21,7 +21,7 @@ CREATE TABLE customers (
     sealed_token   BLOB,
     CHECK ((sealed_token IS NOT NULL) = (state = 'active')),
     CHECK (state <> 'erased' OR (
-        sealed_names IS NULL AND sealed_holder IS NULL AND reference_hash IS NULL AND card_no IS NULL
+        sealed_names IS NULL AND sealed_holder IS NULL AND reference_hash IS NULL AND card_no_masked IS NULL
         AND card_expiry IS NULL AND method IS NULL
     ))
 ) STRICT;
