@@ -64,6 +64,16 @@ class Metrics:
         self._refused_tokens = _Counts(
             "payrelay_refused_tokens", "Tokens of phones that nobody was let in with, by what was wrong.", ("reason",)
         )
+        self._notifications = _Counts(
+            "payrelay_notifications",
+            "Notifications that came in, by account and who they are from.",
+            ("account", "verdict"),
+        )
+        self._worked_on = _Counts(
+            "payrelay_notifications_worked_on",
+            "Tries to work on a notification, by where it came to stand and why.",
+            ("state", "why"),
+        )
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)
         for outcome in Outcome:  # so that the first one is an increase, and not a number that was not there before
@@ -76,11 +86,19 @@ class Metrics:
             self._alerts,
             self._failed_credentials,
             self._refused_tokens,
+            self._notifications,
+            self._worked_on,
         ):
             self.registry.register(counts)
         for durations in (self._call_durations, self._request_durations):
             self.registry.register(durations)
-        self.watch = Watch(operation_changed=self._operation_changed, call_made=self._call_made, alerted=self._alerted)
+        self.watch = Watch(
+            operation_changed=self._operation_changed,
+            call_made=self._call_made,
+            alerted=self._alerted,
+            notified=self._notified,
+            worked_on=self._noted,
+        )
 
     def seen(self, route: str, method: str, status: int, duration_s: float, *, is_replayed: bool) -> None:
         """Counts one answered request; ``route`` is a template, so that there are only so many."""
@@ -107,6 +125,12 @@ class Metrics:
 
     def _alerted(self, outcome: str) -> None:
         self._alerts.add((outcome,))
+
+    def _notified(self, account: str, verdict: str) -> None:
+        self._notifications.add((account, verdict))
+
+    def _noted(self, state: str, why: str) -> None:
+        self._worked_on.add((state, why))
 
     def _call_made(self, account: str, call: Effect | Read, outcome: str, duration_s: float) -> None:
         name = call.__struct_config__.tag

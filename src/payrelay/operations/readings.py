@@ -16,7 +16,7 @@ Rules, each with a test that tries to break it:
 import asyncio
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -116,6 +116,10 @@ class Start(Protocol):
         ...
 
 
+Note: TypeAlias = Callable[[Question, Reading, int], Awaitable[None]]
+"""Notes what an answer tells beside what was asked; with the moment of the question. Raises StoreError."""
+
+
 class Readings:
     """All reads of this process.
 
@@ -135,6 +139,7 @@ class Readings:
         *,
         start: Start,
         stale_after_s: float = STALE_AFTER_S,
+        note: "Note | None" = None,
     ) -> None:
         self._last = last
         self._clock = clock
@@ -143,7 +148,7 @@ class Readings:
         self._calls: dict[tuple[_Key, Version], asyncio.Task[Reading]] = {}
         self._numbers = itertools.count()
         self._kept = _Kept()
-        self._behind = _WriteBehind(last, clock, log, start)
+        self._behind = _WriteBehind(last, clock, log, start, note)
 
     async def read(self, question: Question, *, is_insisting: bool = False) -> Told:
         """Tells what the gateway says; ``is_insisting`` is for a reader who takes no answer but a new one."""
@@ -281,11 +286,14 @@ class _Waiting(NamedTuple):
 class _WriteBehind:
     """Stores answers one after the other in the background: what is new, and what was stored a while ago."""
 
-    def __init__(self, last: LastAnswers, clock: Clock, log: FilteringBoundLogger, start: Start) -> None:
+    def __init__(
+        self, last: LastAnswers, clock: Clock, log: FilteringBoundLogger, start: Start, note: "Note | None"
+    ) -> None:
         self._last = last
         self._clock = clock
         self._log = log
         self._start = start
+        self._note = note
         self._stored: OrderedDict[_Key, tuple[int, float]] = OrderedDict()
         self._waiting: dict[_Key, _Waiting] = {}
         self._is_storing = False
@@ -319,6 +327,8 @@ class _WriteBehind:
         question, reading, read_at_ms = waiting
         payments = _payments_of(question, reading)
         await self._last.keep(question.merchant, question.call, reading, payments, read_at_ms=read_at_ms)
+        if self._note is not None:
+            await self._note(question, reading, read_at_ms)
         self._stored.pop(key, None)
         self._stored[key] = (_digest(reading), self._clock.boot_s())
         if len(self._stored) > STORED_MAX:

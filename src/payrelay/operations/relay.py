@@ -26,9 +26,11 @@ from payrelay.operations.watch import Watch
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.client_tokens import ClientTokens
 from payrelay.store.customers import Customers
+from payrelay.store.inbox import Inbox
 from payrelay.store.journal import Journal
 from payrelay.store.settling import Settling
 from payrelay.store.signing_keys import SigningKeys
+from payrelay.store.subscriptions import Subscriptions
 
 T = TypeVar("T")
 
@@ -101,6 +103,9 @@ class Relay:
         waiters: requests whose answers are held back until their operations are settled.
         readings: shares and keeps what is read; None where each read is a call of its own.
         watch: told of what happens.
+        inbox: where notifications are kept; None where none are taken.
+        being_worked_on: ids of notifications that this process is working on now.
+        subscriptions: where it is kept how subscriptions stand; None where that isn't kept.
         customers: where stored customers are kept; None where there are none.
         checkouts: where hosted payments are kept; None where there are none.
         return_links: the apps' own links that a customer may be sent back to.
@@ -126,6 +131,9 @@ class Relay:
     waiters: Waiters = field(default_factory=Waiters)
     readings: Readings | None = None
     watch: Watch = field(default_factory=Watch)
+    inbox: Inbox | None = None
+    being_worked_on: set[str] = field(default_factory=set)
+    subscriptions: Subscriptions | None = None
     customers: Customers | None = None
     checkouts: Checkouts | None = None
     return_links: tuple[LinkRule, ...] = ()

@@ -52,9 +52,14 @@ class Watch:
             seconds that it took; also for a call of which nothing was sent.
         alerted: with what became of an alert: one of ``alert.Outcome``.
         reached: with a stage and the id of an operation that has come there.
+        notified: with an account's name and who a notification that came to it is from: one of
+            ``notifications.Verdict``, or ``unreadable``.
+        worked_on: with where a notification came to stand, and why there.
     """
 
     operation_changed: Callable[[Operation], None] = _nobody
     call_made: CallMade = _nobody
     alerted: Callable[[str], None] = _nobody
     reached: Callable[[Stage, str], None] = _nobody
+    notified: Callable[[str, str], None] = _nobody
+    worked_on: Callable[[str, str], None] = _nobody
