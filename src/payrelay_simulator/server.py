@@ -57,10 +57,13 @@ async def serve(simulator: Simulator, host: str = HOST_DEFAULT, port: int = 0) -
         yield Running(base_url=f"http://{shown_host}:{listener.address[1]}", simulator=simulator)
     finally:
         sending.cancel()
-        await asyncio.gather(sending, return_exceptions=True)
+        await asyncio.wait([sending])
         await listener.end()
         simulator.stage.hangs.release()
         await runner.cleanup()
+        # A sender that ended by itself is a fault that nobody may miss.
+        if not sending.cancelled():
+            sending.result()
 
 
 def run(

@@ -22,7 +22,7 @@ def digest(text: str) -> str:
 
 def form_hash(form: Form, amount: str) -> str:
     """Return a form's hash over that amount."""
-    text = form["merchant_id"] + form["order_id"] + amount + form["currency"]
+    text = form.get("merchant_id", "") + form.get("order_id", "") + amount + form.get("currency", "")
     return digest(text + digest(DEFAULT_MERCHANT.merchant_secret))
 
 

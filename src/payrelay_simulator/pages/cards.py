@@ -80,7 +80,7 @@ def means_of(typed: Typed, allowed: tuple[str, ...]) -> Means | dict[str, str]:
     holder_name, number = typed.holder_name.strip(), re.sub(r"[ -]", "", typed.number)
     if not 0 < len(holder_name) <= HOLDER_LENGTH_MAX:
         wrong["cardHolderName"] = "Enter the name on the card."
-    wanted = tuple(each for each in allowed if typed.method in {"", "CARD", each})
+    wanted = tuple(each for each in allowed if typed.method not in allowed or typed.method == each)
     method = _method_of(number)
     if not _NUMBER.fullmatch(number):
         wrong["cardNo"] = "Enter the card number, 12 to 19 digits."

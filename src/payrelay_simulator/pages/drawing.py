@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from importlib.resources import files
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import jinja2
 
@@ -20,6 +20,9 @@ HEADINGS: Mapping[str, str] = {
     "preapproval": "Approve your card",
     "authorization": "Approve a hold on your card",
 }
+
+# What stays as it is in an address; everything else is written so that a header can carry it.
+KEPT = "%/:?#[]@!$&'()*+,;="
 
 STYLESHEET = (files("payrelay_simulator.pages") / "templates" / "page.css").read_bytes()
 
@@ -114,12 +117,12 @@ def over_page(visit: Visit) -> str:
 
 
 def target_of(visit: Visit) -> str:
-    """Return where the payer goes from a visit that is over."""
+    """Return where the payer goes from a visit that is over, in characters that a header can carry."""
     if visit.state == "cancelled":
-        return visit.form.cancel_url
+        return quote(visit.form.cancel_url, safe=KEPT)
     parts = urlsplit(visit.form.return_url)
     order = urlencode({"order_id": visit.form.order_id})
-    return urlunsplit(parts._replace(query=f"{parts.query}&{order}" if parts.query else order))
+    return quote(urlunsplit(parts._replace(query=f"{parts.query}&{order}" if parts.query else order)), safe=KEPT)
 
 
 def error_page(error: PageError, code: str) -> str:

@@ -2,6 +2,7 @@
 
 import time
 from typing import Final, get_args
+from urllib.parse import parse_qsl
 
 from aiohttp import web
 
@@ -31,6 +32,9 @@ HEADERS: Final = {
 }
 
 SEE_OTHER: Final = 303
+
+# Inputs of the page in one posting; it has five.
+INPUTS_MAX: Final = 100
 
 # The one error code of its page that was seen in the wild has this form; what it means nobody knows.
 ERROR_CODE: Final = "421300000001"
@@ -88,11 +92,12 @@ class Pages:
     async def pay(self, request: web.Request) -> web.Response:
         """Pay, and go on to the merchant, or back to the page with the refusal."""
         world, visit = self._world, self._visit(request)
-        inputs = await request.post()
-        names = {"method": "method", "holder_name": "cardHolderName", "number": "cardNo"}
-        names |= {"expiry": "cardExpiry", "security_code": "cardSecureId"}
-        typed = Typed(**{name: str(inputs.get(given, "")) for name, given in names.items()})
+        try:
+            typed = _typed(await request.read())
+        except ValueError:
+            typed = Typed()
         if visit.state != "open":
+            await wait_before_return(world, visit.notifications)
             return _see(_address(visit, "/return"))
         means = means_of(typed, visit.form.methods)
         if isinstance(means, dict):
@@ -169,6 +174,17 @@ class Pages:
                 ledger_entries=ledger_entries,
             )
         )
+
+
+def _typed(body: bytes) -> Typed:
+    inputs = dict(parse_qsl(body.decode(errors="replace"), max_num_fields=INPUTS_MAX))
+    return Typed(
+        method=inputs.get("method", ""),
+        holder_name=inputs.get("cardHolderName", ""),
+        number=inputs.get("cardNo", ""),
+        expiry=inputs.get("cardExpiry", ""),
+        security_code=inputs.get("cardSecureId", ""),
+    )
 
 
 def _address(visit: Visit, rest: str = "") -> str:
