@@ -21,6 +21,8 @@ from payrelay.gateways.payhere.client import Account, PayHere
 from payrelay.gateways.payhere.connections import Network
 from payrelay.gateways.payhere.forms import HashAmounts
 from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
+from payrelay.operations.ids import new_id
+from payrelay.operations.note_subscription import ReadingNotes
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.readings import Readings
 from payrelay.operations.recover import recover
@@ -38,6 +40,7 @@ from payrelay.store.counts import Counts
 from payrelay.store.credentials import Credentials
 from payrelay.store.customers import Customers
 from payrelay.store.database import Database
+from payrelay.store.inbox import Inbox
 from payrelay.store.journal import Journal
 from payrelay.store.meta import chain_key, embedded_keys, verify_key
 from payrelay.store.pauses import Pauses
@@ -45,6 +48,7 @@ from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal, parse_keys
 from payrelay.store.settling import Settling
 from payrelay.store.signing_keys import SigningKeys
+from payrelay.store.subscriptions import Subscriptions
 
 KEYED_RETENTION_MS: Final = 30 * 86_400_000
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -133,6 +137,7 @@ async def opened_relay(
     waiters, background = Waiters(limit=held_max(files_max())), Background()
     async with opened_accounts(settings, clock, Shared(database, seal), ways) as accounts:
         chain_secret = (await chain_key(database, seal, clock)).secret
+        subscriptions = Subscriptions(database, new_id)
         yield Relay(
             journal=Journal(database, seal, chain_key=chain_secret),
             settling=Settling(database),
@@ -144,7 +149,15 @@ async def opened_relay(
             paused=PausedAccounts(Pauses(database), clock, log),
             alarm=Alarm(alerts=Alerts(database), outlets=outlets_of(settings)),
             waiters=waiters,
-            readings=Readings(LastAnswers(database, seal), clock, log, start=background.start),
+            readings=Readings(
+                LastAnswers(database, seal),
+                clock,
+                log,
+                start=background.start,
+                note=ReadingNotes(subscriptions, accounts),
+            ),
+            inbox=Inbox(database, seal),
+            subscriptions=subscriptions,
             background=background,
             watch=waiters.told_by(watch),
             customers=Customers(database, seal, chain_key=chain_secret),

@@ -17,6 +17,7 @@ from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
 from payrelay.operations.revoke_client_token import forget_client_tokens
 from payrelay.operations.settle import begin_due
+from payrelay.operations.work_inbox import begin_inbox, forget_notifications
 
 EVERY_S: Final = 0.5
 """Between two rounds: how late a look may be. Whether one is due is one read of an index."""
@@ -58,7 +59,9 @@ CHORES: Final = (
     Chore(2, begin_alerts),
     Chore(2, notice_pauses),
     Chore(10, tend),
+    Chore(1, begin_inbox),
     Chore(120, keep_anchors),
+    Chore(120, forget_notifications),
     Chore(120, forget_readings),
     Chore(4, end_checkouts),
     Chore(120, forget_checkouts),

@@ -37,6 +37,7 @@ from payrelay.api.metrics import METHODS, OTHER_METHOD
 from payrelay.api.pages import Page, Pages
 from payrelay.api.parameters import query_errors
 from payrelay.api.preferences import preferred_wait_s
+from payrelay.api.public import Caller, Door, Public
 from payrelay.api.queries import decoded, parse_query
 from payrelay.api.quota import Quota
 from payrelay.api.request_log import RequestLine, describe
@@ -89,6 +90,7 @@ class Api:
         self._quota = Quota(context.clock)
         self._failed_credentials = FailedCredentials(context.clock)
         self._pages = Pages(context)
+        self._public = Public(context.relay.accounts)
         self._browsers = Browsers(context.browser_origins)
         self._under_way: set[asyncio.Task[object] | None] = set()
 
@@ -108,7 +110,7 @@ class Api:
                 preflight = self._browsers.preflight(scope["method"], visit.headers)
                 answer: Answer | Page = preflight or await self._safely_answered(visit, segments)
             else:
-                answer = await self._page(visit, raw_path)
+                answer = await self._page(visit, raw_path, segments)
         except asyncio.CancelledError:
             if not self._relay.background.is_leaving:
                 raise
@@ -227,10 +229,30 @@ class Api:
             require_json(headers)
         return body
 
-    async def _page(self, visit: Visit, raw_path: bytes) -> Answer | Page:
-        """Answers for what stands outside the accounts: health, metrics, docs."""
+    async def _public_answer(self, visit: Visit, door: Door) -> Answer | Page:
+        """Answers for what stands under an account and needs no credential; raises Refusal."""
+        visit.line.account = door.account
+        visit.line.route = next(iter(door.routes.values())).template
+        route = door.route(visit.scope["method"])
+        visit.line.route = route.template
+        caller = Caller(
+            account=door.account,
+            segments=door.segments,
+            headers=visit.headers,
+            receive=visit.receive,
+            query_string=visit.scope["query_string"],
+            request_id=visit.line.request_id,
+            body_timeout_s=self._body_timeout_s,
+        )
+        return await route.handler(self._relay, caller)
+
+    async def _page(self, visit: Visit, raw_path: bytes, segments: list[bytes]) -> Answer | Page:
+        """Answers for what stands outside the accounts (health, metrics, docs), and for their public addresses."""
         line = visit.line
         try:
+            door = self._public.find(segments)
+            if door is not None:
+                return await self._public_answer(visit, door)
             page = self._pages.find(raw_path)
             if page is None:
                 msg = f"there is nothing at this address; the API begins at {self._pages.api_hint}, its docs at /docs"
@@ -247,6 +269,9 @@ class Api:
             return await page(line.client, is_known=is_known)
         except Refusal as refusal:
             return of_refusal(refusal, line.request_id)
+        except StoreUnavailable:
+            trace = Trace(request_id=line.request_id)
+            return failed(Code.UNAVAILABLE, "the store can't be used now; nothing was done", trace)
         except Exception as error:  # noqa: BLE001 - the outermost place for pages
             return self._fault(line, error)
 
