@@ -21,6 +21,8 @@ from payrelay.gateways.payhere.client import Account, PayHere
 from payrelay.gateways.payhere.connections import Network
 from payrelay.gateways.payhere.forms import HashAmounts
 from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
+from payrelay.operations.deliver_events import Dispatch
+from payrelay.operations.followers import Followers
 from payrelay.operations.ids import new_id
 from payrelay.operations.note_subscription import ReadingNotes
 from payrelay.operations.pause import PausedAccounts
@@ -29,6 +31,7 @@ from payrelay.operations.recover import recover
 from payrelay.operations.relay import Background, Relay
 from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Stage, Watch
+from payrelay.operations.webhook_sender import WebhookSender
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
 from payrelay.store.access_tokens import AccessTokens
@@ -40,6 +43,9 @@ from payrelay.store.counts import Counts
 from payrelay.store.credentials import Credentials
 from payrelay.store.customers import Customers
 from payrelay.store.database import Database
+from payrelay.store.deliveries import Deliveries
+from payrelay.store.endpoints import Endpoints
+from payrelay.store.feed import Feed
 from payrelay.store.inbox import Inbox
 from payrelay.store.journal import Journal
 from payrelay.store.meta import chain_key, embedded_keys, verify_key
@@ -135,7 +141,10 @@ async def opened_relay(
     """
     seal = await seal_of(settings, database)
     waiters, background = Waiters(limit=held_max(files_max())), Background()
-    async with opened_accounts(settings, clock, Shared(database, seal), ways) as accounts:
+    async with (
+        opened_accounts(settings, clock, Shared(database, seal), ways) as accounts,
+        opened_dispatch(settings, database, seal, clock, log) as dispatch,
+    ):
         chain_secret = (await chain_key(database, seal, clock)).secret
         subscriptions = Subscriptions(database, new_id)
         yield Relay(
@@ -159,13 +168,35 @@ async def opened_relay(
             inbox=Inbox(database, seal),
             subscriptions=subscriptions,
             background=background,
-            watch=waiters.told_by(watch),
+            watch=dispatch.told_by(waiters.told_by(watch)),
+            dispatch=dispatch,
             customers=Customers(database, seal, chain_key=chain_secret),
             checkouts=Checkouts(database, seal),
             return_links=settings.return_links,
             client_tokens=ClientTokens(database),
             signing_keys=SigningKeys(database, seal, clock),
         )
+
+
+@asynccontextmanager
+async def opened_dispatch(
+    settings: Settings, database: Database, seal: Seal, clock: Clock, log: FilteringBoundLogger
+) -> AsyncIterator[Dispatch]:
+    """Makes what events are published and sent with; at the end what is on its way is waited for."""
+    feed = Feed(database)
+    dispatch = Dispatch(
+        feed=feed,
+        endpoints=Endpoints(database, seal),
+        deliveries=Deliveries(database),
+        sender=WebhookSender(settings.events.allowed_hosts, clock),
+        followers=Followers(feed, limit=held_max(files_max())),
+        clock=clock,
+        log=log,
+    )
+    try:
+        yield dispatch
+    finally:
+        await dispatch.close()
 
 
 def outlets_of(settings: Settings) -> dict[str, Outlet]:

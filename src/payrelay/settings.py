@@ -36,6 +36,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from payrelay.core.destinations import Allowed, allowed_of
 from payrelay.core.durations import span_s
 from payrelay.core.links import LinkRule, parse_rule
 from payrelay.core.money import AmountError, minor_units
@@ -66,6 +67,7 @@ KEY_IS_MISSING: Final = "PAYRELAY_ENCRYPTION_KEY is missing; it is required with
 _DELIMITER: Final = "__"
 _FILE_SUFFIX: Final = "_file"
 _GATEWAYS: Final = "gateways"
+_EVENTS: Final = "events"
 GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
 _POSTGRESQL: Final = "postgresql://"
 
@@ -258,6 +260,22 @@ class GatewaySettings(BaseModel):
     """The same in any other currency."""
 
 
+def _allowed_hosts(value: object) -> Allowed:
+    texts = _parts(value)
+    if not isinstance(texts, list | tuple) or len(texts) > NETWORKS_MAX:
+        raise ValueError(f"must be at most {NETWORKS_MAX} names or networks, separated by commas")
+    return allowed_of(str(text) for text in texts)
+
+
+class EventSettings(BaseModel):
+    """How events are sent out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
+
+    allowed_hosts: Annotated[Allowed, PlainValidator(_allowed_hosts)] = Allowed()
+    """Where events may be sent although it is no public address, or not over https."""
+
+
 class Settings(BaseModel):
     """All settings, made by ``read_settings``; a field is named as its variable, in small letters."""
 
@@ -282,6 +300,7 @@ class Settings(BaseModel):
         tuple[Annotated[str, AfterValidator(_origin)], ...], BeforeValidator(_parts), Field(max_length=ORIGINS_MAX)
     ] = ()
     """The pages whose scripts may use the API, by their origins."""
+    events: EventSettings = EventSettings()
     return_links: Annotated[tuple[LinkRule, ...], PlainValidator(_link_rules)] = ()
     """The apps' own links that a customer may be sent back to."""
 
@@ -350,12 +369,13 @@ def _variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require_known(variables: Mapping[str, str]) -> None:
-    """Refuses a variable that can't be a setting; what stands inside a gateway is checked with its values."""
+    """Refuses a variable that can't be a setting; what stands inside a gateway or a group is checked with its values."""
     for name in variables:
         first, *rest = name.removeprefix(PREFIX).lower().split(_DELIMITER)
         is_gateway = first == _GATEWAYS and len(rest) == 2  # noqa: PLR2004  a name and a field
-        is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - {_GATEWAYS} and not rest
-        if not is_gateway and not is_plain:
+        is_of_events = first == _EVENTS and [name.removesuffix(_FILE_SUFFIX) for name in rest] == ["allowed_hosts"]
+        is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - {_GATEWAYS, _EVENTS} and not rest
+        if not is_gateway and not is_of_events and not is_plain:
             raise SettingsError(f"{name} is not a setting")
 
 

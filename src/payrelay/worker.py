@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from payrelay.errors import StoreError
 from payrelay.operations.alert import begin_alerts
 from payrelay.operations.audit import keep_anchors
+from payrelay.operations.deliver_events import forget_events, tell_events
 from payrelay.operations.finish_checkout import end_checkouts, forget_checkouts
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
@@ -54,8 +55,21 @@ async def forget_readings(relay: Relay) -> None:
         await relay.readings.forget_old()
 
 
+async def tell(relay: Relay) -> None:
+    """Publishes events and begins to send them; what this process commits itself doesn't wait for it."""
+    if relay.dispatch is not None:
+        await tell_events(relay.dispatch)
+
+
+async def forget_told(relay: Relay) -> None:
+    """Forgets events that are old."""
+    if relay.dispatch is not None:
+        await forget_events(relay.dispatch)
+
+
 CHORES: Final = (
     Chore(1, begin_due),
+    Chore(1, tell),
     Chore(2, begin_alerts),
     Chore(2, notice_pauses),
     Chore(10, tend),
@@ -63,6 +77,7 @@ CHORES: Final = (
     Chore(120, keep_anchors),
     Chore(120, forget_notifications),
     Chore(120, forget_readings),
+    Chore(20, forget_told),
     Chore(4, end_checkouts),
     Chore(120, forget_checkouts),
     Chore(120, forget_client_tokens),

@@ -43,6 +43,8 @@ class Scope(StrEnum):
     CHECKOUTS_CREATE = "checkouts:create"
     CHECKOUTS_READ = "checkouts:read"
     CLIENT_TOKENS_CREATE = "client-tokens:create"
+    EVENTS_READ = "events:read"
+    ENDPOINTS_WRITE = "endpoints:write"
 
 
 DEFAULT_SCOPES: Final = frozenset(Scope) - {Scope.OPERATIONS_READ_ALL}

@@ -18,6 +18,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.alert_outlets import Alarm
+from payrelay.operations.deliver_events import Dispatch
 from payrelay.operations.ids import new_id
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.readings import Question, Readings, Told
@@ -109,6 +110,7 @@ class Relay:
         customers: where stored customers are kept; None where there are none.
         checkouts: where hosted payments are kept; None where there are none.
         return_links: the apps' own links that a customer may be sent back to.
+        dispatch: what events are published, sent and followed with; None where there are none.
         client_tokens, signing_keys: where client tokens are kept, and what they are signed with; None where there are
             none.
     """
@@ -139,6 +141,7 @@ class Relay:
     return_links: tuple[LinkRule, ...] = ()
     client_tokens: ClientTokens | None = None
     signing_keys: SigningKeys | None = None
+    dispatch: Dispatch | None = None
 
     def account(self, name: str) -> PayHere:
         """Gives the account of that name; raises Refusal (not_found) where none is configured."""
