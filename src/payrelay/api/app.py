@@ -28,6 +28,7 @@ from payrelay.api.arrival import (
 )
 from payrelay.api.authentication import Doorkeeper, Doors, Failure, Unauthenticated
 from payrelay.api.bodies import EmptyBody, invalid
+from payrelay.api.bounds import narrowed, require_open
 from payrelay.api.browsers import Browsers
 from payrelay.api.context import ApiContext
 from payrelay.api.failed_credentials import FailedCredentials
@@ -157,12 +158,14 @@ class Api:
             visit.quota_headers = self._quota.take(credential)
             route, account, segment = self._routed(visit, segments)
             require(credential, route.scope, account)
+            if credential.bound is not None:
+                require_open(route.bound)
             asked = Asked(
                 request=Request(
                     account=account,
                     credential=credential,
                     request_id=visit.line.request_id,
-                    idempotency_key=_idempotency_key(visit.headers) if route.is_effect else None,
+                    idempotency_key=_idempotency_key(visit.headers) if route.is_effect or route.takes_key else None,
                     is_insisting=route.is_read and insists_on_new(visit.headers),
                 ),
                 id=segment,
@@ -170,6 +173,7 @@ class Api:
                 patience=self._patience(visit) if route.can_wait else None,
                 body=b"" if route.body is None else await self._body(route, visit),
             )
+            asked = await narrowed(route.bound, self._relay, asked)
             if asked.patience is None or not route.is_effect:
                 return await route.handler(self._relay, asked)
             ask = partial(route.handler, self._relay, asked)

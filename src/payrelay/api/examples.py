@@ -37,6 +37,63 @@ RELEASE: Final[dict[str, object]] = {
     "description": "The guest did not come",
 }
 
+CLIENT_TOKEN: Final[dict[str, object]] = {
+    "customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
+    "order_id": "Order12345",
+    "amount_max": 345.67,
+    "currency": "LKR",
+    "scopes": ["payments:charge", "payments:read", "operations:read"],
+    "expires_in_s": 900,
+}
+
+_PAYER: Final[dict[str, object]] = {
+    "first_name": "Saman",
+    "last_name": "Perera",
+    "email": "saman@example.com",
+    "phone": "+94771234567",
+    "address": "No. 1, Galle Road",
+    "city": "Colombo",
+    "country": "Sri Lanka",
+}
+CHECKOUT: Final[dict[str, object]] = {
+    "type": "payment",
+    "order_id": "Order12350",
+    "items": "Door bell",
+    "currency": "LKR",
+    "amount": 1000.0,
+    "customer": _PAYER,
+    "delivery": {"address": "No. 1, Galle Road", "city": "Colombo", "country": "Sri Lanka"},
+    "itemList": [{"name": "Door bell", "number": "b-1", "quantity": 1, "unit_amount": 1000.0}],
+}
+APPROVAL: Final[dict[str, object]] = {
+    "type": "preapproval",
+    "order_id": "Card12351",
+    "items": "Card for later rides",
+    "currency": "LKR",
+    "customer": _PAYER,
+    "customer_reference": "user-17",
+}
+PLAN: Final[dict[str, object]] = {
+    "type": "recurring",
+    "order_id": "Plan12352",
+    "items": "Books, monthly",
+    "currency": "LKR",
+    "amount": 500,
+    "recurrence": "1 Month",
+    "duration": "1 Year",
+    "startup_fee": 100,
+    "customer": _PAYER,
+}
+HELD: Final[dict[str, object]] = {
+    "type": "authorization",
+    "order_id": "Room12353",
+    "items": "Hotel room 4",
+    "currency": "LKR",
+    "amount": 15000,
+    "customer": _PAYER,
+    "expires_in_s": 900,
+}
+
 REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     "chargePayment": {"payment": ("Take the money now", CHARGE), "hold": ("Hold it for a later capture", HOLD)},
     "capturePayment": {"part": ("Take a part of what is held", CAPTURE)},
@@ -45,8 +102,18 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
         "part": ("Give a part back", REFUND_PART),
         "hold": ("Let go of a hold", RELEASE),
     },
+    "issueClientToken": {
+        "order": ("To pay one order", CLIENT_TOKEN),
+        "look": ("To look on", {"customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"}),
+    },
     "retrySubscription": {"nothing": ("Nothing to say", {})},
     "cancelSubscription": {"nothing": ("Nothing to say", {})},
+    "openCheckout": {
+        "payment": ("Let a customer pay", CHECKOUT),
+        "preapproval": ("Let a customer approve a card, to be charged later", APPROVAL),
+        "recurring": ("Let a customer subscribe", PLAN),
+        "authorization": ("Let money be held", HELD),
+    },
 }
 """Of each route that takes a body: its examples by name, each with a sentence."""
 
@@ -101,6 +168,24 @@ _SUBSCRIPTION: Final[dict[str, object]] = {
     ],
 }
 
+_CHECKOUT: Final[dict[str, object]] = {
+    "id": "chk_019c8b2f5a7e4d10b6f3a92c7e08d154",
+    "kind": "payment",
+    "state": "open",
+    "explanation": "The customer has not finished it yet, as far as we know.",
+    "account": "gateway",
+    "order_id": "Order12350",
+    "amount": 1000.0,
+    "currency": "LKR",
+    "customer_reference": None,
+    "payment_id": None,
+    "subscription_id": None,
+    "customer_id": None,
+    "created_at": "2026-03-01T08:00:00.000Z",
+    "updated_at": "2026-03-01T08:00:00.000Z",
+    "expires_at": "2026-03-01T08:30:00.000Z",
+}
+
 ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "payments": ("Payments with order_id:Order12345", [_PAYMENT]),
     "charge": (
@@ -139,5 +224,17 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "subscriptions": ("Found 1 subscriptions", [_SUBSCRIPTION]),
     "subscription": ("Found subscription", _SUBSCRIPTION),
     "nothing": ("Successfully cancelled the subscription", None),
+    "checkout": ("OK", _CHECKOUT),
+    "opened checkout": (
+        "OK",
+        {
+            **_CHECKOUT,
+            "url": "https://pay.example/gateway/checkouts/chk_019c8b2f5a7e4d10b6f3a92c7e08d154/Jw0c…",
+            "form": {
+                "action": "https://sandbox.payhere.lk/pay/checkout",
+                "fields": {"merchant_id": "1211149", "order_id": "Order12350", "hash": "B34BC29666CF02…"},
+            },
+        },
+    ),
 }
 """Of each kind of answer: its msg and data."""

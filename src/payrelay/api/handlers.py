@@ -8,7 +8,16 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.bodies import CaptureBody, ChargeBody, EmptyBody, RefundBody, invalid, parse_body
+from payrelay.api.bodies import (
+    CaptureBody,
+    ChargeBody,
+    ClientTokenBody,
+    EmptyBody,
+    RefundBody,
+    invalid,
+    parse_body,
+)
+from payrelay.api.checkout_bodies import CheckoutBody
 from payrelay.api.parameters import ORDER, PAGE_SIZE_USUAL
 from payrelay.core.answers import Answer
 from payrelay.core.calls import (
@@ -27,13 +36,18 @@ from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.capture import capture
 from payrelay.operations.charge import charge
 from payrelay.operations.find_operations import list_operations, show_newest_by_key, show_operation
+from payrelay.operations.issue_client_token import issue_client_token
+from payrelay.operations.list_client_tokens import list_client_tokens
 from payrelay.operations.list_subscription_payments import list_subscription_payments
 from payrelay.operations.list_subscriptions import list_subscriptions
+from payrelay.operations.open_checkout import open_checkout
 from payrelay.operations.refund import refund
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.retrieve_payments import retrieve_payments
 from payrelay.operations.retrieve_subscription import retrieve_subscription
 from payrelay.operations.retry_subscription import retry_subscription
+from payrelay.operations.revoke_client_token import revoke_client_token, revoke_client_tokens
+from payrelay.operations.show_checkout import show_checkout
 from payrelay.store.journal import Filter
 
 _EMPTY_BODIES: Final = (b"", b"{}")
@@ -112,6 +126,16 @@ def cancel(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     return cancel_subscription(relay, asked.request, CancelSubscription(subscription_id=_subscription_id(asked)))
 
 
+def new_checkout(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Opens a checkout."""
+    return open_checkout(relay, asked.request, parse_body(asked.body, CheckoutBody).call())
+
+
+def one_checkout(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Shows one checkout."""
+    return show_checkout(relay, asked.request, asked.id)
+
+
 def some_operations(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Lists operations, newest first."""
     query = asked.query
@@ -136,6 +160,33 @@ def one_operation(relay: Relay, asked: Asked) -> Awaitable[Answer]:
 def operation_by_key(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Shows the newest operation under an Idempotency-Key."""
     return show_newest_by_key(relay, asked.request, asked.id)
+
+
+def new_client_token(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Issues a client token."""
+    return issue_client_token(relay, asked.request, parse_body(asked.body, ClientTokenBody).wanted())
+
+
+def some_client_tokens(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Lists client tokens, newest first."""
+    query = asked.query
+    limit = int(query.get("limit", PAGE_SIZE_USUAL))
+    return list_client_tokens(
+        relay, asked.request, customer_id=query.get("customer_id"), before=query.get("cursor"), limit=limit
+    )
+
+
+def end_client_token(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Ends one client token."""
+    return revoke_client_token(relay, asked.request, asked.id)
+
+
+def end_client_tokens(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Ends the client tokens of a customer, or those of a key."""
+    query = asked.query
+    return revoke_client_tokens(
+        relay, asked.request, customer_id=query.get("customer_id"), credential_id=query.get("credential_id")
+    )
 
 
 def _subscription_id(asked: Asked) -> int:

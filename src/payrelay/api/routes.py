@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from payrelay.api import handlers, parameters
-from payrelay.api.bodies import Body, CaptureBody, ChargeBody, EmptyBody, RefundBody
+from payrelay.api.bodies import Body, CaptureBody, ChargeBody, ClientTokenBody, EmptyBody, RefundBody
+from payrelay.api.bounds import Policy, only_own, own_charge, own_checkout, own_key, own_order, refused
+from payrelay.api.checkout_bodies import CheckoutBody
 from payrelay.api.handlers import Handler
 from payrelay.api.parameters import Parameter
 from payrelay.api.queries import decoded
@@ -64,7 +66,9 @@ class Route:
         codes: the error codes that it may answer beyond ALWAYS.
         is_effect: whether it changes something at the gateway, and so takes an Idempotency-Key.
         is_read: whether it reads something at the gateway, which may be kept for a while.
+        takes_key: whether it takes an Idempotency-Key although it changes nothing at the gateway.
         can_wait: whether its answer is held where the client prefers to wait until an operation is settled.
+        bound: what a phone's credential may do here; None where nobody has said it, and it may do nothing.
     """
 
     name: str
@@ -80,7 +84,9 @@ class Route:
     codes: tuple[Code, ...] = ()
     is_effect: bool = False
     is_read: bool = False
+    takes_key: bool = False
     can_wait: bool = False
+    bound: Policy | None = None
 
     @property
     def template(self) -> str:
@@ -97,6 +103,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.PAYMENTS_READ,
         handler=handlers.payments_of_order,
         answer="payments",
+        bound=own_order,
         segment=parameters.ORDER,
         codes=_GATEWAY_READ,
         is_read=True,
@@ -109,6 +116,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.PAYMENTS_CHARGE,
         handler=handlers.charge_customer,
         answer="charge",
+        bound=own_charge,
         body=ChargeBody,
         codes=(Code.PENDING, Code.DECLINED, *_EFFECT),
         is_effect=True,
@@ -122,6 +130,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.PAYMENTS_CAPTURE,
         handler=handlers.capture_hold,
         answer="capture",
+        bound=refused,
         body=CaptureBody,
         codes=(Code.DECLINED, *_EFFECT),
         is_effect=True,
@@ -135,6 +144,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.PAYMENTS_REFUND,
         handler=handlers.refund_payment,
         answer="refund",
+        bound=refused,
         body=RefundBody,
         codes=_EFFECT,
         is_effect=True,
@@ -148,6 +158,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.SUBSCRIPTIONS_READ,
         handler=handlers.all_subscriptions,
         answer="subscriptions",
+        bound=refused,
         codes=_GATEWAY_READ,
         is_read=True,
     ),
@@ -159,6 +170,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.SUBSCRIPTIONS_READ,
         handler=handlers.one_subscription,
         answer="subscription",
+        bound=refused,
         segment=parameters.SUBSCRIPTION,
         query=(parameters.EXPAND,),
         codes=_GATEWAY_READ,
@@ -172,6 +184,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.SUBSCRIPTIONS_READ,
         handler=handlers.payments_of_subscription,
         answer="payments",
+        bound=refused,
         segment=parameters.SUBSCRIPTION,
         codes=_GATEWAY_READ,
         is_read=True,
@@ -184,6 +197,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.SUBSCRIPTIONS_RETRY,
         handler=handlers.retry,
         answer="nothing",
+        bound=refused,
         body=EmptyBody,
         segment=parameters.SUBSCRIPTION,
         codes=_EFFECT,
@@ -198,11 +212,37 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.SUBSCRIPTIONS_CANCEL,
         handler=handlers.cancel,
         answer="nothing",
+        bound=refused,
         body=EmptyBody,
         segment=parameters.SUBSCRIPTION,
         codes=_EFFECT,
         is_effect=True,
         can_wait=True,
+    ),
+    Route(
+        name="openCheckout",
+        method="POST",
+        path="/checkouts",
+        sentence="Ask a customer to pay, approve a card, subscribe or let money be held, on the gateway's page",
+        scope=Scope.CHECKOUTS_CREATE,
+        handler=handlers.new_checkout,
+        bound=own_checkout,
+        answer="opened checkout",
+        body=CheckoutBody,
+        bound=only_own,
+        codes=(Code.CONFLICT, Code.IDEMPOTENCY_MISMATCH, *_BODY),
+        takes_key=True,
+    ),
+    Route(
+        name="showCheckout",
+        method="GET",
+        path="/checkouts/{id}",
+        sentence="Show a checkout, as we know it by now",
+        scope=Scope.CHECKOUTS_READ,
+        handler=handlers.one_checkout,
+        answer="checkout",
+        bound=only_own,
+        segment=parameters.CHECKOUT,
     ),
     Route(
         name="listOperations",
@@ -212,6 +252,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.OPERATIONS_READ,
         handler=handlers.some_operations,
         answer="operations",
+        bound=only_own,
         query=(
             parameters.STATE,
             parameters.KIND,
@@ -230,6 +271,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.OPERATIONS_READ,
         handler=handlers.one_operation,
         answer="operation",
+        bound=only_own,
         segment=parameters.OPERATION,
         can_wait=True,
     ),
@@ -241,7 +283,53 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.OPERATIONS_READ,
         handler=handlers.operation_by_key,
         answer="operation",
+        bound=own_key,
         segment=parameters.IDEMPOTENCY_KEY,
+    ),
+    Route(
+        name="issueClientToken",
+        method="POST",
+        path="/client-tokens",
+        sentence="Issue a token for a phone",
+        scope=Scope.CLIENT_TOKENS_CREATE,
+        handler=handlers.new_client_token,
+        answer="client_token",
+        bound=refused,
+        body=ClientTokenBody,
+        codes=_BODY,
+    ),
+    Route(
+        name="listClientTokens",
+        method="GET",
+        path="/client-tokens",
+        sentence="List the client tokens that have not ended, newest first",
+        scope=Scope.CLIENT_TOKENS_CREATE,
+        handler=handlers.some_client_tokens,
+        answer="client_tokens",
+        bound=refused,
+        query=(parameters.OF_CUSTOMER, parameters.TOKEN_CURSOR, parameters.LIMIT),
+    ),
+    Route(
+        name="revokeClientTokens",
+        method="DELETE",
+        path="/client-tokens",
+        sentence="Revoke the client tokens of a customer, or those that a key has issued",
+        scope=Scope.CLIENT_TOKENS_CREATE,
+        handler=handlers.end_client_tokens,
+        answer="revoked",
+        bound=refused,
+        query=(parameters.OF_CUSTOMER, parameters.OF_CREDENTIAL),
+    ),
+    Route(
+        name="revokeClientToken",
+        method="DELETE",
+        path="/client-tokens/{id}",
+        sentence="Revoke a client token",
+        scope=Scope.CLIENT_TOKENS_CREATE,
+        handler=handlers.end_client_token,
+        answer="nothing",
+        bound=refused,
+        segment=parameters.CLIENT_TOKEN,
     ),
 )
 

@@ -112,7 +112,9 @@ def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
     bound = request.credential.bound
     if bound is None:
         return new
-    if bound.order_id is not None and new.asked.order_id != bound.order_id:
+    if bound.order_id is None:
+        raise Refusal(Code.FORBIDDEN, "the credential names no order that a customer could be asked to pay")
+    if new.asked.order_id != bound.order_id:
         raise Refusal(Code.FORBIDDEN, "the credential is for another order")
     if bound.currency is not None and new.asked.currency != bound.currency:
         raise Refusal(Code.FORBIDDEN, "the credential is for another currency")
