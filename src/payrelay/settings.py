@@ -369,7 +369,7 @@ def _variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require_known(variables: Mapping[str, str]) -> None:
-    """Refuses a variable that can't be a setting; what stands inside a gateway or a group is checked with its values."""
+    """Refuses a variable that can't be a setting; what stands inside a gateway is checked with its values."""
     for name in variables:
         first, *rest = name.removeprefix(PREFIX).lower().split(_DELIMITER)
         is_gateway = first == _GATEWAYS and len(rest) == 2  # noqa: PLR2004  a name and a field
