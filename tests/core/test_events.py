@@ -57,6 +57,7 @@ def test_an_event_has_what_a_receiver_acts_on() -> None:
         "order_id": "A-1",
         "payment_id": "320025021815",
         "subscription_id": None,
+        "customer_id": None,
         "amount": "345.67",
         "currency": "LKR",
     }

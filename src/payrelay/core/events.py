@@ -117,6 +117,7 @@ def of_operation(operation: Operation, line: Line) -> OutgoingEvent | None:
             "order_id": operation.order_id,
             "payment_id": operation.payment_id,
             "subscription_id": operation.subscription_id,
+            "customer_id": operation.customer_id,
             "amount": None if amount_minor is None else decimal_text(amount_minor),
             "currency": operation.currency,
         },

@@ -11,7 +11,7 @@ Rules:
 import asyncio
 import random
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -21,9 +21,11 @@ from payrelay.clock import Clock
 from payrelay.core.deliveries import EndpointState as Is
 from payrelay.core.deliveries import Tried, held_until_ms, is_to_be_stopped, next_try_ms
 from payrelay.core.events import PublishedEvent
+from payrelay.core.operations import Operation
 from payrelay.core.schedules import DAY_MS
 from payrelay.errors import StoreError
 from payrelay.operations.followers import Followers
+from payrelay.operations.watch import Watch
 from payrelay.operations.webhook_sender import Secrets, Signer, WebhookSender, host_of
 from payrelay.store.deliveries import Deliveries, Failure, Taken
 from payrelay.store.endpoints import Endpoints, Target
@@ -105,8 +107,17 @@ class Dispatch:
         self.working.add(task)
         task.add_done_callback(self.working.discard)
 
+    def told_by(self, watch: Watch) -> Watch:
+        """Gives the same watch, which wakes this up too."""
+
+        def changed(operation: Operation) -> None:
+            watch.operation_changed(operation)
+            self.wake()
+
+        return replace(watch, operation_changed=changed)
+
     async def close(self, within_s: float = FINISH_S) -> None:
-        """Begins nothing more, and waits for what is on its way, but no longer than ``within_s``."""
+        """Begins nothing more, waits for what is on its way, but no longer than ``within_s``, and hangs up."""
         self.is_closing = True
         self.followers.close()
         if self.waking is not None:
@@ -117,6 +128,7 @@ class Dispatch:
             for task in unfinished:
                 task.cancel()
             await asyncio.gather(*unfinished, return_exceptions=True)
+        await self.sender.close()
 
 
 async def tell_events(dispatch: Dispatch) -> None:

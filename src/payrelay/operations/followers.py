@@ -8,8 +8,7 @@ Rules:
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from payrelay.core.events import PublishedEvent
@@ -26,7 +25,8 @@ _Key = tuple[str, str, str | None]
 class Follower:
     """One who follows; ``next`` gives its events."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: _Key) -> None:
+        self.key = key
         self._events: asyncio.Queue[PublishedEvent | None] = asyncio.Queue(WAITING_MAX)
         self.is_over = False
 
@@ -68,24 +68,31 @@ class Followers:
         """How many follow now."""
         return self._count
 
-    @asynccontextmanager
-    async def place(self, reader: Reader, subject: str | None) -> AsyncIterator[Follower | None]:
-        """Tells of a reader's events about a subject, all for None, while the context is open; None without room."""
+    async def place(self, reader: Reader, subject: str | None) -> Follower | None:
+        """Begins to tell of a reader's events about a subject, of all for None; gives None where there is no room.
+
+        Whoever has it gives it back by ``leave``. Raises StoreError.
+        """
         if self._is_closed or self._count >= self._limit:
-            yield None
-            return
-        key = (reader.merchant, reader.principal, subject)
-        follower = Follower()
-        self._by_key.setdefault(key, set()).add(follower)
+            return None
+        follower = Follower((reader.merchant, reader.principal, subject))
+        self._by_key.setdefault(follower.key, set()).add(follower)
         self._count += 1
         try:
             await self._begin()
-            yield follower
-        finally:
+        except BaseException:
+            self.leave(follower)
+            raise
+        return follower
+
+    def leave(self, follower: Follower) -> None:
+        """Tells it nothing more; may be called twice."""
+        followers = self._by_key.get(follower.key, set())
+        if follower in followers:
             self._count -= 1
-            self._by_key[key].discard(follower)
-            if not self._by_key[key]:
-                del self._by_key[key]
+            followers.remove(follower)
+            if not followers:
+                del self._by_key[follower.key]
             if not self._by_key:
                 self._position = None
 
@@ -96,7 +103,7 @@ class Followers:
                 events = await self._feed.tail(self._position, READ_AT_ONCE)
                 for event in events:
                     self._tell(event)
-                if events and self._position is not None:
+                if events:
                     self._position = max(self._position, events[-1].position)
                 if len(events) < READ_AT_ONCE:
                     return
@@ -110,12 +117,24 @@ class Followers:
 
     async def _begin(self) -> None:
         """Finds where to look from, before the first one who follows reads what was published until then."""
-        if self._position is None:
-            async with self._looking:
-                last = await self._feed.last_position()
-                self._position = max(last, self._position or 0)
+        async with self._looking:
+            if self._position is None:
+                self._position = await self._feed.last_position()
 
     def _tell(self, event: PublishedEvent) -> None:
         for subject in (event.subject, None):
             for follower in self._by_key.get((event.merchant, event.principal, subject), ()):
                 follower.tell(event)
+
+
+async def wait_for(follower: Follower, within_s: float, gone: Callable[[], Awaitable[object]]) -> bool:
+    """Returns when there is an event (True), or when time is up, the client has gone, or nothing more comes (False)."""
+    leaving = asyncio.ensure_future(gone())
+    telling = asyncio.ensure_future(follower.next(within_s))
+    try:
+        await asyncio.wait({leaving, telling}, return_when=asyncio.FIRST_COMPLETED)
+        return telling.done() and telling.result() is not None
+    finally:
+        for task in (leaving, telling):
+            task.cancel()
+        await asyncio.gather(leaving, telling, return_exceptions=True)

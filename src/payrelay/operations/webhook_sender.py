@@ -113,18 +113,8 @@ class WebhookSender:
         self.allowed = allowed
         self._clock = clock
         self._limit_s = limit_s
-        connector = aiohttp.TCPConnector(
-            resolver=GuardedResolver(allowed, resolver or ThreadedResolver()),
-            limit=CONNECTIONS_MAX,
-            ttl_dns_cache=_NAMES_KEPT_S,
-            keepalive_timeout=IDLE_S,
-        )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            timeout=aiohttp.ClientTimeout(total=limit_s),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-        )
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
 
     async def send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> Tried:
         """Sends an event once, and tells what came of it; raises nothing but a cancellation."""
@@ -133,7 +123,7 @@ class WebhookSender:
         try:
             # The resolver isn't asked about an address that stands there literally.
             require_destination(endpoint.url, self.allowed)
-            async with self._session.post(endpoint.url, data=body, headers=headers, allow_redirects=False) as response:
+            async with self._opened().post(endpoint.url, data=body, headers=headers, allow_redirects=False) as response:
                 tried = judged(response.status, response.headers.get("Retry-After"), self._clock.now_ms())
                 await _read_some(response)
         except DestinationError as error:
@@ -150,7 +140,25 @@ class WebhookSender:
 
     async def close(self) -> None:
         """Closes all connections."""
-        await self._session.close()
+        if self._session is not None:
+            await self._session.close()
+
+    def _opened(self) -> aiohttp.ClientSession:
+        """Gives the connections, which a process that sends nothing never has."""
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                resolver=GuardedResolver(self.allowed, self._resolver or ThreadedResolver()),
+                limit=CONNECTIONS_MAX,
+                ttl_dns_cache=_NAMES_KEPT_S,
+                keepalive_timeout=IDLE_S,
+            )
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                timeout=aiohttp.ClientTimeout(total=self._limit_s),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
 
 
 def body_of(event: PublishedEvent) -> bytes:

@@ -90,6 +90,18 @@ class Feed:
         """Reads those of certain types; where few of many are, a page may be short and is not the last one."""
         return await self._database.read(_types(reader, pattern, after, min(limit, PAGE_MAX)))
 
+    async def of_ids(self, reader: Reader, ids: tuple[str, ...]) -> _Events:
+        """Reads a reader's events by their ids, in the order of the feed; those that are not there are missing."""
+        parameters = (reader.merchant, reader.principal, _encode(ids).decode())
+        return _events(await self._database.read(_rows(Statement(statements.EVENTS_OF_IDS, parameters))))
+
+    async def between(self, reader: Reader, from_ms: int, until_ms: int, *, after: int, limit: int) -> Page:
+        """Looks at ``limit`` of a reader's events behind a position, and gives those between two moments.
+
+        The page's end is where to go on; it is ``after`` where nothing is behind it.
+        """
+        return await self._database.read(_between(reader, (from_ms, until_ms), after, limit))
+
     async def at(self, positions: list[int]) -> _Events:
         """Reads the events at some positions, in their order; those that were forgotten are not among them."""
         rows = await self._database.read(_rows(Statement(statements.EVENTS_AT, (_encode(positions).decode(),))))
@@ -128,6 +140,15 @@ def _types(reader: Reader, pattern: Pattern, after: int, limit: int) -> Unit[Pag
     parameters = (*whose, until, pattern.compared, pattern.beginning, limit)
     rows = yield Statement(statements.READ_TYPES, parameters)
     return _page(rows, after) if len(rows) == limit else Page(_events(rows), int(until))
+
+
+def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int) -> Unit[Page]:
+    whose = (reader.merchant, reader.principal, after)
+    [[until]] = yield Statement(statements.LOOK_THROUGH, (*whose, limit))
+    if until is None:
+        return Page([], after)
+    rows = yield Statement(statements.READ_BETWEEN, (*whose, until, *moments))
+    return Page(_events(rows), int(until))
 
 
 def _forget(before_ms: int, limit: int) -> Unit[bool]:

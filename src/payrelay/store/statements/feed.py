@@ -87,6 +87,31 @@ EVENTS_AT: Final = query(
 )
 """Reads the events at some positions: a JSON list of them."""
 
+EVENTS_OF_IDS: Final = query(
+    "events_of_ids",
+    f"""
+    SELECT {EVENT_COLUMNS} FROM events
+    WHERE merchant = $1 AND principal = $2
+      AND id IN (SELECT wanted FROM json_array_elements_text($3::json) AS wanted)
+    ORDER BY position""",
+    sqlite=(
+        f"""
+        SELECT {EVENT_COLUMNS} FROM events
+        WHERE merchant = $1 AND principal = $2 AND id IN (SELECT value FROM json_each($3))
+        ORDER BY position""",
+    ),
+)
+"""Reads a principal's events by their ids: a JSON list of them."""
+
+READ_BETWEEN: Final = query(
+    "read_between",
+    f"""
+    SELECT {EVENT_COLUMNS} FROM events
+    WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND at_ms >= $5 AND at_ms < $6
+    ORDER BY position""",
+)
+"""Reads a principal's events between two positions and two moments."""
+
 PRUNABLE: Final = query(
     "prunable",
     """
