@@ -106,6 +106,18 @@ class Approval(Starred, frozen=True, kw_only=True):
     label: str | None = None
 
 
+class HandedOver(Starred, frozen=True, kw_only=True):
+    """A token that a merchant holds already, with what it knows of the card; as ``Approval`` has it."""
+
+    token: Secret
+    reference: str | None = None
+    label: str | None = None
+    method: str | None = None
+    card_no_masked: str | None = None
+    card_expiry: str | None = None
+    card_holder: str | None = None
+
+
 class Customer(msgspec.Struct, frozen=True, kw_only=True):
     """A stored customer, as it stands now.
 

@@ -97,6 +97,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
         expected: what the reply must match beyond what the call itself says.
         order_id, payment_id, subscription_id, amount_minor, currency: what is known of it beforehand.
         evidence: what was seen at the gateway beforehand, for when its outcome has to be proved.
+        sent: what is sent where that isn't the call itself; it is stored nowhere.
+        customer_id: the stored customer that it was asked for by handle.
     """
 
     kind: Kind
@@ -110,10 +112,13 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     amount_minor: int | None = None
     currency: str | None = None
     evidence: Evidence = Evidence()
+    sent: Effect | None = None
+    customer_id: str | None = None
 
 
 LookFirst = Callable[[Intent], Awaitable[Intent]]
-"""Looks at the gateway before anything is stored, and gives the intent with what was seen; raises Refusal."""
+"""Looks at the gateway or the store before anything is stored, and gives the intent with what was seen; raises Refusal.
+It isn't asked for a repeat."""
 
 
 async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_first: LookFirst | None = None) -> Answer:
@@ -207,7 +212,8 @@ class Attempt:
         began_s = self._relay.clock.boot_s()
         self._reach(Stage.SENDING)
         try:
-            outcome = await self._account.effect(self._intent.call, self._intent.expected, sending)
+            call = self._intent.sent or self._intent.call
+            outcome = await self._account.effect(call, self._intent.expected, sending)
         except Exception:  # an adapter raises nothing; where it does after all, it may have sent
             self._relay.log.exception("effect_raised", operation_id=self.operation.id)
             outcome = UNKNOWN_BY_OUR_FAULT
@@ -247,6 +253,7 @@ class Attempt:
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
             send_by_ms=now_ms + int(wait_s * 1000),
+            customer_id=intent.customer_id,
         )
         line = Line(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
         if self._relay.background.is_leaving:

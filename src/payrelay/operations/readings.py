@@ -16,7 +16,7 @@ Rules, each with a test that tries to break it:
 import asyncio
 import itertools
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -25,7 +25,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, Trace, of_reading
-from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments import Payment
 from payrelay.errors import Code, StoreError
@@ -178,6 +178,14 @@ class Readings:
         Raises StoreError.
         """
         await self._last.note_payments(merchant, payments, seen_at_ms)
+
+    async def forget_orders(self, merchant: str, order_ids: Iterable[str]) -> None:
+        """Forgets the answers in which the payer of these orders may stand: of each, and the list of subscriptions.
+
+        What this process keeps for a moment goes by itself. Raises StoreError.
+        """
+        reads: list[Read] = [AllSubscriptions(), *(PaymentsOfOrder(order_id=order_id) for order_id in order_ids)]
+        await self._last.forget(merchant, reads)
 
     async def forget_old(self) -> int:
         """Forgets some of what is too old to stand in; gives how many. Raises StoreError."""

@@ -95,6 +95,11 @@ class Checkouts:
         statement = Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX), is_whole=True)
         return len(await self._database.write(_rows(statement)))
 
+    async def forget_order(self, merchant: str, order_id: str) -> int:
+        """Forgets what is sealed of an order's checkouts that have their outcome; gives how many."""
+        statement = Statement(statements.FORGET_ORDER, (merchant, order_id), is_whole=True)
+        return len(await self._database.write(_rows(statement)))
+
     async def unowned(self, checkout: Checkout, payments: tuple[Payment, ...]) -> tuple[Payment, ...]:
         """Gives those of the payments that belong to no operation and no other checkout.
 

@@ -187,6 +187,13 @@ class Inbox:
         sealed = rows[0][1] if rows else None
         return Secret(self._seal.open(sealed, token_context(*subject)).decode()) if isinstance(sealed, bytes) else None
 
+    async def empty_token(self, merchant: str, order_id: str, kind: NewsKind) -> bool:
+        """Destroys the token that was accepted for an order; its hash stays, so that no other one is accepted."""
+        subject = (merchant, order_id, kind)
+        parameters = (*subject, self._seal.seal(b"", token_context(*subject)))
+        statement = Statement(statements.EMPTY_TOKEN, parameters, is_whole=True)
+        return bool(await self._database.write(_rows(statement)))
+
     async def keep_chargeback(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
         """Keeps a chargeback together with its event; False, and nothing, where the payment's is kept already."""
         return await self._database.write(_keep_chargeback(chargeback, event))

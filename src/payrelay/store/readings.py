@@ -98,6 +98,12 @@ class LastAnswers:
         """Notes how payments stood at a moment, where nothing later is known of them. Raises StoreUnavailable."""
         await self._database.write(_all_of(_notes(merchant, payments, now_ms)))
 
+    async def forget(self, merchant: str, calls: Iterable[Read]) -> None:
+        """Forgets the answers to these reads. Raises StoreUnavailable."""
+        subjects = sorted({subject_of(call) for call in calls})
+        forgotten = [Statement(statements.FORGET_READING, (merchant, subject)) for subject in subjects]
+        await self._database.write(_all_of(forgotten))
+
     async def prune(self, before_ms: int, limit: int) -> int:
         """Forgets at most ``limit`` answers from before a moment, the oldest first; gives how many there were."""
         parameters = (before_ms, min(limit, PRUNED_MAX))

@@ -112,6 +112,15 @@ FORGET: Final = query(
 )
 """Forgets what is sealed of checkouts that have long had their outcome, and gives their keys back."""
 
+FORGET_ORDER: Final = query(
+    "forget_checkouts_of_order",
+    """
+    UPDATE checkouts SET sealed = NULL
+    WHERE merchant = $1 AND order_id = $2 AND sealed IS NOT NULL AND state <> 'open'
+    RETURNING id""",
+)
+"""Forgets what is sealed of an order's checkouts that have their outcome."""
+
 PAYMENT_IS_OWNED: Final = query(
     "payment_is_owned",
     """

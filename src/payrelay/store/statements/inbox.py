@@ -144,6 +144,14 @@ ACCEPTED_TOKEN: Final = query(
 )
 """Reads the hash of the token that was accepted for an order, and the token, sealed."""
 
+EMPTY_TOKEN: Final = query(
+    "empty_token",
+    """
+    UPDATE accepted_tokens SET sealed_token = $4 WHERE merchant = $1 AND order_id = $2 AND kind = $3
+    RETURNING order_id""",
+)
+"""Puts something else in the place of the sealed token that was accepted for an order; its hash stays."""
+
 CHARGEBACK_COLUMNS: Final = (
     "merchant, payment_id, order_id, account, principal, operation_id, amount_minor, currency, notification_id,"
     " noted_at_ms"
