@@ -39,10 +39,9 @@ async def only_own(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: 
 
 async def own_order(relay: Relay, asked: Asked, bound: Bound) -> Asked:
     """Opens the payments of one's own order: the bound one, or one on which something was done for the customer."""
-    if bound.order_id is None:
+    is_own = asked.id == bound.order_id
+    if bound.order_id is None and bound.customer_id is not None:
         is_own = await _has_operation_on(relay, asked, bound)
-    else:
-        is_own = asked.id == bound.order_id
     if not is_own:
         raise Refusal(Code.NOT_FOUND, "there is no such order")
     return asked
@@ -68,6 +67,16 @@ async def own_charge(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa
     if charge.notify_url is not None:
         raise Refusal(Code.FORBIDDEN, "the token may not say where notifications go (notify_url)")
     return msgspec.structs.replace(asked, body=body)
+
+
+async def own_checkout(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
+    """Opens asking for one's own order on the gateway's page; the story holds the rest of it to the bounds.
+
+    Without an order it would say of any order whether it is taken, and take it.
+    """
+    if bound.order_id is None:
+        raise Refusal(Code.FORBIDDEN, "the token names no order to pay")
+    return asked
 
 
 async def own_key(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy

@@ -229,7 +229,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=own_checkout,
         answer="opened checkout",
         body=CheckoutBody,
-        bound=only_own,
         codes=(Code.CONFLICT, Code.IDEMPOTENCY_MISMATCH, *_BODY),
         takes_key=True,
     ),

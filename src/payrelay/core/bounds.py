@@ -13,19 +13,28 @@ from payrelay.core.credentials import Bound
 from payrelay.core.operations import Operation
 
 
+def is_personal(bound: Bound) -> bool:
+    """True where it is for a person, known to us or not yet: then what is nobody's isn't that person's."""
+    return bound.customer_id is not None or bound.reference is not None
+
+
 def has_order(bound: Bound, order_id: str | None) -> bool:
     """True where the order is the one that it is bound to, or it is bound to none."""
     return bound.order_id is None or bound.order_id == order_id
 
 
 def has_customer(bound: Bound, customer_id: str | None) -> bool:
-    """True where the customer is the one that it is bound to, or it is bound to none."""
-    return bound.customer_id is None or bound.customer_id == customer_id
+    """True where the customer is the one that it is bound to, or it is bound to an order alone."""
+    if not is_personal(bound):
+        return True
+    return bound.customer_id is not None and bound.customer_id == customer_id
 
 
 def has_operation(bound: Bound | None, operation: Operation) -> bool:
     """True where an operation of its principal's belongs to it; everything does to who isn't bound."""
-    return bound is None or (has_order(bound, operation.order_id) and has_customer(bound, operation.customer_id))
+    if bound is None:
+        return True
+    return has_order(bound, operation.order_id) and has_customer(bound, operation.customer_id)
 
 
 def key_of_bound(bound: Bound, idempotency_key: str) -> str:
@@ -39,4 +48,6 @@ def key_as_sent(bound: Bound | None, idempotency_key: str | None) -> str | None:
 
 
 def _prefix(bound: Bound) -> str:
-    return f"order/{bound.order_id}/" if bound.customer_id is None else f"{bound.customer_id}/"
+    if bound.customer_id is not None:
+        return f"{bound.customer_id}/"
+    return f"order/{bound.order_id}/" if bound.reference is None else f"reference/{bound.reference}/"

@@ -34,10 +34,13 @@ CLIENT_SCOPES: Final = frozenset(
         Scope.SUBSCRIPTIONS_READ,
         Scope.SUBSCRIPTIONS_CANCEL,
         Scope.OPERATIONS_READ,
+        Scope.CHECKOUTS_CREATE,
+        Scope.CHECKOUTS_READ,
+        Scope.EVENTS_READ,
     }
 )
 """What a client token may be given at all."""
-USUAL_SCOPES: Final = frozenset({Scope.PAYMENTS_READ, Scope.OPERATIONS_READ})
+USUAL_SCOPES: Final = frozenset({Scope.PAYMENTS_READ, Scope.OPERATIONS_READ, Scope.CHECKOUTS_READ, Scope.EVENTS_READ})
 """What a token may where nothing is said: look, and not pay."""
 
 _ISSUER: Final = "payrelay"

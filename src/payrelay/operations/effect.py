@@ -22,6 +22,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer, Trace, failed, of_outcome
+from payrelay.core.bounds import has_operation
 from payrelay.core.calls import Effect
 from payrelay.core.idempotency import Repeat, claim_of, decide_repeat, fingerprint, secret_hash
 from payrelay.core.operations import (
@@ -271,7 +272,8 @@ class Attempt:
         if isinstance(verdict, Claimed):
             return _again(self._relay, verdict, self._request, request_print)
         other = verdict.operation
-        operation_id = other.id if other.principal == self._request.principal else None
+        is_own = other.principal == self._request.principal and has_operation(self._request.credential.bound, other)
+        operation_id = other.id if is_own else None
         if other.state not in UNSETTLED:
             raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
         raise Refusal(

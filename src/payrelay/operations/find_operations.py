@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from payrelay.core.answers import Answer, found
+from payrelay.core.bounds import has_customer, has_operation, has_order, key_as_sent
 from payrelay.core.credentials import Scope
 from payrelay.core.explanations import told
 from payrelay.core.money import decimal_text
@@ -73,12 +74,10 @@ async def list_operations(relay: Relay, request: Request, wanted: Filter, *, bef
     ``wanted`` is narrowed to the caller's own operations and the account in the path. ``before`` is the id of the last
     operation of the page before. ``limit`` is 1 to PAGE_SIZE_MAX.
     """
-    narrowed = msgspec.structs.replace(
-        wanted, principal=None if _sees_all(request) else request.principal, account=request.account
-    )
-    operations = await relay.journal.list(narrowed, before=before, limit=limit + 1)
+    narrowed = _narrowed(wanted, request)
+    operations = [] if narrowed is None else await relay.journal.list(narrowed, before=before, limit=limit + 1)
     page = operations[:limit]
-    answer = found([view(operation) for operation in page])
+    answer = found([_as_seen(operation, request) for operation in page])
     if len(operations) <= limit:
         return answer
     query = {
@@ -104,24 +103,47 @@ async def show_newest_by_key(relay: Relay, request: Request, idempotency_key: st
 
 
 async def _show(relay: Relay, request: Request, operation: Operation | None) -> Answer:
-    is_visible = (
-        operation is not None
-        and operation.account == request.account
-        and (operation.principal == request.principal or _sees_all(request))
-    )
-    if operation is None or not is_visible:
+    if operation is None or not may_see(request, operation):
         raise Refusal(Code.NOT_FOUND, "there is no such operation")
     nudge(relay, operation)
     history = await relay.journal.history(operation.id)
     answer = await relay.journal.answer_of(operation.id) if operation.principal == request.principal else None
     shown = OperationDetail(
-        **msgspec.structs.asdict(view(operation)),
+        **msgspec.structs.asdict(_as_seen(operation, request)),
         history=[_entry(line) for line in history],
         answer=None
         if answer is None
         else FinishedAnswer(http_status=answer.http_status, body=msgspec.Raw(answer.body)),
     )
     return found(shown)
+
+
+def may_see(request: Request, operation: Operation) -> bool:
+    """True where an operation belongs to the caller, or the caller sees all on this account."""
+    is_own = operation.principal == request.principal or _sees_all(request)
+    return operation.account == request.account and is_own and has_operation(request.credential.bound, operation)
+
+
+def _narrowed(wanted: Filter, request: Request) -> Filter | None:
+    """Narrows a filter to what the caller may see; None where nothing of that is wanted."""
+    principal = None if _sees_all(request) else request.principal
+    narrowed = msgspec.structs.replace(wanted, principal=principal, account=request.account)
+    bound = request.credential.bound
+    if bound is None:
+        return narrowed
+    if not has_order(bound, wanted.order_id or bound.order_id):
+        return None
+    if not has_customer(bound, wanted.customer_id or bound.customer_id):
+        return None
+    return msgspec.structs.replace(
+        narrowed, order_id=bound.order_id or wanted.order_id, customer_id=bound.customer_id or wanted.customer_id
+    )
+
+
+def _as_seen(operation: Operation, request: Request) -> OperationView:
+    """Gives an operation as this caller sees it."""
+    key = key_as_sent(request.credential.bound, operation.idempotency_key)
+    return view(msgspec.structs.replace(operation, idempotency_key=key))
 
 
 def view(operation: Operation) -> OperationView:

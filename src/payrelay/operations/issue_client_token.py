@@ -1,5 +1,7 @@
 """Issues a client token: the only moment at which its text exists here."""
 
+from typing import Final
+
 import msgspec
 
 from payrelay.core.answers import Answer, found
@@ -10,6 +12,9 @@ from payrelay.errors import Code, FieldError, Refusal
 from payrelay.operations.client_token_views import issued_view
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.revoke_client_token import desk_of
+
+PAYING: Final = frozenset({Scope.PAYMENTS_CHARGE, Scope.CHECKOUTS_CREATE})
+"""Who may name any order could find out which ones are taken, and take them; so these are for one order alone."""
 
 
 class WantedToken(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,10 +96,11 @@ def _require_sense(wanted: WantedToken, scopes: frozenset[Scope]) -> None:
     if (wanted.amount_max_minor is None) != (wanted.currency is None):
         missing, other = ("currency", "amount_max") if wanted.currency is None else ("amount_max", "currency")
         raise _invalid(missing, f"is required with {other}")
-    if Scope.PAYMENTS_CHARGE in scopes:
-        for field in ("customer_id", "order_id"):
-            if getattr(wanted, field) is None:
-                raise _invalid(field, f"is required with the scope {Scope.PAYMENTS_CHARGE}")
+    if Scope.PAYMENTS_CHARGE in scopes and wanted.customer_id is None:
+        raise _invalid("customer_id", f"is required with the scope {Scope.PAYMENTS_CHARGE}")
+    for scope in sorted(scopes & PAYING):
+        if wanted.order_id is None:
+            raise _invalid("order_id", f"is required with the scope {scope}")
 
 
 def _invalid(path: str, words: str) -> Refusal:
