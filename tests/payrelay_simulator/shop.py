@@ -1,5 +1,6 @@
 """A merchant and a payer for the tests of hosted pages: a form that is in order, its hash, and a receiver of news."""
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -61,6 +62,9 @@ def a_card(number: str = VISA, **changes: str) -> Form:
     }
 
 
+PATIENCE_S = 10.0  # for a notification on its way; a fraction of it is enough
+
+
 @dataclass
 class Receiver:
     """Where notifications arrive. `statuses` are answered one after the other, then 200."""
@@ -69,12 +73,23 @@ class Receiver:
     bodies: list[dict[str, str]] = field(default_factory=list)
     types: list[str] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
+    _arrival: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def take(self, request: web.Request) -> web.Response:
         """Keep what came."""
         self.types.append(request.content_type)
         self.bodies.append({name: str(value) for name, value in (await request.post()).items()})
-        return web.Response(status=self.statuses.pop(0) if self.statuses else 200)
+        self._arrival.set()
+        status = self.statuses.pop(0) if self.statuses else 200
+        return web.Response(status=status, headers={"Location": "/notify"})
+
+    async def wait_for(self, count: int) -> list[dict[str, str]]:
+        """Return what came as soon as it is so many."""
+        async with asyncio.timeout(PATIENCE_S):
+            while len(self.bodies) < count:
+                self._arrival.clear()
+                await self._arrival.wait()
+        return self.bodies
 
 
 @asynccontextmanager
