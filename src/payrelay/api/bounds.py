@@ -16,9 +16,13 @@ from payrelay.api.bodies import ChargeBody, parse_body
 from payrelay.api.handlers import Asked
 from payrelay.api.json_text import parse_object
 from payrelay.core.bounds import has_order, key_of_bound
+from payrelay.core.checkouts import CheckoutKind, is_within
 from payrelay.core.credentials import Bound
+from payrelay.core.customers import State as CustomerState
+from payrelay.core.subscriptions import Subscription
 from payrelay.errors import Code, Refusal
-from payrelay.operations.relay import Relay
+from payrelay.operations.relay import Relay, Request
+from payrelay.store.customers import Wanted
 from payrelay.store.journal import Filter
 
 Policy = Callable[[Relay, Asked, Bound], Awaitable[Asked]]
@@ -79,6 +83,17 @@ async def own_checkout(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # no
     return asked
 
 
+async def own_subscription(relay: Relay, asked: Asked, bound: Bound) -> Asked:
+    """Opens a subscription that was begun by a checkout of one's own, as far as we know."""
+    account = relay.account(asked.request.account)
+    standing = None
+    if relay.subscriptions is not None:
+        standing = await relay.subscriptions.standing(account.merchant, asked.id)
+    if standing is None or not await _began(relay, asked, bound, standing.subscription):
+        raise Refusal(Code.NOT_FOUND, "there is no such subscription")
+    return asked
+
+
 async def own_key(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
     """Opens what was done under one's own Idempotency-Key."""
     return msgspec.structs.replace(asked, id=key_of_bound(bound, asked.id))
@@ -90,21 +105,44 @@ def require_open(policy: Policy | None) -> None:
         raise Refusal(Code.FORBIDDEN, CLOSED)
 
 
+async def resolved(relay: Relay, request: Request) -> Request:
+    """Gives a request whose credential names its customer and the caller's own name for the person, where we know both.
+
+    Of several cards of one person the customer is the one that was approved last. Raises StoreUnavailable.
+    """
+    bound, customer = request.credential.bound, None
+    if bound is None or relay.customers is None:
+        return request
+    if bound.customer_id is not None:
+        customer = await relay.customers.get(bound.customer_id)
+    elif bound.reference is not None:
+        wanted = Wanted(
+            merchant=relay.account(request.account).merchant,
+            principal=request.principal,
+            reference=bound.reference,
+            state=CustomerState.ACTIVE,
+        )
+        customer = next(iter(await relay.customers.list(wanted, before=None, limit=1)), None)
+    if customer is None or customer.principal != request.principal:
+        return request
+    named = msgspec.structs.replace(bound, customer_id=customer.id, reference=customer.reference)
+    return msgspec.structs.replace(request, credential=msgspec.structs.replace(request.credential, bound=named))
+
+
 async def narrowed(policy: Policy | None, relay: Relay, asked: Asked) -> Asked:
     """Gives a request as its credential may make it: unchanged for a key, by the route's policy for a phone.
 
     Raises Refusal.
     """
-    bound = asked.request.credential.bound
-    if bound is None:
+    if asked.request.credential.bound is None:
         return asked
     if policy is None:
         raise Refusal(Code.FORBIDDEN, CLOSED)
-    key = asked.request.idempotency_key
+    request = await resolved(relay, asked.request)
+    bound, key = request.credential.bound or asked.request.credential.bound, request.idempotency_key
     if key is not None:
-        request = msgspec.structs.replace(asked.request, idempotency_key=key_of_bound(bound, key))
-        asked = msgspec.structs.replace(asked, request=request)
-    return await policy(relay, asked, bound)
+        request = msgspec.structs.replace(request, idempotency_key=key_of_bound(bound, key))
+    return await policy(relay, msgspec.structs.replace(asked, request=request), bound)
 
 
 async def _has_operation_on(relay: Relay, asked: Asked, bound: Bound) -> bool:
@@ -113,6 +151,21 @@ async def _has_operation_on(relay: Relay, asked: Asked, bound: Bound) -> bool:
         principal=request.principal, account=request.account, order_id=asked.id, customer_id=bound.customer_id
     )
     return bool(await relay.journal.list(wanted, before=None, limit=1))
+
+
+async def _began(relay: Relay, asked: Asked, bound: Bound, subscription: Subscription) -> bool:
+    """Tells whether a checkout of the credential's own began a subscription."""
+    principal, order_id = asked.request.principal, subscription.order_id
+    if relay.checkouts is None or order_id is None or subscription.principal != principal:
+        return False
+    checkouts = await relay.checkouts.of_order(subscription.merchant, order_id)
+    return any(
+        each.principal == principal
+        and each.subscription_id in {None, subscription.subscription_id}
+        and each.kind is CheckoutKind.RECURRING
+        and is_within(each, bound)
+        for each in checkouts
+    )
 
 
 def _with_customer(body: bytes, customer_id: str) -> bytes:

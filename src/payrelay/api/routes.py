@@ -6,7 +6,7 @@ from typing import Final
 
 from payrelay.api import handlers, parameters
 from payrelay.api.bodies import Body, CaptureBody, ChargeBody, ClientTokenBody, EmptyBody, RefundBody
-from payrelay.api.bounds import Policy, only_own, own_charge, own_checkout, own_key, own_order, refused
+from payrelay.api.bounds import Policy, only_own, own_charge, own_checkout, own_key, own_order, own_subscription, refused
 from payrelay.api.checkout_bodies import CheckoutBody
 from payrelay.api.handlers import Handler
 from payrelay.api.parameters import Parameter
@@ -170,7 +170,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.SUBSCRIPTIONS_READ,
         handler=handlers.one_subscription,
         answer="subscription",
-        bound=refused,
+        bound=own_subscription,
         segment=parameters.SUBSCRIPTION,
         query=(parameters.EXPAND,),
         codes=_GATEWAY_READ,
@@ -184,7 +184,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.SUBSCRIPTIONS_READ,
         handler=handlers.payments_of_subscription,
         answer="payments",
-        bound=refused,
+        bound=own_subscription,
         segment=parameters.SUBSCRIPTION,
         codes=_GATEWAY_READ,
         is_read=True,
@@ -212,7 +212,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         scope=Scope.SUBSCRIPTIONS_CANCEL,
         handler=handlers.cancel,
         answer="nothing",
-        bound=refused,
+        bound=own_subscription,
         body=EmptyBody,
         segment=parameters.SUBSCRIPTION,
         codes=_EFFECT,

@@ -228,7 +228,7 @@ class Attempt:
     async def _accept(self, request_print: str, claim: str | None, *, has_place: bool) -> Accepted | Claimed | Guarded:
         """Transaction 1: the claim, the guard and the intent, all or nothing."""
         now_ms = self._relay.clock.now_ms()
-        intent = self._intent
+        intent, bound = self._intent, self._request.credential.bound
         wait_s = SEND_WITHIN_S if has_place else SEND_WITHIN_S + self._account.queue_s
         self.operation = Operation(
             id=self._relay.new_id("op", now_ms),
@@ -254,7 +254,7 @@ class Attempt:
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
             send_by_ms=now_ms + int(wait_s * 1000),
-            customer_id=intent.customer_id,
+            customer_id=intent.customer_id or (bound.customer_id if bound is not None else None),
         )
         line = Line(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
         if self._relay.background.is_leaving:

@@ -65,7 +65,19 @@ async def _forget_checkouts(relay: Relay, person: Person) -> None:
             await relay.checkouts.forget_order(person.customer.merchant, order_id)
 
 
-FORGETTERS: Final[tuple[Forgetter, ...]] = (_forget_readings, _forget_notifications, _forget_checkouts)
+async def _end_client_tokens(relay: Relay, person: Person) -> None:
+    """Who isn't there any more has no phone that may do something."""
+    if relay.client_tokens is not None:
+        customer = person.customer
+        await relay.client_tokens.revoke_of_customer(customer.id, customer.principal, relay.clock.now_ms())
+
+
+FORGETTERS: Final[tuple[Forgetter, ...]] = (
+    _forget_readings,
+    _forget_notifications,
+    _forget_checkouts,
+    _end_client_tokens,
+)
 """One for each noun that holds something of a person; whoever adds such a noun adds its own here."""
 
 
@@ -96,6 +108,7 @@ async def remove(relay: Relay, customer: Customer) -> Customer:
     raises StoreError.
     """
     changed = await changed_by(relay, customer, Event.REMOVED, partial(_removed, relay))
+    await _end_client_tokens(relay, Person(customer=changed, order_ids=()))
     if changed.order_id is not None:
         await _forget_notifications(relay, Person(customer=changed, order_ids=(changed.order_id,)))
     return changed

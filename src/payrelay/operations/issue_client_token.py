@@ -9,9 +9,11 @@ from payrelay.core.client_tokens import CLIENT_SCOPES, LIFE_USUAL_S, USUAL_SCOPE
 from payrelay.core.credentials import Credential, Scope, require_amount
 from payrelay.core.signatures import signed
 from payrelay.errors import Code, FieldError, Refusal
+from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.client_token_views import issued_view
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.revoke_client_token import desk_of
+from payrelay.operations.show_customer import may_see
 
 PAYING: Final = frozenset({Scope.PAYMENTS_CHARGE, Scope.CHECKOUTS_CREATE})
 """Who may name any order could find out which ones are taken, and take them; so these are for one order alone."""
@@ -46,6 +48,7 @@ async def issue_client_token(relay: Relay, request: Request, wanted: WantedToken
     desk = desk_of(relay)
     scopes = _scopes(parent, wanted)
     _require_sense(wanted, scopes)
+    await _require_customer(relay, request, wanted.customer_id)
     if wanted.amount_max_minor is not None:
         require_amount(parent, wanted.amount_max_minor)
     # Whole seconds, as the claims have them; an end is never later than that of the key.
@@ -88,6 +91,17 @@ def _scopes(parent: Credential, wanted: WantedToken) -> frozenset[Scope]:
     if not wanted.scopes:
         raise _invalid("scopes", "must not be empty")
     return frozenset(wanted.scopes)
+
+
+async def _require_customer(relay: Relay, request: Request, customer_id: str | None) -> None:
+    """Raises Refusal (invalid_request) for a customer that isn't the caller's, or isn't there any more."""
+    if customer_id is None:
+        return
+    customer = await customers_of(relay).get(customer_id)
+    if customer is None or not may_see(relay, request, customer):
+        raise _invalid("customer_id", "names no customer of yours on this account")
+    if not customer.can_be_charged:
+        raise _invalid("customer_id", f"names a customer that was {customer.state}")
 
 
 def _require_sense(wanted: WantedToken, scopes: frozenset[Scope]) -> None:
