@@ -20,7 +20,7 @@ _ATTEMPTS_MAX: Final = 5
 NewId: TypeAlias = Callable[[str, int], str]
 
 
-class Installment(msgspec.Struct, frozen=True):
+class Installment(msgspec.Struct, frozen=True, kw_only=True):
     """One installment that was tried: its payment, None where it has no id; how much; and when."""
 
     payment_id: str | None
@@ -143,7 +143,7 @@ def _last(subscription: Subscription, *, is_paid: bool) -> Unit[Installment | No
         return None
     payment, amount_minor, at_ms = rows[0]
     named = str(payment) if str(payment).isdigit() else None
-    return msgspec.convert((named, amount_minor, at_ms), Installment, strict=False)
+    return msgspec.convert({"payment_id": named, "amount_minor": amount_minor, "at_ms": at_ms}, Installment)
 
 
 def _parameters(subscription: Subscription) -> tuple[Value, ...]:

@@ -61,9 +61,9 @@ LAST_INSTALLMENT: Final = query(
     """
     SELECT payment, amount_minor, at_ms FROM installments
     WHERE merchant = $1 AND subscription_id = $2 AND is_paid = $3
-    ORDER BY length(payment) DESC, payment DESC LIMIT 1""",
+    ORDER BY CASE WHEN payment LIKE 'ntf:%' THEN 0 ELSE length(payment) END DESC, payment DESC LIMIT 1""",
 )
-"""Reads the last installment that was paid, or that failed: ids grow."""
+"""Reads the last installment that was paid, or that failed: ids grow; those without one come first."""
 
 LIST_SUBSCRIPTIONS: Final = query(
     "list_known_subscriptions",
