@@ -43,6 +43,7 @@ from payrelay.api.queries import decoded, parse_query
 from payrelay.api.quota import Quota
 from payrelay.api.request_log import RequestLine, describe
 from payrelay.api.routes import API_SEGMENT, Matcher, Route
+from payrelay.api.streams import Streamed, send_stream
 from payrelay.api.token_door import TokenDoor, TokenSources
 from payrelay.core.answers import Answer, Trace, failed, of_refusal
 from payrelay.core.credentials import Credential, require
@@ -118,14 +119,23 @@ class Api:
             answer = of_refusal(Refusal(Code.UNAVAILABLE, ENDING_SENTENCE), visit.line.request_id)
         finally:
             self._under_way.discard(task)
+        if isinstance(answer, Streamed):
+            self._record(visit.line, answer, perf_counter() - started_s)
+            await send_stream(send, visit.receive, answer, _own_headers(visit))
+            return
         try:
             await _send(send, visit, answer)
         finally:
             self._record(visit.line, answer, perf_counter() - started_s)
 
     def hold_no_longer(self) -> None:
-        """Gives the answers that are held back, as they are, and holds none from now on: the program is to end."""
+        """Gives the answers that are held back, as they are, and holds none from now on: the program is to end.
+
+        Streams end too.
+        """
         self._relay.waiters.close()
+        if self._relay.dispatch is not None:
+            self._relay.dispatch.followers.close()
 
     def leave(self) -> None:
         """Answers what is still under way with what is known of it: the program ends now, and begins nothing more."""
@@ -172,6 +182,7 @@ class Api:
                 query=_query(route, visit.scope["query_string"]),
                 patience=self._patience(visit) if route.can_wait else None,
                 body=b"" if route.body is None else await self._body(route, visit),
+                last_event_id=_last_event_id(visit.headers) if route.is_stream else None,
             )
             asked = await narrowed(route.bound, self._relay, asked)
             if asked.patience is None or not route.is_effect:
@@ -306,6 +317,11 @@ def _idempotency_key(headers: Headers) -> str | None:
     return parse_key([value.decode("latin-1") for value in headers.every(b"idempotency-key")])
 
 
+def _last_event_id(headers: Headers) -> str | None:
+    value = headers.get(b"last-event-id")
+    return None if value is None else value.decode("latin-1").strip()
+
+
 def _query(route: Route, query_string: bytes) -> dict[str, str]:
     if not query_string:
         return {}
@@ -327,13 +343,13 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
+def _own_headers(visit: Visit) -> list[tuple[bytes, bytes]]:
+    """Gives what every answer to this request has."""
+    return [(b"x-request-id", visit.line.request_id.encode()), *visit.quota_headers, *visit.page_headers]
+
+
 async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
-    headers: list[tuple[bytes, bytes]] = [
-        (b"x-request-id", visit.line.request_id.encode()),
-        (b"content-length", b"%d" % len(answer.body)),
-        *visit.quota_headers,
-        *visit.page_headers,
-    ]
+    headers = [(b"content-length", b"%d" % len(answer.body)), *_own_headers(visit)]
     if isinstance(answer, Page):
         headers += answer.raw_headers
     else:

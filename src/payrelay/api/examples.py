@@ -94,6 +94,12 @@ HELD: Final[dict[str, object]] = {
     "expires_in_s": 900,
 }
 
+ENDPOINT: Final[dict[str, object]] = {
+    "url": "https://shop.example/events",
+    "types": ["operation.*", "checkout.completed"],
+    "label": "orders",
+}
+
 REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     "chargePayment": {"payment": ("Take the money now", CHARGE), "hold": ("Hold it for a later capture", HOLD)},
     "capturePayment": {"part": ("Take a part of what is held", CAPTURE)},
@@ -105,6 +111,21 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     "issueClientToken": {
         "order": ("To pay one order", CLIENT_TOKEN),
         "look": ("To look on", {"customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"}),
+    },
+    "registerEndpoint": {
+        "all": ("Be told everything", {"url": "https://shop.example/events"}),
+        "some": ("Be told of operations and checkouts", ENDPOINT),
+    },
+    "changeEndpoint": {
+        "pause": ("Let events wait", {"state": "paused"}),
+        "start": ("Send them", {"state": "active"}),
+    },
+    "removeEndpoint": {"nothing": ("Nothing to say", {})},
+    "rotateEndpoint": {"nothing": ("Nothing to say", {})},
+    "testEndpoint": {"nothing": ("Nothing to say", {})},
+    "replayEvents": {
+        "span": ("All of a day", {"since": "2026-11-20T00:00:00Z", "until": "2026-11-21T00:00:00Z"}),
+        "one": ("One event", {"ids": ["evt_019c8b2f5a7e4d10b6f3a92c7e08d154"]}),
     },
     "retrySubscription": {"nothing": ("Nothing to say", {})},
     "cancelSubscription": {"nothing": ("Nothing to say", {})},

@@ -62,6 +62,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         query: the parameters, each known to the route and right by itself.
         body: as it came in, at most as long as allowed.
         patience: how long the client would rather wait than ask again; None where it wouldn't, or can't.
+        last_event_id: of the last event that a browser saw before it came again; only for a stream.
     """
 
     request: Request
@@ -69,6 +70,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     query: dict[str, str] = {}
     body: bytes = b""
     patience: Patience | None = None
+    last_event_id: str | None = None
 
 
 Handler = Callable[[Relay, Asked], Awaitable[Answer]]

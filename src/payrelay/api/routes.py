@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from payrelay.api import handlers, parameters
+from payrelay.api import event_handlers, event_parameters, handlers, parameters
 from payrelay.api.bodies import Body, CaptureBody, ChargeBody, ClientTokenBody, EmptyBody, RefundBody
 from payrelay.api.bounds import Policy, only_own, own_charge, own_checkout, own_key, own_order, own_subscription, refused
 from payrelay.api.checkout_bodies import CheckoutBody
+from payrelay.api.event_bodies import ChangeEndpointBody, NewEndpointBody, ReplayBody
 from payrelay.api.handlers import Handler
 from payrelay.api.parameters import Parameter
 from payrelay.api.queries import decoded
@@ -68,6 +69,7 @@ class Route:
         is_read: whether it reads something at the gateway, which may be kept for a while.
         takes_key: whether it takes an Idempotency-Key although it changes nothing at the gateway.
         can_wait: whether its answer is held where the client prefers to wait until an operation is settled.
+        is_stream: whether it answers bit by bit, as server-sent events.
         bound: what a phone's credential may do here; None where nobody has said it, and it may do nothing.
     """
 
@@ -86,6 +88,7 @@ class Route:
     is_read: bool = False
     takes_key: bool = False
     can_wait: bool = False
+    is_stream: bool = False
     bound: Policy | None = None
 
     @property
@@ -329,6 +332,141 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="nothing",
         bound=refused,
         segment=parameters.CLIENT_TOKEN,
+    ),
+    Route(
+        name="listEvents",
+        method="GET",
+        path="/events",
+        sentence="Read the feed of events, oldest first",
+        scope=Scope.EVENTS_READ,
+        handler=event_handlers.some_events,
+        answer="events",
+        bound=refused,
+        query=(event_parameters.AFTER, event_parameters.TYPE, event_parameters.SUBJECT, event_parameters.EVENT_LIMIT),
+        can_wait=True,
+    ),
+    Route(
+        name="followEvents",
+        method="GET",
+        path="/events/stream",
+        sentence="Follow one operation or checkout by server-sent events",
+        scope=Scope.EVENTS_READ,
+        handler=event_handlers.event_stream,
+        answer="event stream",
+        bound=only_own,
+        query=(event_parameters.FOLLOWED, event_parameters.AFTER),
+        is_stream=True,
+    ),
+    Route(
+        name="registerEndpoint",
+        method="POST",
+        path="/endpoints",
+        sentence="Register an endpoint that events are sent to",
+        scope=Scope.ENDPOINTS_WRITE,
+        handler=event_handlers.new_endpoint,
+        answer="issued endpoint",
+        bound=refused,
+        body=NewEndpointBody,
+        codes=(Code.CONFLICT, *_BODY),
+    ),
+    Route(
+        name="listEndpoints",
+        method="GET",
+        path="/endpoints",
+        sentence="List the endpoints",
+        scope=Scope.ENDPOINTS_WRITE,
+        handler=event_handlers.some_endpoints,
+        answer="endpoints",
+        bound=refused,
+    ),
+    Route(
+        name="showEndpoint",
+        method="GET",
+        path="/endpoints/{id}",
+        sentence="Show an endpoint",
+        scope=Scope.ENDPOINTS_WRITE,
+        handler=event_handlers.one_endpoint,
+        answer="endpoint",
+        bound=refused,
+        segment=event_parameters.ENDPOINT,
+    ),
+    Route(
+        name="changeEndpoint",
+        method="PATCH",
+        path="/endpoints/{id}",
+        sentence="Change, pause, stop or start an endpoint",
+        scope=Scope.ENDPOINTS_WRITE,
+        handler=event_handlers.changed_endpoint,
+        answer="endpoint",
+        bound=refused,
+        segment=event_parameters.ENDPOINT,
+        body=ChangeEndpointBody,
+        codes=_BODY,
+    ),
+    Route(
+        name="removeEndpoint",
+        method="DELETE",
+        path="/endpoints/{id}",
+        sentence="Remove an endpoint",
+        scope=Scope.ENDPOINTS_WRITE,
+        handler=event_handlers.removed_endpoint,
+        answer="nothing",
+        bound=refused,
+        segment=event_parameters.ENDPOINT,
+        body=EmptyBody,
+        codes=_BODY,
+    ),
+    Route(
+        name="rotateEndpoint",
+        method="POST",
+        path="/endpoints/{id}/rotate",
+        sentence="Give an endpoint a new secret; the one before counts for a day",
+        scope=Scope.ENDPOINTS_WRITE,
+        handler=event_handlers.rotated_endpoint,
+        answer="issued endpoint",
+        bound=refused,
+        segment=event_parameters.ENDPOINT,
+        body=EmptyBody,
+        codes=_BODY,
+    ),
+    Route(
+        name="testEndpoint",
+        method="POST",
+        path="/endpoints/{id}/test",
+        sentence="Send a test event to an endpoint",
+        scope=Scope.ENDPOINTS_WRITE,
+        handler=event_handlers.tested_endpoint,
+        answer="told event",
+        bound=refused,
+        segment=event_parameters.ENDPOINT,
+        body=EmptyBody,
+        codes=(Code.CONFLICT, *_BODY),
+    ),
+    Route(
+        name="replayEvents",
+        method="POST",
+        path="/endpoints/{id}/replay",
+        sentence="Send events to an endpoint again",
+        scope=Scope.ENDPOINTS_WRITE,
+        handler=event_handlers.replayed_endpoint,
+        answer="replayed",
+        bound=refused,
+        segment=event_parameters.ENDPOINT,
+        query=(event_parameters.AFTER,),
+        body=ReplayBody,
+        codes=(Code.CONFLICT, *_BODY),
+    ),
+    Route(
+        name="listDeliveries",
+        method="GET",
+        path="/endpoints/{id}/deliveries",
+        sentence="List what became of events for an endpoint, newest first",
+        scope=Scope.ENDPOINTS_WRITE,
+        handler=event_handlers.some_deliveries,
+        answer="deliveries",
+        bound=refused,
+        segment=event_parameters.ENDPOINT,
+        query=(event_parameters.DELIVERY_STATE, event_parameters.BEFORE, event_parameters.DELIVERY_LIMIT),
     ),
 )
 

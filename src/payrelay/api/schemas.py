@@ -14,6 +14,8 @@ from payrelay.api.checkout_bodies import MEMBERS_OF_KINDS, MembersOfKind
 from payrelay.errors import Code, Retry
 from payrelay.operations.client_token_views import ClientTokenView, IssuedClientToken
 from payrelay.operations.find_operations import OperationDetail, OperationView
+from payrelay.operations.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, Replayed
+from payrelay.operations.read_events import EventPage, EventView
 from payrelay.operations.show_checkout import CheckoutView, OpenedCheckout
 
 Schema = dict[str, object]
@@ -141,6 +143,14 @@ DATA: Final[Mapping[str, Schema]] = {
     "operation": reference("OperationDetail"),
     "opened checkout": reference("OpenedCheckout"),
     "checkout": reference("CheckoutView"),
+    "events": reference("EventPage"),
+    "event stream": reference("EventView"),
+    "endpoints": _list_of("EndpointView"),
+    "endpoint": reference("EndpointView"),
+    "issued endpoint": reference("IssuedEndpoint"),
+    "told event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
+    "replayed": reference("Replayed"),
+    "deliveries": _list_of("DeliveryView"),
     "client_token": reference("IssuedClientToken"),
     "client_tokens": _list_of("ClientTokenView"),
     "revoked": {"type": "object", "properties": {"revoked": {"type": "integer", "minimum": 0}}},
@@ -151,6 +161,12 @@ DATA: Final[Mapping[str, Schema]] = {
 _VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
     OperationView,
     OperationDetail,
+    EventPage,
+    EventView,
+    EndpointView,
+    IssuedEndpoint,
+    Replayed,
+    DeliveryView,
     OpenedCheckout,
     CheckoutView,
     ClientTokenView,
