@@ -6,7 +6,16 @@ from typing import Final
 
 from payrelay.api import event_handlers, event_parameters, handlers, parameters
 from payrelay.api.bodies import Body, CaptureBody, ChargeBody, ClientTokenBody, EmptyBody, RefundBody
-from payrelay.api.bounds import Policy, only_own, own_charge, own_checkout, own_key, own_order, own_subscription, refused
+from payrelay.api.bounds import (
+    Policy,
+    only_own,
+    own_charge,
+    own_checkout,
+    own_key,
+    own_order,
+    own_subscription,
+    refused,
+)
 from payrelay.api.checkout_bodies import CheckoutBody
 from payrelay.api.event_bodies import ChangeEndpointBody, NewEndpointBody, ReplayBody
 from payrelay.api.handlers import Handler
