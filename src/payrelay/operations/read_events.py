@@ -139,7 +139,7 @@ async def follow(
     """
     dispatch = dispatch_of(relay)
     noun, _, id_ = subject.partition(":")
-    await (show_checkout if noun == "checkout" else _require_operation)(relay, request, id_)
+    await (show_checkout if noun == "checkout" else show_operation)(relay, request, id_)
     reader = Reader(relay.account(request.account).merchant, request.principal)
     follower = await dispatch.followers.place(reader, subject)
     if follower is None:
@@ -165,18 +165,6 @@ def view(event: PublishedEvent) -> EventView:
         subject=event.subject,
         data=event.data,
     )
-
-
-async def _require_operation(relay: Relay, request: Request, operation_id: str) -> Answer:
-    bound = request.credential.bound
-    operation = await relay.journal.get(operation_id)
-    if bound is not None and operation is not None:
-        is_right = (bound.order_id is None or bound.order_id == operation.order_id) and (
-            bound.customer_id is None or bound.customer_id == operation.customer_id
-        )
-        if not is_right or (bound.customer_id is None and bound.order_id is None):
-            raise Refusal(Code.NOT_FOUND, "there is no such operation")
-    return await show_operation(relay, request, operation_id)
 
 
 async def _read(dispatch: Dispatch, reader: Reader, wanted: Wanted) -> Page:
