@@ -21,6 +21,7 @@ from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, R
 from payrelay.core.payments import Nothing, Sight
 from payrelay.gateways.governor import Alarm, Governor, Limit
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
+from payrelay.gateways.payhere.forms import Merchant
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.relay import Relay, Request
 from payrelay.store import open_database
@@ -194,6 +195,8 @@ class ScriptedAccount:
         self.name = "gateway"
         self.merchant = "0123456789abcdef"
         self.timezone = "Asia/Colombo"
+        self.environment = "sandbox"
+        self.signer: Merchant | None = None
         self.timeout_s = 30.0
         self.queue_s = 5.0
         self.timer = HandTimer()

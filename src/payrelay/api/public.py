@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from payrelay.api.arrival import BODY_TIMEOUT_S, Headers, Receive, read_body, require_form
+from payrelay.api.checkout_pages import asset, back_page, checkout_page
 from payrelay.api.pages import Page
 from payrelay.api.queries import decoded
 from payrelay.core.answers import Answer
@@ -72,7 +73,33 @@ async def notified(relay: Relay, caller: Caller) -> Page:
     return EMPTY
 
 
-PUBLIC_ROUTES: Final[tuple[PublicRoute, ...]] = (PublicRoute(method="POST", path="/notifications", handler=notified),)
+async def asked(relay: Relay, caller: Caller) -> Page:
+    """Shows a customer what is asked for, with the way on to the gateway."""
+    return await checkout_page(relay, caller.account, *caller.segments)
+
+
+async def returned(relay: Relay, caller: Caller) -> Page:
+    """Shows a customer who comes back from the gateway what came of it."""
+    return await back_page(relay, caller.account, *caller.segments, is_cancelled=False)
+
+
+async def turned_back(relay: Relay, caller: Caller) -> Page:
+    """Shows the same to a customer who has cancelled."""
+    return await back_page(relay, caller.account, *caller.segments, is_cancelled=True)
+
+
+async def loaded(relay: Relay, caller: Caller) -> Page:  # noqa: ARG001 - one shape for all
+    """Gives what the pages load."""
+    return asset(*caller.segments)
+
+
+PUBLIC_ROUTES: Final[tuple[PublicRoute, ...]] = (
+    PublicRoute(method="POST", path="/notifications", handler=notified),
+    PublicRoute(method="GET", path="/checkouts/{id}/{secret}", handler=asked),
+    PublicRoute(method="GET", path="/checkouts/{id}/{secret}/return", handler=returned),
+    PublicRoute(method="GET", path="/checkouts/{id}/{secret}/cancel", handler=turned_back),
+    PublicRoute(method="GET", path="/hosted/{asset}", handler=loaded),
+)
 
 
 @dataclass(frozen=True, slots=True)
