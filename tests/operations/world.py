@@ -25,6 +25,7 @@ from payrelay.gateways.payhere.forms import Merchant
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.relay import Relay, Request
 from payrelay.store import open_database
+from payrelay.store.customers import Customers
 from payrelay.store.database import Database
 from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Filter, Journal
 from payrelay.store.pauses import Pauses
@@ -293,6 +294,7 @@ class World:
             pause=self._pause,
             paused=PausedAccounts(Pauses(self.database), self.clock, log),
             new_id=self._new_id,
+            customers=Customers(self.database, Seal((b"k" * 32,)), chain_key=b"c" * 32),
         )
 
     @property
