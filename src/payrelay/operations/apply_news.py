@@ -17,7 +17,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import OneSubscription
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, fits
 from payrelay.core.idempotency import secret_hash
-from payrelay.core.notifications import Expected, NewsKind, Told, Why, differs
+from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
 from payrelay.core.operations import PROBED, Event, Kind, Operation, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.proof import TOLERANCE_MS, Seen
@@ -37,6 +37,8 @@ _TAKING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.
 """They take or hold money, so that the gateway may notify of them."""
 _UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
 _GOOD: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED})
+_OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
+"""News of what a customer does on the gateway's page; all other ones are of what comes later."""
 _HINTS: Final = {Told.CANCELLED: CheckoutState.CANCELLED, Told.FAILED: CheckoutState.FAILED}
 
 
@@ -83,8 +85,7 @@ async def _tell_on(arrival: Arrival, operations: list[Operation], checkout: Chec
     outcome = _HINTS.get(arrival.news.told)
     if checkout is None:
         return why or (Why.INFORMED if operations else Why.UNKNOWN_ORDER)
-    is_later_installment = arrival.news.kind is NewsKind.RECURRING and checkout.state is CheckoutState.COMPLETED
-    if outcome is None or is_later_installment:
+    if outcome is None or arrival.news.message_type not in _OF_FIRST:
         return why or Why.INFORMED
     await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, outcome=outcome))
     return Why.CHECKOUT_FINISHED
@@ -136,8 +137,7 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     case = await open_case(relay, arrival.account, operation, is_nudged=True, until_s=0)
     if arrival.notification.received_at_ms < case.span.began_ms - TOLERANCE_MS:
         return Why.OPERATION_UNDER_WAY  # it came before this was sent, so that it is of something else
-    payment_id = operation.payment_id or news.payment_id
-    case.operation = msgspec.structs.replace(operation, result_ref=result_ref, payment_id=payment_id)
+    case.operation = msgspec.structs.replace(operation, result_ref=result_ref)
     evidence = Evidence(
         seen=Seen.NOTIFIED,
         notification_id=arrival.notification.id,
@@ -227,8 +227,8 @@ async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
     if isinstance(shown, Why) and not (shown is Why.NOT_SHOWN and await _is_plan_shown(arrival)):
         return shown
     settled = msgspec.structs.replace(arrival.settled, subscription_id=news.subscription_id)
-    if checkout.state is CheckoutState.COMPLETED:
-        settled = msgspec.structs.replace(settled, payment_id=None)  # the first one is what completed it
+    if news.message_type not in _OF_FIRST:
+        settled = msgspec.structs.replace(settled, payment_id=None)  # the checkout is the first payment's
     await finish_by_notification(arrival.relay, settled)
     await note_news(arrival.relay, arrival.account, arrival.notification, news, checkout)
     return Why.SUBSCRIPTION_NOTED
