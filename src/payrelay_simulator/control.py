@@ -118,6 +118,7 @@ class Control:
             web.post("/_sim/notifications/release", self.release_notifications),
             web.post("/_sim/chargebacks", self.charge_back),
             web.post("/_sim/reset", self.reset),
+            web.get("/_sim", self.show_overview),
             web.get("/_sim/", self.show_overview),
         ]
 

@@ -1,8 +1,9 @@
+import asyncio
 from typing import Any
 
 import pytest
 from aiohttp import ClientSession
-from tests.payrelay_simulator.shop import Receiver
+from tests.payrelay_simulator.shop import PATIENCE_S, Receiver
 
 from payrelay_simulator import DemoWorld, Running, World
 
@@ -26,11 +27,12 @@ async def order(session: ClientSession, path: str, body: Body) -> Any:  # noqa: 
 
 async def record(session: ClientSession, number: int = 1) -> Any:  # noqa: ANN401 - JSON
     """Return a notification's record as soon as its attempt was noted."""
-    while True:
-        async with session.get("/_sim/notifications", params={"after": number - 1, "count": 1}) as response:
-            (found,) = (await response.json())["notifications"]
-            if found["attempts"]:
-                return found
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            async with session.get("/_sim/notifications", params={"after": number - 1, "count": 1}) as response:
+                (found,) = (await response.json())["notifications"]
+                if found["attempts"]:
+                    return found
 
 
 async def test_notification_arrives_as_a_form(session: ClientSession, receiver: Receiver, charge_body: Body) -> None:
