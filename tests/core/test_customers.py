@@ -1,5 +1,7 @@
 """The life of a stored customer: what an approval makes of it, and what is left of it."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -82,7 +84,13 @@ def test_another_approval_brings_the_card_up_to_date() -> None:
 
 def test_what_an_approval_does_not_say_stays() -> None:
     """A token that is handed over comes alone."""
-    bare = {"method": None, "card_no_masked": None, "card_expiry": None, "card_holder": None, "order_id": None}
+    bare: dict[str, Any] = {
+        "method": None,
+        "card_no_masked": None,
+        "card_expiry": None,
+        "card_holder": None,
+        "order_id": None,
+    }
 
     assert again(**bare, payment_id=None) is CUSTOMER
 
