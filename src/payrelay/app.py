@@ -12,7 +12,9 @@ from payrelay.api.app import Api
 from payrelay.api.capacity import files_max, held_max
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics import Metrics
+from payrelay.api.provider_door import ProviderDoor
 from payrelay.clock import Clock
+from payrelay.core.identity import Provider
 from payrelay.core.operations import Retention
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Governor
@@ -26,13 +28,14 @@ from payrelay.operations.followers import Followers
 from payrelay.operations.ids import new_id
 from payrelay.operations.note_subscription import ReadingNotes
 from payrelay.operations.pause import PausedAccounts
+from payrelay.operations.provider_keys import Jwks, ProviderKeys
 from payrelay.operations.readings import Readings
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Background, Relay
 from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Stage, Watch
 from payrelay.operations.webhook_sender import WebhookSender
-from payrelay.settings import KEY_IS_MISSING, GatewaySettings, Settings, require_serving, surroundings
+from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
 from payrelay.store.access_tokens import AccessTokens
 from payrelay.store.alerts import Alerts
@@ -120,8 +123,30 @@ async def running(
             trusted_proxies=settings.trusted_proxies,
             browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,
+            provider=provider_door(stack, settings.identity, clock, log),
         )
         yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
+
+
+def provider_door(
+    stack: AsyncExitStack, identity: IdentitySettings | None, clock: Clock, log: FilteringBoundLogger
+) -> ProviderDoor | None:
+    """Gives the door for an identity provider's tokens, whose fetching ends with the stack; None without one."""
+    if identity is None:
+        return None
+    provider = Provider(
+        issuer=identity.issuer,
+        audience=identity.audience,
+        customer_claim=identity.customer_claim,
+        claim_is=identity.customer_claim_is,
+        order_claim=identity.order_claim,
+        principal=identity.principal,
+        scopes=identity.scopes,
+        accounts=identity.accounts or None,
+    )
+    keys = ProviderKeys(Jwks(identity.jwks_url), clock, log)
+    stack.push_async_callback(keys.close)
+    return ProviderDoor(provider, keys, clock)
 
 
 @asynccontextmanager

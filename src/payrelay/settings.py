@@ -33,9 +33,12 @@ from pydantic import (
     Field,
     PlainValidator,
     ValidationError,
+    ValidationInfo,
 )
 from pydantic_core import ErrorDetails
 
+from payrelay.core.client_tokens import CLIENT_SCOPES, PAYING, USUAL_SCOPES
+from payrelay.core.credentials import Scope
 from payrelay.core.destinations import Allowed, allowed_of
 from payrelay.core.durations import span_s
 from payrelay.core.links import LinkRule, parse_rule
@@ -68,6 +71,8 @@ _DELIMITER: Final = "__"
 _FILE_SUFFIX: Final = "_file"
 _GATEWAYS: Final = "gateways"
 _EVENTS: Final = "events"
+_IDENTITY: Final = "identity"
+_NESTED: Final = {_GATEWAYS, _EVENTS, _IDENTITY}
 GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
 _POSTGRESQL: Final = "postgresql://"
 
@@ -111,6 +116,30 @@ def _gateway_address(text: str) -> str:
     if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         raise ValueError("must be https; http is for a simulator on this machine (127.0.0.1, localhost) only")
     return address
+
+
+def _keys_address(text: str) -> str:
+    """As above, but some providers want a query."""
+    address, question, query = text.partition("?")
+    if question and not query.isprintable():
+        raise ValueError("must be an absolute address")
+    try:
+        _gateway_address(address)
+    except ValueError:
+        raise ValueError("must be an absolute https address; http is for this machine only") from None
+    return text
+
+
+def _client_scopes(value: object, info: ValidationInfo) -> frozenset[Scope]:
+    """Checks what bearers of a provider's tokens may do: what phones may do at all, and paying only with an order."""
+    names = _parts(value)
+    if not isinstance(names, list | tuple) or not names or not all(name in CLIENT_SCOPES for name in names):
+        raise ValueError(f"must be some of {', '.join(sorted(CLIENT_SCOPES))}")
+    scopes = frozenset(map(Scope, names))
+    paying = sorted(scopes & PAYING)
+    if paying and info.data.get("order_claim") is None:
+        raise ValueError(f"has {paying[0]}, which needs {PREFIX}IDENTITY__ORDER_CLAIM")
+    return scopes
 
 
 def _alert_address(url: Secret) -> Secret:
@@ -276,6 +305,25 @@ class EventSettings(BaseModel):
     """Where events may be sent although it is no public address, or not over https."""
 
 
+class IdentitySettings(BaseModel):
+    """An identity provider whose own tokens are taken; see ``core.identity.Provider``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    jwks_url: Annotated[str, AfterValidator(_keys_address)]
+    """Where its keys are."""
+    issuer: Annotated[str, Field(min_length=1)]
+    audience: Annotated[str, Field(min_length=1)]
+    principal: Annotated[str, Field(min_length=1)]
+    """Whose customers its people are: the name of a server's key."""
+    customer_claim: Annotated[str, Field(min_length=1)] = "sub"
+    customer_claim_is: Literal["reference", "customer"] = "reference"
+    order_claim: Annotated[str, Field(min_length=1)] | None = None
+    scopes: Annotated[frozenset[Scope], PlainValidator(_client_scopes)] = USUAL_SCOPES
+    accounts: Annotated[frozenset[str], BeforeValidator(_parts)] = frozenset()
+    """None named is all of them."""
+
+
 class Settings(BaseModel):
     """All settings, made by ``read_settings``; a field is named as its variable, in small letters."""
 
@@ -284,6 +332,7 @@ class Settings(BaseModel):
     database_url: Annotated[_Secret, AfterValidator(_database_url)] = Secret("sqlite:///payrelay.db")
     """A secret because it may hold a password; ``shown_database`` is fit to be printed."""
     gateways: dict[Annotated[str, AfterValidator(_gateway_name)], GatewaySettings] = {}
+    identity: IdentitySettings | None = None
     repeat_window: Annotated[int, PlainValidator(_repeat_window_s)] = 86_400
     """Seconds; 0 for none."""
     encryption_key: Annotated[_Secret, AfterValidator(_encryption_keys)] | None = None
@@ -356,6 +405,9 @@ def require_serving(settings: Settings) -> None:
         )
     if settings.embedded_path is None and settings.encryption_key is None:
         raise SettingsError(KEY_IS_MISSING)
+    if settings.identity is not None:
+        for name in sorted(settings.identity.accounts - settings.gateways.keys()):
+            raise SettingsError(f"{PREFIX}IDENTITY__ACCOUNTS names {name}, and no gateway is called so")
 
 
 def variable_name(location: tuple[int | str, ...]) -> str:
@@ -374,8 +426,9 @@ def _require_known(variables: Mapping[str, str]) -> None:
         first, *rest = name.removeprefix(PREFIX).lower().split(_DELIMITER)
         is_gateway = first == _GATEWAYS and len(rest) == 2  # noqa: PLR2004  a name and a field
         is_of_events = first == _EVENTS and [name.removesuffix(_FILE_SUFFIX) for name in rest] == ["allowed_hosts"]
-        is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - {_GATEWAYS, _EVENTS} and not rest
-        if not is_gateway and not is_of_events and not is_plain:
+        is_identity = first == _IDENTITY and len(rest) == 1
+        is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - _NESTED and not rest
+        if not (is_gateway or is_of_events or is_identity or is_plain):
             raise SettingsError(f"{name} is not a setting")
 
 

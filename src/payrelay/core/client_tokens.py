@@ -43,6 +43,9 @@ CLIENT_SCOPES: Final = frozenset(
 USUAL_SCOPES: Final = frozenset({Scope.PAYMENTS_READ, Scope.OPERATIONS_READ, Scope.CHECKOUTS_READ, Scope.EVENTS_READ})
 """What a token may where nothing is said: look, and not pay."""
 
+PAYING: Final = frozenset({Scope.PAYMENTS_CHARGE, Scope.CHECKOUTS_CREATE})
+"""For one order alone: who may name any could find out which ones are taken, and take them."""
+
 _ISSUER: Final = "payrelay"
 _id_match: Final = re.compile(r"ct_[0-9a-f]{32}").fullmatch
 _customer_match: Final = re.compile(r"cus_[0-9a-f]{32}").fullmatch

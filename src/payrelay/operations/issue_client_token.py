@@ -1,11 +1,9 @@
 """Issues a client token: the only moment at which its text exists here."""
 
-from typing import Final
-
 import msgspec
 
 from payrelay.core.answers import Answer, found
-from payrelay.core.client_tokens import CLIENT_SCOPES, LIFE_USUAL_S, USUAL_SCOPES, ClientToken
+from payrelay.core.client_tokens import CLIENT_SCOPES, LIFE_USUAL_S, PAYING, USUAL_SCOPES, ClientToken
 from payrelay.core.credentials import Credential, Scope, require_amount
 from payrelay.core.signatures import signed
 from payrelay.errors import Code, FieldError, Refusal
@@ -14,9 +12,6 @@ from payrelay.operations.client_token_views import issued_view
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.revoke_client_token import desk_of
 from payrelay.operations.show_customer import may_see
-
-PAYING: Final = frozenset({Scope.PAYMENTS_CHARGE, Scope.CHECKOUTS_CREATE})
-"""Who may name any order could find out which ones are taken, and take them; so these are for one order alone."""
 
 
 class WantedToken(msgspec.Struct, frozen=True, kw_only=True):
