@@ -76,8 +76,8 @@ class ReplayBody(Body, frozen=True, kw_only=True):
 def _ms(name: str, text: str) -> int:
     try:
         at = datetime.fromisoformat(text)
-        if at.tzinfo is None:
-            raise ValueError("a time zone is missing")
-        return int(at.timestamp() * 1000)
+        if at.tzinfo is not None:
+            return int(at.timestamp() * 1000)
     except (ValueError, OverflowError):
-        raise invalid([FieldError(name, "must be a moment such as 2026-11-21T10:00:00Z")]) from None
+        pass
+    raise invalid([FieldError(name, "must be a moment such as 2026-11-21T10:00:00Z")])
