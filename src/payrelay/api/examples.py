@@ -207,6 +207,21 @@ _CHECKOUT: Final[dict[str, object]] = {
     "expires_at": "2026-03-01T08:30:00.000Z",
 }
 
+_STANDING: Final = {
+    "subscription_id": "420075032251",
+    "state": "active",
+    "explanation": "It goes on.",
+    "is_failing": False,
+    "order_id": "Order12351",
+    "amount": 1000.0,
+    "currency": "LKR",
+    "installments_paid": 2,
+    "next_on": "2026-05-01",
+    "last_paid": {"payment_id": "320025023470", "amount": 1000.0, "at": "2026-04-01T06:30:00.000Z"},
+    "last_failure": None,
+    "as_of": "2026-04-01T06:30:02.114Z",
+}
+
 ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "payments": ("Payments with order_id:Order12345", [_PAYMENT]),
     "charge": (
@@ -244,6 +259,8 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "refund": ("Successfully processed the refund", 560034010257),
     "subscriptions": ("Found 1 subscriptions", [_SUBSCRIPTION]),
     "subscription": ("Found subscription", _SUBSCRIPTION),
+    "subscription states": ("OK", [_STANDING]),
+    "subscription state": ("OK", _STANDING),
     "nothing": ("Successfully cancelled the subscription", None),
     "checkout": ("OK", _CHECKOUT),
     "opened checkout": (

@@ -155,6 +155,13 @@ SUBSCRIPTION_ID: Final = Parameter(
     complaint=_matches(_NUMBER, "must be 1 to 19 digits"),
     example="420075032251",
 )
+SUBSCRIPTION_CURSOR: Final = Parameter(
+    name="cursor",
+    sentence="Goes on behind this subscription; the Link header of a page has it.",
+    schema={"type": "string", "pattern": f"^{_NUMBER}$"},
+    complaint=_matches(_NUMBER, "must be the id of a subscription"),
+    example="420075032251",
+)
 CLIENT_TOKEN: Final = Parameter(
     name="id",
     sentence="Identifier of the client token.",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from payrelay.api import event_handlers, event_parameters, handlers, parameters
+from payrelay.api import event_handlers, event_parameters, handlers, parameters, standing_handlers
 from payrelay.api.bodies import Body, CaptureBody, ChargeBody, ClientTokenBody, EmptyBody, RefundBody
 from payrelay.api.bounds import (
     Policy,
@@ -230,6 +230,28 @@ ROUTES: Final[tuple[Route, ...]] = (
         codes=_EFFECT,
         is_effect=True,
         can_wait=True,
+    ),
+    Route(
+        name="listSubscriptionStates",
+        method="GET",
+        path="/subscription-states",
+        sentence="List how subscriptions stand, as it is known here, without asking the gateway",
+        scope=Scope.SUBSCRIPTIONS_READ,
+        handler=standing_handlers.some_subscription_states,
+        answer="subscription states",
+        bound=refused,
+        query=(parameters.SUBSCRIPTION_CURSOR, parameters.LIMIT),
+    ),
+    Route(
+        name="showSubscriptionState",
+        method="GET",
+        path="/subscription-states/{id}",
+        sentence="Show how a subscription stands, as it is known here, without asking the gateway",
+        scope=Scope.SUBSCRIPTIONS_READ,
+        handler=standing_handlers.one_subscription_state,
+        answer="subscription state",
+        bound=own_subscription,
+        segment=parameters.SUBSCRIPTION,
     ),
     Route(
         name="openCheckout",

@@ -13,10 +13,11 @@ from payrelay.api.bodies import SCHEMAS, Body
 from payrelay.api.checkout_bodies import MEMBERS_OF_KINDS, MembersOfKind
 from payrelay.errors import Code, Retry
 from payrelay.operations.client_token_views import ClientTokenView, IssuedClientToken
-from payrelay.operations.find_operations import OperationDetail, OperationView
+from payrelay.operations.find_operations import ChargebackView, OperationDetail, OperationView
 from payrelay.operations.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, Replayed
 from payrelay.operations.read_events import EventPage, EventView
 from payrelay.operations.show_checkout import CheckoutView, OpenedCheckout
+from payrelay.operations.show_subscription_states import InstallmentView, SubscriptionStateView
 
 Schema = dict[str, object]
 
@@ -138,6 +139,8 @@ DATA: Final[Mapping[str, Schema]] = {
     "refund": {"type": ["integer", "null"], "description": "The number of the refund; null where a hold was let go."},
     "subscriptions": _list_of("Subscription"),
     "subscription": reference("Subscription"),
+    "subscription states": _list_of("SubscriptionStateView"),
+    "subscription state": reference("SubscriptionStateView"),
     "nothing": {"type": "null"},
     "operations": _list_of("OperationView"),
     "operation": reference("OperationDetail"),
@@ -161,6 +164,9 @@ DATA: Final[Mapping[str, Schema]] = {
 _VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
     OperationView,
     OperationDetail,
+    ChargebackView,
+    SubscriptionStateView,
+    InstallmentView,
     EventPage,
     EventView,
     EndpointView,

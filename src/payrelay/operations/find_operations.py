@@ -61,10 +61,21 @@ class OperationView(msgspec.Struct, frozen=True, kw_only=True):
     send_by: str
 
 
+class ChargebackView(msgspec.Struct, frozen=True, kw_only=True):
+    """The bank took a payment back, as the gateway notified; the operation's state is not changed by that."""
+
+    payment_id: str
+    amount: msgspec.Raw
+    currency: str
+    at: str
+    notification_id: str
+
+
 class OperationDetail(OperationView, frozen=True, kw_only=True):
     """The same with all that is known of it; ``answer`` is shown to the operation's own principal only."""
 
     history: list[HistoryEntry]
+    chargebacks: list[ChargebackView]
     answer: FinishedAnswer | None
 
 
@@ -111,11 +122,28 @@ async def _show(relay: Relay, request: Request, operation: Operation | None) -> 
     shown = OperationDetail(
         **msgspec.structs.asdict(_as_seen(operation, request)),
         history=[_entry(line) for line in history],
+        chargebacks=await chargebacks_of(relay, operation.id),
         answer=None
         if answer is None
         else FinishedAnswer(http_status=answer.http_status, body=msgspec.Raw(answer.body)),
     )
     return found(shown)
+
+
+async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView]:
+    """Gives what was charged back of an operation's payments. Raises StoreError."""
+    if relay.inbox is None:
+        return []
+    return [
+        ChargebackView(
+            payment_id=each.payment_id,
+            amount=msgspec.Raw(b"null" if each.amount_minor is None else decimal_text(each.amount_minor).encode()),
+            currency=each.currency,
+            at=utc(each.noted_at_ms),
+            notification_id=each.notification_id,
+        )
+        for each in await relay.inbox.chargebacks_of_operation(operation_id)
+    ]
 
 
 def may_see(request: Request, operation: Operation) -> bool:
