@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from payrelay.api.card_texts import CARD_READERS, CARD_SCHEMAS
 from payrelay.api.form_texts import FORM_READERS, FORM_SCHEMAS
 from payrelay.api.json_text import ExponentNumber, parse_object, printable, unusable_texts
 from payrelay.core.calls import Capture, Charge, Item, Refund, Release
@@ -167,6 +168,7 @@ _READERS: Final[dict[type, Callable[[object], object]]] = {
     WebAddress: _web_address,
     Lifetime: _lifetime,
     ClientScope: _client_scope,
+    **CARD_READERS,
     **FORM_READERS,
 }
 
@@ -197,6 +199,7 @@ SCHEMAS: Final[dict[type, dict[str, object]]] = {
     WebAddress: {"type": "string", "pattern": _WEB_ADDRESS, "maxLength": TEXT_LENGTH_MAX},
     Lifetime: {"type": "integer", "minimum": LIFE_MIN_S, "maximum": LIFE_MAX_S, "default": LIFE_USUAL_S},
     ClientScope: {"type": "string", "enum": list(_CLIENT_SCOPES)},
+    **CARD_SCHEMAS,
     **FORM_SCHEMAS,
 }
 """How the types of our own are written in JSON Schema."""
@@ -235,7 +238,7 @@ class ChargeBody(Body, frozen=True, kw_only=True):
     items: Annotated[Title, Meta(description="Item title or order number.")]
     currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
     amount: Amount
-    customer_token: Annotated[Text, Meta(description="Token received through the pre-approval notification.")]
+    customer_token: Annotated[Text, Meta(description="Id of a stored customer, or the gateway's token.")]
     custom_1: Annotated[Text | None, Meta(description="Custom parameter 1.")] = None
     custom_2: Annotated[Text | None, Meta(description="Custom parameter 2.")] = None
     notify_url: WebAddress | UnsetType = UNSET

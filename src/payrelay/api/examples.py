@@ -100,6 +100,15 @@ ENDPOINT: Final[dict[str, object]] = {
     "label": "orders",
 }
 
+HANDED_OVER: Final[dict[str, object]] = {
+    "customer_token": "59AFEE022CC69CA39D325E1B59130862",
+    "reference": "user-17",
+    "label": "Saman's blue card",
+    "method": "VISA",
+    "card_no_masked": "************1292",
+    "card_expiry": "0129",
+}
+
 REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     "chargePayment": {"payment": ("Take the money now", CHARGE), "hold": ("Hold it for a later capture", HOLD)},
     "capturePayment": {"part": ("Take a part of what is held", CAPTURE)},
@@ -127,6 +136,16 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
         "span": ("All of a day", {"since": "2026-11-20T00:00:00Z", "until": "2026-11-21T00:00:00Z"}),
         "one": ("One event", {"ids": ["evt_019c8b2f5a7e4d10b6f3a92c7e08d154"]}),
     },
+    "importCustomer": {
+        "token": ("Hand over a token that you hold", HANDED_OVER),
+        "bare": ("The token alone", {"customer_token": "59AFEE022CC69CA39D325E1B59130862"}),
+    },
+    "changeCustomer": {
+        "label": ("Another label", {"label": "Saman's blue card"}),
+        "nameless": ("Take your own name for the person away", {"reference": None}),
+    },
+    "removeCustomer": {"nothing": ("Nothing to say", {})},
+    "eraseCustomer": {"nothing": ("Nothing to say", {})},
     "retrySubscription": {"nothing": ("Nothing to say", {})},
     "cancelSubscription": {"nothing": ("Nothing to say", {})},
     "openCheckout": {
@@ -222,6 +241,25 @@ _STANDING: Final = {
     "as_of": "2026-04-01T06:30:02.114Z",
 }
 
+_STORED_CUSTOMER: Final[dict[str, object]] = {
+    "id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
+    "state": "active",
+    "explanation": "It can be charged.",
+    "version": 1,
+    "account": "gateway",
+    "principal": "shop",
+    "reference": "user-17",
+    "label": None,
+    "method": "VISA",
+    "card_no_masked": "************1292",
+    "card_expiry": "0129",
+    "has_holder": True,
+    "order_id": "Card12351",
+    "payment_id": "320025000001",
+    "created_at": "2026-03-01T08:00:00.000Z",
+    "updated_at": "2026-03-01T08:00:00.000Z",
+}
+
 ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "payments": ("Payments with order_id:Order12345", [_PAYMENT]),
     "charge": (
@@ -262,6 +300,8 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "subscription states": ("OK", [_STANDING]),
     "subscription state": ("OK", _STANDING),
     "nothing": ("Successfully cancelled the subscription", None),
+    "customers": ("OK", [_STORED_CUSTOMER]),
+    "customer": ("OK", _STORED_CUSTOMER),
     "checkout": ("OK", _CHECKOUT),
     "opened checkout": (
         "OK",

@@ -118,13 +118,13 @@ def payments_of_subscription(relay: Relay, asked: Asked) -> Awaitable[Answer]:
 
 def retry(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Charges the failed installment of a subscription."""
-    _require_empty(asked.body)
+    require_empty(asked.body)
     return retry_subscription(relay, asked.request, RetrySubscription(subscription_id=_subscription_id(asked)))
 
 
 def cancel(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Ends a subscription."""
-    _require_empty(asked.body)
+    require_empty(asked.body)
     return cancel_subscription(relay, asked.request, CancelSubscription(subscription_id=_subscription_id(asked)))
 
 
@@ -198,7 +198,7 @@ def _subscription_id(asked: Asked) -> int:
     return number
 
 
-def _require_empty(body: bytes) -> None:
-    """Accepts no body or an empty object, in whatever white space."""
+def require_empty(body: bytes) -> None:
+    """Accepts no body or an empty object, in whatever white space; raises Refusal."""
     if body.strip() not in _EMPTY_BODIES:
         parse_body(body, EmptyBody)

@@ -4,7 +4,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from payrelay.api import event_handlers, event_parameters, handlers, parameters, standing_handlers
+from payrelay.api import (
+    customer_handlers,
+    customer_parameters,
+    event_handlers,
+    event_parameters,
+    handlers,
+    parameters,
+    standing_handlers,
+)
 from payrelay.api.bodies import Body, CaptureBody, ChargeBody, ClientTokenBody, EmptyBody, RefundBody
 from payrelay.api.bounds import (
     Policy,
@@ -17,6 +25,7 @@ from payrelay.api.bounds import (
     refused,
 )
 from payrelay.api.checkout_bodies import CheckoutBody
+from payrelay.api.customer_bodies import CustomerBody, CustomerNamesBody
 from payrelay.api.event_bodies import ChangeEndpointBody, NewEndpointBody, ReplayBody
 from payrelay.api.handlers import Handler
 from payrelay.api.parameters import Parameter
@@ -276,6 +285,84 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="checkout",
         bound=only_own,
         segment=parameters.CHECKOUT,
+    ),
+    Route(
+        name="listCustomers",
+        method="GET",
+        path="/customers",
+        sentence="List stored customers, newest first",
+        scope=Scope.CUSTOMERS_READ,
+        handler=customer_handlers.some_customers,
+        answer="customers",
+        bound=only_own,
+        query=(
+            customer_parameters.REFERENCE,
+            customer_parameters.CUSTOMER_STATE,
+            customer_parameters.CUSTOMER_CURSOR,
+            parameters.LIMIT,
+        ),
+    ),
+    Route(
+        name="importCustomer",
+        method="POST",
+        path="/customers",
+        sentence="Hand over a gateway's token, to be kept as a stored customer",
+        scope=Scope.CUSTOMERS_WRITE,
+        handler=customer_handlers.new_customer,
+        answer="customer",
+        bound=refused,
+        body=CustomerBody,
+        codes=_BODY,
+    ),
+    Route(
+        name="showCustomer",
+        method="GET",
+        path="/customers/{id}",
+        sentence="Show a stored customer",
+        scope=Scope.CUSTOMERS_READ,
+        handler=customer_handlers.one_customer,
+        answer="customer",
+        bound=only_own,
+        segment=customer_parameters.CUSTOMER,
+    ),
+    Route(
+        name="changeCustomer",
+        method="PATCH",
+        path="/customers/{id}",
+        sentence="Give a stored customer another reference or label",
+        scope=Scope.CUSTOMERS_WRITE,
+        handler=customer_handlers.renamed_customer,
+        answer="customer",
+        bound=refused,
+        segment=customer_parameters.CUSTOMER,
+        body=CustomerNamesBody,
+        codes=(Code.CONFLICT, *_BODY),
+    ),
+    Route(
+        name="removeCustomer",
+        method="DELETE",
+        path="/customers/{id}",
+        sentence="Remove a stored customer: its token is destroyed",
+        scope=Scope.CUSTOMERS_WRITE,
+        handler=customer_handlers.removed_customer,
+        answer="customer",
+        bound=refused,
+        segment=customer_parameters.CUSTOMER,
+        body=EmptyBody,
+        codes=_BODY,
+    ),
+    Route(
+        name="eraseCustomer",
+        method="POST",
+        path="/customers/{id}/erase",
+        sentence="Erase what is kept of a person, on request",
+        scope=Scope.CUSTOMERS_WRITE,
+        handler=customer_handlers.erased_customer,
+        answer="customer",
+        bound=refused,
+        segment=customer_parameters.CUSTOMER,
+        body=EmptyBody,
+        codes=_BODY,
     ),
     Route(
         name="listOperations",

@@ -17,6 +17,7 @@ from payrelay.operations.find_operations import ChargebackView, OperationDetail,
 from payrelay.operations.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, Replayed
 from payrelay.operations.read_events import EventPage, EventView
 from payrelay.operations.show_checkout import CheckoutView, OpenedCheckout
+from payrelay.operations.show_customer import CustomerView
 from payrelay.operations.show_subscription_states import InstallmentView, SubscriptionStateView
 
 Schema = dict[str, object]
@@ -146,6 +147,8 @@ DATA: Final[Mapping[str, Schema]] = {
     "operation": reference("OperationDetail"),
     "opened checkout": reference("OpenedCheckout"),
     "checkout": reference("CheckoutView"),
+    "customers": _list_of("CustomerView"),
+    "customer": reference("CustomerView"),
     "events": reference("EventPage"),
     "event stream": reference("EventView"),
     "endpoints": _list_of("EndpointView"),
@@ -175,6 +178,7 @@ _VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
     DeliveryView,
     OpenedCheckout,
     CheckoutView,
+    CustomerView,
     ClientTokenView,
     IssuedClientToken,
 )

@@ -40,6 +40,8 @@ class Scope(StrEnum):
     OPERATIONS_READ = "operations:read"
     OPERATIONS_READ_ALL = "operations:read-all"
     """Every principal's operations; never among the default scopes."""
+    CUSTOMERS_READ = "customers:read"
+    CUSTOMERS_WRITE = "customers:write"
     CHECKOUTS_CREATE = "checkouts:create"
     CHECKOUTS_READ = "checkouts:read"
     CLIENT_TOKENS_CREATE = "client-tokens:create"
