@@ -35,6 +35,7 @@ RANKS: Final = {
     "demo": 6,
     "audit_commands": 6,
     "key_commands": 6,
+    "notification_commands": 6,
     "operation_commands": 6,
     "settle_command": 6,
     "cli": 7,

@@ -15,6 +15,7 @@ import uvloop
 from rich.console import Console
 
 from payrelay.clock import Clock
+from payrelay.core.notifications import State as NotificationState
 from payrelay.core.operations import State
 from payrelay.core.persons import WordsError
 from payrelay.errors import SettingsError, StoreError
@@ -44,6 +45,8 @@ audit = typer.Typer(help="Whether operations and their histories are as they wer
 app.add_typer(audit, name="audit")
 operations = typer.Typer(help="Operations: what needs a person, what is known of it, a decision.", no_args_is_help=True)
 app.add_typer(operations, name="operations")
+notifications = typer.Typer(help="Notifications: what the gateway posted, and what became of it.", no_args_is_help=True)
+app.add_typer(notifications, name="notifications")
 
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
 Port = Annotated[int, typer.Option(help="The port to listen on; 0 takes any free one.", min=0, max=65_535)]
@@ -52,6 +55,7 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 Reason = Annotated[str, typer.Option(help="Why; it is kept. Required.", show_default=False)]
 By = Annotated[str | None, typer.Option(help="Who decides; without it, whoever is logged in.")]
 OperationId = Annotated[str, typer.Argument(metavar="ID", help="As `operations list` shows it.")]
+NotificationId = Annotated[str, typer.Argument(metavar="ID", help="As `notifications list` shows it.")]
 AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="The name of a configured account.")]
 
 
@@ -200,6 +204,42 @@ def decide_operation(
         is_sure=yes,
     )
     _exit_with(uvloop.run(run_decide(read_settings(), said)))
+
+
+@notifications.command("list")
+def list_notifications(
+    *,
+    state: Annotated[NotificationState | None, typer.Option(help="Only those in this state.")] = None,
+    account: Annotated[str | None, typer.Option(help="Only those on this account.")] = None,
+    order: Annotated[str | None, typer.Option(help="Only those of this order.")] = None,
+    payment: Annotated[str | None, typer.Option(help="Only those of this payment.")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1_000)] = 50,
+    as_json: Json = False,
+) -> None:
+    """List what the gateway posted, newest first."""
+    from payrelay.notification_commands import run_list
+    from payrelay.store.inbox import Wanted
+
+    wanted = Wanted(state=state, account=account, order_id=order, payment_id=payment)
+    _exit_with(uvloop.run(run_list(read_settings(), wanted, limit=limit, as_json=as_json)))
+
+
+@notifications.command("show")
+def show_notification(notification_id: NotificationId, *, as_json: Json = False) -> None:
+    """Show all that is known of a notification, but for what is secret."""
+    from payrelay.notification_commands import run_show
+
+    _exit_with(uvloop.run(run_show(read_settings(), notification_id, as_json=as_json)))
+
+
+@notifications.command("replay")
+def replay_notifications(
+    notification_ids: Annotated[list[str], typer.Argument(metavar="ID...", help="As `notifications list` shows them.")],
+) -> None:
+    """Have notifications worked on anew, once what kept them from their end is mended."""
+    from payrelay.notification_commands import run_replay
+
+    _exit_with(uvloop.run(run_replay(read_settings(), notification_ids)))
 
 
 @app.command()

@@ -1,5 +1,7 @@
 """Where a notification may go, and what of it proves anything."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -204,3 +206,10 @@ def test_nothing_secret_is_printed() -> None:
     )
 
     assert "CANARY" not in repr(news)
+
+
+def test_every_state_is_described() -> None:
+    """An operator looks a state up where the notifications are explained."""
+    page = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text()
+
+    assert [state for state in State if f"| `{state}` |" not in page] == []
