@@ -168,7 +168,7 @@ async def opened_relay(
     waiters, background = Waiters(limit=held_max(files_max())), Background()
     async with (
         opened_accounts(settings, clock, Shared(database, seal), ways) as accounts,
-        opened_dispatch(settings, database, seal, clock, log) as dispatch,
+        opened_dispatch(settings, Shared(database, seal), clock, log, watch) as dispatch,
     ):
         chain_secret = (await chain_key(database, seal, clock)).secret
         subscriptions = Subscriptions(database, new_id)
@@ -205,18 +205,19 @@ async def opened_relay(
 
 @asynccontextmanager
 async def opened_dispatch(
-    settings: Settings, database: Database, seal: Seal, clock: Clock, log: FilteringBoundLogger
+    settings: Settings, shared: "Shared", clock: Clock, log: FilteringBoundLogger, watch: Watch
 ) -> AsyncIterator[Dispatch]:
     """Makes what events are published and sent with; at the end what is on its way is waited for."""
-    feed = Feed(database)
+    feed = Feed(shared.database)
     dispatch = Dispatch(
         feed=feed,
-        endpoints=Endpoints(database, seal),
-        deliveries=Deliveries(database),
+        endpoints=Endpoints(shared.database, shared.seal),
+        deliveries=Deliveries(shared.database),
         sender=WebhookSender(settings.events.allowed_hosts, clock),
         followers=Followers(feed, limit=held_max(files_max())),
         clock=clock,
         log=log,
+        counted=watch.event_tried,
     )
     try:
         yield dispatch

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from payrelay.clock import Clock
 from payrelay.core.notifications import State as NotificationState
+from payrelay.core.deliveries import DeliveryState, PatternError
 from payrelay.core.operations import State
 from payrelay.core.persons import WordsError
 from payrelay.errors import SettingsError, StoreError
@@ -43,6 +44,10 @@ app.add_typer(keys, name="keys")
 app.add_typer(schema, name="db")
 audit = typer.Typer(help="Whether operations and their histories are as they were left.", no_args_is_help=True)
 app.add_typer(audit, name="audit")
+endpoints = typer.Typer(help="Endpoints: where events are sent.", no_args_is_help=True)
+app.add_typer(endpoints, name="endpoints")
+events = typer.Typer(help="Events: what was told.", no_args_is_help=True)
+app.add_typer(events, name="events")
 operations = typer.Typer(help="Operations: what needs a person, what is known of it, a decision.", no_args_is_help=True)
 app.add_typer(operations, name="operations")
 notifications = typer.Typer(help="Notifications: what the gateway posted, and what became of it.", no_args_is_help=True)
@@ -56,6 +61,9 @@ Reason = Annotated[str, typer.Option(help="Why; it is kept. Required.", show_def
 By = Annotated[str | None, typer.Option(help="Who decides; without it, whoever is logged in.")]
 OperationId = Annotated[str, typer.Argument(metavar="ID", help="As `operations list` shows it.")]
 NotificationId = Annotated[str, typer.Argument(metavar="ID", help="As `notifications list` shows it.")]
+EndpointId = Annotated[str, typer.Argument(metavar="ID", help="As `endpoints list` shows it.")]
+Principal = Annotated[str, typer.Option("--name", help="Whose events: the name of its keys.")]
+OnAccount = Annotated[str | None, typer.Option("--account", help="Which account; needed where there are several.")]
 AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="The name of a configured account.")]
 
 
@@ -70,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits; an expected failure is one line on standard error."""
     try:
         app(args=arguments, prog_name="payrelay")
-    except (SettingsError, StoreError, WordsError) as error:
+    except (SettingsError, StoreError, WordsError, PatternError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
@@ -240,6 +248,101 @@ def replay_notifications(
     from payrelay.notification_commands import run_replay
 
     _exit_with(uvloop.run(run_replay(read_settings(), notification_ids)))
+
+
+@endpoints.command("list")
+def list_endpoints(*, as_json: Json = False) -> None:
+    """List everybody's endpoints, without their secrets."""
+    from payrelay.endpoint_commands import run_list
+
+    _exit_with(uvloop.run(run_list(read_settings(), as_json=as_json)))
+
+
+@endpoints.command("add")
+def add_endpoint(
+    url: Annotated[str, typer.Argument(help="Where events are posted; https, unless its host is allowed.")],
+    *,
+    name: Principal,
+    account: OnAccount = None,
+    types: Annotated[list[str] | None, typer.Option("--type", help="Such as operation.*; repeatable.")] = None,
+    label: Annotated[str | None, typer.Option(help="For people.")] = None,
+) -> None:
+    """Register an endpoint, and print its id and its secret on standard output."""
+    from payrelay.endpoint_commands import run_add
+    from payrelay.operations.manage_endpoints import NewEndpoint
+
+    new = NewEndpoint(url=url, types=tuple(types or ("*",)), label=label)
+    _exit_with(uvloop.run(run_add(read_settings(), name, account, new)))
+
+
+@endpoints.command("remove")
+def remove_endpoint(endpoint_id: EndpointId) -> None:
+    """Remove an endpoint, and forget what became of its events."""
+    from payrelay.endpoint_commands import run_remove
+
+    _exit_with(uvloop.run(run_remove(read_settings(), endpoint_id)))
+
+
+@endpoints.command("rotate")
+def rotate_endpoint(endpoint_id: EndpointId) -> None:
+    """Give an endpoint a new secret, and print it; the one before counts for a day."""
+    from payrelay.endpoint_commands import run_rotate
+
+    _exit_with(uvloop.run(run_rotate(read_settings(), endpoint_id)))
+
+
+@endpoints.command("test")
+def send_test_event(endpoint_id: EndpointId) -> None:
+    """Send a test event to an endpoint."""
+    from payrelay.endpoint_commands import run_test
+
+    _exit_with(uvloop.run(run_test(read_settings(), endpoint_id)))
+
+
+@endpoints.command("replay")
+def replay_events(
+    endpoint_id: EndpointId,
+    event_ids: Annotated[list[str] | None, typer.Argument(metavar="[EVENT]...", help="Only these.")] = None,
+    *,
+    since: Annotated[str | None, typer.Option(help="From this moment on, such as 2026-11-21T10:00:00Z.")] = None,
+    until: Annotated[str | None, typer.Option(help="Up to this moment.")] = None,
+) -> None:
+    """Send events to an endpoint again: some by their ids, or all that it wants of a span of time."""
+    from payrelay.endpoint_commands import run_replay
+
+    _exit_with(uvloop.run(run_replay(read_settings(), endpoint_id, event_ids or [], since, until)))
+
+
+@endpoints.command("deliveries")
+def list_deliveries(
+    endpoint_id: EndpointId,
+    *,
+    state: Annotated[DeliveryState | None, typer.Option(help="Only those in this state.")] = None,
+    limit: Annotated[int, typer.Option(help="How many.", min=1, max=1_000)] = 20,
+    as_json: Json = False,
+) -> None:
+    """List what became of events for an endpoint, newest first."""
+    from payrelay.endpoint_commands import run_deliveries
+
+    _exit_with(uvloop.run(run_deliveries(read_settings(), endpoint_id, state=state, limit=limit, as_json=as_json)))
+
+
+@events.command("list")
+def list_events(
+    *,
+    name: Principal,
+    account: OnAccount = None,
+    after: Annotated[int, typer.Option(help="Behind this position.", min=0)] = 0,
+    limit: Annotated[int, typer.Option(help="How many.", min=1, max=1_000)] = 50,
+    event_type: Annotated[str | None, typer.Option("--type", help="Only these, such as operation.*.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only those about this, such as operation:op_….")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the events of a principal, oldest first."""
+    from payrelay.endpoint_commands import Wanted, run_events
+
+    wanted = Wanted(name=name, account=account, after=after, limit=limit, type=event_type, subject=subject)
+    _exit_with(uvloop.run(run_events(read_settings(), wanted, as_json=as_json)))
 
 
 @app.command()

@@ -14,6 +14,7 @@ from prometheus_client.utils import floatToGoString
 from payrelay.core.calls import Effect, Read
 from payrelay.core.operations import Operation
 from payrelay.operations.alert import Outcome
+from payrelay.operations.deliver_events import Outcome as EventOutcome
 from payrelay.operations.watch import Watch
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
@@ -74,6 +75,11 @@ class Metrics:
             "Tries to work on a notification, by where it came to stand and why.",
             ("state", "why"),
         )
+        self._event_tries = _Counts(
+            "payrelay_event_deliveries", "Tries to send an event to an endpoint, by what came of them.", ("outcome",)
+        )
+        for tried in EventOutcome:
+            self._event_tries.add((tried,), 0)
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)
         for outcome in Outcome:  # so that the first one is an increase, and not a number that was not there before
@@ -88,6 +94,7 @@ class Metrics:
             self._refused_tokens,
             self._notifications,
             self._worked_on,
+            self._event_tries,
         ):
             self.registry.register(counts)
         for durations in (self._call_durations, self._request_durations):
@@ -96,6 +103,7 @@ class Metrics:
             operation_changed=self._operation_changed,
             call_made=self._call_made,
             alerted=self._alerted,
+            event_tried=self._event_tried,
             notified=self._notified,
             worked_on=self._noted,
         )
@@ -125,6 +133,9 @@ class Metrics:
 
     def _alerted(self, outcome: str) -> None:
         self._alerts.add((outcome,))
+
+    def _event_tried(self, outcome: str) -> None:
+        self._event_tries.add((outcome,))
 
     def _notified(self, account: str, verdict: str) -> None:
         self._notifications.add((account, verdict))

@@ -62,6 +62,8 @@ class Pages:
             lambda: {name: account.governor.snapshot() for name, account in accounts.items()},
             lambda: waiters.count,
         )
+        dispatch = context.relay.dispatch
+        self._event_gauges = None if dispatch is None else EventGauges(dispatch)
         self._metrics_networks = Networks(context.metrics_networks)
         self.api_hint = f"/{next(iter(context.relay.accounts), 'gateway')}/api/"
         self._routes, self._environments = context.routes, context.environments
