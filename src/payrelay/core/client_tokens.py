@@ -20,6 +20,7 @@ PREFIX: Final = "prt_"
 TEXT_LENGTH_MAX: Final = 4096
 """Of a whole token; the longest that is issued has some 2,400 characters."""
 LIFE_MIN_S: Final = 60
+"""Of what may be asked for; one whose parent ends sooner ends with it."""
 LIFE_MAX_S: Final = 3600
 LIFE_USUAL_S: Final = 900
 LEEWAY_MS: Final = 5_000
@@ -158,7 +159,7 @@ def _require_sense(token: ClientToken, issuer: str) -> None:
         ("currency", token.currency is None or _currency_match(token.currency) is not None),
         ("amount_max and currency", (token.amount_max_minor is None) == (token.currency is None)),
         ("scope", token.scopes <= CLIENT_SCOPES),
-        ("iat and exp", token.issued_at_ms >= 0 and LIFE_MIN_S <= life_s <= LIFE_MAX_S),
+        ("iat and exp", token.issued_at_ms >= 0 and 0 < life_s <= LIFE_MAX_S),
     )
     for claim, is_right in rules:
         if not is_right:

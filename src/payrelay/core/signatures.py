@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 from joserfc import jwt
 from joserfc.errors import JoseError
+from joserfc.jwa import JWSAlgModel
 from joserfc.jwk import ECKey, Key, OctKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 from joserfc.registry import Header
@@ -30,6 +31,8 @@ PROVIDER_TEXT_LENGTH_MAX: Final = 8192
 RSA_BITS_MIN: Final = 2048
 
 _ALGORITHM: Final = "HS256"
+_BITS_PER_CHARACTER: Final = 6
+_PUBLIC_MEMBERS: Final = frozenset({"kty", "kid", "use", "alg", "n", "e", "crv", "x", "y"})
 _jwt_match: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
 
 
@@ -60,7 +63,8 @@ def is_client_token(text: str) -> bool:
 
 def is_provider_token(text: str) -> bool:
     """True for what has the form of a JWT that isn't ours."""
-    return len(text) <= PROVIDER_TEXT_LENGTH_MAX and _jwt_match(text) is not None
+    is_ours = text.startswith(PREFIX)
+    return len(text) <= PROVIDER_TEXT_LENGTH_MAX and not is_ours and _jwt_match(text) is not None
 
 
 def key_id_of(text: str) -> str | None:
@@ -112,7 +116,7 @@ class _ProviderRegistry(JWSRegistry):
     def __init__(self) -> None:
         super().__init__(algorithms=PROVIDER_ALGORITHMS, strict_check_header=False)
 
-    def get_alg(self, name: str):  # type: ignore[no-untyped-def]  # noqa: ANN202 - the library exports no name for it
+    def get_alg(self, name: str) -> JWSAlgModel:
         """Gives an algorithm of the list; raises ValueError for every other one."""
         if name not in PROVIDER_ALGORITHMS:
             raise ValueError("the algorithm is not allowed")
@@ -120,11 +124,14 @@ class _ProviderRegistry(JWSRegistry):
 
 
 def _provider_key(entry: dict[str, object]) -> Key | None:
-    kinds: dict[object, type[RSAKey | ECKey | OKPKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
-    kind = kinds.get(entry.get("kty"))
+    kinds: dict[str, type[RSAKey | ECKey | OKPKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
+    kind = kinds.get(str(entry.get("kty")))
     if kind is None or entry.get("use", "sig") != "sig" or not isinstance(entry.get("kid"), str):
         return None
     public = {name: value for name, value in entry.items() if name in _PUBLIC_MEMBERS and isinstance(value, str)}
+    # Looked at before it is imported: the library would warn of each weak one, at each look at the provider's keys.
+    if kind is RSAKey and len(public.get("n", "")) * _BITS_PER_CHARACTER < RSA_BITS_MIN:
+        return None
     try:
         key = kind.import_key(public)  # type: ignore[arg-type]  # texts by name
         is_weak = isinstance(key, RSAKey) and key.public_key.key_size < RSA_BITS_MIN
@@ -132,9 +139,6 @@ def _provider_key(entry: dict[str, object]) -> Key | None:
     except (JoseError, ValueError, TypeError):
         return None
     return None if is_weak or is_other else key
-
-
-_PUBLIC_MEMBERS: Final = frozenset({"kty", "kid", "use", "alg", "n", "e", "crv", "x", "y"})
 
 
 def _oct(key: SigningKey) -> OctKey:
