@@ -15,8 +15,8 @@ import uvloop
 from rich.console import Console
 
 from payrelay.clock import Clock
-from payrelay.core.notifications import State as NotificationState
 from payrelay.core.deliveries import DeliveryState, PatternError
+from payrelay.core.notifications import State as NotificationState
 from payrelay.core.operations import State
 from payrelay.core.persons import WordsError
 from payrelay.errors import SettingsError, StoreError
