@@ -65,7 +65,7 @@ class VeiledBody(Body, frozen=True, kw_only=True):
         return [(name, STARS) for name in self.__struct_fields__]
 
 
-class CustomerBody(VeiledBody, frozen=True, kw_only=True):
+class PayerBody(VeiledBody, frozen=True, kw_only=True):
     """Who pays; the gateway wants all of it."""
 
     first_name: FormText
@@ -114,7 +114,7 @@ class CheckoutBody(VeiledBody, frozen=True, kw_only=True):
     order_id: Annotated[FormText, Meta(description="Identifier of the order; it has one checkout at a time.")]
     items: Annotated[FormTitle, Meta(description="Item title or order number.")]
     currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
-    customer: CustomerBody
+    customer: PayerBody
     amount: (
         Annotated[Amount, Meta(description="Not required of a preapproval, which then takes nothing now.")] | UnsetType
     ) = UNSET

@@ -23,7 +23,18 @@ class CustomerBody(VeiledBody, frozen=True, kw_only=True):
     customer_token: Annotated[Text, Meta(description="The gateway's token, as its notification brought it.")]
     reference: _Reference | None = None
     label: _Label | None = None
-    method: Annotated[Text, Meta(max_length=32, description="Such as `VISA`.")] | None = None
+    method: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=32,
+                extra_json_schema={"pattern": r"^[^\x00]*$"},
+                description="Such as `VISA`.",
+            ),
+        ]
+        | None
+    ) = None
     card_no_masked: MaskedCard | None = None
     card_expiry: CardExpiry | None = None
     card_holder: (
