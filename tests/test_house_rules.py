@@ -34,6 +34,8 @@ RANKS: Final = {
     "account_commands": 6,
     "demo": 6,
     "audit_commands": 6,
+    "customer_commands": 6,
+    "seal_commands": 6,
     "endpoint_commands": 6,
     "key_commands": 6,
     "notification_commands": 6,

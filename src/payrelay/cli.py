@@ -15,6 +15,7 @@ import uvloop
 from rich.console import Console
 
 from payrelay.clock import Clock
+from payrelay.core.customers import State as CustomerState
 from payrelay.core.deliveries import DeliveryState, PatternError
 from payrelay.core.notifications import State as NotificationState
 from payrelay.core.operations import State
@@ -29,6 +30,8 @@ UNUSABLE: Final = 2
 """The exit code of a command that couldn't begin."""
 WRONG: Final = 1
 """The exit code of ``check`` where something is wrong."""
+CUSTOMERS_MAX: Final = 1_000
+"""Customers that are listed."""
 LISTED_MAX: Final = 10_000
 """Operations of one group that are listed; more are no list that anybody reads."""
 
@@ -48,6 +51,10 @@ endpoints = typer.Typer(help="Endpoints: where events are sent.", no_args_is_hel
 app.add_typer(endpoints, name="endpoints")
 events = typer.Typer(help="Events: what was told.", no_args_is_help=True)
 app.add_typer(events, name="events")
+customers = typer.Typer(help="Stored customers: who can be charged by a handle.", no_args_is_help=True)
+app.add_typer(customers, name="customers")
+seal = typer.Typer(help="What is sealed at rest, and with which key.", no_args_is_help=True)
+app.add_typer(seal, name="seal")
 operations = typer.Typer(help="Operations: what needs a person, what is known of it, a decision.", no_args_is_help=True)
 app.add_typer(operations, name="operations")
 notifications = typer.Typer(help="Notifications: what the gateway posted, and what became of it.", no_args_is_help=True)
@@ -64,6 +71,7 @@ NotificationId = Annotated[str, typer.Argument(metavar="ID", help="As `notificat
 EndpointId = Annotated[str, typer.Argument(metavar="ID", help="As `endpoints list` shows it.")]
 Principal = Annotated[str, typer.Option("--name", help="Whose events: the name of its keys.")]
 OnAccount = Annotated[str | None, typer.Option("--account", help="Which account; needed where there are several.")]
+CustomerId = Annotated[str, typer.Argument(metavar="ID", help="As `customers list` shows it.")]
 AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="The name of a configured account.")]
 
 
@@ -343,6 +351,66 @@ def list_events(
 
     wanted = Wanted(name=name, account=account, after=after, limit=limit, type=event_type, subject=subject)
     _exit_with(uvloop.run(run_events(read_settings(), wanted, as_json=as_json)))
+
+
+@customers.command("list")
+def list_customers(
+    *,
+    principal: Annotated[str | None, typer.Option(help="Only those of this principal.")] = None,
+    account: Annotated[str | None, typer.Option(help="Only those that were approved on this account.")] = None,
+    reference: Annotated[str | None, typer.Option(help="Only those that their merchant calls so.")] = None,
+    state: Annotated[CustomerState | None, typer.Option(help="Only those in this state.")] = None,
+    limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=CUSTOMERS_MAX)] = 50,
+    as_json: Json = False,
+) -> None:
+    """List stored customers, newest first; never a token."""
+    from payrelay.customer_commands import run_list
+    from payrelay.store.customers import Wanted
+
+    wanted = Wanted(principal=principal, account=account, reference=reference, state=state)
+    _exit_with(uvloop.run(run_list(read_settings(), wanted, limit=limit, as_json=as_json)))
+
+
+@customers.command("show")
+def show_customer(customer_id: CustomerId, *, as_json: Json = False) -> None:
+    """Show what is known of a stored customer, and its newest operations."""
+    from payrelay.customer_commands import run_show
+
+    _exit_with(uvloop.run(run_show(read_settings(), customer_id, as_json=as_json)))
+
+
+@customers.command("erase")
+def erase_customer(
+    customer_id: CustomerId, *, yes: Annotated[bool, typer.Option("--yes", help="Don't ask back.")] = False
+) -> None:
+    """Erase what is kept of a person, on request; amounts and ids stay."""
+    from payrelay.customer_commands import run_erase
+
+    _exit_with(uvloop.run(run_erase(read_settings(), customer_id, is_sure=yes)))
+
+
+@seal.command("status")
+def seal_status(*, as_json: Json = False) -> None:
+    """Tell how many values each key seals."""
+    from payrelay.seal_commands import run_status
+
+    _exit_with(asyncio.run(run_status(read_settings(), as_json=as_json)))
+
+
+@seal.command("rotate")
+def rotate_seal() -> None:
+    """Bring everything that is sealed under the first key, while the service runs."""
+    from payrelay.seal_commands import run_rotate
+
+    _exit_with(asyncio.run(run_rotate(read_settings())))
+
+
+@seal.command("new-key")
+def new_seal_key() -> None:
+    """Print a new key, as PAYRELAY_ENCRYPTION_KEY takes it."""
+    from payrelay.seal_commands import run_new_key
+
+    run_new_key()
 
 
 @app.command()
