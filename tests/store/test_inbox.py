@@ -173,6 +173,16 @@ async def test_what_is_due_is_given_once(inbox: Inbox) -> None:
     assert sorted(each.id for each in back) == ["ntf_0001", "ntf_0002"]
 
 
+async def test_a_new_owner_takes_up_what_was_left(inbox: Inbox) -> None:
+    """A process died right after its answer: the next one must not wait until nobody can be working on it any more."""
+    await inbox.put(NOTIFICATION, BODY)
+    waiting = numbered(2, state=State.WAITING, why=Why.UNKNOWN_ORDER)
+    await inbox.put(waiting, BODY)
+
+    assert await inbox.take_up(NOW_MS + 5) == 1
+    assert [each.id for each in await inbox.take_due(NOW_MS + 5, until_ms=NOW_MS + 9, limit=5)] == ["ntf_0001"]
+
+
 async def test_a_change_names_the_version_that_it_was_decided_on(inbox: Inbox) -> None:
     """Of two that decide at once one is void, whoever comes last."""
     await inbox.put(NOTIFICATION, BODY)

@@ -155,6 +155,14 @@ class Inbox:
         statement = Statement(statements.TAKE_NOTIFICATIONS, (now_ms, until_ms, limit), is_whole=True)
         return [_of(row) for row in await self._database.write(_rows(statement))]
 
+    async def take_up(self, now_ms: int) -> int:
+        """Makes due what a process that is gone was about to work on first; gives how many there were.
+
+        Only for the sole owner of the store, at its start.
+        """
+        statement = Statement(statements.TAKE_UP_NOTIFICATIONS, (now_ms,), is_whole=True)
+        return len(await self._database.write(_rows(statement)))
+
     async def forget_refused(self, before_ms: int, limit: int) -> int:
         """Removes at most ``limit`` refused ones that came before a moment; gives how many there were."""
         statement = Statement(statements.FORGET_REFUSED, (before_ms, limit), is_whole=True)

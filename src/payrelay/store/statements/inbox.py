@@ -85,6 +85,12 @@ NEXT_NOTIFICATION: Final = query(
 )
 """Reads when the next notification is to be worked on."""
 
+TAKE_UP_NOTIFICATIONS: Final = query(
+    "take_up_notifications",
+    "UPDATE notifications SET next_at_ms = $1 WHERE state = 'received' AND next_at_ms > $1 RETURNING id",
+)
+"""Gives back what a process had taken that is gone."""
+
 FORGET_REFUSED: Final = query(
     "forget_refused",
     """
