@@ -75,11 +75,7 @@ class Metrics:
             "Tries to work on a notification, by where it came to stand and why.",
             ("state", "why"),
         )
-        self._event_tries = _Counts(
-            "payrelay_event_deliveries", "Tries to send an event to an endpoint, by what came of them.", ("outcome",)
-        )
-        for tried in EventOutcome:
-            self._event_tries.add((tried,), 0)
+        self._event_tries = _event_tries()
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)
         for outcome in Outcome:  # so that the first one is an increase, and not a number that was not there before
@@ -150,6 +146,16 @@ class Metrics:
 
 
 _Labels: TypeAlias = tuple[str | int | None, ...]
+
+
+def _event_tries() -> "_Counts":
+    """Begins each count at nothing, so that the first one is an increase."""
+    counts = _Counts(
+        "payrelay_event_deliveries", "Tries to send an event to an endpoint, by what came of them.", ("outcome",)
+    )
+    for outcome in EventOutcome:
+        counts.add((outcome,), 0)
+    return counts
 
 
 class _Counts(Collector):
