@@ -96,7 +96,7 @@ class Checkouts:
         return len(await self._database.write(_rows(statement)))
 
     async def forget_order(self, merchant: str, order_id: str) -> int:
-        """Forgets what is sealed of an order's checkouts that have their outcome; gives how many."""
+        """Forgets who the customer of an order's checkouts was, of those that have their outcome; gives how many."""
         statement = Statement(statements.FORGET_ORDER, (merchant, order_id), is_whole=True)
         return len(await self._database.write(_rows(statement)))
 

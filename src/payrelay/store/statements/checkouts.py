@@ -115,11 +115,11 @@ FORGET: Final = query(
 FORGET_ORDER: Final = query(
     "forget_checkouts_of_order",
     """
-    UPDATE checkouts SET sealed = NULL
-    WHERE merchant = $1 AND order_id = $2 AND sealed IS NOT NULL AND state <> 'open'
+    UPDATE checkouts SET sealed = NULL, customer_reference = NULL
+    WHERE merchant = $1 AND order_id = $2 AND state <> 'open'
     RETURNING id""",
 )
-"""Forgets what is sealed of an order's checkouts that have their outcome."""
+"""Forgets who the customer of an order's checkouts was, of those that have their outcome."""
 
 PAYMENT_IS_OWNED: Final = query(
     "payment_is_owned",
