@@ -18,15 +18,17 @@ from tests.operations.inbox_world import (
 )
 from tests.operations.world import CHARGE, asked
 
-from payrelay.core.calls import Capture
+from payrelay.core.calls import Capture, Release
 from payrelay.core.checkouts import CheckoutKind, CheckoutState
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.notifications import State, Why
 from payrelay.core.operations import State as OperationState
 from payrelay.core.outcomes import Verdict
 from payrelay.core.subscriptions import SubscriptionState
+from payrelay.errors import Code, Refusal
 from payrelay.operations.audit import Audit
 from payrelay.operations.capture import capture
+from payrelay.operations.refund import refund
 
 HOLD = msgspec.structs.replace(CHARGE, authorize=True)
 PLAN = {
@@ -304,6 +306,31 @@ async def test_a_hold_of_a_checkout_keeps_its_token_sealed(world: InboxWorld) ->
     other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
 
     assert other.why is Why.OTHER_TOKEN
+    call = Capture(authorization_token="chk_0001", amount_minor=100_000, description="Tea")
+    assert (await capture(world.relay, asked("k-1"), call)).http_status == 200
+    assert world.account.ledger == [msgspec.structs.replace(call, authorization_token=HOLD_TOKEN)]
+    captured = await world.world.operation()
+    assert (captured.order_id, captured.currency) == ("A-1", "LKR")
+    again = msgspec.structs.replace(call, amount_minor=1)
+    with pytest.raises(Refusal, match="already captured"):
+        await capture(world.relay, asked("k-2"), again)
+
+
+@pytest.mark.parametrize("principal", ["shop", "another"])
+async def test_a_checkout_that_holds_nothing_is_not_captured(world: InboxWorld, principal: str) -> None:
+    """Not yet held, or somebody else's: nothing is sent, and who asks hears which field it is."""
+    await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    if principal == "another":
+        await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+    request = asked("k-1", principal=principal)
+    with pytest.raises(Refusal) as refused:
+        await capture(world.relay, request, Capture(authorization_token="chk_0001", amount_minor=1, description="Tea"))
+    with pytest.raises(Refusal) as not_released:
+        await refund(world.relay, request, Release(authorization_token="chk_0001", description="Tea"))
+
+    assert [each.path for each in refused.value.fields] == ["authorization_token"]
+    assert not_released.value.code is Code.INVALID_REQUEST
+    assert world.account.ledger == []
 
 
 async def test_a_chargeback_stands_with_its_payment(world: InboxWorld) -> None:

@@ -265,7 +265,9 @@ class ChargeBody(Body, frozen=True, kw_only=True):
 class CaptureBody(Body, frozen=True, kw_only=True):
     """The body of a capture: description or deduction_details or both, of which the second is sent."""
 
-    authorization_token: Annotated[Text, Meta(description="Token that an AUTHORIZE charge yielded.")]
+    authorization_token: Annotated[
+        Text, Meta(description="Token that an AUTHORIZE charge yielded, or the checkout's id.")
+    ]
     amount: Amount
     description: Annotated[Text, Meta(description="Details about the capture.")] | UnsetType = UNSET
     deduction_details: Annotated[Text, Meta(description="The same; wins where both are given.")] | UnsetType = UNSET
@@ -285,7 +287,9 @@ class RefundBody(Body, frozen=True, kw_only=True):
 
     description: Annotated[Text, Meta(description="Why it is given back.")]
     payment_id: PaymentId | UnsetType = UNSET
-    authorization_token: Annotated[Text, Meta(description="Of a hold to let go of.")] | UnsetType = UNSET
+    authorization_token: (
+        Annotated[Text, Meta(description="Of a hold to let go of, or the checkout's id.")] | UnsetType
+    ) = UNSET
     amount: RefundAmount | UnsetType = UNSET
 
     def call(self) -> Refund | Release:
@@ -431,6 +435,8 @@ def _array_errors(value: object, kind: msgspec.inspect.ListType, path: str) -> I
         yield FieldError(path, "must be an array")
     elif kind.max_length is not None and len(value) > kind.max_length:
         yield FieldError(path, f"must have at most {kind.max_length} entries")
+    elif kind.min_length is not None and len(value) < kind.min_length:
+        yield FieldError(path, f"must have at least {kind.min_length} entries" if kind.min_length > 1 else "is empty")
     else:
         for index, entry in enumerate(value):
             yield from _errors(entry, kind.item_type, f"{path}[{index}]")
