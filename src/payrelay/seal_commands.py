@@ -54,7 +54,7 @@ async def run_rotate(settings: Settings) -> int:
     async with _opened(settings) as (seal, seals):
         first = seal.key_id.hex()
         total = _left(await seals.count(), first)
-        with _bar() as bar:
+        with progress_bar(Console(stderr=True)) as bar:
             task = bar.add_task("sealing", total=total)
             async for exchanged in seals.rotate():
                 unopened += (f"{exchanged.column.name} {row}" for row in exchanged.unopened)
@@ -89,8 +89,8 @@ async def _opened(settings: Settings) -> AsyncIterator[_Opened]:
         yield _Opened(seal, Seals(database, seal))
 
 
-def _bar() -> Progress:
-    console = Console(stderr=True)
+def progress_bar(console: Console) -> Progress:
+    """Gives the bar of a rotation, for a person who looks on; nothing where nobody does."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
