@@ -37,11 +37,14 @@ CLIENT_SCOPES: Final = frozenset(
         Scope.OPERATIONS_READ,
         Scope.CHECKOUTS_CREATE,
         Scope.CHECKOUTS_READ,
+        Scope.CUSTOMERS_READ,
         Scope.EVENTS_READ,
     }
 )
 """What a client token may be given at all."""
-USUAL_SCOPES: Final = frozenset({Scope.PAYMENTS_READ, Scope.OPERATIONS_READ, Scope.CHECKOUTS_READ, Scope.EVENTS_READ})
+USUAL_SCOPES: Final = frozenset(
+    {Scope.PAYMENTS_READ, Scope.OPERATIONS_READ, Scope.CHECKOUTS_READ, Scope.CUSTOMERS_READ, Scope.EVENTS_READ}
+)
 """What a token may where nothing is said: look, and not pay."""
 
 PAYING: Final = frozenset({Scope.PAYMENTS_CHARGE, Scope.CHECKOUTS_CREATE})
