@@ -159,7 +159,7 @@ def _outcome_page(account: str, visited: Visited, *, refresh_s: int | None = Non
     words = _DONE[checkout.kind] if is_done else _OTHERWISE[checkout.state]
     refresh = str(refresh_s) if checkout.is_open and refresh_s is not None else None
     if onward is not None and not checkout.is_open:
-        refresh = f"1;url={onward}"
+        refresh = f"0;url={onward}"
     return _said(account, words, order_id=checkout.order_id, refresh=refresh, link=onward, is_open=checkout.is_open)
 
 
@@ -192,13 +192,14 @@ def _said(
         "assets": _assets(account),
         "sentence": sentence,
         "order_id": order_id,
-        "refresh": refresh,
         "link": link,
         "link_text": "Go back without waiting" if is_open else "Go back to the shop",
         "may_close": link is None and not is_open,
     }
     page = _page("outcome.html", values, policy="style-src 'self'; form-action 'none'")
-    return msgspec.structs.replace(page, http_status=http_status)
+    # A header, and no redirect: where a phone has no app for the link, the page stays and has it to be pressed.
+    going_on = () if refresh is None else ((b"refresh", refresh.encode()),)
+    return msgspec.structs.replace(page, http_status=http_status, raw_headers=(*page.raw_headers, *going_on))
 
 
 def _assets(account: str) -> str:
