@@ -154,21 +154,19 @@ def _with_seen(known: Subscription, fact: Fact) -> Subscription:
 
 
 def _with_told(known: Subscription, fact: Fact) -> Subscription:
-    before = (known.told_paid or 0, -1 if known.told_state is None else _RANKS[known.told_state])
-    told = (fact.paid or 0, -1 if fact.state is None else _RANKS[fact.state])
+    """Joins what a notification told; one that names no state tells of a subscription that goes on."""
+    state, paid = fact.state or SubscriptionState.ACTIVE, fact.paid or 0
     dates = [date for date in (known.told_next_on, fact.next_on) if date is not None]
-    next_on = max(dates, default=None)
-    if told <= before and next_on == known.told_next_on and known.told_at_ms is not None:
-        return known
-    is_more = told > before
-    paid = max((count for count in (known.told_paid, fact.paid) if count is not None), default=None)
-    return msgspec.structs.replace(
-        known,
-        told_state=fact.state if is_more and fact.state is not None else known.told_state,
-        told_paid=paid,
-        told_next_on=next_on,
-        told_at_ms=fact.at_ms if is_more or known.told_at_ms is None else known.told_at_ms,
-    )
+    filled = msgspec.structs.replace(known, told_next_on=max(dates, default=None))
+    if known.told_state is None or known.told_at_ms is None:
+        return msgspec.structs.replace(filled, told_state=state, told_paid=paid, told_at_ms=fact.at_ms)
+    before = (known.told_paid or 0, _RANKS[known.told_state])
+    told = (paid, _RANKS[state])
+    if told > before:
+        return msgspec.structs.replace(filled, told_state=state, told_paid=paid, told_at_ms=fact.at_ms)
+    if told == before:
+        return msgspec.structs.replace(filled, told_at_ms=min(known.told_at_ms, fact.at_ms))
+    return filled
 
 
 def fact_of_news(news: News, notification: Notification) -> Fact | None:
