@@ -56,6 +56,7 @@ PURE: Final = (
     "payrelay/gateways/payhere/forms.py",
     "payrelay/gateways/payhere/grants.py",
     "payrelay/gateways/payhere/notifications.py",
+    "payrelay/gateways/payhere/plans.py",
     "payrelay/gateways/payhere/reads.py",
     "payrelay/gateways/payhere/replies.py",
     "payrelay/gateways/payhere/wire.py",
