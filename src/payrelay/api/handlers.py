@@ -147,6 +147,7 @@ def some_operations(relay: Relay, asked: Asked) -> Awaitable[Answer]:
         order_id=query.get("order_id"),
         payment_id=query.get("payment_id"),
         subscription_id=query.get("subscription_id"),
+        customer_id=query.get("customer_id"),
     )
     limit = int(query.get("limit", PAGE_SIZE_USUAL))
     return list_operations(relay, asked.request, wanted, before=query.get("cursor"), limit=limit)

@@ -379,6 +379,7 @@ ROUTES: Final[tuple[Route, ...]] = (
             parameters.ORDER_ID,
             parameters.PAYMENT_ID,
             parameters.SUBSCRIPTION_ID,
+            parameters.OF_CUSTOMER,
             parameters.CURSOR,
             parameters.LIMIT,
         ),

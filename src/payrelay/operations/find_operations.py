@@ -54,6 +54,7 @@ class OperationView(msgspec.Struct, frozen=True, kw_only=True):
     order_id: str | None
     payment_id: str | None
     subscription_id: str | None
+    customer_id: str | None
     amount: msgspec.Raw
     currency: str | None
     created_at: str
@@ -190,6 +191,7 @@ def view(operation: Operation) -> OperationView:
         order_id=operation.order_id,
         payment_id=operation.payment_id,
         subscription_id=operation.subscription_id,
+        customer_id=operation.customer_id,
         amount=msgspec.Raw(amount),
         currency=operation.currency,
         created_at=utc(operation.created_at_ms),
