@@ -36,6 +36,7 @@ RANKS: Final = {
     "audit_commands": 6,
     "customer_commands": 6,
     "seal_commands": 6,
+    "client_token_commands": 6,
     "endpoint_commands": 6,
     "key_commands": 6,
     "notification_commands": 6,

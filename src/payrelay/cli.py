@@ -55,6 +55,8 @@ customers = typer.Typer(help="Stored customers: who can be charged by a handle."
 app.add_typer(customers, name="customers")
 seal = typer.Typer(help="What is sealed at rest, and with which key.", no_args_is_help=True)
 app.add_typer(seal, name="seal")
+client_tokens = typer.Typer(help="Client tokens: what phones are given.", no_args_is_help=True)
+app.add_typer(client_tokens, name="client-tokens")
 operations = typer.Typer(help="Operations: what needs a person, what is known of it, a decision.", no_args_is_help=True)
 app.add_typer(operations, name="operations")
 notifications = typer.Typer(help="Notifications: what the gateway posted, and what became of it.", no_args_is_help=True)
@@ -411,6 +413,14 @@ def new_seal_key() -> None:
     from payrelay.seal_commands import run_new_key
 
     run_new_key()
+
+
+@client_tokens.command("rotate-key")
+def rotate_token_key() -> None:
+    """Sign client tokens with a new key; those of the key before it stay good."""
+    from payrelay.client_token_commands import run_rotate_key
+
+    _exit_with(asyncio.run(run_rotate_key(read_settings())))
 
 
 @app.command()
