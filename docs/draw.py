@@ -11,6 +11,8 @@ from typing import Final
 
 from payrelay.api.routes import ROUTES
 from payrelay.core.credentials import DEFAULT_SCOPES, Scope
+from payrelay.core.customers import STATE_SENTENCES as CUSTOMER_STATES
+from payrelay.core.customers import TRANSITIONS as CUSTOMER_STEPS
 from payrelay.core.operations import FINAL, TRANSITIONS, State
 from payrelay.core.words import EVENT_SENTENCES, STATE_SENTENCES
 from payrelay.errors import MEANINGS
@@ -58,6 +60,17 @@ def scope_table() -> str:
     return table(("scope", "given where none is named"), rows)
 
 
+def customer_state_table() -> str:
+    """What each state of a stored customer means."""
+    return table(("state", "meaning"), ((f"`{state}`", text) for state, text in CUSTOMER_STATES.items()))
+
+
+def customer_step_table() -> str:
+    """What can happen to a stored customer, and what it is then."""
+    rows = ((f"`{state}`", f"`{event}`", f"`{after}`") for (state, event), after in CUSTOMER_STEPS.items())
+    return table(("it is", "and it is", "then it is"), rows)
+
+
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """Writes a table."""
     lines = [head, ("---",) * len(head), *rows]
@@ -71,6 +84,8 @@ DRAWINGS: Final[dict[str, Callable[[], str]]] = {
     "error table": error_table,
     "route table": route_table,
     "scope table": scope_table,
+    "customer states": customer_state_table,
+    "customer steps": customer_step_table,
 }
 
 _DRAWN: Final = re.compile(r"(<!-- drawn: ([a-z ]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)

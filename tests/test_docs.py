@@ -16,13 +16,17 @@ from payrelay.api.routes import ROUTES, Route
 from payrelay.cli import app
 from payrelay.core.operations import TRANSITIONS, State
 from payrelay.errors import Code
-from payrelay.settings import CONFIG_VARIABLE, GatewaySettings, Settings, variable_name
+from payrelay.settings import CONFIG_VARIABLE, EventSettings, GatewaySettings, IdentitySettings, Settings, variable_name
 
 ROOT: Final = Path(__file__).parent.parent
 DOCS: Final = ROOT / "docs"
 PAGES: Final = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 GATEWAY_FIELDS: Final = [f"PAYRELAY_GATEWAYS__<NAME>__{field.upper()}" for field in GatewaySettings.model_fields]
-SETTINGS: Final = [variable_name((field,)) for field in Settings.model_fields if field != "gateways"]
+SETTINGS: Final = [
+    *(variable_name((field,)) for field in Settings.model_fields if field not in {"gateways", "events", "identity"}),
+    *(variable_name(("identity", field)) for field in IdentitySettings.model_fields),
+    *(variable_name(("events", field)) for field in EventSettings.model_fields),
+]
 
 
 def drawing() -> ModuleType:

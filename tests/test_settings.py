@@ -117,6 +117,11 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
         ("PUBLIC_URL", "https://host:hush-hush/"),
         ("TRUSTED_PROXIES", "10.0.0.0/8,hush-hush"),
         ("METRICS_NETWORKS", "hush-hush"),
+        ("BROWSER_ORIGINS", "hush-hush"),
+        ("BROWSER_ORIGINS", "https://shop.example/hush-hush"),
+        ("BROWSER_ORIGINS", "https://shop.example/"),
+        ("BROWSER_ORIGINS", "https://hush-hush.example:443"),
+        ("BROWSER_ORIGINS", "https://Hush-Hush.example"),
         ("GATEWAYS__GATEWAY__KIND", "hush-hush"),
         ("GATEWAYS__GATEWAY__ENVIRONMENT", "hush-hush"),
         ("GATEWAYS__GATEWAY__BASE_URL", "ftp://hush-hush/"),
@@ -380,3 +385,41 @@ def test_a_program_that_we_start_sees_none_of_our_settings() -> None:
 
     assert surroundings(environ) == {"PATH": "/bin", "HOME": "/root"}
     assert "PATH" in surroundings()
+
+
+def test_return_links_are_read_and_an_unsafe_one_ends_the_start(tmp_path: Path) -> None:
+    """A page of ours goes on to nothing else."""
+    links = of(tmp_path, RETURN_LINKS="https://shop.example/*, myshop://").return_links
+
+    assert [(link.scheme, link.host) for link in links] == [("https", "shop.example"), ("myshop", None)]
+    for wrong in ("http://shop.example/*", "javascript://", "shop.example", "https://*"):
+        assert "PAYRELAY_RETURN_LINKS must" in complaint(tmp_path, RETURN_LINKS=wrong)
+    assert "at most 100 links" in complaint(tmp_path, RETURN_LINKS="a://," * 101)
+
+
+def test_return_links_may_stand_as_a_list(tmp_path: Path) -> None:
+    """In the file."""
+    (tmp_path / "payrelay.toml").write_text('return_links = ["myshop://"]\n')
+    assert [link.scheme for link in of(tmp_path).return_links] == ["myshop"]
+    (tmp_path / "payrelay.toml").write_text("return_links = [7]\n")
+    assert "PAYRELAY_RETURN_LINKS must be links" in complaint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "usual"),
+    [
+        ("PREAPPROVAL_AMOUNT_LKR", 1_000),
+        ("PREAPPROVAL_AMOUNT_OTHER", 51),
+        ("TRIAL_AMOUNT_LKR", 1_000),
+        ("TRIAL_AMOUNT_OTHER", 50),
+    ],
+)
+def test_the_gateways_own_amounts_are_settings(tmp_path: Path, name: str, usual: int) -> None:
+    """They differ between its environments, and have changed without notice."""
+    variable = f"PAYRELAY_GATEWAYS__GATEWAY__{name}"
+
+    assert getattr(read_settings(GATEWAY, tmp_path).gateways["gateway"], name.lower()) == usual
+    assert getattr(read_settings({**GATEWAY, variable: "1.01"}, tmp_path).gateways["gateway"], name.lower()) == 101
+    for wrong in ("a rupee", "0", "1.001", "-1"):
+        with pytest.raises(SettingsError, match=f"{variable} must be an amount such as 10.00"):
+            read_settings({**GATEWAY, variable: wrong}, tmp_path)

@@ -12,34 +12,52 @@ from payrelay.api.app import Api
 from payrelay.api.capacity import files_max, held_max
 from payrelay.api.context import ApiContext
 from payrelay.api.metrics import Metrics
+from payrelay.api.provider_door import ProviderDoor
 from payrelay.clock import Clock
+from payrelay.core.identity import Provider
 from payrelay.core.operations import Retention
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Governor
 from payrelay.gateways.payhere.account import BASE_URLS, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import Account, PayHere
 from payrelay.gateways.payhere.connections import Network
+from payrelay.gateways.payhere.forms import HashAmounts
 from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
+from payrelay.operations.deliver_events import Dispatch
+from payrelay.operations.followers import Followers
+from payrelay.operations.ids import new_id
+from payrelay.operations.note_subscription import ReadingNotes
 from payrelay.operations.pause import PausedAccounts
+from payrelay.operations.provider_keys import Jwks, ProviderKeys
 from payrelay.operations.readings import Readings
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Background, Relay
 from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Stage, Watch
-from payrelay.settings import KEY_IS_MISSING, GatewaySettings, Settings, require_serving, surroundings
+from payrelay.operations.webhook_sender import WebhookSender
+from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
 from payrelay.store.access_tokens import AccessTokens
 from payrelay.store.alerts import Alerts
 from payrelay.store.budget import StoredBudget
+from payrelay.store.checkouts import Checkouts
+from payrelay.store.client_tokens import ClientTokens
 from payrelay.store.counts import Counts
 from payrelay.store.credentials import Credentials
+from payrelay.store.customers import Customers
 from payrelay.store.database import Database
+from payrelay.store.deliveries import Deliveries
+from payrelay.store.endpoints import Endpoints
+from payrelay.store.feed import Feed
+from payrelay.store.inbox import Inbox
 from payrelay.store.journal import Journal
 from payrelay.store.meta import chain_key, embedded_keys, verify_key
 from payrelay.store.pauses import Pauses
 from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal, parse_keys
 from payrelay.store.settling import Settling
+from payrelay.store.signing_keys import SigningKeys
+from payrelay.store.subscriptions import Subscriptions
 
 KEYED_RETENTION_MS: Final = 30 * 86_400_000
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -103,9 +121,32 @@ async def running(
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},
             trusted_proxies=settings.trusted_proxies,
+            browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,
+            provider=provider_door(stack, settings.identity, clock, log),
         )
         yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
+
+
+def provider_door(
+    stack: AsyncExitStack, identity: IdentitySettings | None, clock: Clock, log: FilteringBoundLogger
+) -> ProviderDoor | None:
+    """Gives the door for an identity provider's tokens, whose fetching ends with the stack; None without one."""
+    if identity is None:
+        return None
+    provider = Provider(
+        issuer=identity.issuer,
+        audience=identity.audience,
+        customer_claim=identity.customer_claim,
+        claim_is=identity.customer_claim_is,
+        order_claim=identity.order_claim,
+        principal=identity.principal,
+        scopes=identity.scopes,
+        accounts=identity.accounts or None,
+    )
+    keys = ProviderKeys(Jwks(identity.jwks_url), clock, log)
+    stack.push_async_callback(keys.close)
+    return ProviderDoor(provider, keys, clock)
 
 
 @asynccontextmanager
@@ -125,9 +166,14 @@ async def opened_relay(
     """
     seal = await seal_of(settings, database)
     waiters, background = Waiters(limit=held_max(files_max())), Background()
-    async with opened_accounts(settings, clock, Shared(database, seal), ways) as accounts:
+    async with (
+        opened_accounts(settings, clock, Shared(database, seal), ways) as accounts,
+        opened_dispatch(settings, Shared(database, seal), clock, log, watch) as dispatch,
+    ):
+        chain_secret = (await chain_key(database, seal, clock)).secret
+        subscriptions = Subscriptions(database, new_id)
         yield Relay(
-            journal=Journal(database, seal, chain_key=(await chain_key(database, seal, clock)).secret),
+            journal=Journal(database, seal, chain_key=chain_secret),
             settling=Settling(database),
             accounts=accounts,
             clock=clock,
@@ -137,10 +183,46 @@ async def opened_relay(
             paused=PausedAccounts(Pauses(database), clock, log),
             alarm=Alarm(alerts=Alerts(database), outlets=outlets_of(settings)),
             waiters=waiters,
-            readings=Readings(LastAnswers(database, seal), clock, log, start=background.start),
+            readings=Readings(
+                LastAnswers(database, seal),
+                clock,
+                log,
+                start=background.start,
+                note=ReadingNotes(subscriptions, accounts),
+            ),
+            inbox=Inbox(database, seal),
+            subscriptions=subscriptions,
             background=background,
-            watch=waiters.told_by(watch),
+            watch=dispatch.told_by(waiters.told_by(watch)),
+            dispatch=dispatch,
+            customers=Customers(database, seal, chain_key=chain_secret),
+            checkouts=Checkouts(database, seal),
+            return_links=settings.return_links,
+            client_tokens=ClientTokens(database),
+            signing_keys=SigningKeys(database, seal, clock),
         )
+
+
+@asynccontextmanager
+async def opened_dispatch(
+    settings: Settings, shared: "Shared", clock: Clock, log: FilteringBoundLogger, watch: Watch
+) -> AsyncIterator[Dispatch]:
+    """Makes what events are published and sent with; at the end what is on its way is waited for."""
+    feed = Feed(shared.database)
+    dispatch = Dispatch(
+        feed=feed,
+        endpoints=Endpoints(shared.database, shared.seal),
+        deliveries=Deliveries(shared.database),
+        sender=WebhookSender(settings.events.allowed_hosts, clock),
+        followers=Followers(feed, limit=held_max(files_max())),
+        clock=clock,
+        log=log,
+        counted=watch.event_tried,
+    )
+    try:
+        yield dispatch
+    finally:
+        await dispatch.close()
 
 
 def outlets_of(settings: Settings) -> dict[str, Outlet]:
@@ -231,6 +313,12 @@ def account_of(name: str, gateway: GatewaySettings) -> Account:
         timeout_s=gateway.timeout_s,
         queue_s=gateway.queue_s,
         timezone=gateway.timezone,
+        hash_amounts=HashAmounts(
+            preapproval_lkr_minor=gateway.preapproval_amount_lkr,
+            preapproval_other_minor=gateway.preapproval_amount_other,
+            trial_lkr_minor=gateway.trial_amount_lkr,
+            trial_other_minor=gateway.trial_amount_other,
+        ),
     )
 
 

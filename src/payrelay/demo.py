@@ -160,7 +160,7 @@ def _introduce(console: Console, address: str, gateway_address: str, key: str, w
     for name, text in (
         ("service", address),
         ("docs", f"{address}/docs"),
-        ("gateway", f"{gateway_address} (a simulator; what really happened: {gateway_address}/_sim/ledger)"),
+        ("gateway", f"{gateway_address} (a simulator; what really happened: {gateway_address}/_sim/)"),
         ("key", key),
         ("log", str(_LOG)),
     ):

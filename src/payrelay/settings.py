@@ -20,6 +20,7 @@ import shlex
 import tomllib
 import zoneinfo
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
@@ -32,10 +33,16 @@ from pydantic import (
     Field,
     PlainValidator,
     ValidationError,
+    ValidationInfo,
 )
 from pydantic_core import ErrorDetails
 
+from payrelay.core.client_tokens import CLIENT_SCOPES, PAYING, USUAL_SCOPES
+from payrelay.core.credentials import Scope
+from payrelay.core.destinations import Allowed, allowed_of
 from payrelay.core.durations import span_s
+from payrelay.core.links import LinkRule, parse_rule
+from payrelay.core.money import AmountError, minor_units
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import CALLS_MIN, Limit
@@ -50,6 +57,8 @@ CONFIG_NAME: Final = "payrelay.toml"
 
 REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
 """As long as an answer is kept under an Idempotency-Key."""
+ORIGINS_MAX: Final = 100
+RETURN_LINKS_MAX: Final = 100
 NETWORKS_MAX: Final = 100
 """Every request's address is held against the list."""
 FILE_BYTES_MAX: Final = 65_536
@@ -61,6 +70,9 @@ KEY_IS_MISSING: Final = "PAYRELAY_ENCRYPTION_KEY is missing; it is required with
 _DELIMITER: Final = "__"
 _FILE_SUFFIX: Final = "_file"
 _GATEWAYS: Final = "gateways"
+_EVENTS: Final = "events"
+_IDENTITY: Final = "identity"
+_NESTED: Final = {_GATEWAYS, _EVENTS, _IDENTITY}
 GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
 _POSTGRESQL: Final = "postgresql://"
 
@@ -88,6 +100,15 @@ def _web_address(text: str) -> str:
     return text.rstrip("/")
 
 
+def _origin(text: str) -> str:
+    """Checks an origin as browsers write it: small letters, no slash at its end, no port that goes without saying."""
+    parts = urlsplit(_web_address(text))
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    if parts.path or text != text.lower() or text.endswith("/") or parts.port == usual:
+        raise ValueError("must be an origin as browsers write it, such as https://shop.example")
+    return text
+
+
 def _gateway_address(text: str) -> str:
     """As above; and http only on this machine, because the gateway's secrets go there."""
     address = _web_address(text)
@@ -95,6 +116,30 @@ def _gateway_address(text: str) -> str:
     if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
         raise ValueError("must be https; http is for a simulator on this machine (127.0.0.1, localhost) only")
     return address
+
+
+def _keys_address(text: str) -> str:
+    """As above, but some providers want a query."""
+    address, question, query = text.partition("?")
+    if question and not query.isprintable():
+        raise ValueError("must be an absolute address")
+    try:
+        _gateway_address(address)
+    except ValueError:
+        raise ValueError("must be an absolute https address; http is for this machine only") from None
+    return text
+
+
+def _client_scopes(value: object, info: ValidationInfo) -> frozenset[Scope]:
+    """Checks what bearers of a provider's tokens may do: what phones may do at all, and paying only with an order."""
+    names = _parts(value)
+    if not isinstance(names, list | tuple) or not names or not all(name in CLIENT_SCOPES for name in names):
+        raise ValueError(f"must be some of {', '.join(sorted(CLIENT_SCOPES))}")
+    scopes = frozenset(map(Scope, names))
+    paying = sorted(scopes & PAYING)
+    if paying and info.data.get("order_claim") is None:
+        raise ValueError(f"has {paying[0]}, which needs {PREFIX}IDENTITY__ORDER_CLAIM")
+    return scopes
 
 
 def _alert_address(url: Secret) -> Secret:
@@ -171,6 +216,24 @@ def _network(value: object) -> Network:
         raise ValueError("must be addresses or networks such as 10.0.0.0/8, separated by commas") from None
 
 
+def _hash_amount(value: object) -> int:
+    text = str(value)
+    try:
+        # A file's number has lost its zeros by now: 10.0 is as good as 10.00.
+        return minor_units(Decimal(text))
+    except (InvalidOperation, AmountError):
+        raise ValueError("must be an amount such as 10.00") from None
+
+
+def _link_rules(value: object) -> tuple[LinkRule, ...]:
+    texts = _parts(value)
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("must be links, separated by commas")
+    if len(texts) > RETURN_LINKS_MAX:
+        raise ValueError(f"must be at most {RETURN_LINKS_MAX} links")
+    return tuple(parse_rule(text) for text in texts)
+
+
 def _encryption_keys(secret: Secret) -> Secret:
     try:
         sealing.parse_keys(secret.reveal())
@@ -195,6 +258,9 @@ _Networks = Annotated[
 ]
 
 
+_HashAmount = Annotated[int, PlainValidator(_hash_amount)]
+
+
 class GatewaySettings(BaseModel):
     """One account at a gateway."""
 
@@ -213,6 +279,49 @@ class GatewaySettings(BaseModel):
     timeout_s: Annotated[float, Field(ge=0.1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5
     timezone: Annotated[str, AfterValidator(_timezone)] = "Asia/Colombo"
+    preapproval_amount_lkr: _HashAmount = 1_000
+    """Hundredths; signed in the form of an approval that takes nothing, in rupees."""
+    preapproval_amount_other: _HashAmount = 51
+    """The same in any other currency."""
+    trial_amount_lkr: _HashAmount = 1_000
+    """Hundredths; signed in the form of a plan that begins on a later day, in rupees."""
+    trial_amount_other: _HashAmount = 50
+    """The same in any other currency."""
+
+
+def _allowed_hosts(value: object) -> Allowed:
+    texts = _parts(value)
+    if not isinstance(texts, list | tuple) or len(texts) > NETWORKS_MAX:
+        raise ValueError(f"must be at most {NETWORKS_MAX} names or networks, separated by commas")
+    return allowed_of(str(text) for text in texts)
+
+
+class EventSettings(BaseModel):
+    """How events are sent out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
+
+    allowed_hosts: Annotated[Allowed, PlainValidator(_allowed_hosts)] = Allowed()
+    """Where events may be sent although it is no public address, or not over https."""
+
+
+class IdentitySettings(BaseModel):
+    """An identity provider whose own tokens are taken; see ``core.identity.Provider``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    jwks_url: Annotated[str, AfterValidator(_keys_address)]
+    """Where its keys are."""
+    issuer: Annotated[str, Field(min_length=1)]
+    audience: Annotated[str, Field(min_length=1)]
+    principal: Annotated[str, Field(min_length=1)]
+    """Whose customers its people are: the name of a server's key."""
+    customer_claim: Annotated[str, Field(min_length=1)] = "sub"
+    customer_claim_is: Literal["reference", "customer"] = "reference"
+    order_claim: Annotated[str, Field(min_length=1)] | None = None
+    scopes: Annotated[frozenset[Scope], PlainValidator(_client_scopes)] = USUAL_SCOPES
+    accounts: Annotated[frozenset[str], BeforeValidator(_parts)] = frozenset()
+    """None named is all of them."""
 
 
 class Settings(BaseModel):
@@ -223,6 +332,7 @@ class Settings(BaseModel):
     database_url: Annotated[_Secret, AfterValidator(_database_url)] = Secret("sqlite:///payrelay.db")
     """A secret because it may hold a password; ``shown_database`` is fit to be printed."""
     gateways: dict[Annotated[str, AfterValidator(_gateway_name)], GatewaySettings] = {}
+    identity: IdentitySettings | None = None
     repeat_window: Annotated[int, PlainValidator(_repeat_window_s)] = 86_400
     """Seconds; 0 for none."""
     encryption_key: Annotated[_Secret, AfterValidator(_encryption_keys)] | None = None
@@ -235,6 +345,13 @@ class Settings(BaseModel):
     trusted_proxies: _Networks = ()
     metrics_networks: _Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
     """Who may read /metrics."""
+    browser_origins: Annotated[
+        tuple[Annotated[str, AfterValidator(_origin)], ...], BeforeValidator(_parts), Field(max_length=ORIGINS_MAX)
+    ] = ()
+    """The pages whose scripts may use the API, by their origins."""
+    events: EventSettings = EventSettings()
+    return_links: Annotated[tuple[LinkRule, ...], PlainValidator(_link_rules)] = ()
+    """The apps' own links that a customer may be sent back to."""
 
     @property
     def embedded_path(self) -> Path | None:
@@ -288,6 +405,9 @@ def require_serving(settings: Settings) -> None:
         )
     if settings.embedded_path is None and settings.encryption_key is None:
         raise SettingsError(KEY_IS_MISSING)
+    if settings.identity is not None:
+        for name in sorted(settings.identity.accounts - settings.gateways.keys()):
+            raise SettingsError(f"{PREFIX}IDENTITY__ACCOUNTS names {name}, and no gateway is called so")
 
 
 def variable_name(location: tuple[int | str, ...]) -> str:
@@ -305,8 +425,10 @@ def _require_known(variables: Mapping[str, str]) -> None:
     for name in variables:
         first, *rest = name.removeprefix(PREFIX).lower().split(_DELIMITER)
         is_gateway = first == _GATEWAYS and len(rest) == 2  # noqa: PLR2004  a name and a field
-        is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - {_GATEWAYS} and not rest
-        if not is_gateway and not is_plain:
+        is_of_events = first == _EVENTS and [name.removesuffix(_FILE_SUFFIX) for name in rest] == ["allowed_hosts"]
+        is_identity = first == _IDENTITY and len(rest) == 1
+        is_plain = first.removesuffix(_FILE_SUFFIX) in Settings.model_fields.keys() - _NESTED and not rest
+        if not (is_gateway or is_of_events or is_identity or is_plain):
             raise SettingsError(f"{name} is not a setting")
 
 

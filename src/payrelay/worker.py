@@ -12,9 +12,13 @@ from typing import Final, NamedTuple
 from payrelay.errors import StoreError
 from payrelay.operations.alert import begin_alerts
 from payrelay.operations.audit import keep_anchors
+from payrelay.operations.deliver_events import forget_events, tell_events
+from payrelay.operations.finish_checkout import end_checkouts, forget_checkouts
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
+from payrelay.operations.revoke_client_token import forget_client_tokens
 from payrelay.operations.settle import begin_due
+from payrelay.operations.work_inbox import begin_inbox, forget_notifications
 
 EVERY_S: Final = 0.5
 """Between two rounds: how late a look may be. Whether one is due is one read of an index."""
@@ -51,13 +55,32 @@ async def forget_readings(relay: Relay) -> None:
         await relay.readings.forget_old()
 
 
+async def tell(relay: Relay) -> None:
+    """Publishes events and begins to send them; what this process commits itself doesn't wait for it."""
+    if relay.dispatch is not None:
+        await tell_events(relay.dispatch)
+
+
+async def forget_told(relay: Relay) -> None:
+    """Forgets events that are old."""
+    if relay.dispatch is not None:
+        await forget_events(relay.dispatch)
+
+
 CHORES: Final = (
     Chore(1, begin_due),
+    Chore(1, tell),
     Chore(2, begin_alerts),
     Chore(2, notice_pauses),
     Chore(10, tend),
+    Chore(1, begin_inbox),
     Chore(120, keep_anchors),
+    Chore(120, forget_notifications),
     Chore(120, forget_readings),
+    Chore(20, forget_told),
+    Chore(4, end_checkouts),
+    Chore(120, forget_checkouts),
+    Chore(120, forget_client_tokens),
 )
 
 

@@ -6,6 +6,15 @@ from payrelay_simulator.demo import DemoWorld, demo_world
 from payrelay_simulator.errors import ControlError, SimulatorError
 from payrelay_simulator.faults import Arguments, Match, Rule, Schedule
 from payrelay_simulator.ledger import LedgerEntry
+from payrelay_simulator.notification_faults import (
+    NotificationArguments,
+    NotificationMatch,
+    NotificationRule,
+    NotificationSchedule,
+)
+from payrelay_simulator.notifications import Attempt, Notification
+from payrelay_simulator.pages.forms import PageError
+from payrelay_simulator.pages.payer import Payer
 from payrelay_simulator.records import Card, Merchant, Person
 from payrelay_simulator.seeding import (
     CustomerSeed,
@@ -24,6 +33,7 @@ from payrelay_simulator.world import Call, Outcome, World
 __all__ = [
     "DEFAULT_MERCHANT",
     "Arguments",
+    "Attempt",
     "Call",
     "Caller",
     "Card",
@@ -35,7 +45,14 @@ __all__ = [
     "LedgerEntry",
     "Match",
     "Merchant",
+    "Notification",
+    "NotificationArguments",
+    "NotificationMatch",
+    "NotificationRule",
+    "NotificationSchedule",
     "Outcome",
+    "PageError",
+    "Payer",
     "PaymentSeed",
     "Person",
     "Planted",

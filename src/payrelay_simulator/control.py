@@ -7,9 +7,13 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from payrelay_simulator.chargebacks import charge_back
 from payrelay_simulator.clock import gateway_date
 from payrelay_simulator.errors import ControlError
 from payrelay_simulator.faults import WAIT_S_MAX, Rule, Schedule
+from payrelay_simulator.notification_faults import COPIES_MAX, NotificationRule, NotificationSchedule
+from payrelay_simulator.overview import overview_page
+from payrelay_simulator.pages.wire import HEADERS as PAGE_HEADERS
 from payrelay_simulator.seeding import Seed, plant
 from payrelay_simulator.stage import Stage
 from payrelay_simulator.switches import Switches
@@ -33,10 +37,12 @@ class ClockOrder(Strict, frozen=True, kw_only=True):
 
 
 class FaultsOrder(Strict, frozen=True, kw_only=True):
-    """Append rules to the script, or begin a seeded schedule, or both."""
+    """Append rules to a script or begin a seeded schedule: of calls, of notifications, or of both."""
 
     script: list[Rule] = []
     schedule: Schedule | None = None
+    notifications: list[NotificationRule] = []
+    notification_schedule: NotificationSchedule | None = None
 
 
 class ListenerOrder(Strict, frozen=True, kw_only=True):
@@ -46,11 +52,45 @@ class ListenerOrder(Strict, frozen=True, kw_only=True):
     reset_connections: Annotated[int, msgspec.Meta(ge=0, le=RESETS_MAX)] | None = None
 
 
+class ResendOrder(Strict, frozen=True, kw_only=True):
+    """Send a notification once more, with other values in some of its fields if wanted."""
+
+    number: int
+    fields: dict[str, str] = {}
+    is_signed: bool = False
+    times: Annotated[int, msgspec.Meta(ge=1, le=COPIES_MAX)] = 1
+
+
+class ReleaseOrder(Strict, frozen=True, kw_only=True):
+    """Let notifications go that are held or wait: the one of that number, or all."""
+
+    number: int | None = None
+
+
+class ChargebackOrder(Strict, frozen=True, kw_only=True):
+    """Charge a payment back; `notify_url` where the payment has none of its own."""
+
+    payment_id: int
+    notify_url: str = ""
+
+
 class PageQuery(Strict, frozen=True, kw_only=True):
     """Which part of a long list is asked for."""
 
     after: Annotated[int, msgspec.Meta(ge=0)] = 0
     count: Annotated[int, msgspec.Meta(ge=1, le=PAGE_MAX)] = PAGE_MAX
+
+
+class NotificationQuery(PageQuery, frozen=True, kw_only=True):
+    """Which part of the notifications is asked for."""
+
+    order_id: str | None = None
+
+
+class OverviewQuery(Strict, frozen=True, kw_only=True):
+    """After how many seconds the page comes again; it stays as it is without."""
+
+    refresh: Annotated[int, msgspec.Meta(ge=1, le=3_600)] | None = None
 
 
 class Control:
@@ -73,7 +113,13 @@ class Control:
             web.post("/_sim/seed_data", self.seed_data),
             web.get("/_sim/ledger", self.show_ledger),
             web.get("/_sim/calls", self.show_calls),
+            web.get("/_sim/notifications", self.show_notifications),
+            web.post("/_sim/notifications/resend", self.resend_notification),
+            web.post("/_sim/notifications/release", self.release_notifications),
+            web.post("/_sim/chargebacks", self.charge_back),
             web.post("/_sim/reset", self.reset),
+            web.get("/_sim", self.show_overview),
+            web.get("/_sim/", self.show_overview),
         ]
 
     async def show_clock(self, _request: web.Request) -> web.Response:
@@ -105,21 +151,33 @@ class Control:
     async def show_faults(self, _request: web.Request) -> web.Response:
         """Tell the rules that can still strike, and the schedule."""
         faults = self._stage.world.faults
-        script = [{"rule": rule, "left": left} for rule, left in faults.pending]
-        return _json({"script": script, "schedule": faults.schedule})
+        of_notifications = self._stage.world.notifications.faults
+        return _json(
+            {
+                "script": [{"rule": rule, "left": left} for rule, left in faults.pending],
+                "schedule": faults.schedule,
+                "notifications": [{"rule": rule, "left": left} for rule, left in of_notifications.pending],
+                "notification_schedule": of_notifications.schedule,
+            }
+        )
 
     async def set_faults(self, request: web.Request) -> web.Response:
-        """Append to the script, set the schedule."""
+        """Append to the scripts, set the schedules."""
         order = _read(await request.read(), FaultsOrder)
-        faults = self._stage.world.faults
+        faults, of_notifications = self._stage.world.faults, self._stage.world.notifications.faults
         if order.schedule is not None:
             faults.set_schedule(order.schedule)
+        if order.notification_schedule is not None:
+            of_notifications.set_schedule(order.notification_schedule)
+        of_notifications.check(*order.notifications)
         faults.add_rules(*order.script)
+        of_notifications.add_rules(*order.notifications)
         return await self.show_faults(request)
 
     async def clear_faults(self, request: web.Request) -> web.Response:
-        """Forget script and schedule, let hanging calls go, listen again."""
+        """Forget scripts and schedules, let hanging calls go, listen again."""
         self._stage.world.faults.clear()
+        self._stage.world.notifications.faults.clear()
         self._stage.hangs.release()
         self._stage.listener.reset_next(0)
         await self._stage.listener.open()
@@ -153,6 +211,42 @@ class Control:
         page = _convert(dict(request.query), PageQuery, strict=False)
         calls = self._stage.world.calls
         return _json({"total": calls.arrived, "calls": calls.records(after=page.after, count=page.count)})
+
+    async def show_notifications(self, request: web.Request) -> web.Response:
+        """Tell what notify_urls were told and are still to be told, with what came of each attempt."""
+        page = _convert(dict(request.query), NotificationQuery, strict=False)
+        self._stage.world.elapse()
+        notifications = self._stage.world.notifications
+        found = notifications.records(after=page.after, count=page.count, order_id=page.order_id)
+        return _json({"total": notifications.total, "notifications": found})
+
+    async def resend_notification(self, request: web.Request) -> web.Response:
+        """Send a notification once more, just as it was or changed."""
+        order = _read(await request.read(), ResendOrder)
+        world = self._stage.world
+        numbers = world.notifications.resend(
+            world.clock.now(), order.number, order.fields, is_signed=order.is_signed, times=order.times
+        )
+        return _json({"numbers": numbers})
+
+    async def release_notifications(self, request: web.Request) -> web.Response:
+        """Let notifications go that are held or wait for their time."""
+        order = _read(await request.read(), ReleaseOrder)
+        world = self._stage.world
+        return _json({"released": world.notifications.release(world.clock.now(), order.number)})
+
+    async def charge_back(self, request: web.Request) -> web.Response:
+        """Give a payment back to its payer against the merchant's will, and notify of it."""
+        order = _read(await request.read(), ChargebackOrder)
+        numbers = charge_back(self._stage.world, order.payment_id, order.notify_url)
+        return _json({"notifications": numbers})
+
+    async def show_overview(self, request: web.Request) -> web.Response:
+        """Show people what happened, with the newest first; `refresh` has the page come again by itself."""
+        query = _convert(dict(request.query), OverviewQuery, strict=False)
+        self._stage.world.elapse()
+        text = overview_page(self._stage.world, refresh_s=query.refresh)
+        return web.Response(text=text, content_type="text/html", headers=PAGE_HEADERS)
 
     async def reset(self, _request: web.Request) -> web.Response:
         """Begin anew with an empty world."""

@@ -28,7 +28,8 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of fault.
 
     `step` says where it strikes: *instead* of the operation (no effect), *within* it, or *after* it (the effect
-    stands). `how` says what happens to the answer on the wire; `endpoints` where it can strike, everywhere if empty.
+    stands). `how` says what happens to the answer on the wire; `endpoints` where it can strike, at every call of
+    the merchant API if empty.
     """
 
     step: Step
@@ -37,10 +38,10 @@ class FaultKind(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: frozenset[str] = frozenset()
 
 
-CHARGE_ONLY = frozenset({"charge"})
-RECEIPTS = frozenset({"charge", "capture", "retry"})
+CHARGES = frozenset({"charge", "pay"})
+RECEIPTS = frozenset({"charge", "capture", "retry", "pay"})
 MONEY_ANSWERS = frozenset({"charge", "capture", "search", "subscription", "subscriptions", "subscription_payments"})
-WITH_TOKEN = ENDPOINT_NAMES - {"token"}
+WITH_TOKEN = ENDPOINT_NAMES - {"token", "pay"}
 
 WAIT = frozenset({"wait_s"})
 
@@ -64,8 +65,8 @@ KINDS: Mapping[str, FaultKind] = {
     "budget_block": FaultKind(step="instead", arguments=frozenset({"answer"})),
     "token_expired": FaultKind(step="within", endpoints=WITH_TOKEN),
     "late_visibility": FaultKind(step="within", arguments=WAIT, endpoints=RECEIPTS),
-    "decline": FaultKind(step="within", arguments=frozenset({"reason", "shape"}), endpoints=CHARGE_ONLY),
-    "pending": FaultKind(step="within", arguments=frozenset({"wait_s", "settles"}), endpoints=CHARGE_ONLY),
+    "decline": FaultKind(step="within", arguments=frozenset({"reason", "shape"}), endpoints=CHARGES),
+    "pending": FaultKind(step="within", arguments=frozenset({"wait_s", "settles"}), endpoints=CHARGES),
     "other_amount": FaultKind(step="after", arguments=frozenset({"amount"}), endpoints=MONEY_ANSWERS),
     "other_order": FaultKind(step="after", arguments=frozenset({"order_id"}), endpoints=MONEY_ANSWERS),
     "other_currency": FaultKind(step="after", arguments=frozenset({"currency"}), endpoints=MONEY_ANSWERS),
@@ -215,7 +216,8 @@ class Faults:
 
 
 def _can_strike(name: str, endpoint: str) -> bool:
-    return not KINDS[name].endpoints or endpoint in KINDS[name].endpoints
+    # A payer's page is no call of the merchant API: what happens to calls does not happen to it.
+    return endpoint in KINDS[name].endpoints or (not KINDS[name].endpoints and endpoint != "pay")
 
 
 def _matches(rule: Rule, endpoint: EndpointName, order_id: str | None) -> bool:

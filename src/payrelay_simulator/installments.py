@@ -8,6 +8,7 @@ import msgspec
 
 from payrelay_simulator.holds import hold_line
 from payrelay_simulator.ledger import Ledger, LedgerLine
+from payrelay_simulator.messages import MessageType, recurring_message
 from payrelay_simulator.records import Customer, Hold, Payment, Period, Subscription
 from payrelay_simulator.state import Due, State
 from payrelay_simulator.switches import Switches
@@ -15,6 +16,8 @@ from payrelay_simulator.turn import Turn
 
 # A failed installment is tried again once a day this often, then the subscription has failed.
 RETRIES_MAX = 7
+
+NO_LONGER = "the card was cancelled"
 
 RETRY_INTERVAL = timedelta(days=1)
 
@@ -60,18 +63,47 @@ def _end_hold(course: Course, hold: Hold, at: datetime) -> None:
 def _fall_due(course: Course, subscription: Subscription, due: Due) -> None:
     if subscription.status != "ACTIVE" or subscription.plan != due.plan:
         return
-    if is_collectable(course.state.customers[subscription.customer_token]):
+    customer = course.state.customers[subscription.customer_token]
+    if is_collectable(customer):
         _pay(course, subscription, "installment", due.at, arrival=None)
         return
-    failures = subscription.failures + 1
-    failed = msgspec.structs.replace(subscription, failures=failures)
-    if failures > RETRIES_MAX:
-        course.state.subscriptions[failed.subscription_id] = msgspec.structs.replace(failed, status="FAILED")
+    reason = (customer.decline or NO_LONGER).replace("_", " ")
+    failed = msgspec.structs.replace(subscription, failures=subscription.failures + 1)
+    if failed.failures > failed.retries_max:
+        _stop_retrying(course, failed, due.at, reason)
         return
     step = RETRY_INTERVAL
     if course.switches.installments == "accelerated":
         step = timedelta(seconds=course.switches.accelerated_interval_s)
     plan_next(course.state, failed, due.at + step)
+    _tell_failure(course, failed, ("RECURRING_INSTALLMENT_FAILED",), due.at, reason)
+
+
+def _stop_retrying(course: Course, failed: Subscription, at: datetime, reason: str) -> None:
+    """End a subscription whose tries are used up, or let it wait for its next installment where it may go on."""
+    if not failed.is_auto_cancelled:
+        cycle = failed.cycle
+        while due_at(failed, cycle, course.switches) <= at:
+            cycle += 1
+        plan_next(course.state, msgspec.structs.replace(failed, failures=0), due_at(failed, cycle, course.switches))
+        _tell_failure(course, failed, ("RECURRING_INSTALLMENT_FAILED",), at, reason)
+        return
+    stopped = msgspec.structs.replace(failed, status="FAILED")
+    course.state.subscriptions[stopped.subscription_id] = stopped
+    _tell_failure(course, stopped, ("RECURRING_INSTALLMENT_FAILED", "RECURRING_STOPPED"), at, reason)
+
+
+def _tell_failure(
+    course: Course, subscription: Subscription, message_types: tuple[MessageType, ...], at: datetime, reason: str
+) -> None:
+    """Notify of an attempt that took nothing. It has a payment id that no search finds."""
+    if not subscription.notify_url:
+        return
+    payment = _installment(course, subscription, at)
+    next_at = due_at(subscription, subscription.cycle, course.switches) if subscription.status == "ACTIVE" else None
+    for message_type in message_types:
+        message = recurring_message(payment, subscription, message_type, next_at=next_at, reason=reason)
+        course.state.notifications.plan(at, message)
 
 
 def is_collectable(customer: Customer) -> bool:
@@ -94,18 +126,33 @@ def _pay(
     arrival: int | None,
 ) -> None:
     paid = receive_installment(course, subscription, kind, at, arrival=arrival)
+    go_on(course, paid, at, "RECURRING_INSTALLMENT_SUCCESS")
+
+
+def go_on(course: Course, paid: Subscription, at: datetime, message_type: MessageType) -> tuple[int, ...]:
+    """Count an installment that was just paid, plan the next one or end with the last, and notify of it.
+
+    The numbers of the notifications are returned.
+    """
     cycle = paid.cycle + 1
     total = installments_total(paid.recurrence, paid.duration)
     # A retry brings a subscription that had failed back to life.
     paid = msgspec.structs.replace(paid, cycle=cycle, failures=0, status="ACTIVE")
+    next_at: datetime | None = None
+    message_types: tuple[MessageType, ...] = (message_type,)
     if total is not None and cycle >= total:
         # The plan is counted on, so that an attempt that is still on the agenda finds itself out of date.
         paid = msgspec.structs.replace(paid, status="COMPLETED", plan=paid.plan + 1)
         course.state.subscriptions[paid.subscription_id] = paid
-        return
-    # An installment that fell due meanwhile is not collected in the same moment, but one interval later.
-    earliest = at + (timedelta(seconds=course.switches.accelerated_interval_s) if _is_fast(course) else RETRY_INTERVAL)
-    plan_next(course.state, paid, max(due_at(paid, cycle, course.switches), earliest))
+        message_types = (message_type, "RECURRING_COMPLETE")
+    else:
+        # An installment that fell due meanwhile is not collected in the same moment, but one interval later.
+        interval = timedelta(seconds=course.switches.accelerated_interval_s) if _is_fast(course) else RETRY_INTERVAL
+        next_at = max(due_at(paid, cycle, course.switches), at + interval)
+        plan_next(course.state, paid, next_at)
+    payment = course.state.payments[paid.payment_ids[-1]]
+    messages = [recurring_message(payment, paid, each, next_at=next_at) for each in message_types]
+    return tuple(number for message in messages for number in course.state.notifications.plan(at, message))
 
 
 def _is_fast(course: Course) -> bool:
@@ -121,22 +168,7 @@ def receive_installment(
     arrival: int | None,
 ) -> Subscription:
     """Keep one installment's payment and enter it; return the subscription with the payment in its list."""
-    customer = course.state.customers[subscription.customer_token]
-    startup_fee_cents = 0 if subscription.payment_ids else subscription.startup_fee_cents
-    payment = Payment(
-        payment_id=course.state.next_payment_id(),
-        merchant_id=subscription.merchant_id,
-        order_id=subscription.order_id,
-        at=at,
-        description=subscription.description,
-        currency=subscription.currency,
-        amount_cents=subscription.amount_cents + startup_fee_cents,
-        person=customer.person,
-        card=customer.card,
-        subscription_id=subscription.subscription_id,
-        startup_fee_cents=startup_fee_cents,
-        visible_at=course.visible_at,
-    )
+    payment = _installment(course, subscription, at)
     course.state.put_payment(payment)
     line = LedgerLine(
         kind=kind,
@@ -149,6 +181,28 @@ def receive_installment(
     )
     course.ledger.enter(at, line, arrival=arrival)
     return msgspec.structs.replace(subscription, payment_ids=(*subscription.payment_ids, payment.payment_id))
+
+
+def _installment(course: Course, subscription: Subscription, at: datetime) -> Payment:
+    customer = course.state.customers[subscription.customer_token]
+    startup_fee_cents = 0 if subscription.payment_ids else subscription.startup_fee_cents
+    return Payment(
+        payment_id=course.state.next_payment_id(),
+        merchant_id=subscription.merchant_id,
+        order_id=subscription.order_id,
+        at=at,
+        description=subscription.description,
+        currency=subscription.currency,
+        amount_cents=subscription.amount_cents + startup_fee_cents,
+        person=customer.person,
+        card=customer.card,
+        custom_1=subscription.custom_1,
+        custom_2=subscription.custom_2,
+        subscription_id=subscription.subscription_id,
+        startup_fee_cents=startup_fee_cents,
+        visible_at=course.visible_at,
+        notify_url=subscription.notify_url,
+    )
 
 
 def plan_next(state: State, subscription: Subscription, at: datetime) -> None:
@@ -178,6 +232,16 @@ def installments_total(recurrence: Period, duration: Period | None) -> int | Non
     """Return how many installments there are in all, at least one; None where there is no end."""
     if duration is None:
         return None
-    scale = MONTHS if recurrence.unit in MONTHS and duration.unit in MONTHS else DAYS
-    span = duration.count * scale[duration.unit]
-    return max(1, span // (recurrence.count * scale[recurrence.unit]))
+    span, step = _spans(duration, recurrence)
+    return max(1, span // step)
+
+
+def is_shorter(period: Period, other: Period) -> bool:
+    """Say whether a length of time is shorter than another."""
+    span, other_span = _spans(period, other)
+    return span < other_span
+
+
+def _spans(period: Period, other: Period) -> tuple[int, int]:
+    scale = MONTHS if period.unit in MONTHS and other.unit in MONTHS else DAYS
+    return period.count * scale[period.unit], other.count * scale[other.unit]

@@ -8,6 +8,7 @@ import msgspec
 from payrelay_simulator.errors import RefusalError
 from payrelay_simulator.fields import Fields
 from payrelay_simulator.ledger import LedgerLine
+from payrelay_simulator.messages import AUTHORIZED, hold_message, payment_message
 from payrelay_simulator.money import CURRENCIES, cents_of, text_of
 from payrelay_simulator.records import Customer, Hold, Payment
 from payrelay_simulator.rendering import amount, payment_record
@@ -37,6 +38,7 @@ class ChargeOrder(msgspec.Struct, frozen=True, kw_only=True):
     customer: Customer
     custom_1: str | None
     custom_2: str | None
+    notify_url: str
 
 
 def search(turn: Turn, order_id: str | None) -> Reply:
@@ -63,10 +65,16 @@ def charge(turn: Turn, fields: Fields) -> Reply:
     # A pending charge that settles has moved the money already and only shows it later; the other never does.
     pending = turn.fault_named("pending")
     if pending is not None and not pending.settles:
-        return _charge_reply(turn, order, turn.state.next_payment_id(), PENDING_CODE)
+        payment = _payment(turn, order)
+        turn.tell(payment_message("charge", payment, PENDING_CODE))
+        return _charge_reply(turn, order, payment.payment_id, PENDING_CODE)
     if order.is_authorization:
         return _authorize(turn, order, is_pending=pending is not None)
-    payment = _receive(turn, order)
+    payment = _payment(turn, order)
+    receive(turn, payment)
+    if pending is not None:
+        turn.tell(payment_message("charge", payment, PENDING_CODE))
+    turn.tell(payment_message("charge", payment, SUCCESS_CODE), at=payment.visible_at if pending is not None else None)
     return _charge_reply(turn, order, payment.payment_id, PENDING_CODE if pending is not None else SUCCESS_CODE)
 
 
@@ -78,7 +86,7 @@ def _charge_order(turn: Turn, fields: Fields) -> ChargeOrder:
     if "itemList" in fields and not isinstance(fields.raw("itemList"), list):
         raise RefusalError(marked_failure("itemList must be a list"))
     custom_1, custom_2 = fields.optional_text("custom_1"), fields.optional_text("custom_2")
-    fields.optional_text("notify_url")
+    notify_url = fields.optional_text("notify_url")
     # These three have documented refusals, also where they are missing or of another type.
     customer = _chargeable(turn, fields.raw("customer_token"))
     currency = fields.raw("currency")
@@ -100,6 +108,7 @@ def _charge_order(turn: Turn, fields: Fields) -> ChargeOrder:
         customer=customer,
         custom_1=custom_1,
         custom_2=custom_2,
+        notify_url=notify_url or "",
     )
 
 
@@ -115,8 +124,8 @@ def _chargeable(turn: Turn, customer_token: object) -> Customer:
     return customer
 
 
-def _receive(turn: Turn, order: ChargeOrder) -> Payment:
-    payment = Payment(
+def _payment(turn: Turn, order: ChargeOrder) -> Payment:
+    return Payment(
         payment_id=turn.state.next_payment_id(),
         merchant_id=turn.merchant.merchant_id,
         order_id=order.order_id,
@@ -130,9 +139,8 @@ def _receive(turn: Turn, order: ChargeOrder) -> Payment:
         custom_1=order.custom_1,
         custom_2=order.custom_2,
         visible_at=turn.visible_at(),
+        notify_url=order.notify_url,
     )
-    receive(turn, payment)
-    return payment
 
 
 def receive(turn: Turn, payment: Payment) -> None:
@@ -166,10 +174,15 @@ def _authorize(turn: Turn, order: ChargeOrder, *, is_pending: bool) -> Reply:
         card=order.customer.card,
         custom_1=order.custom_1,
         custom_2=order.custom_2,
+        notify_url=order.notify_url,
     )
     set_aside(turn, hold)
+    has_payment_id = turn.switches.authorize_payment_id == "present"
+    message = hold_message("charge", hold, AUTHORIZED, has_payment_id=has_payment_id)
     if is_pending:
+        turn.tell(message, at=turn.visible_at())
         return _charge_reply(turn, order, hold.payment_id, PENDING_CODE)
+    turn.tell(message)
     code = turn.switches.authorize_status_code
     return _charge_reply(turn, order, hold.payment_id, code, authorization_token=hold.authorization_token)
 
@@ -192,9 +205,11 @@ def set_aside(turn: Turn, hold: Hold) -> None:
 
 def _declined(turn: Turn, order: ChargeOrder, reason: str, *, is_envelope: bool) -> Reply:
     text = reason.replace("_", " ")
+    payment = _payment(turn, order)
+    turn.tell(payment_message("charge", payment, FAILED_CODE, reason=text))
     if is_envelope:
         return marked_failure(text)
-    return _charge_reply(turn, order, turn.state.next_payment_id(), FAILED_CODE, status_message=MARK + text)
+    return _charge_reply(turn, order, payment.payment_id, FAILED_CODE, status_message=MARK + text)
 
 
 def _charge_reply(

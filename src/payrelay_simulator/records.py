@@ -41,11 +41,12 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """What is paid with; only the last four digits exist."""
+    """What is paid with; only the last four digits exist. A wallet has a method alone."""
 
-    method: Literal["VISA", "MASTER", "AMEX"] = "VISA"
+    method: Literal["VISA", "MASTER", "AMEX", "HELAPAY", "FRIMI", "QPLUS"] = "VISA"
     holder_name: str = "S Perera"
     last_digits: str = "1292"
+    expiry: str = "0129"
 
 
 class Customer(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +89,7 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
     refunds: tuple[Refund, ...] = ()
     is_charged_back: bool = False
     visible_at: datetime | None = None
+    notify_url: str = ""
 
     def is_visible(self, now: datetime) -> bool:
         """Say whether it can be found by now."""
@@ -118,6 +120,7 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     card: Card = Card()
     custom_1: str | None = None
     custom_2: str | None = None
+    notify_url: str = ""
 
 
 class Period(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,3 +151,9 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     plan: int = 0
     status: SubscriptionStatus = "ACTIVE"
     payment_ids: tuple[int, ...] = ()
+    custom_1: str | None = None
+    custom_2: str | None = None
+    notify_url: str = ""
+    # Tries after an installment's first failure, and whether the subscription ends when they are used up.
+    retries_max: int = 7
+    is_auto_cancelled: bool = True

@@ -150,5 +150,10 @@ def _payment_method(card: Card) -> Document:
     return {
         "method": card.method,
         "card_customer_name": card.holder_name,
-        "card_no": "*" * 12 + card.last_digits,
+        "card_no": masked(card),
     }
+
+
+def masked(card: Card) -> str:
+    """Return the card's number as it is shown; an empty text for a wallet, which has none."""
+    return "*" * 12 + card.last_digits if card.last_digits else ""

@@ -19,6 +19,8 @@ EndpointName = Literal[
     "subscription_payments",
     "retry",
     "cancel",
+    # Not an endpoint of the API: a payer who pays on a hosted page.
+    "pay",
 ]
 
 ENDPOINT_NAMES: frozenset[str] = frozenset(get_args(EndpointName))

@@ -18,7 +18,6 @@ from payrelay_simulator.installments import (
 from payrelay_simulator.money import CURRENCIES, cents_of
 from payrelay_simulator.payments import HOLD_LIFE, receive, set_aside
 from payrelay_simulator.records import Card, Customer, Decline, Hold, Merchant, Payment, Period, Person, Subscription
-from payrelay_simulator.turn import Turn
 from payrelay_simulator.world import World
 
 # Rows in one planting; more are planted in several.
@@ -27,6 +26,8 @@ ROWS_MAX = 10_000
 INSTALLMENTS_MAX = 1_000  # paid before the world begins: twenty years of weeks
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1_000)]
+
+Address = Annotated[str, msgspec.Meta(pattern="^(https?://.+)?$", max_length=4_096)]
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,6 +55,7 @@ class PaymentSeed(Row, frozen=True, kw_only=True):
     description: Text = "Payment"
     is_charged_back: bool = False
     visible_after_s: Annotated[float, msgspec.Meta(ge=0, le=31_622_400)] = 0.0
+    notify_url: Address = ""
     person: Person = Person()
     card: Card = Card()
 
@@ -66,6 +68,7 @@ class HoldSeed(Row, frozen=True, kw_only=True):
     currency: str = "LKR"
     description: Text = "Hold"
     authorization_token: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
+    notify_url: Address = ""
     person: Person = Person()
     card: Card = Card()
 
@@ -83,6 +86,8 @@ class SubscriptionSeed(Row, frozen=True, kw_only=True):
     startup_fee: Decimal | None = None
     status: Literal["ACTIVE", "COMPLETED", "FAILED", "CANCELLED"] = "ACTIVE"
     installments_paid: Annotated[int, msgspec.Meta(ge=1, le=INSTALLMENTS_MAX)] = 1
+    # Told of what comes; of what was paid before nobody is told.
+    notify_url: Address = ""
 
 
 class Seed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -136,7 +141,7 @@ def _plant_customer(world: World, row: CustomerSeed, place: str) -> str:
 
 
 def _plant_payment(world: World, row: PaymentSeed, place: str) -> int:
-    turn = _turn(world, _merchant(world, row, place))
+    turn = world.turn_of(_merchant(world, row, place), None)
     payment = Payment(
         payment_id=world.state.next_payment_id(),
         merchant_id=turn.merchant.merchant_id,
@@ -149,13 +154,14 @@ def _plant_payment(world: World, row: PaymentSeed, place: str) -> int:
         card=row.card,
         is_charged_back=row.is_charged_back,
         visible_at=turn.now + timedelta(seconds=row.visible_after_s),
+        notify_url=row.notify_url,
     )
     receive(turn, payment)
     return payment.payment_id
 
 
 def _plant_hold(world: World, row: HoldSeed, place: str) -> str:
-    turn = _turn(world, _merchant(world, row, place))
+    turn = world.turn_of(_merchant(world, row, place), None)
     token = row.authorization_token or world.state.draws.uuid("authorization token")
     if token in world.state.holds:
         raise ControlError(f"{place}.authorization_token", "is taken")
@@ -171,6 +177,7 @@ def _plant_hold(world: World, row: HoldSeed, place: str) -> str:
         amount_cents=_cents(row.amount, f"{place}.amount"),
         person=row.person,
         card=row.card,
+        notify_url=row.notify_url,
     )
     set_aside(turn, hold)
     return token
@@ -195,6 +202,7 @@ def _plant_subscription(world: World, row: SubscriptionSeed, place: str) -> int:
         recurrence=_period(row.recurrence, f"{place}.recurrence"),
         duration=duration,
         startup_fee_cents=startup_fee_cents,
+        notify_url=row.notify_url,
     )
     total = installments_total(subscription.recurrence, duration)
     paid = row.installments_paid
@@ -230,18 +238,6 @@ def _merchant(world: World, row: Row, place: str) -> Merchant:
         if row.merchant_id in {None, merchant.merchant_id}:
             return merchant
     raise ControlError(f"{place}.merchant_id", "is no merchant of this simulator")
-
-
-def _turn(world: World, merchant: Merchant) -> Turn:
-    """Return a turn that no call takes: what it enters has no arrival."""
-    return Turn(
-        merchant=merchant,
-        now=world.clock.now(),
-        arrival=None,
-        state=world.state,
-        ledger=world.ledger,
-        switches=world.switches,
-    )
 
 
 def _cents(given: Decimal, place: str) -> int:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from payrelay_simulator.listener import Listener
 from payrelay_simulator.records import Merchant
+from payrelay_simulator.sender import Sender
 from payrelay_simulator.simulator import Simulator
 
 HOST_DEFAULT = "127.0.0.1"
@@ -49,14 +50,20 @@ async def serve(simulator: Simulator, host: str = HOST_DEFAULT, port: int = 0) -
         return [each.transport for each in server.connections if each.transport is not None]
 
     # The runner has no site of its own: the listening socket must be closable while the server goes on.
+    sending = asyncio.create_task(Sender(simulator.stage).run())
     try:
         await listener.bind(host, port, server, connections)
         shown_host = f"[{host}]" if ":" in host else host
         yield Running(base_url=f"http://{shown_host}:{listener.address[1]}", simulator=simulator)
     finally:
+        sending.cancel()
+        await asyncio.wait([sending])
         await listener.end()
         simulator.stage.hangs.release()
         await runner.cleanup()
+        # A sender that ended by itself is a fault that nobody may miss.
+        if not sending.cancelled():
+            sending.result()
 
 
 def run(

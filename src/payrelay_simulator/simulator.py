@@ -7,6 +7,7 @@ from aiohttp import web
 from payrelay_simulator.clock import Clock
 from payrelay_simulator.control import Control, control_errors
 from payrelay_simulator.ledger import LedgerEntry
+from payrelay_simulator.pages.wire import Pages
 from payrelay_simulator.records import Merchant
 from payrelay_simulator.stage import Stage
 from payrelay_simulator.switches import Switches
@@ -63,5 +64,6 @@ class Simulator:
         """The application with both APIs. It belongs to the event loop that serves it first."""
         app = web.Application(middlewares=[control_errors], client_max_size=BODY_BYTES_MAX)
         app.add_routes(Control(self.stage).routes())
+        app.add_routes(Pages(self.stage).routes())
         app.router.add_route("*", "/merchant/v1/{rest:.*}", Wire(self.stage).handle)
         return app

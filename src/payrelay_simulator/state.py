@@ -9,7 +9,8 @@ from typing import Literal
 import msgspec
 
 from payrelay_simulator.draws import Draws
-from payrelay_simulator.records import Customer, Hold, Payment, Subscription
+from payrelay_simulator.notifications import Notifications
+from payrelay_simulator.records import Customer, Hold, Merchant, Payment, Subscription
 
 FIRST_PAYMENT_ID = 320_025_000_001
 FIRST_SUBSCRIPTION_ID = 420_075_000_001
@@ -28,8 +29,9 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
 class State:
     """The gateway's memory. Values in it are frozen; a change puts a new value in the old one's place."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, merchants: tuple[Merchant, ...] = ()) -> None:
         self.draws = Draws(seed)
+        self.notifications = Notifications(merchants)
         self.customers: dict[str, Customer] = {}
         self.payments: dict[int, Payment] = {}
         self.holds: dict[str, Hold] = {}

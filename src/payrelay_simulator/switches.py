@@ -38,3 +38,17 @@ class Switches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     accelerated_interval_s: Annotated[float, msgspec.Meta(ge=1, le=86_400)] = 60.0
     rest_md5sig: Literal["correct", "wrong"] = "correct"
     amounts: Literal["doubles", "as_given"] = "doubles"
+    # Hosts (no scheme, no port) whose pages may post a form; none named: any.
+    allowed_domains: tuple[str, ...] = ()
+    form_currencies: tuple[str, ...] = ("LKR", "USD", "GBP", "EUR", "AUD")
+    preapproval_hash_amount: Literal["0.51", "1.01"] = "0.51"
+    startup_fee_hash: Literal["sum", "amount"] = "sum"
+    recurring_options: Literal["works", "refused"] = "works"
+    page_error_http: Literal[400, 200] = 400
+    authorize_payment_id: Literal["absent", "present"] = "absent"
+    refusal_notification: Literal["sent", "none"] = "sent"
+    cancel_notification: Literal["none", "sent"] = "none"
+    # Tries after the first one that was not answered with 2xx; the gateway documents none.
+    notification_retries: Annotated[int, msgspec.Meta(ge=0, le=20)] = 0
+    notification_retry_interval_s: Annotated[float, msgspec.Meta(ge=0.1, le=86_400)] = 60.0
+    notification_timeout_s: Annotated[float, msgspec.Meta(gt=0, le=300)] = 10.0

@@ -6,6 +6,7 @@ import msgspec
 
 from payrelay_simulator.faults import Fault
 from payrelay_simulator.ledger import Ledger, LedgerLine
+from payrelay_simulator.notifications import Message
 from payrelay_simulator.records import Merchant
 from payrelay_simulator.state import State
 from payrelay_simulator.switches import Switches
@@ -25,6 +26,10 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     def enter(self, line: LedgerLine) -> None:
         """Write a line into the ledger as this call's doing."""
         self.ledger.enter(self.now, line, arrival=self.arrival)
+
+    def tell(self, message: Message, *, at: datetime | None = None) -> tuple[int, ...]:
+        """Plan a notification, for now or for later, and return the numbers given."""
+        return self.state.notifications.plan(self.now, message, send_at=at)
 
     def visible_at(self) -> datetime | None:
         """Return when a payment of this call can be found; None: at once."""

@@ -19,6 +19,8 @@ from payrelay_simulator.faults import Arguments, Fault, Faults, How
 from payrelay_simulator.fields import Fields, identifier_of, parse_json
 from payrelay_simulator.installments import Course, elapse
 from payrelay_simulator.ledger import Ledger, LedgerEntry
+from payrelay_simulator.notifications import Notifications
+from payrelay_simulator.pages.visits import Visits
 from payrelay_simulator.records import Merchant
 from payrelay_simulator.reply import Reply
 from payrelay_simulator.routes import EndpointName, Route, find
@@ -72,12 +74,18 @@ class World:
         self.merchants = merchants
         self.clock = clock
         self.switches = switches
-        self.state = State(seed)
+        self.state = State(seed, merchants)
+        self.visits = Visits()
         self.ledger = Ledger()
         self.calls = CallLog()
         self.faults = Faults()
         self._budget = Budget()
         self._tokens = Tokens(merchants, self.state.draws)
+
+    @property
+    def notifications(self) -> Notifications:
+        """What was and will be told to notify_urls."""
+        return self.state.notifications
 
     def elapse(self) -> None:
         """Bring about what the clock has made due; every call does so first."""
@@ -143,11 +151,12 @@ class World:
         # A path or method that does not exist is told to anybody; from here on one must be known.
         try:
             merchant = self._tokens.authenticate(call.authorization, token_turn)
-            return self._operate(call, route, self._turn(merchant, arrival, fault))
+            return self._operate(call, route, self.turn_of(merchant, arrival, fault))
         except RefusalError as refusal:
             return refusal.reply
 
-    def _turn(self, merchant: Merchant, arrival: int, fault: Fault | None) -> Turn:
+    def turn_of(self, merchant: Merchant, arrival: int | None, fault: Fault | None = None) -> Turn:
+        """Return a turn at this moment: of a call, of a payer at a page, or of nobody where `arrival` is None."""
         return Turn(
             merchant=merchant,
             now=self.clock.now(),

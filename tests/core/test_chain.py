@@ -130,6 +130,14 @@ def test_every_column_is_hashed_or_named(make_operation: MakeOperation) -> None:
     assert all(row_digest(make_operation(**{name: "other"})) != digest for name in HASHED)
 
 
+def test_the_digest_of_a_row_without_a_customer_never_changes(make_operation: MakeOperation) -> None:
+    """Rows from before operations knew their customers are audited too: this digest was computed before they did."""
+    digest = "fe4fa26d75f4912fc9b4d7fa3507cd8935658cd744d76ce77b5fffb9aff02103"
+
+    assert row_digest(make_operation()) == digest
+    assert row_digest(make_operation(customer_id="cus_1")) != digest
+
+
 @settings(deadline=None)
 @given(TEXTS, TEXTS, st.binary(max_size=5), st.binary(max_size=5))
 def test_an_answer_is_the_operations_own(one: str, other: str, answer: bytes, other_answer: bytes) -> None:

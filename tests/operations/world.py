@@ -21,9 +21,11 @@ from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, R
 from payrelay.core.payments import Nothing, Sight
 from payrelay.gateways.governor import Alarm, Governor, Limit
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
+from payrelay.gateways.payhere.forms import Merchant
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.relay import Relay, Request
 from payrelay.store import open_database
+from payrelay.store.customers import Customers
 from payrelay.store.database import Database
 from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Filter, Journal
 from payrelay.store.pauses import Pauses
@@ -194,6 +196,8 @@ class ScriptedAccount:
         self.name = "gateway"
         self.merchant = "0123456789abcdef"
         self.timezone = "Asia/Colombo"
+        self.environment = "sandbox"
+        self.signer: Merchant | None = None
         self.timeout_s = 30.0
         self.queue_s = 5.0
         self.timer = HandTimer()
@@ -289,7 +293,8 @@ class World:
             log=log,
             pause=self._pause,
             paused=PausedAccounts(Pauses(self.database), self.clock, log),
-            new_operation_id=self._new_operation_id,
+            new_id=self._new_id,
+            customers=Customers(self.database, Seal((b"k" * 32,)), chain_key=b"c" * 32),
         )
 
     @property
@@ -349,8 +354,8 @@ class World:
         """Loses every row, as far as the journal tells."""
         self.journal.is_forgetful = True
 
-    def _new_operation_id(self, _now_ms: int) -> str:
-        return f"op_{next(self.numbers):026}"
+    def _new_id(self, prefix: str, _now_ms: int) -> str:
+        return f"{prefix}_{next(self.numbers):026}"
 
     async def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)

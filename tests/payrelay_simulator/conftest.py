@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from tests.payrelay_simulator.shop import Receiver, receiving
 
 from payrelay_simulator import (
     Caller,
@@ -70,3 +71,10 @@ async def session(running: Running, caller: Caller) -> AsyncIterator[aiohttp.Cli
     headers = {"Authorization": caller.authorization}
     async with aiohttp.ClientSession(running.base_url, headers=headers, timeout=timeout) as session:
         yield session
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """Return a merchant's server that notifications can be sent to."""
+    async with receiving() as receiver:
+        yield receiver

@@ -51,7 +51,7 @@ async def test_clearing_faults_mends_everything(session: ClientSession, running:
     running.listener.reset_next(0)
     document = await call(session, "DELETE", "faults")
 
-    assert document == {"script": [], "schedule": None}
+    assert document == {"script": [], "schedule": None, "notifications": [], "notification_schedule": None}
     assert running.listener.is_open
 
 

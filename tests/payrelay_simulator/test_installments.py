@@ -15,7 +15,7 @@ from payrelay_simulator import (
     World,
     plant,
 )
-from payrelay_simulator.installments import installments_total
+from payrelay_simulator.installments import installments_total, is_shorter
 from payrelay_simulator.records import Decline, Period, Subscription, Unit
 
 DAY_S = 86_400
@@ -147,3 +147,32 @@ def test_number_of_installments(recurrence: tuple[int, Unit], duration: tuple[in
 def test_forever_has_no_number() -> None:
     """A subscription without end never completes."""
     assert installments_total(Period(count=1, unit="Day"), None) is None
+
+
+def test_subscription_that_is_not_stopped_waits_for_its_next_installment() -> None:
+    """Where the merchant wants it so, used-up tries end nothing."""
+    world = world_with("1 Year")
+    subscription = msgspec.structs.replace(only_subscription(world), retries_max=2, is_auto_cancelled=False)
+    world.state.subscriptions[subscription.subscription_id] = subscription
+    set_decline(world, "do_not_honor")
+    advance(world, 31)
+    set_decline(world, None)
+    assert only_subscription(world).status == "ACTIVE"
+    advance(world, 28)
+
+    dates = [entry.gateway_date[:10] for entry in world.ledger.entries()]
+    assert dates == ["2026-01-31", "2026-03-31"]
+
+
+@pytest.mark.parametrize(
+    ("period", "other", "expected"),
+    [
+        ((2, "Month"), (3, "Month"), True),
+        ((1, "Year"), (12, "Month"), False),
+        ((1, "Week"), (1, "Month"), True),
+        ((5, "Week"), (1, "Month"), False),
+    ],
+)
+def test_lengths_of_time_are_compared(period: tuple[int, Unit], other: tuple[int, Unit], *, expected: bool) -> None:
+    """Across units a month has thirty days."""
+    assert is_shorter(*(Period(count=count, unit=unit) for count, unit in (period, other))) == expected

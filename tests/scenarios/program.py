@@ -77,9 +77,9 @@ class Program:
         self._process: subprocess.Popen[bytes] | None = None
         self.log_path = folder / "serve.log"
 
-    def start(self) -> "Program":
-        """Starts it and returns once it answers."""
-        self.port = free_port()
+    def start(self, port: int | None = None) -> "Program":
+        """Starts it, on a port of its own where none is named, and returns once it answers."""
+        self.port = port or free_port()
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 [PAYRELAY, "serve", "--host", "127.0.0.1", "--port", str(self.port)],

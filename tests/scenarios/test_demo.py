@@ -40,11 +40,11 @@ class Demo:
 
     def ledger(self) -> Any:  # noqa: ANN401 - any JSON value
         """What really happened to the money, by the simulator."""
-        (address,) = re.findall(r"http://\S+/_sim/ledger", self.text)
+        (address,) = re.findall(r"http://\S+/_sim/", self.text)
         split = urlsplit(address)
         connection = http.client.HTTPConnection(split.netloc, timeout=10)
         try:
-            connection.request("GET", split.path)
+            connection.request("GET", f"{split.path}ledger")
             return json.loads(connection.getresponse().read())
         finally:
             connection.close()

@@ -173,7 +173,7 @@ class Process:
                 ways=ways,
             )
         )
-        return around.parts.change(replace(relay, new_operation_id=self._new_operation_id), database)
+        return around.parts.change(replace(relay, new_id=self._new_id), database)
 
     def _context(self, database: Database, relay: Relay) -> ApiContext:
         return ApiContext(
@@ -196,8 +196,8 @@ class Process:
     def _changed(self, operation: Operation) -> None:
         self._around.note("changed", operation.id, operation.version, operation.state)
 
-    def _new_operation_id(self, now_ms: int) -> str:
-        return f"op_{now_ms:012x}{self._around.numbers.getrandbits(80):020x}"
+    def _new_id(self, prefix: str, now_ms: int) -> str:
+        return f"{prefix}_{now_ms:012x}{self._around.numbers.getrandbits(80):020x}"
 
     async def _pause(self, seconds: float) -> None:
         """Waits between two rounds of the worker, and leaves those out in which there is nothing to do."""

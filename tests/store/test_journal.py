@@ -27,12 +27,16 @@ def test_columns_stand_in_the_order_of_the_value() -> None:
 
 async def test_what_is_accepted_is_read_back_whole(book: Book) -> None:
     """Every member counts: a restart knows nothing but this row."""
-    operation = book.new(1, payment_id="320025071278", subscription_id="420075039251", result_ref="r" * 64)
+    ids = {"payment_id": "320025071278", "subscription_id": "420075039251", "customer_id": "cus_1"}
+    operation = book.new(1, result_ref="r" * 64, **ids)
 
     accepted = await book.accept(operation)
     assert isinstance(accepted, Accepted)
     assert await book.journal.get(operation.id) == accepted.operation
     assert msgspec.structs.replace(accepted.operation, chain="") == operation
+    for name, value in ids.items():
+        assert await book.journal.list(Filter(**{name: value}), before=None, limit=2) == [accepted.operation]
+        assert await book.journal.list(Filter(**{name: "other"}), before=None, limit=2) == []
 
 
 async def test_what_is_unknown_is_none(book: Book) -> None:

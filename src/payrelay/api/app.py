@@ -26,8 +26,10 @@ from payrelay.api.arrival import (
     request_id_of,
     require_json,
 )
-from payrelay.api.authentication import Doorkeeper, Failure, Unauthenticated
+from payrelay.api.authentication import Doorkeeper, Doors, Failure, Unauthenticated
 from payrelay.api.bodies import EmptyBody, invalid
+from payrelay.api.bounds import narrowed, require_open
+from payrelay.api.browsers import Browsers
 from payrelay.api.context import ApiContext
 from payrelay.api.failed_credentials import FailedCredentials
 from payrelay.api.freshness import insists_on_new
@@ -36,10 +38,13 @@ from payrelay.api.metrics import METHODS, OTHER_METHOD
 from payrelay.api.pages import Page, Pages
 from payrelay.api.parameters import query_errors
 from payrelay.api.preferences import preferred_wait_s
+from payrelay.api.public import Caller, Door, Public
 from payrelay.api.queries import decoded, parse_query
 from payrelay.api.quota import Quota
 from payrelay.api.request_log import RequestLine, describe
 from payrelay.api.routes import API_SEGMENT, Matcher, Route
+from payrelay.api.streams import Streamed, send_stream
+from payrelay.api.token_door import TokenDoor, TokenSources
 from payrelay.core.answers import Answer, Trace, failed, of_refusal
 from payrelay.core.credentials import Credential, require
 from payrelay.core.idempotency import parse_key
@@ -68,6 +73,7 @@ class Visit(msgspec.Struct, gc=False):
     headers: Headers
     line: RequestLine
     quota_headers: tuple[tuple[bytes, bytes], ...] = ()
+    page_headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class Api:
@@ -82,10 +88,12 @@ class Api:
         self._body_timeout_s = context.body_timeout_s
         self._trusted = Networks(context.trusted_proxies)
         self._matcher = Matcher(context.routes)
-        self._doorkeeper = Doorkeeper(context.credentials, context.clock)
+        self._doorkeeper = Doorkeeper(context.credentials, context.clock, _doors(context))
         self._quota = Quota(context.clock)
         self._failed_credentials = FailedCredentials(context.clock)
         self._pages = Pages(context)
+        self._public = Public(context.relay.accounts)
+        self._browsers = Browsers(context.browser_origins)
         self._under_way: set[asyncio.Task[object] | None] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,23 +108,34 @@ class Api:
         self._under_way.add(task)
         try:
             if segments[2:3] == [API_SEGMENT]:
-                answer: Answer | Page = await self._safely_answered(visit, segments)
+                visit.page_headers = self._browsers.headers_for(visit.headers)
+                preflight = self._browsers.preflight(scope["method"], visit.headers)
+                answer: Answer | Page = preflight or await self._safely_answered(visit, segments)
             else:
-                answer = await self._page(visit, raw_path)
+                answer = await self._page(visit, raw_path, segments)
         except asyncio.CancelledError:
             if not self._relay.background.is_leaving:
                 raise
             answer = of_refusal(Refusal(Code.UNAVAILABLE, ENDING_SENTENCE), visit.line.request_id)
         finally:
             self._under_way.discard(task)
+        if isinstance(answer, Streamed):
+            self._record(visit.line, answer, perf_counter() - started_s)
+            await send_stream(send, visit.receive, answer, _own_headers(visit))
+            return
         try:
             await _send(send, visit, answer)
         finally:
             self._record(visit.line, answer, perf_counter() - started_s)
 
     def hold_no_longer(self) -> None:
-        """Gives the answers that are held back, as they are, and holds none from now on: the program is to end."""
+        """Gives the answers that are held back, as they are, and holds none from now on: the program is to end.
+
+        Streams end too.
+        """
         self._relay.waiters.close()
+        if self._relay.dispatch is not None:
+            self._relay.dispatch.followers.close()
 
     def leave(self) -> None:
         """Answers what is still under way with what is known of it: the program ends now, and begins nothing more."""
@@ -149,19 +168,23 @@ class Api:
             visit.quota_headers = self._quota.take(credential)
             route, account, segment = self._routed(visit, segments)
             require(credential, route.scope, account)
+            if credential.bound is not None:
+                require_open(route.bound)
             asked = Asked(
                 request=Request(
                     account=account,
                     credential=credential,
                     request_id=visit.line.request_id,
-                    idempotency_key=_idempotency_key(visit.headers) if route.is_effect else None,
+                    idempotency_key=_idempotency_key(visit.headers) if route.is_effect or route.takes_key else None,
                     is_insisting=route.is_read and insists_on_new(visit.headers),
                 ),
                 id=segment,
                 query=_query(route, visit.scope["query_string"]),
                 patience=self._patience(visit) if route.can_wait else None,
                 body=b"" if route.body is None else await self._body(route, visit),
+                last_event_id=_last_event_id(visit.headers) if route.is_stream else None,
             )
+            asked = await narrowed(route.bound, self._relay, asked)
             if asked.patience is None or not route.is_effect:
                 return await route.handler(self._relay, asked)
             ask = partial(route.handler, self._relay, asked)
@@ -178,6 +201,8 @@ class Api:
             return await self._doorkeeper.admit(visit.headers)
         except Unauthenticated as refused:
             self._metrics.credential_failed(refused.failure)
+            if refused.reason is not None:
+                self._metrics.token_refused(refused.reason)
             if refused.failure is Failure.WRONG:
                 self._failed_credentials.note(visit.line.client)
             raise
@@ -219,10 +244,30 @@ class Api:
             require_json(headers)
         return body
 
-    async def _page(self, visit: Visit, raw_path: bytes) -> Answer | Page:
-        """Answers for what stands outside the accounts: health, metrics, docs."""
+    async def _public_answer(self, visit: Visit, door: Door) -> Answer | Page:
+        """Answers for what stands under an account and needs no credential; raises Refusal."""
+        visit.line.account = door.account
+        visit.line.route = next(iter(door.routes.values())).template
+        route = door.route(visit.scope["method"])
+        visit.line.route = route.template
+        caller = Caller(
+            account=door.account,
+            segments=door.segments,
+            headers=visit.headers,
+            receive=visit.receive,
+            query_string=visit.scope["query_string"],
+            request_id=visit.line.request_id,
+            body_timeout_s=self._body_timeout_s,
+        )
+        return await route.handler(self._relay, caller)
+
+    async def _page(self, visit: Visit, raw_path: bytes, segments: list[bytes]) -> Answer | Page:
+        """Answers for what stands outside the accounts (health, metrics, docs), and for their public addresses."""
         line = visit.line
         try:
+            door = self._public.find(segments)
+            if door is not None:
+                return await self._public_answer(visit, door)
             page = self._pages.find(raw_path)
             if page is None:
                 msg = f"there is nothing at this address; the API begins at {self._pages.api_hint}, its docs at /docs"
@@ -239,6 +284,9 @@ class Api:
             return await page(line.client, is_known=is_known)
         except Refusal as refusal:
             return of_refusal(refusal, line.request_id)
+        except StoreUnavailable:
+            trace = Trace(request_id=line.request_id)
+            return failed(Code.UNAVAILABLE, "the store can't be used now; nothing was done", trace)
         except Exception as error:  # noqa: BLE001 - the outermost place for pages
             return self._fault(line, error)
 
@@ -259,8 +307,19 @@ class Api:
         self._log.info("request", line=line)
 
 
+def _doors(context: ApiContext) -> Doors:
+    tokens, keys = context.relay.client_tokens, context.relay.signing_keys
+    door = None if tokens is None or keys is None else TokenDoor(TokenSources(keys, tokens), context.clock)
+    return Doors(client_tokens=door, provider=context.provider)
+
+
 def _idempotency_key(headers: Headers) -> str | None:
     return parse_key([value.decode("latin-1") for value in headers.every(b"idempotency-key")])
+
+
+def _last_event_id(headers: Headers) -> str | None:
+    value = headers.get(b"last-event-id")
+    return None if value is None else value.decode("latin-1").strip()
 
 
 def _query(route: Route, query_string: bytes) -> dict[str, str]:
@@ -284,12 +343,13 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
+def _own_headers(visit: Visit) -> list[tuple[bytes, bytes]]:
+    """Gives what every answer to this request has."""
+    return [(b"x-request-id", visit.line.request_id.encode()), *visit.quota_headers, *visit.page_headers]
+
+
 async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
-    headers: list[tuple[bytes, bytes]] = [
-        (b"x-request-id", visit.line.request_id.encode()),
-        (b"content-length", b"%d" % len(answer.body)),
-        *visit.quota_headers,
-    ]
+    headers = [(b"content-length", b"%d" % len(answer.body)), *_own_headers(visit)]
     if isinstance(answer, Page):
         headers += answer.raw_headers
     else:

@@ -30,6 +30,7 @@ CLOSE: Final = (("Connection", "close"),)
 
 _safe_request_id: Final = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,%d}" % REQUEST_ID_LENGTH_MAX).fullmatch
 _json_type: Final = re.compile(rb'application/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*;?', re.IGNORECASE).fullmatch
+_form_type: Final = re.compile(rb"application/x-www-form-urlencoded(?:\s*;.*)?", re.IGNORECASE).fullmatch
 _PLAIN_JSON: Final = b"application/json"
 _LENGTH_DIGITS_MAX: Final = 19
 """More than any body; the server refuses what is no number at all."""
@@ -133,6 +134,16 @@ def require_json(headers: Headers) -> None:
     )
     if not is_plain:
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json")
+    encoding = headers.get(b"content-encoding")
+    if encoding is not None and encoding.strip().lower() != b"identity":
+        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")
+
+
+def require_form(headers: Headers) -> None:
+    """Raises Refusal (unsupported_media_type) unless the body says that it is a form, and not compressed."""
+    content_type = headers.get(b"content-type")
+    if content_type is None or not _form_type(content_type.strip()) or headers.is_doubled(b"content-type"):
+        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/x-www-form-urlencoded")
     encoding = headers.get(b"content-encoding")
     if encoding is not None and encoding.strip().lower() != b"identity":
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")

@@ -1,8 +1,9 @@
-"""Who is calling: reads the bearer key and finds its credential.
+"""Who is calling: reads the bearer key or token and finds its credential.
 
 Rules:
 
-1. A key is compared by its SHA-256 in constant time; the key itself is never kept.
+1. A key is compared by its SHA-256 in constant time; the key itself is never kept. Tokens have doors of their own:
+   client tokens, which begin with ``prt_``, and the JWTs of an identity provider, where one is configured.
 2. A credential is remembered for at most CREDENTIAL_KEPT_MS, so that a revocation counts within a second everywhere.
 3. What is unknown is not remembered, and however many wrong keys come in, a right one is let in.
 """
@@ -10,10 +11,11 @@ Rules:
 import hashlib
 import hmac
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from payrelay.api.arrival import Headers
 from payrelay.clock import Clock
+from payrelay.core.client_tokens import PREFIX
 from payrelay.core.credentials import Credential, id_of_key, is_usable
 from payrelay.errors import Code, Refusal
 
@@ -24,6 +26,8 @@ CREDENTIALS_KEPT_MAX: Final = 10_000
 
 _CHALLENGE: Final = (("WWW-Authenticate", 'Bearer realm="payrelay"'),)
 _SCHEME: Final = b"bearer "
+_JWT_BEGIN: Final = "eyJ"
+"""How a JSON object begins in base64."""
 
 
 class Failure(StrEnum):
@@ -40,9 +44,11 @@ class Failure(StrEnum):
 class Unauthenticated(Refusal):
     """Nobody whom we know."""
 
-    def __init__(self, failure: Failure, msg: str) -> None:
+    def __init__(self, failure: Failure, msg: str, *, reason: str | None = None) -> None:
         super().__init__(Code.UNAUTHENTICATED, msg, headers=_CHALLENGE)
         self.failure = failure
+        self.reason = reason
+        """Of a token: what exactly was wrong with it, in one word."""
 
 
 class CredentialSource(Protocol):
@@ -53,12 +59,28 @@ class CredentialSource(Protocol):
         ...
 
 
-class Doorkeeper:
-    """Lets in who has a usable key."""
+class Door(Protocol):
+    """Lets in who has a token of one kind."""
 
-    def __init__(self, credentials: CredentialSource, clock: Clock) -> None:
+    async def admit(self, text: str) -> Credential:
+        """Gives what the token allows; raises Unauthenticated where it allows nothing."""
+        ...
+
+
+class Doors(NamedTuple):
+    """The doors for tokens; None where there are no such tokens here."""
+
+    client_tokens: Door | None = None
+    provider: Door | None = None
+
+
+class Doorkeeper:
+    """Lets in who has a usable key, or a token that counts."""
+
+    def __init__(self, credentials: CredentialSource, clock: Clock, doors: Doors | None = None) -> None:
         self._credentials = credentials
         self._clock = clock
+        self._doors = doors or Doors()
         self._kept: dict[bytes, tuple[Credential, float]] = {}
 
     async def admit(self, headers: Headers) -> Credential:
@@ -79,7 +101,8 @@ class Doorkeeper:
         if credential is None:
             credential = await self._looked_up(key, key_hash)
         if not is_usable(credential, self._clock.now_ms()):
-            raise Unauthenticated(Failure.ENDED, "the key is expired or revoked")
+            noun, reason = ("key", None) if credential.bound is None else ("token", "expired")
+            raise Unauthenticated(Failure.ENDED, f"the {noun} is expired or revoked", reason=reason)
         return credential
 
     def _remembered(self, key_hash: bytes) -> Credential | None:
@@ -94,12 +117,22 @@ class Doorkeeper:
 
     async def _looked_up(self, key: bytes, key_hash: bytes) -> Credential:
         read_at_s = self._clock.boot_s()
-        credential_id = id_of_key(key.decode("latin-1"))
-        credential = None if credential_id is None else await self._credentials.get(credential_id)
-        if credential is None or not hmac.compare_digest(credential.key_hash, key_hash):
-            raise Unauthenticated(Failure.WRONG, "the key is not known")
+        credential = await self._found(key.decode("latin-1"), key_hash)
         if len(self._kept) >= CREDENTIALS_KEPT_MAX:
             # The first one in is the oldest: an entry is never moved, only taken out when its second is over.
             del self._kept[next(iter(self._kept))]
         self._kept[key_hash] = (credential, read_at_s)
+        return credential
+
+    async def _found(self, text: str, key_hash: bytes) -> Credential:
+        credential_id = id_of_key(text)
+        credential = None
+        if credential_id is not None:
+            credential = await self._credentials.get(credential_id)
+        elif text.startswith(PREFIX) and self._doors.client_tokens is not None:
+            return await self._doors.client_tokens.admit(text)
+        elif text.startswith(_JWT_BEGIN) and self._doors.provider is not None:
+            return await self._doors.provider.admit(text)
+        if credential is None or not hmac.compare_digest(credential.key_hash, key_hash):
+            raise Unauthenticated(Failure.WRONG, "the key is not known")
         return credential

@@ -12,11 +12,16 @@ from typing import Annotated, Final, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from payrelay.api.card_texts import CARD_READERS, CARD_SCHEMAS
+from payrelay.api.form_texts import FORM_READERS, FORM_SCHEMAS
 from payrelay.api.json_text import ExponentNumber, parse_object, printable, unusable_texts
 from payrelay.core.calls import Capture, Charge, Item, Refund, Release
+from payrelay.core.client_tokens import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S
+from payrelay.core.credentials import Scope
 from payrelay.core.money import AMOUNT_MINOR_MAX, MINOR_PER_UNIT, AmountError, minor_units
 from payrelay.core.secret import Starred
 from payrelay.errors import Code, FieldError, Refusal
+from payrelay.operations.issue_client_token import WantedToken
 
 TEXT_LENGTH_MAX: Final = 255
 """Of every text; the gateway documents no limit, databases and card networks like this one."""
@@ -29,6 +34,9 @@ QUANTITY_MAX: Final = 999_999_999
 FIELD_ERRORS_MAX: Final = 50
 """Nobody mends more at once, and an answer must not be larger than its request by much."""
 
+SCOPES_MAX: Final = 20
+"""Of a client token; there are fewer."""
+_CLIENT_SCOPES: Final = tuple(sorted(CLIENT_SCOPES))
 _NO_NUL: Final = r"^[^\x00]*$"
 # A host by name or number and whatever visible characters behind it: shops use brackets and bars in their queries.
 _WEB_ADDRESS: Final = (
@@ -60,6 +68,16 @@ class Quantity(int):
 
 class PaymentId(str):
     """The gateway's number of a payment, as text."""
+
+    __slots__ = ()
+
+
+class Lifetime(int):
+    """How long a client token is good for, in seconds."""
+
+
+class ClientScope(str):
+    """What a client token may be allowed to do."""
 
     __slots__ = ()
 
@@ -125,6 +143,18 @@ def _web_address(value: object) -> WebAddress:
     return WebAddress(value)
 
 
+def _lifetime(value: object) -> Lifetime:
+    if type(value) is not int or not LIFE_MIN_S <= value <= LIFE_MAX_S:
+        raise ValueError(f"must be a whole number of seconds, {LIFE_MIN_S} to {LIFE_MAX_S}")
+    return Lifetime(value)
+
+
+def _client_scope(value: object) -> ClientScope:
+    if not isinstance(value, str) or value not in _CLIENT_SCOPES:
+        raise ValueError(f"must be one of {', '.join(_CLIENT_SCOPES)}")
+    return ClientScope(value)
+
+
 def _not_a_number(value: object) -> str:
     return "must be written without an exponent" if isinstance(value, ExponentNumber) else "must be a number"
 
@@ -136,6 +166,10 @@ _READERS: Final[dict[type, Callable[[object], object]]] = {
     Quantity: _quantity,
     PaymentId: _payment_id,
     WebAddress: _web_address,
+    Lifetime: _lifetime,
+    ClientScope: _client_scope,
+    **CARD_READERS,
+    **FORM_READERS,
 }
 
 _MINIMUM: Final = 1 / MINOR_PER_UNIT
@@ -163,6 +197,10 @@ SCHEMAS: Final[dict[type, dict[str, object]]] = {
         "description": "The gateway's number of the payment.",
     },
     WebAddress: {"type": "string", "pattern": _WEB_ADDRESS, "maxLength": TEXT_LENGTH_MAX},
+    Lifetime: {"type": "integer", "minimum": LIFE_MIN_S, "maximum": LIFE_MAX_S, "default": LIFE_USUAL_S},
+    ClientScope: {"type": "string", "enum": list(_CLIENT_SCOPES)},
+    **CARD_SCHEMAS,
+    **FORM_SCHEMAS,
 }
 """How the types of our own are written in JSON Schema."""
 
@@ -173,6 +211,11 @@ Currency = Annotated[str, Meta(min_length=3, max_length=3, pattern="^[A-Z]{3}$")
 
 class Body(Starred, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of all bodies: a member that we don't know is refused by name."""
+
+    @classmethod
+    def together_errors(cls, members: dict[str, object]) -> Iterator[FieldError]:  # noqa: ARG003 - for others to fill
+        """Finds what is wrong between fields, which no annotation says."""
+        return iter(())
 
 
 class ItemEntry(Body, frozen=True, kw_only=True):
@@ -195,7 +238,7 @@ class ChargeBody(Body, frozen=True, kw_only=True):
     items: Annotated[Title, Meta(description="Item title or order number.")]
     currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
     amount: Amount
-    customer_token: Annotated[Text, Meta(description="Token received through the pre-approval notification.")]
+    customer_token: Annotated[Text, Meta(description="Id of a stored customer, or the gateway's token.")]
     custom_1: Annotated[Text | None, Meta(description="Custom parameter 1.")] = None
     custom_2: Annotated[Text | None, Meta(description="Custom parameter 2.")] = None
     notify_url: WebAddress | UnsetType = UNSET
@@ -222,7 +265,9 @@ class ChargeBody(Body, frozen=True, kw_only=True):
 class CaptureBody(Body, frozen=True, kw_only=True):
     """The body of a capture: description or deduction_details or both, of which the second is sent."""
 
-    authorization_token: Annotated[Text, Meta(description="Token that an AUTHORIZE charge yielded.")]
+    authorization_token: Annotated[
+        Text, Meta(description="Token that an AUTHORIZE charge yielded, or the checkout's id.")
+    ]
     amount: Amount
     description: Annotated[Text, Meta(description="Details about the capture.")] | UnsetType = UNSET
     deduction_details: Annotated[Text, Meta(description="The same; wins where both are given.")] | UnsetType = UNSET
@@ -242,7 +287,9 @@ class RefundBody(Body, frozen=True, kw_only=True):
 
     description: Annotated[Text, Meta(description="Why it is given back.")]
     payment_id: PaymentId | UnsetType = UNSET
-    authorization_token: Annotated[Text, Meta(description="Of a hold to let go of.")] | UnsetType = UNSET
+    authorization_token: (
+        Annotated[Text, Meta(description="Of a hold to let go of, or the checkout's id.")] | UnsetType
+    ) = UNSET
     amount: RefundAmount | UnsetType = UNSET
 
     def call(self) -> Refund | Release:
@@ -253,6 +300,34 @@ class RefundBody(Body, frozen=True, kw_only=True):
             return Refund(payment_id=payment_id, description=self.description, amount_minor=amount_minor)
         return Release(
             authorization_token=self.authorization_token, description=self.description, amount_minor=amount_minor
+        )
+
+
+class ClientTokenBody(Body, frozen=True, kw_only=True):
+    """The body that asks for a client token: for a customer, for an order, or for both."""
+
+    customer_id: Annotated[Text, Meta(description="The only customer it is good for, `cus_…`.")] | UnsetType = UNSET
+    order_id: Annotated[Text, Meta(description="The only order it is good for.")] | UnsetType = UNSET
+    amount_max: Amount | UnsetType = UNSET
+    currency: Annotated[Currency, Meta(description="Of `amount_max`; the two come together.")] | UnsetType = UNSET
+    scopes: (
+        Annotated[
+            list[ClientScope],
+            Meta(min_length=1, max_length=SCOPES_MAX, description="What it may do; without it, look and not pay."),
+        ]
+        | UnsetType
+    ) = UNSET
+    expires_in_s: Lifetime | UnsetType = UNSET
+
+    def wanted(self) -> WantedToken:
+        """Gives the token that is asked for."""
+        return WantedToken(
+            customer_id=None if self.customer_id is UNSET else self.customer_id,
+            order_id=None if self.order_id is UNSET else self.order_id,
+            amount_max_minor=None if self.amount_max is UNSET else int(self.amount_max),
+            currency=None if self.currency is UNSET else self.currency,
+            scopes=None if self.scopes is UNSET else tuple(map(Scope, self.scopes)),
+            life_s=LIFE_USUAL_S if self.expires_in_s is UNSET else int(self.expires_in_s),
         )
 
 
@@ -273,6 +348,7 @@ def parse_body(body: bytes, kind: type[BodyT]) -> BodyT:
     if b"\\u" in body:
         errors.extend(unusable_texts(members))
     errors.extend(_together_errors(kind, members))
+    errors.extend(kind.together_errors(members))
     if not errors:
         try:
             return msgspec.convert(members, kind, dec_hook=_read)
@@ -310,6 +386,8 @@ def _together_errors(kind: type[Body], members: dict[str, object]) -> Iterator[F
     """Finds what is wrong between fields, which no annotation says."""
     if kind is CaptureBody and not ("description" in members or "deduction_details" in members):
         yield FieldError("description", "is required, or deduction_details")
+    if kind is ClientTokenBody and not ("customer_id" in members or "order_id" in members):
+        yield FieldError("customer_id", "is required, or order_id")
     if kind is RefundBody:
         has_id, has_token = "payment_id" in members, "authorization_token" in members
         if has_id and has_token:
@@ -357,6 +435,8 @@ def _array_errors(value: object, kind: msgspec.inspect.ListType, path: str) -> I
         yield FieldError(path, "must be an array")
     elif kind.max_length is not None and len(value) > kind.max_length:
         yield FieldError(path, f"must have at most {kind.max_length} entries")
+    elif kind.min_length is not None and len(value) < kind.min_length:
+        yield FieldError(path, f"must have at least {kind.min_length} entries" if kind.min_length > 1 else "is empty")
     else:
         for index, entry in enumerate(value):
             yield from _errors(entry, kind.item_type, f"{path}[{index}]")
@@ -371,6 +451,8 @@ def _scalar_complaint(value: object, kind: msgspec.inspect.Type) -> str | None:
                 return str(error)
         case msgspec.inspect.LiteralType(values=values):
             return None if value in values else f"must be {' or '.join(sorted(map(str, values), reverse=True))}"
+        case msgspec.inspect.BoolType():
+            return None if isinstance(value, bool) else "must be true or false"
         case msgspec.inspect.StrType():
             return _text_complaint(value, kind)
     return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api.arrival import BODY_TIMEOUT_S, Network
-from payrelay.api.authentication import CredentialSource
+from payrelay.api.authentication import CredentialSource, Door
 from payrelay.api.gauges import OpenOperations
 from payrelay.api.health import Pingable
 from payrelay.api.metrics import Metrics
@@ -30,6 +30,8 @@ class ApiContext:
         environments: of each account, ``sandbox`` or ``live``, for the docs.
         trusted_proxies: whose X-Forwarded-For is believed.
         metrics_networks: who may read ``/metrics``.
+        browser_origins: of the pages whose scripts may use the API.
+        provider: lets in who has a token of an identity provider's; None where none is configured.
         body_timeout_s: how long a body may take to arrive.
         routes: the table; another one only in tests.
     """
@@ -44,5 +46,7 @@ class ApiContext:
     environments: Mapping[str, str]
     trusted_proxies: tuple[Network, ...] = ()
     metrics_networks: tuple[Network, ...] = ()
+    browser_origins: tuple[str, ...] = ()
+    provider: Door | None = None
     body_timeout_s: float = BODY_TIMEOUT_S
     routes: tuple[Route, ...] = field(default=ROUTES)

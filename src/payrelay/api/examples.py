@@ -37,6 +37,78 @@ RELEASE: Final[dict[str, object]] = {
     "description": "The guest did not come",
 }
 
+CLIENT_TOKEN: Final[dict[str, object]] = {
+    "customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
+    "order_id": "Order12345",
+    "amount_max": 345.67,
+    "currency": "LKR",
+    "scopes": ["payments:charge", "payments:read", "operations:read"],
+    "expires_in_s": 900,
+}
+
+_PAYER: Final[dict[str, object]] = {
+    "first_name": "Saman",
+    "last_name": "Perera",
+    "email": "saman@example.com",
+    "phone": "+94771234567",
+    "address": "No. 1, Galle Road",
+    "city": "Colombo",
+    "country": "Sri Lanka",
+}
+CHECKOUT: Final[dict[str, object]] = {
+    "type": "payment",
+    "order_id": "Order12350",
+    "items": "Door bell",
+    "currency": "LKR",
+    "amount": 1000.0,
+    "customer": _PAYER,
+    "delivery": {"address": "No. 1, Galle Road", "city": "Colombo", "country": "Sri Lanka"},
+    "itemList": [{"name": "Door bell", "number": "b-1", "quantity": 1, "unit_amount": 1000.0}],
+}
+APPROVAL: Final[dict[str, object]] = {
+    "type": "preapproval",
+    "order_id": "Card12351",
+    "items": "Card for later rides",
+    "currency": "LKR",
+    "customer": _PAYER,
+    "customer_reference": "user-17",
+}
+PLAN: Final[dict[str, object]] = {
+    "type": "recurring",
+    "order_id": "Plan12352",
+    "items": "Books, monthly",
+    "currency": "LKR",
+    "amount": 500,
+    "recurrence": "1 Month",
+    "duration": "1 Year",
+    "startup_fee": 100,
+    "customer": _PAYER,
+}
+HELD: Final[dict[str, object]] = {
+    "type": "authorization",
+    "order_id": "Room12353",
+    "items": "Hotel room 4",
+    "currency": "LKR",
+    "amount": 15000,
+    "customer": _PAYER,
+    "expires_in_s": 900,
+}
+
+ENDPOINT: Final[dict[str, object]] = {
+    "url": "https://shop.example/events",
+    "types": ["operation.*", "checkout.completed"],
+    "label": "orders",
+}
+
+HANDED_OVER: Final[dict[str, object]] = {
+    "customer_token": "59AFEE022CC69CA39D325E1B59130862",
+    "reference": "user-17",
+    "label": "Saman's blue card",
+    "method": "VISA",
+    "card_no_masked": "************1292",
+    "card_expiry": "0129",
+}
+
 REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     "chargePayment": {"payment": ("Take the money now", CHARGE), "hold": ("Hold it for a later capture", HOLD)},
     "capturePayment": {"part": ("Take a part of what is held", CAPTURE)},
@@ -45,8 +117,43 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
         "part": ("Give a part back", REFUND_PART),
         "hold": ("Let go of a hold", RELEASE),
     },
+    "issueClientToken": {
+        "order": ("To pay one order", CLIENT_TOKEN),
+        "look": ("To look on", {"customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"}),
+    },
+    "registerEndpoint": {
+        "all": ("Be told everything", {"url": "https://shop.example/events"}),
+        "some": ("Be told of operations and checkouts", ENDPOINT),
+    },
+    "changeEndpoint": {
+        "pause": ("Let events wait", {"state": "paused"}),
+        "start": ("Send them", {"state": "active"}),
+    },
+    "removeEndpoint": {"nothing": ("Nothing to say", {})},
+    "rotateEndpoint": {"nothing": ("Nothing to say", {})},
+    "testEndpoint": {"nothing": ("Nothing to say", {})},
+    "replayEvents": {
+        "span": ("All of a day", {"since": "2026-11-20T00:00:00Z", "until": "2026-11-21T00:00:00Z"}),
+        "one": ("One event", {"ids": ["evt_019c8b2f5a7e4d10b6f3a92c7e08d154"]}),
+    },
+    "importCustomer": {
+        "token": ("Hand over a token that you hold", HANDED_OVER),
+        "bare": ("The token alone", {"customer_token": "59AFEE022CC69CA39D325E1B59130862"}),
+    },
+    "changeCustomer": {
+        "label": ("Another label", {"label": "Saman's blue card"}),
+        "nameless": ("Take your own name for the person away", {"reference": None}),
+    },
+    "removeCustomer": {"nothing": ("Nothing to say", {})},
+    "eraseCustomer": {"nothing": ("Nothing to say", {})},
     "retrySubscription": {"nothing": ("Nothing to say", {})},
     "cancelSubscription": {"nothing": ("Nothing to say", {})},
+    "openCheckout": {
+        "payment": ("Let a customer pay", CHECKOUT),
+        "preapproval": ("Let a customer approve a card, to be charged later", APPROVAL),
+        "recurring": ("Let a customer subscribe", PLAN),
+        "authorization": ("Let money be held", HELD),
+    },
 }
 """Of each route that takes a body: its examples by name, each with a sentence."""
 
@@ -101,6 +208,58 @@ _SUBSCRIPTION: Final[dict[str, object]] = {
     ],
 }
 
+_CHECKOUT: Final[dict[str, object]] = {
+    "id": "chk_019c8b2f5a7e4d10b6f3a92c7e08d154",
+    "kind": "payment",
+    "state": "open",
+    "explanation": "The customer has not finished it yet, as far as we know.",
+    "account": "gateway",
+    "order_id": "Order12350",
+    "amount": 1000.0,
+    "currency": "LKR",
+    "customer_reference": None,
+    "payment_id": None,
+    "subscription_id": None,
+    "customer_id": None,
+    "created_at": "2026-03-01T08:00:00.000Z",
+    "updated_at": "2026-03-01T08:00:00.000Z",
+    "expires_at": "2026-03-01T08:30:00.000Z",
+}
+
+_STANDING: Final = {
+    "subscription_id": "420075032251",
+    "state": "active",
+    "explanation": "It goes on.",
+    "is_failing": False,
+    "order_id": "Order12351",
+    "amount": 1000.0,
+    "currency": "LKR",
+    "installments_paid": 2,
+    "next_on": "2026-05-01",
+    "last_paid": {"payment_id": "320025023470", "amount": 1000.0, "at": "2026-04-01T06:30:00.000Z"},
+    "last_failure": None,
+    "as_of": "2026-04-01T06:30:02.114Z",
+}
+
+_STORED_CUSTOMER: Final[dict[str, object]] = {
+    "id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
+    "state": "active",
+    "explanation": "It can be charged.",
+    "version": 1,
+    "account": "gateway",
+    "principal": "shop",
+    "reference": "user-17",
+    "label": None,
+    "method": "VISA",
+    "card_no_masked": "************1292",
+    "card_expiry": "0129",
+    "has_holder": True,
+    "order_id": "Card12351",
+    "payment_id": "320025000001",
+    "created_at": "2026-03-01T08:00:00.000Z",
+    "updated_at": "2026-03-01T08:00:00.000Z",
+}
+
 ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "payments": ("Payments with order_id:Order12345", [_PAYMENT]),
     "charge": (
@@ -138,6 +297,22 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "refund": ("Successfully processed the refund", 560034010257),
     "subscriptions": ("Found 1 subscriptions", [_SUBSCRIPTION]),
     "subscription": ("Found subscription", _SUBSCRIPTION),
+    "subscription states": ("OK", [_STANDING]),
+    "subscription state": ("OK", _STANDING),
     "nothing": ("Successfully cancelled the subscription", None),
+    "customers": ("OK", [_STORED_CUSTOMER]),
+    "customer": ("OK", _STORED_CUSTOMER),
+    "checkout": ("OK", _CHECKOUT),
+    "opened checkout": (
+        "OK",
+        {
+            **_CHECKOUT,
+            "url": "https://pay.example/gateway/checkouts/chk_019c8b2f5a7e4d10b6f3a92c7e08d154/Jw0c…",
+            "form": {
+                "action": "https://sandbox.payhere.lk/pay/checkout",
+                "fields": {"merchant_id": "1211149", "order_id": "Order12350", "hash": "B34BC29666CF02…"},
+            },
+        },
+    ),
 }
 """Of each kind of answer: its msg and data."""

@@ -8,7 +8,16 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.bodies import CaptureBody, ChargeBody, EmptyBody, RefundBody, invalid, parse_body
+from payrelay.api.bodies import (
+    CaptureBody,
+    ChargeBody,
+    ClientTokenBody,
+    EmptyBody,
+    RefundBody,
+    invalid,
+    parse_body,
+)
+from payrelay.api.checkout_bodies import CheckoutBody
 from payrelay.api.parameters import ORDER, PAGE_SIZE_USUAL
 from payrelay.core.answers import Answer
 from payrelay.core.calls import (
@@ -27,13 +36,18 @@ from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.capture import capture
 from payrelay.operations.charge import charge
 from payrelay.operations.find_operations import list_operations, show_newest_by_key, show_operation
+from payrelay.operations.issue_client_token import issue_client_token
+from payrelay.operations.list_client_tokens import list_client_tokens
 from payrelay.operations.list_subscription_payments import list_subscription_payments
 from payrelay.operations.list_subscriptions import list_subscriptions
+from payrelay.operations.open_checkout import open_checkout
 from payrelay.operations.refund import refund
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.retrieve_payments import retrieve_payments
 from payrelay.operations.retrieve_subscription import retrieve_subscription
 from payrelay.operations.retry_subscription import retry_subscription
+from payrelay.operations.revoke_client_token import revoke_client_token, revoke_client_tokens
+from payrelay.operations.show_checkout import show_checkout
 from payrelay.store.journal import Filter
 
 _EMPTY_BODIES: Final = (b"", b"{}")
@@ -48,6 +62,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         query: the parameters, each known to the route and right by itself.
         body: as it came in, at most as long as allowed.
         patience: how long the client would rather wait than ask again; None where it wouldn't, or can't.
+        last_event_id: of the last event that a browser saw before it came again; only for a stream.
     """
 
     request: Request
@@ -55,6 +70,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     query: dict[str, str] = {}
     body: bytes = b""
     patience: Patience | None = None
+    last_event_id: str | None = None
 
 
 Handler = Callable[[Relay, Asked], Awaitable[Answer]]
@@ -102,14 +118,24 @@ def payments_of_subscription(relay: Relay, asked: Asked) -> Awaitable[Answer]:
 
 def retry(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Charges the failed installment of a subscription."""
-    _require_empty(asked.body)
+    require_empty(asked.body)
     return retry_subscription(relay, asked.request, RetrySubscription(subscription_id=_subscription_id(asked)))
 
 
 def cancel(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Ends a subscription."""
-    _require_empty(asked.body)
+    require_empty(asked.body)
     return cancel_subscription(relay, asked.request, CancelSubscription(subscription_id=_subscription_id(asked)))
+
+
+def new_checkout(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Opens a checkout."""
+    return open_checkout(relay, asked.request, parse_body(asked.body, CheckoutBody).call())
+
+
+def one_checkout(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Shows one checkout."""
+    return show_checkout(relay, asked.request, asked.id)
 
 
 def some_operations(relay: Relay, asked: Asked) -> Awaitable[Answer]:
@@ -121,6 +147,7 @@ def some_operations(relay: Relay, asked: Asked) -> Awaitable[Answer]:
         order_id=query.get("order_id"),
         payment_id=query.get("payment_id"),
         subscription_id=query.get("subscription_id"),
+        customer_id=query.get("customer_id"),
     )
     limit = int(query.get("limit", PAGE_SIZE_USUAL))
     return list_operations(relay, asked.request, wanted, before=query.get("cursor"), limit=limit)
@@ -138,6 +165,33 @@ def operation_by_key(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     return show_newest_by_key(relay, asked.request, asked.id)
 
 
+def new_client_token(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Issues a client token."""
+    return issue_client_token(relay, asked.request, parse_body(asked.body, ClientTokenBody).wanted())
+
+
+def some_client_tokens(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Lists client tokens, newest first."""
+    query = asked.query
+    limit = int(query.get("limit", PAGE_SIZE_USUAL))
+    return list_client_tokens(
+        relay, asked.request, customer_id=query.get("customer_id"), before=query.get("cursor"), limit=limit
+    )
+
+
+def end_client_token(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Ends one client token."""
+    return revoke_client_token(relay, asked.request, asked.id)
+
+
+def end_client_tokens(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+    """Ends the client tokens of a customer, or those of a key."""
+    query = asked.query
+    return revoke_client_tokens(
+        relay, asked.request, customer_id=query.get("customer_id"), credential_id=query.get("credential_id")
+    )
+
+
 def _subscription_id(asked: Asked) -> int:
     number = subscription_number(asked.id)
     if number is None:
@@ -145,7 +199,7 @@ def _subscription_id(asked: Asked) -> int:
     return number
 
 
-def _require_empty(body: bytes) -> None:
-    """Accepts no body or an empty object, in whatever white space."""
+def require_empty(body: bytes) -> None:
+    """Accepts no body or an empty object, in whatever white space; raises Refusal."""
     if body.strip() not in _EMPTY_BODIES:
         parse_body(body, EmptyBody)

@@ -14,6 +14,7 @@ from prometheus_client.utils import floatToGoString
 from payrelay.core.calls import Effect, Read
 from payrelay.core.operations import Operation
 from payrelay.operations.alert import Outcome
+from payrelay.operations.deliver_events import Outcome as EventOutcome
 from payrelay.operations.watch import Watch
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
@@ -61,6 +62,20 @@ class Metrics:
         self._failed_credentials = _Counts(
             "payrelay_failed_credentials", "Requests without a credential that is good, by what was wrong.", ("reason",)
         )
+        self._refused_tokens = _Counts(
+            "payrelay_refused_tokens", "Tokens of phones that nobody was let in with, by what was wrong.", ("reason",)
+        )
+        self._notifications = _Counts(
+            "payrelay_notifications",
+            "Notifications that came in, by account and who they are from.",
+            ("account", "verdict"),
+        )
+        self._worked_on = _Counts(
+            "payrelay_notifications_worked_on",
+            "Tries to work on a notification, by where it came to stand and why.",
+            ("state", "why"),
+        )
+        self._event_tries = _event_tries()
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)
         for outcome in Outcome:  # so that the first one is an increase, and not a number that was not there before
@@ -72,11 +87,22 @@ class Metrics:
             self._replays,
             self._alerts,
             self._failed_credentials,
+            self._refused_tokens,
+            self._notifications,
+            self._worked_on,
+            self._event_tries,
         ):
             self.registry.register(counts)
         for durations in (self._call_durations, self._request_durations):
             self.registry.register(durations)
-        self.watch = Watch(operation_changed=self._operation_changed, call_made=self._call_made, alerted=self._alerted)
+        self.watch = Watch(
+            operation_changed=self._operation_changed,
+            call_made=self._call_made,
+            alerted=self._alerted,
+            event_tried=self._event_tried,
+            notified=self._notified,
+            worked_on=self._noted,
+        )
 
     def seen(self, route: str, method: str, status: int, duration_s: float, *, is_replayed: bool) -> None:
         """Counts one answered request; ``route`` is a template, so that there are only so many."""
@@ -90,6 +116,10 @@ class Metrics:
         """Counts one request that nobody was let in with."""
         self._failed_credentials.add((reason,))
 
+    def token_refused(self, reason: str) -> None:
+        """Counts one token that nobody was let in with; such a request is counted among the others too."""
+        self._refused_tokens.add((reason,))
+
     def text(self) -> bytes:
         """Gives all of it in Prometheus' text format."""
         return generate_latest(self.registry)
@@ -100,6 +130,15 @@ class Metrics:
     def _alerted(self, outcome: str) -> None:
         self._alerts.add((outcome,))
 
+    def _event_tried(self, outcome: str) -> None:
+        self._event_tries.add((outcome,))
+
+    def _notified(self, account: str, verdict: str) -> None:
+        self._notifications.add((account, verdict))
+
+    def _noted(self, state: str, why: str) -> None:
+        self._worked_on.add((state, why))
+
     def _call_made(self, account: str, call: Effect | Read, outcome: str, duration_s: float) -> None:
         name = call.__struct_config__.tag
         self._calls.add((account, name, outcome))
@@ -107,6 +146,16 @@ class Metrics:
 
 
 _Labels: TypeAlias = tuple[str | int | None, ...]
+
+
+def _event_tries() -> "_Counts":
+    """Begins each count at nothing, so that the first one is an increase."""
+    counts = _Counts(
+        "payrelay_event_deliveries", "Tries to send an event to an endpoint, by what came of them.", ("outcome",)
+    )
+    for outcome in EventOutcome:
+        counts.add((outcome,), 0)
+    return counts
 
 
 class _Counts(Collector):

@@ -97,7 +97,7 @@ def describe_api(routes: Sequence[Route], environments: Mapping[str, str]) -> by
             "headers": {
                 name: {"description": sentence, "schema": schema} for name, (sentence, schema) in _HEADERS.items()
             },
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "prk_…"}},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "prk_… or prt_…"}},
         },
     }
     return msgspec.json.encode(document)
@@ -111,7 +111,11 @@ def _tags(environments: Mapping[str, str]) -> list[Schema]:
 
 
 def _operation(route: Route, account: str, *, is_first: bool) -> Schema:
-    own = ((_IDEMPOTENCY_KEY, route.is_effect), (_CACHE_CONTROL, route.is_read), (_PREFER, route.can_wait))
+    own = (
+        (_IDEMPOTENCY_KEY, route.is_effect or route.takes_key),
+        (_CACHE_CONTROL, route.is_read),
+        (_PREFER, route.can_wait),
+    )
     parameters = [*_parameters(route), *(header for header, is_taken in own if is_taken), _REQUEST_ID]
     operation: Schema = {
         "operationId": route.name if is_first else f"{account}-{route.name}",
@@ -163,11 +167,13 @@ def _success(route: Route) -> Schema:
     names = ["X-Request-Id", "RateLimit-Policy", "RateLimit"]
     if route.is_effect:
         names += ["Payrelay-Operation", "Idempotent-Replayed"]
+    if route.takes_key:
+        names.append("Idempotent-Replayed")
     if route.is_read:
         names += ["Age", "Payrelay-Stale"]
     if route.can_wait:
         names.append("Preference-Applied")
-    if route.answer == "operations":
+    if route.answer in {"operations", "client_tokens"}:
         names.append("Link")
     media: Schema = {"schema": success(route.answer)}
     if route.answer in ANSWERS:

@@ -9,6 +9,7 @@ import msgspec
 from payrelay.api import metrics
 from payrelay.api.arrival import Networks
 from payrelay.api.context import ApiContext
+from payrelay.api.event_gauges import EventGauges
 from payrelay.api.gauges import Gauges
 from payrelay.api.health import LIVE, readiness
 from payrelay.api.openapi import describe_api
@@ -62,6 +63,8 @@ class Pages:
             lambda: {name: account.governor.snapshot() for name, account in accounts.items()},
             lambda: waiters.count,
         )
+        dispatch = context.relay.dispatch
+        self._event_gauges = None if dispatch is None else EventGauges(dispatch)
         self._metrics_networks = Networks(context.metrics_networks)
         self.api_hint = f"/{next(iter(context.relay.accounts), 'gateway')}/api/"
         self._routes, self._environments = context.routes, context.environments
@@ -100,7 +103,11 @@ class Pages:
         if not is_known or not self._metrics_networks.has(client):
             raise Refusal(Code.NOT_FOUND, "there is nothing at this address")
         await self._gauges.refresh()
-        return _page(self._metrics.text() + self._gauges.text(), metrics.CONTENT_TYPE, b"no-store")
+        text = self._metrics.text() + self._gauges.text()
+        if self._event_gauges is not None:
+            await self._event_gauges.refresh()
+            text += self._event_gauges.text()
+        return _page(text, metrics.CONTENT_TYPE, b"no-store")
 
 
 def _always(page: Page) -> Answering:

@@ -69,6 +69,7 @@ def _anything(_: str) -> str | None:
 
 _NUMBER: Final = rf"[0-9]{{1,{SUBSCRIPTION_ID_DIGITS_MAX}}}"
 _OPERATION_ID: Final = r"op_[0-9a-f]{32}"
+_CT_ID: Final = r"ct_[0-9a-f]{32}"
 _TEXT_SCHEMA: Final[dict[str, object]] = {
     "type": "string",
     "minLength": 1,
@@ -97,6 +98,13 @@ OPERATION: Final = Parameter(
     schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
     complaint=_anything,
     example="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
+)
+CHECKOUT: Final = Parameter(
+    name="id",
+    sentence="Identifier of the checkout.",
+    schema={"type": "string", "pattern": "^chk_[0-9a-f]{32}$"},
+    complaint=_anything,
+    example="chk_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 IDEMPOTENCY_KEY: Final = Parameter(
     name="idempotency_key",
@@ -146,6 +154,41 @@ SUBSCRIPTION_ID: Final = Parameter(
     schema={"type": "string", "pattern": f"^{_NUMBER}$"},
     complaint=_matches(_NUMBER, "must be 1 to 19 digits"),
     example="420075032251",
+)
+SUBSCRIPTION_CURSOR: Final = Parameter(
+    name="cursor",
+    sentence="Goes on behind this subscription; the Link header of a page has it.",
+    schema={"type": "string", "pattern": f"^{_NUMBER}$"},
+    complaint=_matches(_NUMBER, "must be the id of a subscription"),
+    example="420075032251",
+)
+CLIENT_TOKEN: Final = Parameter(
+    name="id",
+    sentence="Identifier of the client token.",
+    schema={"type": "string", "pattern": f"^{_CT_ID}$"},
+    complaint=_anything,
+    example="ct_019c8b2f5a7e4d10b6f3a92c7e08d154",
+)
+TOKEN_CURSOR: Final = Parameter(
+    name="cursor",
+    sentence="Goes on behind this token; the Link header of a page has it.",
+    schema={"type": "string", "pattern": f"^{_CT_ID}$"},
+    complaint=_matches(_CT_ID, "must be the id of a client token"),
+    example="ct_019c8b2f5a7e4d10b6f3a92c7e08d154",
+)
+OF_CUSTOMER: Final = Parameter(
+    name="customer_id",
+    sentence="Only those of this customer.",
+    schema=_TEXT_SCHEMA,
+    complaint=_has_length,
+    example="cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
+)
+OF_CREDENTIAL: Final = Parameter(
+    name="credential_id",
+    sentence="Only those that this key has issued; its id as `payrelay keys list` shows it.",
+    schema=_TEXT_SCHEMA,
+    complaint=_has_length,
+    example="Q7nGb2LxT0ap",
 )
 CURSOR: Final = Parameter(
     name="cursor",

@@ -10,8 +10,15 @@ from typing import Final
 import msgspec
 
 from payrelay.api.bodies import SCHEMAS, Body
+from payrelay.api.checkout_bodies import MEMBERS_OF_KINDS, MembersOfKind
 from payrelay.errors import Code, Retry
-from payrelay.operations.find_operations import OperationDetail, OperationView
+from payrelay.operations.client_token_views import ClientTokenView, IssuedClientToken
+from payrelay.operations.find_operations import ChargebackView, OperationDetail, OperationView
+from payrelay.operations.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, Replayed
+from payrelay.operations.read_events import EventPage, EventView
+from payrelay.operations.show_checkout import CheckoutView, OpenedCheckout
+from payrelay.operations.show_customer import CustomerView
+from payrelay.operations.show_subscription_states import InstallmentView, SubscriptionStateView
 
 Schema = dict[str, object]
 
@@ -133,11 +140,49 @@ DATA: Final[Mapping[str, Schema]] = {
     "refund": {"type": ["integer", "null"], "description": "The number of the refund; null where a hold was let go."},
     "subscriptions": _list_of("Subscription"),
     "subscription": reference("Subscription"),
+    "subscription states": _list_of("SubscriptionStateView"),
+    "subscription state": reference("SubscriptionStateView"),
     "nothing": {"type": "null"},
     "operations": _list_of("OperationView"),
     "operation": reference("OperationDetail"),
+    "opened checkout": reference("OpenedCheckout"),
+    "checkout": reference("CheckoutView"),
+    "customers": _list_of("CustomerView"),
+    "customer": reference("CustomerView"),
+    "events": reference("EventPage"),
+    "event stream": reference("EventView"),
+    "endpoints": _list_of("EndpointView"),
+    "endpoint": reference("EndpointView"),
+    "issued endpoint": reference("IssuedEndpoint"),
+    "told event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
+    "replayed": reference("Replayed"),
+    "deliveries": _list_of("DeliveryView"),
+    "client_token": reference("IssuedClientToken"),
+    "client_tokens": _list_of("ClientTokenView"),
+    "revoked": {"type": "object", "properties": {"revoked": {"type": "integer", "minimum": 0}}},
 }
 """The schema of ``data`` by what a route answers."""
+
+
+_VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
+    OperationView,
+    OperationDetail,
+    ChargebackView,
+    SubscriptionStateView,
+    InstallmentView,
+    EventPage,
+    EventView,
+    EndpointView,
+    IssuedEndpoint,
+    Replayed,
+    DeliveryView,
+    OpenedCheckout,
+    CheckoutView,
+    CustomerView,
+    ClientTokenView,
+    IssuedClientToken,
+)
+"""What we answer of our own; amounts in them are numbers."""
 
 
 def success(answer: str) -> Schema:
@@ -161,15 +206,13 @@ def failure(codes: list[Code]) -> Schema:
 
 def components(bodies: list[type[Body]]) -> dict[str, Schema]:
     """Gives every schema that the description refers to, by name."""
-    _, made = msgspec.json.schema_components(
-        [*bodies, OperationView, OperationDetail], schema_hook=_own_type, ref_template=REF + "{name}"
-    )
+    _, made = msgspec.json.schema_components([*bodies, *_VIEWS], schema_hook=_own_type, ref_template=REF + "{name}")
     schemas: dict[str, Schema] = {**made, **_GATEWAY, "Failure": _failure_envelope(), "Error": _error_member()}
     _say_together(schemas)
-    for name in ("OperationView", "OperationDetail"):
-        properties = schemas[name]["properties"]
+    for view in _VIEWS:
+        properties = schemas[view.__name__]["properties"]
         assert isinstance(properties, dict)  # noqa: S101 - tells mypy what msgspec always gives
-        properties["amount"] = _NUMBER
+        properties.update({name: _NUMBER for name in ("amount", "amount_max") if name in properties})
     return schemas
 
 
@@ -183,6 +226,17 @@ def _say_together(schemas: dict[str, Schema]) -> None:
         schemas["CaptureBody"]["anyOf"] = [{"required": ["description"]}, {"required": ["deduction_details"]}]
     if "RefundBody" in schemas:
         schemas["RefundBody"]["oneOf"] = [{"required": ["payment_id"]}, {"required": ["authorization_token"]}]
+    if "CheckoutBody" in schemas:
+        schemas["CheckoutBody"]["allOf"] = [_of_kind(kind, members) for kind, members in MEMBERS_OF_KINDS.items()]
+
+
+def _of_kind(kind: str, members: MembersOfKind) -> Schema:
+    """Says which members a checkout of a kind must have and must not have."""
+    forbidden = [{"required": [name]} for name in members.forbidden]
+    return {
+        "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
+        "then": {"required": [*members.required], **({"not": {"anyOf": forbidden}} if forbidden else {})},
+    }
 
 
 def _failure_envelope() -> Schema:

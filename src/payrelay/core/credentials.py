@@ -40,6 +40,13 @@ class Scope(StrEnum):
     OPERATIONS_READ = "operations:read"
     OPERATIONS_READ_ALL = "operations:read-all"
     """Every principal's operations; never among the default scopes."""
+    CUSTOMERS_READ = "customers:read"
+    CUSTOMERS_WRITE = "customers:write"
+    CHECKOUTS_CREATE = "checkouts:create"
+    CHECKOUTS_READ = "checkouts:read"
+    CLIENT_TOKENS_CREATE = "client-tokens:create"
+    EVENTS_READ = "events:read"
+    ENDPOINTS_WRITE = "endpoints:write"
 
 
 DEFAULT_SCOPES: Final = frozenset(Scope) - {Scope.OPERATIONS_READ_ALL}
@@ -50,6 +57,26 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
     count: int
     window_s: int
+
+
+class Bound(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom and what a narrow credential is for; at least one of the first three is there, and None is no limit.
+
+    Attributes:
+        customer_id: the only customer that it may act for.
+        order_id: the only order that it may act on.
+        reference: the person's name at the caller's; the door finds the customer of it, and puts that in its place.
+        currency: the only currency that it may move money in.
+    """
+
+    customer_id: str | None = None
+    order_id: str | None = None
+    reference: str | None = None
+    currency: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.customer_id is None and self.order_id is None and self.reference is None:
+            raise ValueError("a bound credential is bound to a customer or to an order")
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +91,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
         amount_max_minor: the largest amount of one operation, in hundredths of whatever currency; None for no limit.
         rate: its own quota; None for no limit.
         created_at_ms, expires_at_ms, revoked_at_ms: milliseconds since 1970, UTC; None where it never happens.
+        bound: whom a phone's credential is for; None for a key.
     """
 
     id: str
@@ -76,6 +104,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     created_at_ms: int
     expires_at_ms: int | None
     revoked_at_ms: int | None
+    bound: Bound | None = None
 
 
 def compose_key(environment: str, credential_id: str, secret: str) -> str:

@@ -72,6 +72,7 @@ SEEN_PHRASES: Final[dict[str, str]] = {
     Seen.OTHERWISE: "the payment's record shows something else",
     Seen.ALREADY_DONE: "it was done already",
     Seen.ALREADY_UNDONE: "there is nothing left to do it to",
+    Seen.NOTIFIED: "the gateway notified of it, with the token that it yielded",
     Seen.UNSEEN: "nothing could be seen at the gateway for a week",
     Seen.NOTHING_TO_SEE: "the gateway has no way to show it",
 }
@@ -161,6 +162,8 @@ def phrases_of(evidence: Evidence) -> list[str]:
         phrases.append(f"HTTP {evidence.http_status}")
     if evidence.payment_ids:
         phrases.append(f"payment{'s' if len(evidence.payment_ids) > 1 else ''} {', '.join(evidence.payment_ids)}")
+    if evidence.notification_id is not None:
+        phrases.append(f"notification {evidence.notification_id}")
     if evidence.elapsed_ms is not None:
         phrases.append(f"after {evidence.elapsed_ms / 1000:.3g} s")
     if evidence.operator is not None:

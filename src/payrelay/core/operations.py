@@ -200,6 +200,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         send_by_ms: nothing of it is sent after this time.
         probe_at_ms: when the gateway is asked next what became of it; None where that is not to be asked.
         chain: the hash of its newest line of history, 64 hex digits; the store fills it in.
+        customer_id: the stored customer that it was asked for by handle; None where it names none.
     """
 
     id: str
@@ -227,6 +228,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     send_by_ms: int
     probe_at_ms: int | None = None
     chain: str = ""
+    customer_id: str | None = None
 
     @property
     def is_settled(self) -> bool:

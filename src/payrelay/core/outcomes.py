@@ -80,6 +80,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the control query beside it came to: one of ``core.proof.Control``."""
     payment_ids: tuple[str, ...] = ()
     """The payments that were looked at; before a retry, all that the subscription had."""
+    notification_id: str | None = None
+    """The notification that proved it."""
     operator: str | None = None
     """Who decided."""
     reason: str | None = None

@@ -64,6 +64,8 @@ class Seen(StrEnum):
     """The gateway answered that it was done already."""
     ALREADY_UNDONE = "already_undone"
     """The gateway answered that there is nothing left to do it to."""
+    NOTIFIED = "notified"
+    """The gateway notified of it, with the token that it yielded."""
     UNSEEN = "unseen"
     """Nothing could be seen at the gateway for so long that a person must look."""
     NOTHING_TO_SEE = "nothing_to_see"

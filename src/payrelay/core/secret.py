@@ -8,7 +8,7 @@ import msgspec
 STARS: Final = "********"
 """What is printed in place of a secret."""
 
-SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token"})
+SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token", "card_holder"})
 
 
 class Starred(msgspec.Struct, frozen=True, kw_only=True):

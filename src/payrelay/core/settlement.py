@@ -50,7 +50,7 @@ class _ChargeData(msgspec.Struct, frozen=True, kw_only=True):
     status_code: int = COMPLETED
     status_message: None = None
     md5sig: None = None
-    authorization_token: None = None
+    authorization_token: str | None = None
 
 
 class _CaptureData(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,12 +70,18 @@ class _CaptureData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settled_answer(
-    operation: Operation, call: Effect, *, payment: Payment | None, msg: str, hold: Charge | None = None
+    operation: Operation,
+    call: Effect,
+    *,
+    payment: Payment | None,
+    msg: str,
+    hold: Charge | None = None,
+    authorization_token: str | None = None,
 ) -> Answer:
     """Answers 200 for an operation that took effect.
 
     ``payment`` is the record that proves it; ``hold`` the charge that a capture belongs to, where it was made through
-    us. ``msg`` is BY_PROOF or BY_DECISION.
+    us; ``authorization_token`` what a hold yielded, where it is known. ``msg`` is BY_PROOF or BY_DECISION.
     """
     payment_id = operation.payment_id if payment is None else payment.payment_id
     raw_data = _NULL
@@ -89,6 +95,7 @@ def settled_answer(
                 custom_1=call.custom_1,
                 custom_2=call.custom_2,
                 payment_id=_number(payment_id),
+                authorization_token=authorization_token,
             )
         )
     elif isinstance(call, Capture):

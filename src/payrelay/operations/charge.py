@@ -1,18 +1,28 @@
 """Charges a customer who has approved it, or holds the money (``authorize``)."""
 
+from functools import partial
+
+import msgspec
+
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge
 from payrelay.core.credentials import require_amount
+from payrelay.core.customers import State, is_handle
 from payrelay.core.operations import Kind
+from payrelay.errors import Code, FieldError, Refusal
+from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.relay import Relay, Request
+from payrelay.operations.show_customer import may_see
 
 
 async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
     """Charges at most once; see ``effect.carry_out`` for repeats.
 
     While another charge of the same order is unsettled, whoever asked for it, this one is refused (in_progress).
-    Raises Refusal (forbidden) over the credential's largest amount.
+    Raises Refusal: forbidden over the credential's largest amount, invalid_request for the handle of a customer that
+    can't be charged. A repeat is answered all the same: what was asked is told from the handle, and not from the token
+    that it stands for, so that nothing which became of the customer since makes another request of it.
     """
     require_amount(request.credential, call.amount_minor)
     intent = Intent(
@@ -23,4 +33,28 @@ async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
         amount_minor=call.amount_minor,
         currency=call.currency,
     )
-    return await carry_out(relay, request, intent)
+    if not is_handle(call.customer_token):
+        return await carry_out(relay, request, intent)
+    return await carry_out(relay, request, intent, look_first=partial(_with_token, relay, request, call))
+
+
+async def _with_token(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
+    """Gives the intent with what is sent: the call with the token that the handle stands for.
+
+    The token goes to the gateway and nowhere else; what is stored of the call has the handle.
+    """
+    customers = customers_of(relay)
+    customer = await customers.get(call.customer_token)
+    if customer is None or not may_see(relay, request, customer):
+        raise _refused("names no customer of yours on this account")
+    token = await customers.token_of(customer.id)
+    if token is None:
+        became = "erased" if customer.state is State.ERASED else "removed"
+        raise _refused(f"names a customer that was {became}")
+    sent = msgspec.structs.replace(call, customer_token=token.reveal())
+    return msgspec.structs.replace(intent, sent=sent, customer_id=customer.id)
+
+
+def _refused(words: str) -> Refusal:
+    field = FieldError("customer_token", words)
+    return Refusal(Code.INVALID_REQUEST, f"{field.path} {field.msg}", fields=(field,))

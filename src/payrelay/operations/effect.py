@@ -22,6 +22,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer, Trace, failed, of_outcome
+from payrelay.core.bounds import has_operation
 from payrelay.core.calls import Effect
 from payrelay.core.idempotency import Repeat, claim_of, decide_repeat, fingerprint, secret_hash
 from payrelay.core.operations import (
@@ -97,6 +98,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
         expected: what the reply must match beyond what the call itself says.
         order_id, payment_id, subscription_id, amount_minor, currency: what is known of it beforehand.
         evidence: what was seen at the gateway beforehand, for when its outcome has to be proved.
+        sent: what is sent where that isn't the call itself; it is stored nowhere.
+        customer_id: the stored customer that it was asked for by handle.
     """
 
     kind: Kind
@@ -110,10 +113,13 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     amount_minor: int | None = None
     currency: str | None = None
     evidence: Evidence = Evidence()
+    sent: Effect | None = None
+    customer_id: str | None = None
 
 
 LookFirst = Callable[[Intent], Awaitable[Intent]]
-"""Looks at the gateway before anything is stored, and gives the intent with what was seen; raises Refusal."""
+"""Looks at the gateway or the store before anything is stored, and gives the intent with what was seen; raises Refusal.
+It isn't asked for a repeat."""
 
 
 async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_first: LookFirst | None = None) -> Answer:
@@ -212,7 +218,8 @@ class Attempt:
         began_s = self._relay.clock.boot_s()
         self._reach(Stage.SENDING)
         try:
-            outcome = await self._account.effect(self._intent.call, self._intent.expected, sending)
+            call = self._intent.sent or self._intent.call
+            outcome = await self._account.effect(call, self._intent.expected, sending)
         except Exception:  # an adapter raises nothing; where it does after all, it may have sent
             self._relay.log.exception("effect_raised", operation_id=self.operation.id)
             outcome = UNKNOWN_BY_OUR_FAULT
@@ -226,10 +233,10 @@ class Attempt:
     async def _accept(self, request_print: str, claim: str | None, *, has_place: bool) -> Accepted | Claimed | Guarded:
         """Transaction 1: the claim, the guard and the intent, all or nothing."""
         now_ms = self._relay.clock.now_ms()
-        intent = self._intent
+        intent, bound = self._intent, self._request.credential.bound
         wait_s = SEND_WITHIN_S if has_place else SEND_WITHIN_S + self._account.queue_s
         self.operation = Operation(
-            id=self._relay.new_operation_id(now_ms),
+            id=self._relay.new_id("op", now_ms),
             account=self._request.account,
             merchant=self._account.merchant,
             principal=self._request.principal,
@@ -252,6 +259,7 @@ class Attempt:
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
             send_by_ms=now_ms + int(wait_s * 1000),
+            customer_id=intent.customer_id or (bound.customer_id if bound is not None else None),
         )
         line = Line(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
         if self._relay.background.is_leaving:
@@ -269,7 +277,8 @@ class Attempt:
         if isinstance(verdict, Claimed):
             return _again(self._relay, verdict, self._request, request_print)
         other = verdict.operation
-        operation_id = other.id if other.principal == self._request.principal else None
+        is_own = other.principal == self._request.principal and has_operation(self._request.credential.bound, other)
+        operation_id = other.id if is_own else None
         if other.state not in UNSETTLED:
             raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
         raise Refusal(

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from payrelay.core.answers import Answer, found
+from payrelay.core.bounds import has_customer, has_operation, has_order, key_as_sent
 from payrelay.core.credentials import Scope
 from payrelay.core.explanations import told
 from payrelay.core.money import decimal_text
@@ -53,6 +54,7 @@ class OperationView(msgspec.Struct, frozen=True, kw_only=True):
     order_id: str | None
     payment_id: str | None
     subscription_id: str | None
+    customer_id: str | None
     amount: msgspec.Raw
     currency: str | None
     created_at: str
@@ -60,10 +62,21 @@ class OperationView(msgspec.Struct, frozen=True, kw_only=True):
     send_by: str
 
 
+class ChargebackView(msgspec.Struct, frozen=True, kw_only=True):
+    """The bank took a payment back, as the gateway notified; the operation's state is not changed by that."""
+
+    payment_id: str
+    amount: msgspec.Raw
+    currency: str
+    at: str
+    notification_id: str
+
+
 class OperationDetail(OperationView, frozen=True, kw_only=True):
     """The same with all that is known of it; ``answer`` is shown to the operation's own principal only."""
 
     history: list[HistoryEntry]
+    chargebacks: list[ChargebackView]
     answer: FinishedAnswer | None
 
 
@@ -73,12 +86,10 @@ async def list_operations(relay: Relay, request: Request, wanted: Filter, *, bef
     ``wanted`` is narrowed to the caller's own operations and the account in the path. ``before`` is the id of the last
     operation of the page before. ``limit`` is 1 to PAGE_SIZE_MAX.
     """
-    narrowed = msgspec.structs.replace(
-        wanted, principal=None if _sees_all(request) else request.principal, account=request.account
-    )
-    operations = await relay.journal.list(narrowed, before=before, limit=limit + 1)
+    narrowed = _narrowed(wanted, request)
+    operations = [] if narrowed is None else await relay.journal.list(narrowed, before=before, limit=limit + 1)
     page = operations[:limit]
-    answer = found([view(operation) for operation in page])
+    answer = found([_as_seen(operation, request) for operation in page])
     if len(operations) <= limit:
         return answer
     query = {
@@ -104,24 +115,64 @@ async def show_newest_by_key(relay: Relay, request: Request, idempotency_key: st
 
 
 async def _show(relay: Relay, request: Request, operation: Operation | None) -> Answer:
-    is_visible = (
-        operation is not None
-        and operation.account == request.account
-        and (operation.principal == request.principal or _sees_all(request))
-    )
-    if operation is None or not is_visible:
+    if operation is None or not may_see(request, operation):
         raise Refusal(Code.NOT_FOUND, "there is no such operation")
     nudge(relay, operation)
     history = await relay.journal.history(operation.id)
     answer = await relay.journal.answer_of(operation.id) if operation.principal == request.principal else None
     shown = OperationDetail(
-        **msgspec.structs.asdict(view(operation)),
+        **msgspec.structs.asdict(_as_seen(operation, request)),
         history=[_entry(line) for line in history],
+        chargebacks=await chargebacks_of(relay, operation.id),
         answer=None
         if answer is None
         else FinishedAnswer(http_status=answer.http_status, body=msgspec.Raw(answer.body)),
     )
     return found(shown)
+
+
+async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView]:
+    """Gives what was charged back of an operation's payments. Raises StoreError."""
+    if relay.inbox is None:
+        return []
+    return [
+        ChargebackView(
+            payment_id=each.payment_id,
+            amount=msgspec.Raw(b"null" if each.amount_minor is None else decimal_text(each.amount_minor).encode()),
+            currency=each.currency,
+            at=utc(each.noted_at_ms),
+            notification_id=each.notification_id,
+        )
+        for each in await relay.inbox.chargebacks_of_operation(operation_id)
+    ]
+
+
+def may_see(request: Request, operation: Operation) -> bool:
+    """True where an operation belongs to the caller, or the caller sees all on this account."""
+    is_own = operation.principal == request.principal or _sees_all(request)
+    return operation.account == request.account and is_own and has_operation(request.credential.bound, operation)
+
+
+def _narrowed(wanted: Filter, request: Request) -> Filter | None:
+    """Narrows a filter to what the caller may see; None where nothing of that is wanted."""
+    principal = None if _sees_all(request) else request.principal
+    narrowed = msgspec.structs.replace(wanted, principal=principal, account=request.account)
+    bound = request.credential.bound
+    if bound is None:
+        return narrowed
+    if not has_order(bound, wanted.order_id or bound.order_id):
+        return None
+    if not has_customer(bound, wanted.customer_id or bound.customer_id):
+        return None
+    return msgspec.structs.replace(
+        narrowed, order_id=bound.order_id or wanted.order_id, customer_id=bound.customer_id or wanted.customer_id
+    )
+
+
+def _as_seen(operation: Operation, request: Request) -> OperationView:
+    """Gives an operation as this caller sees it."""
+    key = key_as_sent(request.credential.bound, operation.idempotency_key)
+    return view(msgspec.structs.replace(operation, idempotency_key=key))
 
 
 def view(operation: Operation) -> OperationView:
@@ -140,6 +191,7 @@ def view(operation: Operation) -> OperationView:
         order_id=operation.order_id,
         payment_id=operation.payment_id,
         subscription_id=operation.subscription_id,
+        customer_id=operation.customer_id,
         amount=msgspec.Raw(amount),
         currency=operation.currency,
         created_at=utc(operation.created_at_ms),

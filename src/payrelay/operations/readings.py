@@ -16,7 +16,7 @@ Rules, each with a test that tries to break it:
 import asyncio
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -25,7 +25,7 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, Trace, of_reading
-from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments import Payment
 from payrelay.errors import Code, StoreError
@@ -116,6 +116,10 @@ class Start(Protocol):
         ...
 
 
+Note: TypeAlias = Callable[[Question, Reading, int], Awaitable[None]]
+"""Notes what an answer tells beside what was asked; with the moment of the question. Raises StoreError."""
+
+
 class Readings:
     """All reads of this process.
 
@@ -135,6 +139,7 @@ class Readings:
         *,
         start: Start,
         stale_after_s: float = STALE_AFTER_S,
+        note: "Note | None" = None,
     ) -> None:
         self._last = last
         self._clock = clock
@@ -143,7 +148,7 @@ class Readings:
         self._calls: dict[tuple[_Key, Version], asyncio.Task[Reading]] = {}
         self._numbers = itertools.count()
         self._kept = _Kept()
-        self._behind = _WriteBehind(last, clock, log, start)
+        self._behind = _WriteBehind(last, clock, log, start, note)
 
     async def read(self, question: Question, *, is_insisting: bool = False) -> Told:
         """Tells what the gateway says; ``is_insisting`` is for a reader who takes no answer but a new one."""
@@ -173,6 +178,14 @@ class Readings:
         Raises StoreError.
         """
         await self._last.note_payments(merchant, payments, seen_at_ms)
+
+    async def forget_orders(self, merchant: str, order_ids: Iterable[str]) -> None:
+        """Forgets the answers in which the payer of these orders may stand: of each, and the list of subscriptions.
+
+        What this process keeps for a moment goes by itself. Raises StoreError.
+        """
+        reads: list[Read] = [AllSubscriptions(), *(PaymentsOfOrder(order_id=order_id) for order_id in order_ids)]
+        await self._last.forget(merchant, reads)
 
     async def forget_old(self) -> int:
         """Forgets some of what is too old to stand in; gives how many. Raises StoreError."""
@@ -281,11 +294,14 @@ class _Waiting(NamedTuple):
 class _WriteBehind:
     """Stores answers one after the other in the background: what is new, and what was stored a while ago."""
 
-    def __init__(self, last: LastAnswers, clock: Clock, log: FilteringBoundLogger, start: Start) -> None:
+    def __init__(
+        self, last: LastAnswers, clock: Clock, log: FilteringBoundLogger, start: Start, note: "Note | None"
+    ) -> None:
         self._last = last
         self._clock = clock
         self._log = log
         self._start = start
+        self._note = note
         self._stored: OrderedDict[_Key, tuple[int, float]] = OrderedDict()
         self._waiting: dict[_Key, _Waiting] = {}
         self._is_storing = False
@@ -319,6 +335,8 @@ class _WriteBehind:
         question, reading, read_at_ms = waiting
         payments = _payments_of(question, reading)
         await self._last.keep(question.merchant, question.call, reading, payments, read_at_ms=read_at_ms)
+        if self._note is not None:
+            await self._note(question, reading, read_at_ms)
         self._stored.pop(key, None)
         self._stored[key] = (_digest(reading), self._clock.boot_s())
         if len(self._stored) > STORED_MAX:

@@ -16,9 +16,12 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
 
     ``accepted`` was not sent; ``sending`` may have been, and is unknown from now on. The sole owner of the store, at
     its start, takes every row in these states; where other processes share it, only those whose time is over.
+    Notifications that a process was about to work on are due at once for the sole owner, else when their time is over.
     May be repeated; a row that moves meanwhile is left alone.
     """
     now_ms = relay.clock.now_ms()
+    if is_sole_owner and relay.inbox is not None:
+        await relay.inbox.take_up(now_ms)
     timeouts_ms = {name: int(account.timeout_s * 1000) for name, account in relay.accounts.items()}
     before_ms = None if is_sole_owner else now_ms - min(timeouts_ms.values(), default=0) - GRACE_MS
     longest_ms = max(timeouts_ms.values(), default=0)

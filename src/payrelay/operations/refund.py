@@ -10,6 +10,7 @@ from payrelay.core.operations import Kind, captured_guard
 from payrelay.core.outcomes import Evidence
 from payrelay.core.proof import RECEIVED, Seen
 from payrelay.operations.effect import Intent, carry_out
+from payrelay.operations.hold_of_checkout import hold_of_checkout
 from payrelay.operations.relay import Relay, Request
 
 
@@ -18,10 +19,14 @@ async def refund(relay: Relay, request: Request, call: Refund | Release) -> Answ
 
     A hold that we captured is not released (conflict); its payment can be refunded.
     Raises Refusal (forbidden) over the credential's largest amount, which a refund of the whole can't be held
-    against: with such a limit a refund must name its amount. A release moves no money.
+    against: with such a limit a refund must name its amount. A release moves no money; in place of the hold's token it
+    may name the checkout that yielded it.
     """
     if isinstance(call, Refund) or call.amount_minor is not None:
         require_amount(request.credential, call.amount_minor)
+    if isinstance(call, Release):
+        held = await hold_of_checkout(relay, request, call.authorization_token)
+        call = call if held is None else msgspec.structs.replace(call, authorization_token=held.token)
     intent = _intent(call)
     if isinstance(call, Refund):
         intent = await _with_what_is_known(relay, request, call, intent)

@@ -1,7 +1,6 @@
 """What every story needs: the rooms below, the clock, and who is asking."""
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,29 +12,31 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.calls import Read
 from payrelay.core.credentials import Credential
+from payrelay.core.links import LinkRule
 from payrelay.core.operations import Retention
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.alert_outlets import Alarm
+from payrelay.operations.deliver_events import Dispatch
+from payrelay.operations.ids import new_id
 from payrelay.operations.pause import PausedAccounts
 from payrelay.operations.readings import Question, Readings, Told
 from payrelay.operations.waiters import Waiters
 from payrelay.operations.watch import Watch
+from payrelay.store.checkouts import Checkouts
+from payrelay.store.client_tokens import ClientTokens
+from payrelay.store.customers import Customers
+from payrelay.store.inbox import Inbox
 from payrelay.store.journal import Journal
 from payrelay.store.settling import Settling
+from payrelay.store.signing_keys import SigningKeys
+from payrelay.store.subscriptions import Subscriptions
 
 T = TypeVar("T")
 
 FOUND: Final = "found"
 """What a read came to that has no error code."""
-_RANDOM_BYTES: Final = 10
-_TIME_BYTES: Final = 6
-
-
-def new_operation_id(now_ms: int) -> str:
-    """Makes an id that sorts by time: ``op_`` and 32 hex digits, 48 bits of time and 80 of chance."""
-    return "op_" + now_ms.to_bytes(_TIME_BYTES, "big").hex() + os.urandom(_RANDOM_BYTES).hex()
 
 
 class Background:
@@ -91,7 +92,7 @@ class Relay:
         retention: how long a repeat finds its first request.
         log: for what no answer can carry.
         public_url: our address from outside, without a slash at its end; None where it isn't set.
-        new_operation_id: makes an id from the time in milliseconds.
+        new_id: makes an id from its prefix and the time in milliseconds.
         pause: waits a number of seconds; only for repeating an unstored outcome.
         background: work that outlives its request.
         withdrawals: ids of operations that the background is trying to withdraw.
@@ -103,6 +104,15 @@ class Relay:
         waiters: requests whose answers are held back until their operations are settled.
         readings: shares and keeps what is read; None where each read is a call of its own.
         watch: told of what happens.
+        inbox: where notifications are kept; None where none are taken.
+        being_worked_on: ids of notifications that this process is working on now.
+        subscriptions: where it is kept how subscriptions stand; None where that isn't kept.
+        customers: where stored customers are kept; None where there are none.
+        checkouts: where hosted payments are kept; None where there are none.
+        return_links: the apps' own links that a customer may be sent back to.
+        dispatch: what events are published, sent and followed with; None where there are none.
+        client_tokens, signing_keys: where client tokens are kept, and what they are signed with; None where there are
+            none.
     """
 
     journal: Journal
@@ -112,7 +122,7 @@ class Relay:
     retention: Retention
     log: FilteringBoundLogger
     public_url: str | None = None
-    new_operation_id: Callable[[int], str] = new_operation_id
+    new_id: Callable[[str, int], str] = new_id
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     background: Background = field(default_factory=Background)
     withdrawals: set[str] = field(default_factory=set)
@@ -123,6 +133,15 @@ class Relay:
     waiters: Waiters = field(default_factory=Waiters)
     readings: Readings | None = None
     watch: Watch = field(default_factory=Watch)
+    inbox: Inbox | None = None
+    being_worked_on: set[str] = field(default_factory=set)
+    subscriptions: Subscriptions | None = None
+    customers: Customers | None = None
+    checkouts: Checkouts | None = None
+    return_links: tuple[LinkRule, ...] = ()
+    client_tokens: ClientTokens | None = None
+    signing_keys: SigningKeys | None = None
+    dispatch: Dispatch | None = None
 
     def account(self, name: str) -> PayHere:
         """Gives the account of that name; raises Refusal (not_found) where none is configured."""

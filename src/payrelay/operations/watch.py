@@ -51,10 +51,17 @@ class Watch:
         call_made: with an account's name, the call, what it came to (a verdict, ``found`` or an error code) and the
             seconds that it took; also for a call of which nothing was sent.
         alerted: with what became of an alert: one of ``alert.Outcome``.
+        event_tried: with what came of sending an event: one of ``deliver_events.Outcome``.
         reached: with a stage and the id of an operation that has come there.
+        notified: with an account's name and who a notification that came to it is from: one of
+            ``notifications.Verdict``, or ``unreadable``.
+        worked_on: with where a notification came to stand, and why there.
     """
 
     operation_changed: Callable[[Operation], None] = _nobody
     call_made: CallMade = _nobody
     alerted: Callable[[str], None] = _nobody
+    event_tried: Callable[[str], None] = _nobody
     reached: Callable[[Stage, str], None] = _nobody
+    notified: Callable[[str, str], None] = _nobody
+    worked_on: Callable[[str, str], None] = _nobody

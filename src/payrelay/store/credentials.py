@@ -28,12 +28,12 @@ class Credentials:
     async def get(self, credential_id: str) -> Credential | None:
         """Reads one credential, usable or not."""
         rows = await self._database.read(_rows(Statement(statements.GET_CREDENTIAL, (credential_id,))))
-        return _credential(rows[0]) if rows else None
+        return credential_of(rows[0]) if rows else None
 
     async def list(self) -> list[Credential]:
         """Reads all of them, oldest first."""
         rows = await self._database.read(_rows(Statement(statements.LIST_CREDENTIALS, (CREDENTIALS_MAX,))))
-        return [_credential(row) for row in rows]
+        return [credential_of(row) for row in rows]
 
     async def revoke(self, credential_id: str, at_ms: int) -> bool:
         """Revokes a credential; False where it is unknown or was revoked before, whose time then stands."""
@@ -66,7 +66,8 @@ def _names(names: frozenset[Scope] | frozenset[str]) -> str:
     return msgspec.json.encode(sorted(names)).decode()
 
 
-def _credential(row: Row) -> Credential:
+def credential_of(row: Row) -> Credential:
+    """Reads a row of CREDENTIAL_COLUMNS."""
     members = dict(zip(statements.CREDENTIAL_COLUMNS.split(", "), row, strict=True))
     count, window_s = members.pop("rate_count"), members.pop("rate_window_s")
     scopes, accounts = str(members.pop("scopes")), members.pop("accounts")

@@ -3,7 +3,7 @@
 Rules:
 
 1. An operation, the first line of its history and its sealed call are stored together or not at all, and so are every
-   change, its line and its answer.
+   change, its line, its answer and the event that tells of it.
 2. The unique indexes on claim and guard decide who was first; whatever is read before them is only a hint.
 3. A change names the version that it was decided on. Another version in the row means that the decision is void.
 4. Every line is chained to the one before it (``core/chain.py``): hash, digests and row are written by one statement.
@@ -16,9 +16,11 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.chain import ChainKey, Link, row_digest
+from payrelay.core.events import OutgoingEvent, of_operation
 from payrelay.core.idempotency import claim_of
 from payrelay.core.operations import Kind, Line, Operation, State
 from payrelay.errors import Outdated, StoreUnavailable
+from payrelay.store import outbox
 from payrelay.store.audit import Trail, answer_context, call_context
 from payrelay.store.database import Database, Row, Statement, Unit, Value
 from payrelay.store.sealing import Seal
@@ -87,6 +89,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     order_id: str | None = None
     payment_id: str | None = None
     subscription_id: str | None = None
+    customer_id: str | None = None
 
 
 class _Barred(Exception):
@@ -137,7 +140,7 @@ class Journal:
         return self._claimed(holder) if len(holder) > len(_COLUMNS) else Guarded(operation_of(holder))
 
     async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
-        """Stores a changed operation with the line that tells why, and its answer where it now has another.
+        """Stores a changed operation with the line that tells why, its event, and its answer where it now has another.
 
         Gives the operation as it is stored, with its chain. ``operation`` is to have the chain of the version before,
         and whatever it can't change (what a charge asked for, who asked) as that version had it, because the new line
@@ -151,7 +154,8 @@ class Journal:
             digest = self._chain_key.answer(operation.id, plain)
         link = _link(operation, line, digest)
         chained = msgspec.structs.replace(operation, chain=self._chain_key.line(operation.chain, link))
-        await self._database.write(_record(_record_statement(chained, link, sealed, operation.chain), chained))
+        statement = _record_statement(chained, link, sealed, operation.chain, of_operation(operation, line))
+        await self._database.write(_record(statement, chained))
         return chained
 
     async def get(self, operation_id: str) -> Operation | None:
@@ -302,8 +306,10 @@ def _accept_parameters(operation: Operation, link: Link, sealed: bytes) -> tuple
     return (*msgspec.structs.astuple(operation), sealed, link.at_ms, link.event, link.evidence, link.row_digest)
 
 
-def _record_statement(operation: Operation, link: Link, sealed: bytes | None, previous: str) -> Statement:
-    parameters = (
+def _record_statement(
+    operation: Operation, link: Link, sealed: bytes | None, previous: str, event: OutgoingEvent | None
+) -> Statement:
+    parameters: tuple[Value, ...] = (
         operation.id,
         operation.state,
         operation.version,
@@ -323,13 +329,13 @@ def _record_statement(operation: Operation, link: Link, sealed: bytes | None, pr
         link.answer_digest,
         previous,
     )
-    is_released = operation.claim is None
-    if operation.kind in _CHARGES:
-        query = statements.RECORD_RELEASED if is_released else statements.RECORD
-        return Statement(query, parameters, is_whole=True)
-    query = statements.RECORD_ANSWERED_RELEASED if is_released else statements.RECORD_ANSWERED
-    answered = (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
-    return Statement(query, (*parameters, *answered), is_whole=True)
+    is_answered = operation.kind not in _CHARGES
+    if is_answered:
+        parameters += (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
+    if event is not None:
+        parameters += outbox.parameters_of(event)
+    wanted = statements.Record(is_answered, operation.claim is None, event is not None)
+    return Statement(statements.RECORDS[wanted], parameters, is_whole=True)
 
 
 def _has_lapsed(row: Row, now_ms: int) -> bool:

@@ -70,7 +70,7 @@ class LastAnswers:
         assert isinstance(sealed, bytes)  # noqa: S101, a column that is not null
         assert isinstance(read_at_ms, int)  # noqa: S101, a column that is not null
         try:
-            kept = _decode(self._seal.open(sealed, _context(merchant, subject)))
+            kept = _decode(self._seal.open(sealed, context_of(merchant, subject)))
         except (StoreUnusable, msgspec.DecodeError):
             return None  # sealed with a key that is gone, or by another release: the next answer takes its place
         reading = Reading(code=None, msg=kept.msg, raw_msg=kept.raw_msg, raw_data=kept.raw_data)
@@ -90,13 +90,19 @@ class LastAnswers:
             await self._database.write(_all_of(noted))
             return
         subject = subject_of(call)
-        sealed = self._seal.seal(plain, _context(merchant, subject))
+        sealed = self._seal.seal(plain, context_of(merchant, subject))
         kept = Statement(statements.KEEP_READING, (merchant, subject, sealed, read_at_ms), is_whole=not noted)
         await self._database.write(_all_of([kept, *noted]))
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int) -> None:
         """Notes how payments stood at a moment, where nothing later is known of them. Raises StoreUnavailable."""
         await self._database.write(_all_of(_notes(merchant, payments, now_ms)))
+
+    async def forget(self, merchant: str, calls: Iterable[Read]) -> None:
+        """Forgets the answers to these reads. Raises StoreUnavailable."""
+        subjects = sorted({subject_of(call) for call in calls})
+        forgotten = [Statement(statements.FORGET_READING, (merchant, subject)) for subject in subjects]
+        await self._database.write(_all_of(forgotten))
 
     async def prune(self, before_ms: int, limit: int) -> int:
         """Forgets at most ``limit`` answers from before a moment, the oldest first; gives how many there were."""
@@ -127,7 +133,8 @@ def _version_of(merchant: str, call: Read) -> Statement:
             return Statement(statements.VERSION_OF_MERCHANT, (merchant,))
 
 
-def _context(merchant: str, subject: str) -> bytes:
+def context_of(merchant: str, subject: str) -> bytes:
+    """Names the place of a sealed answer."""
     # A merchant is a hash in hex: no slash in it, so that no other pair of the two reads the same.
     return f"reading/{merchant}/{subject}".encode()
 

@@ -75,6 +75,16 @@ class Seal:
         self._ciphers: dict[bytes, AESGCM] = {}
         self._begin()
 
+    @property
+    def key_id(self) -> bytes:
+        """Names the key that seals: four bytes, which stand in every value behind its first."""
+        return self._key_id
+
+    @property
+    def key_ids(self) -> tuple[bytes, ...]:
+        """Names the keys that open, the one that seals first."""
+        return tuple(self._keys)
+
     def _begin(self) -> None:
         """Draws a salt, and with it the key for the next seals."""
         self._seals = 0

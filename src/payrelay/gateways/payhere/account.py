@@ -10,6 +10,7 @@ import msgspec
 
 from payrelay.core.secret import Secret
 from payrelay.gateways.governor import Limit
+from payrelay.gateways.payhere.forms import HashAmounts, Merchant
 
 KIND: Final = "payhere"
 
@@ -37,6 +38,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         timeout_s: the longest one call may take, connection and all.
         queue_s: the longest wait for a place in the budget.
         timezone: of the gateway's dates.
+        hash_amounts: what is signed where nothing is taken at once.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = TIMEOUT_S
     queue_s: float = QUEUE_S
     timezone: str = TIMEZONE
+    hash_amounts: HashAmounts = HashAmounts()
 
 
 def merchant_of(account: Account) -> str:
@@ -57,6 +60,18 @@ def merchant_of(account: Account) -> str:
     host = (urlsplit(account.base_url).hostname or "").lower()
     identity = "\0".join((KIND, host, account.merchant_id or account.app_id))
     return hashlib.sha256(identity.encode()).hexdigest()[:_MERCHANT_DIGITS]
+
+
+def signer_of(account: Account) -> Merchant | None:
+    """Gives what forms are signed with; None where MERCHANT_ID or MERCHANT_SECRET isn't set."""
+    if not account.merchant_id or not account.merchant_secret:
+        return None
+    return Merchant(
+        base_url=account.base_url.rstrip("/"),
+        merchant_id=account.merchant_id,
+        merchant_secret=account.merchant_secret,
+        amounts=account.hash_amounts,
+    )
 
 
 def token_name_of(account: Account) -> str:

@@ -16,7 +16,7 @@ from payrelay.core.payments import Sight
 from payrelay.errors import Code
 from payrelay.gateways.governor import Governor, Place, Priority, Timer, loop_timer
 from payrelay.gateways.payhere import effects, reads
-from payrelay.gateways.payhere.account import Account, merchant_of
+from payrelay.gateways.payhere.account import Account, merchant_of, signer_of
 from payrelay.gateways.payhere.checks import Finding, finding_of_reading, finding_of_token
 from payrelay.gateways.payhere.connections import Connections, Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.effects import Expected
@@ -69,6 +69,7 @@ class PayHere:
         timeout_s: the longest that one call takes.
         queue_s: the longest wait for a place.
         timezone: of the gateway's dates.
+        signer: what the forms of hosted payments are signed with; None where that isn't configured.
 
     Args:
         governor: one that shares its budget with other processes; without one, that of this process alone.
@@ -93,6 +94,7 @@ class PayHere:
         self.timeout_s = account.timeout_s
         self.queue_s = account.queue_s
         self.timezone = account.timezone
+        self.signer = signer_of(account)
         self._clock = clock
         self._connections = connections or Connections(account.base_url, clock, timeout_s=account.timeout_s)
         self._tokens = Tokens(account, self._connections.effects, self.governor, clock, shelf=shelf)

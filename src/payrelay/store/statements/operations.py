@@ -5,21 +5,22 @@ The columns of ``operations`` stand in the order of ``core.operations.Operation`
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
+import itertools
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from payrelay.store.queries import Query, query
 
 OPERATION_COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
     " fingerprint, request_id, order_id, payment_id, subscription_id, amount_minor, currency, result_ref,"
-    " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain"
+    " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
 )
 
 _INSERT_OPERATION: Final = f"""
     INSERT INTO operations ({OPERATION_COLUMNS}, sealed_call)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-            $24, $25, $26)
+            $24, $25, $26, $27)
     ON CONFLICT DO NOTHING"""
 
 ACCEPT: Final = query(
@@ -28,13 +29,13 @@ ACCEPT: Final = query(
     WITH accepted AS ({_INSERT_OPERATION} RETURNING id),
     line AS (
         INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, hash)
-        SELECT id, $7::bigint, $27::bigint, $28::text, $6::text, $29::text, $30::text, $25::text FROM accepted
+        SELECT id, $7::bigint, $28::bigint, $29::text, $6::text, $30::text, $31::text, $25::text FROM accepted
     )
     SELECT id FROM accepted""",
     sqlite=(
         _INSERT_OPERATION,
         """INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, hash)
-           VALUES ($1, $7, $27, $28, $6, $29, $30, $25)""",
+           VALUES ($1, $7, $28, $29, $6, $30, $31, $25)""",
     ),
 )
 """Stores an operation and its sealed call with the first line of its history; gives no row, and writes nothing, where
@@ -52,10 +53,34 @@ _ANSWERED: Final = ", order_id = $19, subscription_id = $20, amount_minor = $21,
 _RELEASED: Final = ", claim = NULL"
 
 
-def _record(name: str, more: str) -> Query:
-    update = _UPDATE_OPERATION.format(more=more)
+_PUT_EVENT: Final = "INSERT INTO outbox (id, type, account, merchant, principal, subject, at_ms, data)"
+
+
+class Record(NamedTuple):
+    """Which of the statements that change an operation is meant.
+
+    Attributes:
+        is_answered: it may learn its order, subscription and amount from the reply.
+        is_released: it gives its claim back.
+        is_told: an event tells of it.
+    """
+
+    is_answered: bool
+    is_released: bool
+    is_told: bool
+
+
+def _record(wanted: Record) -> Query:
+    update = _UPDATE_OPERATION.format(
+        more=(_ANSWERED if wanted.is_answered else "") + (_RELEASED if wanted.is_released else "")
+    )
+    first = 23 if wanted.is_answered else 19
+    places = [f"${number}" for number in range(first, first + 8)]
+    *texts, at_ms, data = places
+    typed = ", ".join([*(f"{place}::text" for place in texts), f"{at_ms}::bigint", f"{data}::text"])
+    told = f", told AS ({_PUT_EVENT} SELECT {typed} FROM changed)" if wanted.is_told else ""
     return query(
-        name,
+        "record" + "".join(f"_{word}" for word, is_so in zip(_WORDS, wanted, strict=True) if is_so),
         f"""
         WITH changed AS ({update} RETURNING id),
         line AS (
@@ -64,7 +89,7 @@ def _record(name: str, more: str) -> Query:
             )
             SELECT id, $3::bigint, $11::bigint, $12::text, $2::text, $13::text, $16::text, $17::text, $15::text
             FROM changed
-        )
+        ){told}
         SELECT id FROM changed""",
         sqlite=(
             update,
@@ -72,26 +97,24 @@ def _record(name: str, more: str) -> Query:
                    operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash
                )
                VALUES ($1, $3, $11, $12, $2, $13, $16, $17, $15)""",
+            *([f"{_PUT_EVENT} VALUES ({', '.join(places)})"] if wanted.is_told else ()),
         ),
     )
 
 
-RECORD: Final = _record("record", "")
-"""Changes an operation that still has the version before, adds the line, and keeps the sealed answer where there is
-one; gives no row, and writes nothing, where the version, or the hash that the new line is chained to, is another.
+_WORDS: Final = ("answered", "released", "told")
 
-The claim stays as it is, so that one that has lapsed and was taken by another operation is not taken back. So does
-what a charge asked for and its reply can't change, because a database rewrites an index for every column that is set.
+RECORDS: Final = {
+    wanted: _record(wanted) for wanted in (Record(*choices) for choices in itertools.product((False, True), repeat=3))
+}
+"""Change an operation that still has the version before, add the line, and keep the sealed answer where there is one;
+give no row, and write nothing, where the version, or the hash that the new line is chained to, is another.
+
+The claim stays as it is unless it is given back, so that one that has lapsed and was taken by another operation is not
+taken back. So does what a charge asked for and its reply can't change, because a database rewrites an index for every
+column that is set. One that is answered takes four parameters more, and after them one that is told takes an event's
+eight: it is written by the same statement, which costs PostgreSQL no round trip.
 """
-
-RECORD_RELEASED: Final = _record("record_released", _RELEASED)
-"""The same for an operation that gives its claim back."""
-
-RECORD_ANSWERED: Final = _record("record_answered", _ANSWERED)
-"""The same for an operation that may learn its order, subscription and amount from the reply; takes four more."""
-
-RECORD_ANSWERED_RELEASED: Final = _record("record_answered_released", _ANSWERED + _RELEASED)
-"""Both."""
 
 FIND_CLAIM: Final = query(
     "find_claim",
@@ -181,7 +204,7 @@ PRUNE: Final = query(
 """Takes lapsed claims from the operations that hold them, some at a time."""
 
 
-@lru_cache(maxsize=256)  # there are 2 to the 8th combinations
+@lru_cache(maxsize=512)  # there are 2 to the 9th combinations
 def list_operations(columns: tuple[str, ...], *, is_continued: bool) -> Query:
     """Composes the query of one page, newest first: ``columns`` are compared with $1, $2, …; then before, limit."""
     clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]

@@ -47,6 +47,11 @@ NOTE_PAYMENT: Final = query(
 )
 """Notes how a payment stood, unless a later look is known."""
 
+FORGET_READING: Final = query(
+    "forget_reading", "DELETE FROM readings WHERE merchant = $1 AND subject = $2 RETURNING subject"
+)
+"""Forgets the last answer to a read."""
+
 PRUNE_READINGS: Final = query(
     "prune_readings",
     """

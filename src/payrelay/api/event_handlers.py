@@ -1,0 +1,112 @@
+"""The step between a route and its story, for events and endpoints."""
+
+from payrelay.api.bodies import EmptyBody, invalid, parse_body
+from payrelay.api.event_bodies import ChangeEndpointBody, NewEndpointBody, ReplayBody
+from payrelay.api.event_parameters import AFTER, DELIVERIES_USUAL, EVENTS_USUAL, FOLLOWED
+from payrelay.api.handlers import Asked
+from payrelay.api.streams import Streamed
+from payrelay.core.answers import Answer, found
+from payrelay.core.deliveries import DeliveryState, pattern_of
+from payrelay.errors import FieldError
+from payrelay.operations import manage_endpoints as endpoints
+from payrelay.operations.manage_endpoints import Owner
+from payrelay.operations.read_events import Wanted, dispatch_of, follow, read_events
+from payrelay.operations.relay import Relay
+
+
+async def some_events(relay: Relay, asked: Asked) -> Answer:
+    """Reads one page of the feed."""
+    query = asked.query
+    wanted = Wanted(
+        after=int(query.get("after", "0")),
+        limit=int(query.get("limit", EVENTS_USUAL)),
+        subject=query.get("subject"),
+        pattern=pattern_of(query["type"]) if "type" in query else None,
+    )
+    return await read_events(relay, asked.request, wanted, asked.patience)
+
+
+async def event_stream(relay: Relay, asked: Asked) -> Answer:
+    """Follows one operation or checkout; a browser that comes again says behind which event it goes on."""
+    subject = asked.query.get(FOLLOWED.name)
+    if subject is None:
+        raise invalid([FieldError(FOLLOWED.name, "is required")])
+    after = asked.query.get("after", "0")
+    if asked.last_event_id is not None and AFTER.complaint(asked.last_event_id) is None:
+        after = asked.last_event_id
+    return Streamed(stream=await follow(relay, asked.request, subject, after=int(after)))
+
+
+async def new_endpoint(relay: Relay, asked: Asked) -> Answer:
+    """Registers an endpoint."""
+    new = parse_body(asked.body, NewEndpointBody).new()
+    return found(await endpoints.create_endpoint(dispatch_of(relay), _owner(relay, asked), new))
+
+
+async def some_endpoints(relay: Relay, asked: Asked) -> Answer:
+    """Lists the caller's endpoints."""
+    return found(await endpoints.list_endpoints(dispatch_of(relay), _owner(relay, asked)))
+
+
+async def one_endpoint(relay: Relay, asked: Asked) -> Answer:
+    """Shows one endpoint."""
+    return found(await endpoints.show_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id))
+
+
+async def changed_endpoint(relay: Relay, asked: Asked) -> Answer:
+    """Changes one endpoint."""
+    changes = parse_body(asked.body, ChangeEndpointBody).changes()
+    return found(await endpoints.change_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id, changes))
+
+
+async def removed_endpoint(relay: Relay, asked: Asked) -> Answer:
+    """Removes one endpoint."""
+    _require_empty(asked)
+    await endpoints.remove_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id)
+    return found(None)
+
+
+async def rotated_endpoint(relay: Relay, asked: Asked) -> Answer:
+    """Gives an endpoint a new secret."""
+    _require_empty(asked)
+    return found(await endpoints.rotate_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id))
+
+
+async def tested_endpoint(relay: Relay, asked: Asked) -> Answer:
+    """Sends a test event to one endpoint."""
+    _require_empty(asked)
+    event_id = await endpoints.send_test(dispatch_of(relay), _owner(relay, asked), asked.id)
+    return found({"event_id": event_id})
+
+
+async def replayed_endpoint(relay: Relay, asked: Asked) -> Answer:
+    """Sends events to one endpoint again."""
+    span = parse_body(asked.body, ReplayBody).span()
+    after = int(asked.query.get("after", "0"))
+    owner = _owner(relay, asked)
+    return found(await endpoints.replay_events(dispatch_of(relay), owner, asked.id, span, after=after))
+
+
+async def some_deliveries(relay: Relay, asked: Asked) -> Answer:
+    """Lists what became of events for one endpoint."""
+    query = asked.query
+    listed = await endpoints.list_deliveries(
+        dispatch_of(relay),
+        _owner(relay, asked),
+        asked.id,
+        state=DeliveryState(query["state"]) if "state" in query else None,
+        before=int(query["before"]) if "before" in query else None,
+        limit=int(query.get("limit", DELIVERIES_USUAL)),
+    )
+    return found(listed)
+
+
+def _owner(relay: Relay, asked: Asked) -> Owner:
+    request = asked.request
+    merchant = relay.account(request.account).merchant
+    return Owner(account=request.account, merchant=merchant, principal=request.principal)
+
+
+def _require_empty(asked: Asked) -> None:
+    if asked.body.strip():
+        parse_body(asked.body, EmptyBody)

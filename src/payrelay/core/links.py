@@ -1,0 +1,131 @@
+"""Links of the callers' own apps, to which a customer is sent on: which ones are allowed, and what is added to them.
+
+A link goes into a page and a browser follows it, so that one which somebody else has chosen could lead a customer
+anywhere. Only what an operator has listed is taken: a whole scheme of an app's own (``myshop://``), one address, or all
+that begin with one (``https://shop.example/*``).
+"""
+
+import ipaddress
+import re
+from typing import Final, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+LINK_LENGTH_MAX: Final = 1_000
+_ANY: Final = "*"
+_WEB: Final = frozenset({"http", "https"})
+_BROWSERS_OWN: Final = frozenset(
+    {
+        "about",
+        "blob",
+        "chrome",
+        "data",
+        "file",
+        "filesystem",
+        "ftp",
+        "javascript",
+        "vbscript",
+        "view-source",
+        "ws",
+        "wss",
+    }
+)
+"""Schemes that make a browser do something of its own."""
+
+# What browsers and this module could read differently is no link: spaces, quotes, backslashes, brackets.
+_link_match: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9\-._~:/?#@!$&()*+,;=%]*").fullmatch
+_rule_match: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://").fullmatch
+_DOT_SEGMENT: Final = re.compile(r"/(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
+
+
+class LinkError(ValueError):
+    """The text is no link, or no rule, that can be used; the words fit behind its name."""
+
+
+class LinkRule(NamedTuple):
+    """Links that are allowed.
+
+    Attributes:
+        scheme: in small letters.
+        host: with its port where it has one, in small letters; None for every link of the scheme.
+        path: of the link, or what its path begins with.
+        is_prefix: whether more may follow.
+    """
+
+    scheme: str
+    host: str | None
+    path: str
+    is_prefix: bool
+
+    def allows(self, link: str) -> bool:
+        """True for a link that is allowed by this rule; the query of an address that stands alone doesn't matter."""
+        if not _is_link(link):
+            return False
+        parts = urlsplit(link)
+        if parts.scheme != self.scheme:
+            return False
+        if self.host is None:
+            return True
+        if _host_of(parts.netloc, self.scheme) != self.host or _DOT_SEGMENT.search(parts.path):
+            return False
+        path = parts.path or "/"
+        return path.startswith(self.path) if self.is_prefix else path == self.path
+
+
+def parse_rule(text: str) -> LinkRule:
+    """Reads ``myshop://``, ``https://shop.example/done`` or ``https://shop.example/*``. Raises LinkError."""
+    own = _rule_match(text)
+    if own is not None:
+        scheme = own[1].lower()
+        if scheme in _WEB or scheme in _BROWSERS_OWN:
+            raise LinkError("must name a host: https://shop.example/*")
+        return LinkRule(scheme, None, "", is_prefix=True)
+    is_prefix = text.endswith("/*")
+    address = text.removesuffix(_ANY) if is_prefix else text
+    if not _is_link(address) or _ANY in address or "?" in address or "#" in address:
+        raise LinkError("must be links such as https://shop.example/* or myshop://")
+    parts = urlsplit(address)
+    if parts.scheme not in _WEB:
+        raise LinkError("must be links such as https://shop.example/* or myshop://")
+    if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
+        raise LinkError("must be https; http is for this machine only")
+    return LinkRule(parts.scheme, _host_of(parts.netloc, parts.scheme), parts.path or "/", is_prefix=is_prefix)
+
+
+def is_allowed(link: str, rules: tuple[LinkRule, ...]) -> bool:
+    """True where one of the rules allows the link."""
+    return any(rule.allows(link) for rule in rules)
+
+
+def with_outcome(link: str, checkout_id: str, state: str) -> str:
+    """Adds the id and the state of a checkout to an allowed link's query."""
+    # Spliced, not taken apart and put together: that would drop the slashes of ``myshop:///done``.
+    address, hash_sign, fragment = link.partition("#")
+    _, question, query = address.partition("?")
+    joint = "" if question and query[-1:] in {"", "&"} else "&" if question else "?"
+    return address + joint + urlencode({"checkout": checkout_id, "state": state}) + hash_sign + fragment
+
+
+def _is_link(link: str) -> bool:
+    if len(link) > LINK_LENGTH_MAX or _link_match(link) is None:
+        return False
+    try:
+        parts = urlsplit(link)
+        port = parts.port
+    except ValueError:
+        return False
+    if "@" in parts.netloc or parts.scheme in _BROWSERS_OWN:
+        return False
+    return parts.scheme not in _WEB or (bool(parts.hostname) and port != 0)
+
+
+def _host_of(netloc: str, scheme: str) -> str:
+    """Gives host and port in small letters, without a port that goes without saying."""
+    usual = {"http": ":80", "https": ":443"}[scheme]
+    return netloc.lower().removesuffix(usual).removesuffix(":")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,240 @@
+"""Does what follows from a genuine notification: to the order's operation, its checkout, its subscription.
+
+Rules:
+
+1. Only five fields are signed. Money counts when the gateway's own records show exactly that payment; a token, which no
+   record shows, counts once for an order that is waiting for one, and a second one is for a person.
+2. An operation is changed by nothing but ``advance``, with the notification as evidence.
+3. That something failed, was cancelled or is pending is told on, and disproves nothing.
+4. Each step may be done again: the process may have died after it.
+"""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import OneSubscription
+from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, fits
+from payrelay.core.idempotency import secret_hash
+from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
+from payrelay.core.operations import PROBED, Event, Kind, Operation, State
+from payrelay.core.outcomes import Evidence
+from payrelay.core.proof import TOLERANCE_MS, Seen
+from payrelay.core.settlement import BY_PROOF, settled_answer
+from payrelay.operations.arrival import Arrival, shown_payment
+from payrelay.operations.case import open_case
+from payrelay.operations.finish_checkout import checkout_of_order, finish_by_notification
+from payrelay.operations.keep_chargeback import keep_chargeback
+from payrelay.operations.note_subscription import note_news, shows_plan
+from payrelay.operations.settle import settle_one
+from payrelay.operations.take_approval import take_approval
+from payrelay.store.journal import Filter
+
+OPERATIONS_MAX: Final = 50
+"""Operations of one order, or of one subscription, that are looked through: the newest."""
+_TAKING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
+"""They take or hold money, so that the gateway may notify of them."""
+_UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
+_GOOD: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED})
+_OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
+"""News of what a customer does on the gateway's page; all other ones are of what comes later."""
+_HINTS: Final = {Told.CANCELLED: CheckoutState.CANCELLED, Told.FAILED: CheckoutState.FAILED}
+
+
+async def apply_news(arrival: Arrival) -> Why:
+    """Does what follows, and tells why the notification then stands where it stands. May be repeated.
+
+    Raises StoreError; Outdated where what it is about was changed meanwhile, and it is to be decided anew.
+    """
+    news = arrival.news
+    if news.kind is NewsKind.CHARGEBACK:
+        return await keep_chargeback(arrival.relay, arrival.inbox, arrival.account, arrival.notification)
+    operations = await _operations(arrival)
+    checkout = None
+    if arrival.relay.checkouts is not None:
+        checkout = await checkout_of_order(arrival.relay, arrival.account.name, news.order_id)
+    if news.told not in _GOOD:
+        return await _tell_on(arrival, operations, checkout)
+    of_operations = await _to_operations(arrival, operations)
+    if of_operations is not None and (checkout is None or await _is_of_operation(arrival, of_operations)):
+        return of_operations
+    if checkout is None:
+        return await _of_no_checkout(arrival)
+    return await _to_checkout(arrival, checkout)
+
+
+async def _operations(arrival: Arrival) -> list[Operation]:
+    """Finds the operations that the news may be of, newest first."""
+    news, journal = arrival.news, arrival.relay.journal
+    found = await journal.list(Filter(order_id=news.order_id), before=None, limit=OPERATIONS_MAX)
+    if news.subscription_id is not None:
+        of_plan = Filter(subscription_id=news.subscription_id)
+        found += await journal.list(of_plan, before=None, limit=OPERATIONS_MAX)
+    return [each for each in found if each.merchant == arrival.account.merchant and each.kind in _TAKING]
+
+
+async def _tell_on(arrival: Arrival, operations: list[Operation], checkout: Checkout | None) -> Why:
+    """Passes on that nothing was taken: to the checkout as a hint, to operations as a reason to look."""
+    for operation in operations:
+        if operation.state in PROBED:
+            await settle_one(arrival.relay, operation, is_nudged=True)
+    why = None
+    if arrival.news.subscription_id is not None:
+        why = await note_news(arrival.relay, arrival.account, arrival.notification, arrival.news, checkout)
+    outcome = _HINTS.get(arrival.news.told)
+    if checkout is None:
+        return why or (Why.INFORMED if operations else Why.UNKNOWN_ORDER)
+    if outcome is None or arrival.news.message_type not in _OF_FIRST:
+        return why or Why.INFORMED
+    await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, outcome=outcome))
+    return Why.CHECKOUT_FINISHED
+
+
+async def _to_operations(arrival: Arrival, operations: list[Operation]) -> Why | None:
+    """Has the order's operations settled; None where there are none that the news can be of."""
+    reasons = [why for each in operations if (why := await _to_operation(arrival, each)) is not None]
+    for why in (
+        Why.OPERATION_PROVED,
+        Why.OTHER_TOKEN,
+        Why.OPERATION_UNDER_WAY,
+        Why.OPERATION_LOOKED_FOR,
+        Why.OPERATION_OPEN,
+        Why.OPERATION_SETTLED,
+    ):
+        if why in reasons:
+            return why
+    return None
+
+
+async def _to_operation(arrival: Arrival, operation: Operation) -> Why | None:
+    news = arrival.news
+    is_hold = news.authorization_token is not None and operation.kind is Kind.AUTHORIZATION
+    if is_hold and operation.result_ref == secret_hash(news.authorization_token or ""):
+        return Why.OPERATION_SETTLED
+    expected = Expected(amount_minor=operation.amount_minor, currency=operation.currency or news.currency)
+    if differs(news, expected):
+        return None
+    if operation.state in _UNDER_WAY:
+        return Why.OPERATION_UNDER_WAY
+    if operation.state in PROBED:
+        if is_hold:
+            return await _prove_hold(arrival, operation)
+        await settle_one(arrival.relay, operation, is_nudged=True)
+        return Why.OPERATION_LOOKED_FOR
+    if operation.state is State.NEEDS_ATTENTION:
+        return Why.OPERATION_OPEN
+    return Why.OPERATION_SETTLED if operation.state is State.SUCCEEDED and not is_hold else None
+
+
+async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
+    """Settles a hold whose answer was lost: that the gateway notifies of it with its token is the only proof."""
+    relay, news, token = arrival.relay, arrival.news, arrival.news.authorization_token or ""
+    result_ref = secret_hash(token)
+    owner = await relay.journal.authorization_of(result_ref, operation.merchant)
+    if owner is not None and owner.id != operation.id:
+        return Why.OTHER_TOKEN
+    case = await open_case(relay, arrival.account, operation, is_nudged=True, until_s=0)
+    if arrival.notification.received_at_ms < case.span.began_ms - TOLERANCE_MS:
+        return Why.OPERATION_UNDER_WAY  # it came before this was sent, so that it is of something else
+    case.operation = msgspec.structs.replace(operation, result_ref=result_ref)
+    evidence = Evidence(
+        seen=Seen.NOTIFIED,
+        notification_id=arrival.notification.id,
+        payment_ids=() if news.payment_id is None else (news.payment_id,),
+    )
+    answer: Answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF, authorization_token=token)
+    await case.step(Event.PROVED, evidence, answer=answer)
+    return Why.OPERATION_PROVED
+
+
+async def _is_of_operation(arrival: Arrival, why: Why) -> bool:
+    """Tells whether the news are of an operation, where a checkout has the same order.
+
+    They are where the payment is an operation's, or the hold; while one is open nobody can tell yet.
+    """
+    if why in {Why.OPERATION_PROVED, Why.OPERATION_UNDER_WAY, Why.OTHER_TOKEN}:
+        return True
+    payment_id, token = arrival.news.payment_id, arrival.news.authorization_token
+    if payment_id is not None:
+        return await arrival.inbox.owner_of_payment(arrival.account.merchant, payment_id) is not None
+    if token is not None:
+        ref = secret_hash(token)
+        return await arrival.relay.journal.authorization_of(ref, arrival.account.merchant) is not None
+    return False
+
+
+async def _of_no_checkout(arrival: Arrival) -> Why:
+    """Takes up what is of no operation and no checkout of ours: at most it is of a subscription that we know of."""
+    news = arrival.news
+    if news.subscription_id is None or arrival.relay.subscriptions is None:
+        return Why.UNKNOWN_ORDER
+    if await arrival.relay.subscriptions.standing(arrival.account.merchant, news.subscription_id) is None:
+        return Why.UNKNOWN_ORDER
+    why = await shown_payment(arrival)
+    if isinstance(why, Why):
+        return why
+    return await note_news(arrival.relay, arrival.account, arrival.notification, news, None) or Why.INFORMED
+
+
+async def _to_checkout(arrival: Arrival, checkout: Checkout) -> Why:
+    """Completes a checkout with what was proved, or accepted."""
+    news = arrival.news
+    if not fits(checkout, news.amount_minor, news.currency):
+        return Why.OTHER_AMOUNT
+    match checkout.kind:
+        case CheckoutKind.PREAPPROVAL:
+            return await take_approval(arrival, checkout)
+        case CheckoutKind.AUTHORIZATION:
+            return await _hold(arrival)
+        case CheckoutKind.RECURRING:
+            return await _subscribe(arrival, checkout)
+        case CheckoutKind.PAYMENT:
+            return await _pay(arrival, checkout)
+
+
+async def _pay(arrival: Arrival, checkout: Checkout) -> Why:
+    if arrival.news.told is not Told.SUCCEEDED:
+        return Why.OTHER_KIND
+    shown = await shown_payment(arrival)
+    if isinstance(shown, Why):
+        return shown
+    finished = await finish_by_notification(
+        arrival.relay, msgspec.structs.replace(arrival.settled, payment_id=shown.payment_id)
+    )
+    is_second = finished is not None and finished.payment_id not in {None, shown.payment_id}
+    return Why.SECOND_PAYMENT if is_second and checkout.kind is CheckoutKind.PAYMENT else Why.CHECKOUT_FINISHED
+
+
+async def _hold(arrival: Arrival) -> Why:
+    """Takes up a hold's token, which is kept sealed for its capture."""
+    news, now_ms = arrival.news, arrival.relay.clock.now_ms()
+    if news.authorization_token is None:
+        return Why.INCOMPLETE
+    kind = NewsKind.AUTHORIZATION
+    if not await arrival.inbox.accept_token(arrival.notification, kind, news.authorization_token, at_ms=now_ms):
+        return Why.OTHER_TOKEN
+    await finish_by_notification(arrival.relay, arrival.settled)
+    return Why.CHECKOUT_FINISHED
+
+
+async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
+    """Completes the checkout of a plan with its first payment, and notes that and every later one."""
+    news = arrival.news
+    if news.subscription_id is None:
+        return Why.INCOMPLETE
+    shown = await shown_payment(arrival)
+    if isinstance(shown, Why) and not (shown is Why.NOT_SHOWN and await _is_plan_shown(arrival)):
+        return shown
+    settled = msgspec.structs.replace(arrival.settled, subscription_id=news.subscription_id)
+    if news.message_type not in _OF_FIRST:
+        settled = msgspec.structs.replace(settled, payment_id=None)  # the checkout is the first payment's
+    await finish_by_notification(arrival.relay, settled)
+    await note_news(arrival.relay, arrival.account, arrival.notification, news, checkout)
+    return Why.SUBSCRIPTION_NOTED
+
+
+async def _is_plan_shown(arrival: Arrival) -> bool:
+    """Tells whether the gateway shows the subscription itself: of a plan that begins later there is no payment yet."""
+    call = OneSubscription(subscription_id=int(arrival.news.subscription_id or 0))
+    return await shows_plan(arrival.relay, arrival.account, call, arrival.news)

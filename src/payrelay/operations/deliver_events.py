@@ -1,0 +1,273 @@
+"""Publishes events and sends them to their endpoints, from as many processes as there are.
+
+Rules:
+
+1. What is sent was taken before, and what came of it is stored after. A process that dies in between leaves it to the
+   next one when its time with us is over: it may be sent again then, under the same id.
+2. Each endpoint has a lane of its own, so that a slow one holds up nobody. An endpoint that fails gets a narrow one.
+3. Of the events about one subject the next is taken when the one before was delivered or given up.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from payrelay.clock import Clock
+from payrelay.core.deliveries import EndpointState as Is
+from payrelay.core.deliveries import Tried, held_until_ms, is_to_be_stopped, next_try_ms
+from payrelay.core.events import PublishedEvent
+from payrelay.core.operations import Operation
+from payrelay.core.schedules import DAY_MS
+from payrelay.errors import StoreError
+from payrelay.operations.followers import Followers
+from payrelay.operations.watch import Watch
+from payrelay.operations.webhook_sender import Secrets, Signer, WebhookSender, host_of
+from payrelay.store.deliveries import Deliveries, Failure, Taken
+from payrelay.store.endpoints import Endpoints, Target
+from payrelay.store.feed import PUBLISHED_MAX, Feed
+
+WIDE: Final = 64
+"""Events that are on their way to one endpoint at once."""
+NARROW: Final = 4
+"""The same while it fails."""
+TAKEN_FOR_MS: Final = 45_000
+"""How long a process keeps what it took: three times what a send may take."""
+ROUNDS_MAX: Final = 20
+"""Units of publishing in one go; the rest is for the next."""
+AGAIN_S: Final = 0.5
+"""How long a lane on which none lands waits before it looks for more."""
+SOON_S: Final = 0.02
+"""Between a commit and publishing it: what is committed meanwhile comes along."""
+KEPT_MS: Final = 30 * DAY_MS
+"""How long an event is in the feed."""
+FORGOTTEN_MAX: Final = 1_000
+FINISH_S: Final = 3.0
+"""How long a stop waits for what is on its way."""
+_GONE: Final = "it answered with HTTP 410: it wants nothing more"
+_TOO_LONG: Final = "it took nothing for three days"
+
+
+class Outcome(StrEnum):
+    """What came of a try, for the metrics."""
+
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    GIVEN_UP = "given_up"
+    STOPPED = "stopped"
+    """An endpoint was stopped."""
+
+
+def _nobody(_: Outcome) -> None:
+    """Counts nothing."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Dispatch:
+    """What events are published, sent and followed with; made once at start.
+
+    Attributes:
+        feed, endpoints, deliveries: where they are kept.
+        sender: sends one event.
+        followers: who is told of what is published.
+        clock, log: the relay's.
+        counted: told what came of each try.
+        chance: gives a number from 0 to 1 for the jitter.
+    """
+
+    feed: Feed
+    endpoints: Endpoints
+    deliveries: Deliveries
+    sender: WebhookSender
+    followers: Followers
+    clock: Clock
+    log: FilteringBoundLogger
+    counted: Callable[[Outcome], None] = _nobody
+    chance: Callable[[], float] = random.random
+    lanes: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    is_closing: bool = False
+    waking: asyncio.TimerHandle | None = None
+    working: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def wake(self) -> None:
+        """Says that something was committed: it is published soon. May be called as often as one likes."""
+        if self.waking is None and not self.is_closing:
+            self.waking = asyncio.get_running_loop().call_later(SOON_S, self._woken)
+
+    def _woken(self) -> None:
+        self.waking = None
+        self._start(_safely(self))
+
+    def _start(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self.working.add(task)
+        task.add_done_callback(self.working.discard)
+
+    def told_by(self, watch: Watch) -> Watch:
+        """Gives the same watch, which wakes this up too."""
+
+        def changed(operation: Operation) -> None:
+            watch.operation_changed(operation)
+            self.wake()
+
+        return replace(watch, operation_changed=changed)
+
+    async def close(self, within_s: float = FINISH_S) -> None:
+        """Begins nothing more, waits for what is on its way, but no longer than ``within_s``, and hangs up."""
+        self.is_closing = True
+        self.followers.close()
+        if self.waking is not None:
+            self.waking.cancel()
+        tasks = {*self.lanes.values(), *self.working}
+        if tasks:
+            _, unfinished = await asyncio.wait(tasks, timeout=within_s)
+            for task in unfinished:
+                task.cancel()
+            await asyncio.gather(*unfinished, return_exceptions=True)
+        await self.sender.close()
+
+
+async def tell_events(dispatch: Dispatch) -> None:
+    """Publishes what was committed, tells those who follow, and begins to send what is due.
+
+    Raises StoreError where the store can't be asked; may be called from several places at once.
+    """
+    for _ in range(ROUNDS_MAX):
+        if await dispatch.feed.publish(dispatch.clock.now_ms()) < PUBLISHED_MAX:
+            break
+    await dispatch.followers.look()
+    if dispatch.is_closing:
+        return
+    for endpoint_id in await dispatch.deliveries.endpoints_due(dispatch.clock.now_ms()):
+        if endpoint_id not in dispatch.lanes:
+            lane = asyncio.get_running_loop().create_task(_lane(dispatch, endpoint_id))
+            dispatch.lanes[endpoint_id] = lane
+            lane.add_done_callback(lambda _, ended=endpoint_id: dispatch.lanes.pop(ended, None))  # type: ignore[misc]
+
+
+async def forget_events(dispatch: Dispatch) -> None:
+    """Forgets events that are older than KEPT_MS, with their deliveries; some at a time."""
+    await dispatch.feed.forget(dispatch.clock.now_ms() - KEPT_MS, FORGOTTEN_MAX)
+
+
+async def _safely(dispatch: Dispatch) -> None:
+    try:
+        await tell_events(dispatch)
+    except StoreError as error:  # the worker's next round does it
+        dispatch.log.warning("events_not_published", reason=str(error))
+
+
+async def _lane(dispatch: Dispatch, endpoint_id: str) -> None:
+    """Sends what is due to one endpoint until nothing more is; raises nothing but a cancellation."""
+    flying: set[asyncio.Task[_Flown]] = set()
+    try:
+        while True:
+            flying |= await _begin(dispatch, endpoint_id, len(flying))
+            if not flying:
+                return
+            landed, flying = await asyncio.wait(flying, timeout=AGAIN_S, return_when=asyncio.FIRST_COMPLETED)
+            await _keep(dispatch, endpoint_id, [task.result() for task in landed])
+    except StoreError as error:  # what was taken comes back when its time with us is over
+        dispatch.log.warning("deliveries_not_stored", endpoint_id=endpoint_id, reason=str(error))
+    except Exception:  # our own mistake with one endpoint must not keep the others from their events
+        dispatch.log.exception("delivering_failed", endpoint_id=endpoint_id)
+    finally:
+        for task in flying:
+            task.cancel()
+        await asyncio.gather(*flying, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flown:
+    taken: Taken
+    tried: Tried
+
+
+async def _begin(dispatch: Dispatch, endpoint_id: str, flying: int) -> set[asyncio.Task[_Flown]]:
+    """Takes what may be sent now, and sets it on its way."""
+    if dispatch.is_closing or flying > WIDE // 2:
+        return set()
+    target = await dispatch.endpoints.target(endpoint_id)
+    now_ms = dispatch.clock.now_ms()
+    if target is None or target.endpoint.state is not Is.ACTIVE or target.endpoint.held_until_ms > now_ms:
+        return set()
+    room = (WIDE if target.endpoint.failing_since_ms is None else NARROW) - flying
+    if room <= 0:
+        return set()
+    taken = await dispatch.deliveries.take(endpoint_id, now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
+    events = {event.position: event for event in await dispatch.feed.at([one.position for one in taken])}
+    signer = _signer(target, now_ms)
+    loop = asyncio.get_running_loop()
+    return {
+        loop.create_task(_send(dispatch, target, signer, one, events[one.position]))
+        for one in taken
+        if one.position in events
+    }
+
+
+async def _send(dispatch: Dispatch, target: Target, signer: Signer, taken: Taken, event: PublishedEvent) -> _Flown:
+    return _Flown(taken, await dispatch.sender.send(target.endpoint, signer, event))
+
+
+async def _keep(dispatch: Dispatch, endpoint_id: str, flown: list[_Flown]) -> None:
+    """Stores what came of some tries."""
+    now_ms = dispatch.clock.now_ms()
+    by_status: dict[int, list[Taken]] = {}
+    for one in flown:
+        if one.tried.is_delivered and one.tried.status is not None:
+            by_status.setdefault(one.tried.status, []).append(one.taken)
+    for status, taken in by_status.items():
+        await dispatch.deliveries.delivered(endpoint_id, taken, status=status, now_ms=now_ms)
+        for _ in taken:
+            dispatch.counted(Outcome.DELIVERED)
+    for one in flown:
+        if not one.tried.is_delivered:
+            await _fail(dispatch, one, now_ms)
+
+
+async def _fail(dispatch: Dispatch, flown: _Flown, now_ms: int) -> None:
+    taken, tried = flown.taken, flown.tried
+    again_ms = next_try_ms(taken.attempts, now_ms, retry_after_s=tried.retry_after_s, chance=dispatch.chance())
+    words = tried.failure or ""
+    failure = Failure(taken=taken, status=tried.status, words=words, next_try_ms=again_ms)
+    since_ms = await dispatch.deliveries.failed(failure, now_ms=now_ms, held_until_ms=held_until_ms(now_ms, tried))
+    dispatch.counted(Outcome.FAILED if again_ms is not None else Outcome.GIVEN_UP)
+    dispatch.log.warning(
+        "event_not_delivered",
+        endpoint_id=taken.endpoint_id,
+        subject=taken.subject,
+        attempts=taken.attempts,
+        failure=words,
+        is_given_up=again_ms is None,
+    )
+    if tried.is_gone:
+        await stop_endpoint(dispatch, taken.endpoint_id, _GONE)
+    elif is_to_be_stopped(since_ms, now_ms):
+        await stop_endpoint(dispatch, taken.endpoint_id, _TOO_LONG)
+
+
+async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str) -> None:
+    """Stops an endpoint, and says so in the log, the metrics and the feed; nothing where it is stopped already."""
+    stopped = await dispatch.endpoints.stop(endpoint_id, reason, dispatch.clock.now_ms())
+    if stopped is None:
+        return
+    dispatch.counted(Outcome.STOPPED)
+    dispatch.log.error(
+        "endpoint_stopped",
+        endpoint_id=endpoint_id,
+        account=stopped.account,
+        principal=stopped.principal,
+        host=host_of(stopped.url),
+        reason=reason,
+    )
+    dispatch.wake()
+
+
+def _signer(target: Target, now_ms: int) -> Signer:
+    ends_at_ms = target.endpoint.older_ends_at_ms
+    is_over = ends_at_ms is None or ends_at_ms <= now_ms
+    return Signer(Secrets(target.newest, None if is_over else target.older))

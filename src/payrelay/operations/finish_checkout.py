@@ -1,0 +1,206 @@
+"""Brings checkouts to their end: by a notification, by what the gateway shows, by the browser's hint, by time.
+
+All of it goes through ``core.checkouts.advance``. What the browser says completes nothing.
+"""
+
+import asyncio
+from typing import Final
+
+from payrelay.core.calls import PaymentsOfOrder
+from payrelay.core.checkouts import (
+    Checkout,
+    CheckoutEvent,
+    CheckoutKind,
+    CheckoutState,
+    Result,
+    Settled,
+    advance,
+    fits,
+    is_looked_for,
+    next_look_ms,
+)
+from payrelay.core.payments import Payment, Seen
+from payrelay.core.proof import RECEIVED
+from payrelay.errors import Code, Outdated, Refusal, StoreError
+from payrelay.operations.relay import Relay
+from payrelay.store.checkouts import Checkouts
+
+DECISIONS_MAX: Final = 5
+"""Each further one needs somebody else to have changed the row between our reading and our writing."""
+TOLERANCE_MS: Final = 300_000
+"""How far the gateway's clock may be behind ours."""
+LOOK_WAIT_S: Final = 3.0
+"""How long who asks waits for a look; it goes on, and whoever asks next has what it found."""
+LOOK_WITHIN_S: Final = 10.0
+"""How long a look waits for a place in the gateway's budget."""
+ENDING_AT_ONCE_MAX: Final = 5
+"""Checkouts of one round whose time has ended: each may cost a call to the gateway."""
+TAKEN_FOR_MS: Final = 120_000
+"""How long a process keeps what it took to end: longer than a look lasts, with all its waits."""
+FORGOTTEN_AFTER_MS: Final = 30 * 86_400_000
+"""How long the customer's data and the Idempotency-Key are kept after the outcome: as long as an operation's answer."""
+
+
+def checkouts_of(relay: Relay) -> Checkouts:
+    """Gives where checkouts are kept; raises Refusal (unavailable) where they aren't."""
+    if relay.checkouts is None:
+        raise Refusal(Code.UNAVAILABLE, "checkouts are not kept here")
+    return relay.checkouts
+
+
+async def checkout_of_order(relay: Relay, account: str, order_id: str) -> Checkout | None:
+    """Finds the checkout of an order: the one that holds it, else the newest; None where there is none.
+
+    Raises Refusal (not_found) where no account of that name is configured, and StoreError.
+    """
+    found = await checkouts_of(relay).of_order(relay.account(account).merchant, order_id)
+    return found[0] if found else None
+
+
+async def finish_by_notification(relay: Relay, news: Settled) -> Checkout | None:
+    """Brings the checkout of an order to what verified news say, and gives it as it stands then.
+
+    None where no checkout has that order. Of several it is the one whose amount and currency fit; where none does, the
+    newest one is given as it was, unchanged. It may be repeated, and come in any order. Raises StoreError, and
+    ValueError for an outcome that nobody can tell of.
+    """
+    event = news.event
+    found = await checkouts_of(relay).of_order(news.merchant, news.order_id)
+    if not found:
+        return None
+    fitting = [each for each in found if fits(each, news.amount_minor, news.currency)]
+    if not fitting:
+        return found[0]
+    return await _bring(relay, _addressee(fitting, news), event, news.result)
+
+
+async def note_turned_back(relay: Relay, checkout: Checkout) -> Checkout:
+    """Notes that the customer's browser came to the page for those who cancel. Raises StoreError."""
+    return await _bring(relay, checkout, CheckoutEvent.TURNED_BACK, None)
+
+
+async def look(relay: Relay, checkout: Checkout) -> Checkout:
+    """Gives a checkout as we know it: the gateway is asked where that may tell more, and at most every few seconds.
+
+    Waits for that no longer than LOOK_WAIT_S. Raises StoreError where the store can't be used; whatever keeps the
+    gateway from being seen changes nothing.
+    """
+    now_ms = relay.clock.now_ms()
+    if not is_looked_for(checkout, now_ms) or relay.background.is_leaving:
+        return checkout
+    if not await checkouts_of(relay).take_look(checkout.id, now_ms, next_ms=next_look_ms(checkout, now_ms)):
+        return checkout
+    looking = relay.background.start(_safely_looked(relay, checkout))
+    await asyncio.wait({looking}, timeout=LOOK_WAIT_S)
+    return looking.result() if looking.done() else checkout
+
+
+async def end_checkouts(relay: Relay) -> int:
+    """Ends checkouts whose time is over; a payment is looked for once more before. Gives how many were taken.
+
+    Raises StoreError.
+    """
+    if relay.checkouts is None:
+        return 0
+    now_ms = relay.clock.now_ms()
+    taken = await relay.checkouts.take_ending(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=ENDING_AT_ONCE_MAX)
+    for checkout in taken:
+        relay.background.start(_end(relay, checkout))
+    return len(taken)
+
+
+async def forget_checkouts(relay: Relay) -> int:
+    """Forgets the customers' data of checkouts that have long had their outcome. Raises StoreError."""
+    if relay.checkouts is None:
+        return 0
+    return await relay.checkouts.forget(relay.clock.now_ms() - FORGOTTEN_AFTER_MS)
+
+
+async def expire(relay: Relay, checkout: Checkout) -> Checkout:
+    """Says of a checkout that its time has ended. Raises StoreError."""
+    return await _bring(relay, checkout, CheckoutEvent.EXPIRED, None)
+
+
+def _addressee(fitting: list[Checkout], news: Settled) -> Checkout:
+    """Chooses whom news are of: who has that payment or subscription already, else who holds the order."""
+    for checkout in fitting:
+        is_of_payment = news.payment_id is not None and checkout.payment_id == news.payment_id
+        is_of_plan = news.subscription_id is not None and checkout.subscription_id == news.subscription_id
+        if is_of_payment or is_of_plan:
+            return checkout
+    return fitting[0]
+
+
+async def _bring(relay: Relay, checkout: Checkout, event: CheckoutEvent, result: Result | None) -> Checkout:
+    """Takes a checkout through an event; decides anew where somebody else was quicker. Raises StoreError."""
+    checkouts = checkouts_of(relay)
+    current = checkout
+    for _ in range(DECISIONS_MAX):
+        changed = advance(current, event, at_ms=relay.clock.now_ms(), result=result)
+        if changed is None:
+            _tell_of_another_payment(relay, current, event, result)
+            return current
+        try:
+            await checkouts.change(changed, is_told=changed.state is not current.state)
+        except Outdated:
+            current = await checkouts.get(checkout.id) or current
+        else:
+            if changed.state is not current.state:
+                relay.log.info("checkout_changed", checkout_id=changed.id, state=changed.state)
+            return changed
+    raise Outdated(f"checkout {checkout.id} was changed by others {DECISIONS_MAX} times in a row")
+
+
+def _tell_of_another_payment(relay: Relay, checkout: Checkout, event: CheckoutEvent, result: Result | None) -> None:
+    """Tells the log that an order was paid twice; installments of a plan are many payments of one order."""
+    paid = None if result is None else result.payment_id
+    is_other = paid is not None and checkout.payment_id is not None and paid != checkout.payment_id
+    if is_other and event is CheckoutEvent.COMPLETED and checkout.kind is not CheckoutKind.RECURRING:
+        relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=paid)
+
+
+async def _safely_looked(relay: Relay, checkout: Checkout) -> Checkout:
+    try:
+        return await _looked(relay, checkout)
+    except (StoreError, Refusal) as error:
+        relay.log.warning("checkout_not_looked_for", checkout_id=checkout.id, reason=str(error))
+        return checkout
+
+
+async def _looked(relay: Relay, checkout: Checkout) -> Checkout:
+    """Searches the order at the gateway, and completes the checkout where its payment is there."""
+    account = relay.account(checkout.account)
+    if account.merchant != checkout.merchant:
+        return checkout  # the name leads to another merchant by now
+    until_s = relay.clock.boot_s() + LOOK_WITHIN_S
+    sight = await account.observe(PaymentsOfOrder(order_id=checkout.order_id), until_s=until_s)
+    if not isinstance(sight, Seen):
+        return checkout
+    fitting = tuple(payment for payment in sight.payments if _is_of(checkout, payment))
+    mine = await checkouts_of(relay).unowned(checkout, fitting) if fitting else ()
+    if not mine:
+        return checkout
+    first = min(mine, key=lambda payment: payment.at_ms or 0)
+    return await _bring(relay, checkout, CheckoutEvent.COMPLETED, Result(payment_id=first.payment_id))
+
+
+def _is_of(checkout: Checkout, payment: Payment) -> bool:
+    """Tells whether a payment may be this checkout's: paid, of equal amount and currency, and not older than it."""
+    return (
+        payment.status == RECEIVED
+        and payment.order_id == checkout.order_id
+        and payment.amount_minor == checkout.amount_minor
+        and payment.currency == checkout.currency
+        and payment.at_ms is not None
+        and payment.at_ms >= checkout.created_at_ms - TOLERANCE_MS
+    )
+
+
+async def _end(relay: Relay, checkout: Checkout) -> None:
+    try:
+        is_payment = checkout.kind is CheckoutKind.PAYMENT and checkout.opened_at_ms is not None
+        seen = await _looked(relay, checkout) if is_payment else checkout
+        if seen.state is CheckoutState.OPEN:
+            await expire(relay, seen)
+    except (StoreError, Refusal) as error:
+        relay.log.warning("checkout_not_ended", checkout_id=checkout.id, reason=str(error))

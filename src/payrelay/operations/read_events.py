@@ -1,0 +1,183 @@
+"""Reads the feed of events: page by page, and as they are published.
+
+Rules:
+
+1. Whoever goes on behind the last position that it was given misses nothing and sees nothing twice.
+2. A narrow credential, such as a phone's, reads no feed; it follows the one operation or checkout that it may see.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer, found
+from payrelay.core.deliveries import Pattern
+from payrelay.core.events import Plain, PublishedEvent, moment
+from payrelay.errors import Code, Refusal
+from payrelay.operations.await_outcome import Patience
+from payrelay.operations.deliver_events import Dispatch
+from payrelay.operations.find_operations import show_operation
+from payrelay.operations.followers import Follower, wait_for
+from payrelay.operations.relay import Relay, Request
+from payrelay.operations.show_checkout import show_checkout
+from payrelay.store.feed import Page, Reader
+
+HEARTBEAT_S: Final = 15.0
+"""Between two signs of life on a stream that has nothing to tell: proxies close what is silent for a minute."""
+STREAM_S_MAX: Final = 600.0
+"""A stream ends after that; whoever follows resumes, with a credential that is looked at anew."""
+_CATCH_UP_MAX: Final = 100
+"""Events about one subject that are read at once."""
+
+
+class EventView(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as it is told; the time is RFC 3339 in UTC."""
+
+    position: int
+    id: str
+    type: str
+    timestamp: str
+    account: str
+    subject: str
+    data: dict[str, Plain]
+
+
+class EventPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some events in their order; ``next`` is what to give as ``after`` for those behind them, there or not yet."""
+
+    events: list[EventView]
+    next: int
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events are read."""
+
+    after: int
+    limit: int
+    subject: str | None = None
+    pattern: Pattern | None = None
+
+
+async def read_events(relay: Relay, request: Request, wanted: Wanted, patience: Patience | None) -> Answer:
+    """Answers with one page of the caller's events; where there is none yet, once there is or its patience is over.
+
+    Raises Refusal (forbidden) for a narrow credential.
+    """
+    if request.credential.bound is not None:
+        raise Refusal(Code.FORBIDDEN, "this credential may follow what it is bound to, and not read the feed")
+    dispatch = dispatch_of(relay)
+    reader = Reader(relay.account(request.account).merchant, request.principal)
+    page = await _read(dispatch, reader, wanted)
+    if page.events or patience is None:
+        return _answer(page)
+    follower = await dispatch.followers.place(reader, wanted.subject)
+    if follower is None:
+        return _answer(page)
+    try:
+        while not page.events and not follower.is_over:
+            wanted = msgspec.structs.replace(wanted, after=page.next)
+            page = await _read(dispatch, reader, wanted)
+            left_s = patience.until_s - relay.clock.boot_s()
+            if page.events or left_s <= 0 or not await wait_for(follower, left_s, patience.gone):
+                break
+    finally:
+        dispatch.followers.leave(follower)
+    answer = _answer(page)
+    return msgspec.structs.replace(answer, headers=(*answer.headers, patience.header))
+
+
+class EventStream:
+    """The events about one subject, from a position on, as they are published; made by ``follow``.
+
+    Whoever has it iterates over ``events`` once, and calls ``close`` in the end.
+    """
+
+    def __init__(
+        self, dispatch: Dispatch, follower: Follower, reader: Reader, subject: str, after: int, *, heartbeat_s: float
+    ) -> None:
+        self._dispatch = dispatch
+        self._follower = follower
+        self._reader = reader
+        self._subject = subject
+        self._after = after
+        self._heartbeat_s = heartbeat_s
+
+    async def events(self) -> AsyncIterator[EventView | None]:
+        """Gives each event, and None as a sign of life; ends when nothing more is told here."""
+        clock = self._dispatch.clock
+        until_s = clock.boot_s() + STREAM_S_MAX
+        position = self._after
+        while True:
+            page = await self._dispatch.feed.read_about(
+                self._reader, self._subject, after=position, limit=_CATCH_UP_MAX
+            )
+            for event in page.events:
+                yield view(event)
+            position = page.next
+            if len(page.events) < _CATCH_UP_MAX:
+                break
+        while not self._follower.is_over and clock.boot_s() < until_s:
+            told = await self._follower.next(self._heartbeat_s)
+            if told is None:
+                yield None
+            elif told.position > position:
+                position = told.position
+                yield view(told)
+
+    def close(self) -> None:
+        """Lets it go; may be called twice."""
+        self._dispatch.followers.leave(self._follower)
+
+
+async def follow(
+    relay: Relay, request: Request, subject: str, *, after: int, heartbeat_s: float = HEARTBEAT_S
+) -> EventStream:
+    """Begins to follow an operation or a checkout that the caller may see.
+
+    Raises Refusal: not_found for any other subject, unavailable where too many follow already.
+    """
+    dispatch = dispatch_of(relay)
+    noun, _, id_ = subject.partition(":")
+    await (show_checkout if noun == "checkout" else show_operation)(relay, request, id_)
+    reader = Reader(relay.account(request.account).merchant, request.principal)
+    follower = await dispatch.followers.place(reader, subject)
+    if follower is None:
+        raise Refusal(Code.UNAVAILABLE, "too many follow events now, or the program is about to end")
+    return EventStream(dispatch, follower, reader, subject, after, heartbeat_s=heartbeat_s)
+
+
+def dispatch_of(relay: Relay) -> Dispatch:
+    """Gives what events are kept and sent with; raises Refusal (not_found) where there is none."""
+    if relay.dispatch is None:
+        raise Refusal(Code.NOT_FOUND, "there are no events here")
+    return relay.dispatch
+
+
+def view(event: PublishedEvent) -> EventView:
+    """Gives an event as it is told."""
+    return EventView(
+        position=event.position,
+        id=event.id,
+        type=event.type,
+        timestamp=moment(event.at_ms),
+        account=event.account,
+        subject=event.subject,
+        data=event.data,
+    )
+
+
+async def _read(dispatch: Dispatch, reader: Reader, wanted: Wanted) -> Page:
+    if wanted.subject is not None:
+        page = await dispatch.feed.read_about(reader, wanted.subject, after=wanted.after, limit=wanted.limit)
+        if wanted.pattern is None:
+            return page
+        pattern = wanted.pattern
+        return Page([event for event in page.events if pattern.fits(event.type)], page.next)
+    if wanted.pattern is not None:
+        return await dispatch.feed.read_types(reader, wanted.pattern, after=wanted.after, limit=wanted.limit)
+    return await dispatch.feed.read(reader, after=wanted.after, limit=wanted.limit)
+
+
+def _answer(page: Page) -> Answer:
+    return found(EventPage(events=[view(event) for event in page.events], next=page.next))

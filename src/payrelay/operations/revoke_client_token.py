@@ -1,0 +1,61 @@
+"""Ends client tokens before their time: one, all of a customer, or all that a key has issued."""
+
+from typing import Final, NamedTuple
+
+from payrelay.core.answers import Answer, found
+from payrelay.errors import Code, Refusal
+from payrelay.operations.relay import Relay, Request
+from payrelay.store.client_tokens import ClientTokens
+from payrelay.store.signing_keys import SigningKeys
+
+FORGOTTEN_MAX: Final = 1_000
+"""Of one round, so that it never holds the store for long."""
+
+
+class Desk(NamedTuple):
+    """What client tokens are made and kept with."""
+
+    tokens: ClientTokens
+    keys: SigningKeys
+
+
+def desk_of(relay: Relay) -> Desk:
+    """Gives what the stories of client tokens work with; raises RuntimeError in a program that was made without."""
+    if relay.client_tokens is None or relay.signing_keys is None:
+        raise RuntimeError("this program was put together without client tokens")
+    return Desk(relay.client_tokens, relay.signing_keys)
+
+
+async def revoke_client_token(relay: Relay, request: Request, token_id: str) -> Answer:
+    """Ends one token of the caller's on this account, within a second everywhere. May be repeated.
+
+    Raises Refusal (not_found) for one that the caller hasn't issued, or that has ended and was forgotten.
+    """
+    tokens = desk_of(relay).tokens
+    if not await tokens.revoke(token_id, request.principal, request.account, relay.clock.now_ms()):
+        raise Refusal(Code.NOT_FOUND, "there is no such client token")
+    return found(None)
+
+
+async def revoke_client_tokens(
+    relay: Relay, request: Request, *, customer_id: str | None, credential_id: str | None
+) -> Answer:
+    """Ends all of the caller's tokens for a customer, or all that one of the caller's keys has issued.
+
+    Answers with how many ended by it. May be repeated. Raises Refusal (invalid_request) unless exactly one is named.
+    """
+    tokens, now_ms = desk_of(relay).tokens, relay.clock.now_ms()
+    if (customer_id is None) == (credential_id is None):
+        raise Refusal(Code.INVALID_REQUEST, "exactly one of customer_id and credential_id is required")
+    if customer_id is not None:
+        revoked = await tokens.revoke_of_customer(customer_id, request.principal, now_ms)
+    else:
+        revoked = await tokens.revoke_of_parent(credential_id or "", request.principal, now_ms)
+    return found({"revoked": revoked})
+
+
+async def forget_client_tokens(relay: Relay) -> int:
+    """Forgets some tokens that have ended; gives how many. Raises StoreError."""
+    if relay.client_tokens is None:
+        return 0
+    return await relay.client_tokens.prune(relay.clock.now_ms(), FORGOTTEN_MAX)

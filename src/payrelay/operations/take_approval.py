@@ -1,0 +1,43 @@
+"""Takes up an approval: its token becomes a stored customer, once for the checkout that asked for it."""
+
+import msgspec
+
+from payrelay.core.checkouts import Checkout
+from payrelay.core.customers import Approval
+from payrelay.core.notifications import NewsKind, Told, Why
+from payrelay.core.secret import Secret
+from payrelay.operations.approve_customer import approve
+from payrelay.operations.arrival import Arrival, shown_payment
+from payrelay.operations.finish_checkout import finish_by_notification
+
+
+async def take_approval(arrival: Arrival, checkout: Checkout) -> Why:
+    """Stores the customer of an approval; where an amount was asked for as well, once its payment is shown."""
+    news, notification = arrival.news, arrival.notification
+    if news.customer_token is None or news.told is not Told.SUCCEEDED:
+        return Why.INCOMPLETE
+    if checkout.amount_minor is not None:
+        shown = await shown_payment(arrival)
+        if isinstance(shown, Why):
+            return shown
+    now_ms = arrival.relay.clock.now_ms()
+    if not await arrival.inbox.accept_token(notification, NewsKind.PREAPPROVAL, news.customer_token, at_ms=now_ms):
+        return Why.OTHER_TOKEN
+    customer = await approve(
+        arrival.relay,
+        Approval(
+            account=arrival.account.name,
+            merchant=arrival.account.merchant,
+            principal=checkout.principal,
+            reference=checkout.customer_reference,
+            token=Secret(news.customer_token),
+            method=news.method,
+            card_no_masked=news.card_no_masked,
+            card_expiry=news.card_expiry,
+            card_holder=None if news.card_holder is None else news.card_holder.reveal(),
+            order_id=news.order_id,
+            payment_id=news.payment_id,
+        ),
+    )
+    await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, customer_id=customer.id))
+    return Why.CUSTOMER_APPROVED

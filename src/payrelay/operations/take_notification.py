@@ -1,0 +1,120 @@
+"""Takes in what a gateway posts: told apart from what isn't the gateway's, stored once, and then worked on.
+
+Rules:
+
+1. Who posts is answered once it is on disk, and doesn't wait for what follows from it.
+2. What is not the gateway's is kept too, as many as somebody can look at, and leads to nothing.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from payrelay.core.notifications import (
+    UNFINISHED,
+    WAITS_FOR_MS,
+    WHY_OF_VERDICT,
+    Notification,
+    State,
+    Verdict,
+    advance,
+    step_of_repeat,
+)
+from payrelay.errors import Code, Outdated, Refusal
+from payrelay.gateways.payhere.client import PayHere
+from payrelay.gateways.payhere.notifications import Form, UnreadableError, news_of, read_form, verdict_of
+from payrelay.operations.relay import Relay
+from payrelay.operations.work_inbox import TAKEN_FOR_MS, has_room, work_later
+from payrelay.store.inbox import Inbox
+
+REFUSALS: Final = {
+    Verdict.FORGED: (Code.FORBIDDEN, "the signature is not that of this account's MERCHANT_SECRET"),
+    Verdict.WRONG_MERCHANT: (Code.FORBIDDEN, "the notification is for another merchant than this account's"),
+    Verdict.NO_SECRET: (Code.UNAVAILABLE, "this account has no MERCHANT_SECRET to check a notification by"),
+}
+"""What whoever posts is told where nothing follows; without a secret it may be tried again, once there is one."""
+
+
+class NotTaken(Refusal):
+    """A notification that was not taken in for lack of room; it may be sent again."""
+
+    def __init__(self) -> None:
+        super().__init__(Code.UNAVAILABLE, "too many notifications of this order came in a day", retry_after_s=3_600)
+
+
+async def take_notification(relay: Relay, account_name: str, body: bytes) -> Notification:
+    """Takes a notification in; when this returns it is on disk, and is being worked on.
+
+    May be repeated: the same body is the same notification. Raises Refusal where it is no notification
+    (malformed_request), not the gateway's or not for this account (forbidden; it is kept all the same), can't be
+    checked or is one too many (unavailable), or the account is not configured (not_found); StoreUnavailable.
+    """
+    account, inbox = relay.account(account_name), relay.inbox
+    if inbox is None:
+        raise Refusal(Code.UNAVAILABLE, "no notifications are taken here")
+    try:
+        form = read_form(body)
+    except UnreadableError as error:
+        relay.watch.notified(account_name, "unreadable")
+        raise Refusal(Code.MALFORMED_REQUEST, str(error)) from None
+    verdict = verdict_of(form, account.signer)
+    notification = await _stored(inbox, _new(relay, account, form, body, verdict), body)
+    relay.watch.notified(account_name, verdict)
+    if notification is not None and notification.state in UNFINISHED and notification.version == 1:
+        work_later(relay, notification)
+    if verdict in REFUSALS:
+        relay.log.warning("notification_refused", account=account_name, verdict=verdict)
+        raise Refusal(*REFUSALS[verdict])
+    if notification is None:
+        relay.log.error("notification_not_kept", account=account_name)
+        raise NotTaken
+    return notification
+
+
+async def _stored(inbox: Inbox, new: Notification, body: bytes) -> Notification | None:
+    """Stores it, or finds it stored; None for one that is one too many."""
+    put = await inbox.put(new, body)
+    if put is None or put.is_new:
+        return None if put is None else put.notification
+    step = step_of_repeat(put.notification, new.verdict)
+    if step is None:
+        return put.notification
+    again = msgspec.structs.replace(advance(put.notification, step, at_ms=new.received_at_ms), verdict=new.verdict)
+    try:
+        await inbox.record(again)
+    except Outdated:  # another repeat was quicker
+        return put.notification
+    return again
+
+
+def _new(relay: Relay, account: PayHere, form: Form, body: bytes, verdict: Verdict) -> Notification:
+    now_ms, news = relay.clock.now_ms(), news_of(form)
+    is_genuine = verdict is Verdict.GENUINE
+    # It is worked on right after the answer; whoever dies in between leaves it to the worker.
+    next_at_ms = now_ms + TAKEN_FOR_MS if has_room(relay) else now_ms
+    return Notification(
+        id=relay.new_id("ntf", now_ms),
+        account=account.name,
+        merchant=account.merchant,
+        digest=hashlib.sha256(body).hexdigest(),
+        verdict=verdict,
+        state=State.RECEIVED if is_genuine else State.REFUSED,
+        why=WHY_OF_VERDICT[verdict],
+        version=1,
+        kind=news.kind,
+        told=news.told,
+        order_id=news.order_id,
+        payment_id=news.payment_id,
+        subscription_id=news.subscription_id,
+        amount_minor=news.amount_minor,
+        currency=news.currency,
+        message_type=news.message_type,
+        received_at_ms=now_ms,
+        last_at_ms=now_ms,
+        repeats=0,
+        attempts=0,
+        next_at_ms=next_at_ms if is_genuine else None,
+        gives_up_at_ms=now_ms + WAITS_FOR_MS,
+        updated_at_ms=now_ms,
+    )

@@ -1,0 +1,85 @@
+"""What a customer's browser finds at the pages of a checkout: the form to go on with, or the outcome as we know it.
+
+Whoever knows the secret in the address may see the page. What else stands in an address is not looked at.
+"""
+
+import hmac
+
+import msgspec
+
+from payrelay.core.checkouts import LEFT_OPEN_MS, Checkout, CheckoutState, Details
+from payrelay.core.links import with_outcome
+from payrelay.gateways.payhere.forms import Form
+from payrelay.operations.finish_checkout import checkouts_of, expire, look, note_turned_back
+from payrelay.operations.open_checkout import form_of, secret_hash_of
+from payrelay.operations.relay import Relay
+
+
+class Visited(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be shown.
+
+    Attributes:
+        checkout: as it stands now.
+        details: what it is about; None where that was forgotten.
+        form: to go on to the gateway with; None where it takes no customer.
+        is_paid_otherwise: whether another checkout of the same order was completed.
+        onward: the app's own link with the outcome; None where it has none.
+    """
+
+    checkout: Checkout
+    details: Details | None
+    form: Form | None = None
+    is_paid_otherwise: bool = False
+    onward: str | None = None
+
+
+async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Visited | None:
+    """Gives what is at a checkout's page: as often as it is opened the same form, while it takes customers.
+
+    None where there is no such page. Raises StoreError, and Refusal where the account isn't configured as it was.
+    """
+    checkout = await _found(relay, account, checkout_id, secret)
+    if checkout is None:
+        return None
+    checkouts, now_ms = checkouts_of(relay), relay.clock.now_ms()
+    details = await checkouts.details_of(checkout.id)
+    signer = relay.account(account).signer
+    if checkout.is_open and checkout.ends_at_ms <= now_ms:
+        checkout = await expire(relay, checkout)
+    if details is None or signer is None or not checkout.takes_customers(now_ms):
+        return Visited(checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=False))
+    others = await checkouts.of_order(checkout.merchant, checkout.order_id)
+    if any(other.state is CheckoutState.COMPLETED for other in others):
+        return Visited(checkout=checkout, details=details, is_paid_otherwise=True)
+    if checkout.opened_at_ms is None:
+        await checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
+    return Visited(checkout=checkout, details=details, form=form_of(relay, checkout, details, signer))
+
+
+async def come_back(relay: Relay, account: str, checkout_id: str, secret: str, *, is_cancelled: bool) -> Visited | None:
+    """Gives what a customer finds who comes back from the gateway, by its way for those who cancel or the other one.
+
+    The gateway is asked where that may tell more. None where there is no such page. Raises StoreError and Refusal.
+    """
+    checkout = await _found(relay, account, checkout_id, secret)
+    if checkout is None:
+        return None
+    checkout = await (note_turned_back(relay, checkout) if is_cancelled else look(relay, checkout))
+    details = await checkouts_of(relay).details_of(checkout.id)
+    return Visited(checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=is_cancelled))
+
+
+async def _found(relay: Relay, account: str, checkout_id: str, secret: str) -> Checkout | None:
+    checkout = await checkouts_of(relay).get(checkout_id)
+    if checkout is None or checkout.account != account:
+        return None
+    return checkout if hmac.compare_digest(checkout.secret_hash, secret_hash_of(secret)) else None
+
+
+def _onward(checkout: Checkout, details: Details | None, *, is_cancelled: bool) -> str | None:
+    if details is None:
+        return None
+    link = details.return_to
+    if is_cancelled and checkout.state is not CheckoutState.COMPLETED:
+        link = details.cancel_to or details.return_to
+    return None if link is None else with_outcome(link, checkout.id, checkout.state)

@@ -1,0 +1,157 @@
+"""Checkouts as the store keeps them: where each one stands in clear, and the customer's data sealed beside it.
+
+Rules:
+
+1. A change names the version that it was decided on, and is written with its event or not at all.
+2. The unique indexes on order and key decide who was first; whatever is read before them is only a hint.
+3. What is sealed is forgotten when a checkout has long had its outcome.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.checkouts import Checkout, Details, event_of
+from payrelay.core.payments import Payment
+from payrelay.errors import Outdated
+from payrelay.store import outbox
+from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.sealing import Seal
+from payrelay.store.statements import checkouts as statements
+
+OF_ORDER_MAX: Final = 50
+"""Checkouts of one order that are looked at: more attempts than anybody makes."""
+FORGOTTEN_MAX: Final = 500
+"""Of one round, so that it never holds the store for long."""
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(Details).decode
+
+_Checkouts: TypeAlias = list[Checkout]
+
+
+class Checkouts:
+    """Keeps checkouts in a database."""
+
+    def __init__(self, database: Database, seal: Seal) -> None:
+        self._database = database
+        self._seal = seal
+
+    async def add(self, checkout: Checkout, details: Details) -> bool:
+        """Stores a new checkout; False where its order is held, or its key taken, by another one."""
+        sealed = self._seal.seal(_encode(details), context_of(checkout.id))
+        statement = Statement(statements.ADD, (*msgspec.structs.astuple(checkout), sealed), is_whole=True)
+        return bool(await self._database.write(_rows(statement)))
+
+    async def get(self, checkout_id: str) -> Checkout | None:
+        """Reads one checkout."""
+        return await self._one(Statement(statements.GET, (checkout_id,)))
+
+    async def details_of(self, checkout_id: str) -> Details | None:
+        """Reads what is sealed of a checkout; None where it was forgotten. Raises StoreUnusable."""
+        rows = await self._database.read(_rows(Statement(statements.SEALED, (checkout_id,))))
+        sealed = rows[0][0] if rows else None
+        return _decode(self._seal.open(sealed, context_of(checkout_id))) if isinstance(sealed, bytes) else None
+
+    async def of_key(self, principal: str, idempotency_key: str) -> Checkout | None:
+        """Finds the checkout that a principal opened under an Idempotency-Key."""
+        return await self._one(Statement(statements.OF_KEY, (principal, idempotency_key)))
+
+    async def holder_of(self, merchant: str, order_id: str) -> Checkout | None:
+        """Finds the checkout that holds an order."""
+        return await self._one(Statement(statements.HOLDER, (merchant, order_id)))
+
+    async def of_order(self, merchant: str, order_id: str) -> _Checkouts:
+        """Finds the checkouts of an order: the one that holds it first, then the newest."""
+        return await self._many(Statement(statements.OF_ORDER, (merchant, order_id, OF_ORDER_MAX)))
+
+    async def change(self, checkout: Checkout, *, is_told: bool) -> None:
+        """Stores a changed checkout, with the event of its new state where that is to be told.
+
+        Raises Outdated, and writes nothing, unless the row has the version before. A checkout that would hold an order
+        which another one holds by now holds none.
+        """
+        await self._database.write(_change(checkout, is_told=is_told))
+
+    async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
+        """Notes that its page was shown, which leaves it open so much longer; False where it was shown before."""
+        statement = Statement(statements.MARK_OPENED, (checkout_id, at_ms, left_open_ms), is_whole=True)
+        return bool(await self._database.write(_rows(statement)))
+
+    async def take_look(self, checkout_id: str, now_ms: int, *, next_ms: int) -> bool:
+        """Tells whether the caller is the one to look at the gateway now; nobody else is before ``next_ms``."""
+        statement = Statement(statements.TAKE_LOOK, (checkout_id, now_ms, next_ms), is_whole=True)
+        return bool(await self._database.write(_rows(statement)))
+
+    async def take_ending(self, now_ms: int, *, until_ms: int, limit: int) -> _Checkouts:
+        """Takes at most ``limit`` open checkouts whose time has ended; until then nobody else is given them."""
+        if not await self._database.read(_rows(Statement(statements.ANY_ENDING, (now_ms,)))):
+            return []
+        statement = Statement(statements.TAKE_ENDING, (now_ms, until_ms, limit), is_whole=True)
+        return [_checkout(row) for row in await self._database.write(_rows(statement))]
+
+    async def forget(self, before_ms: int) -> int:
+        """Forgets what is sealed of checkouts that came to their state before a moment; gives how many."""
+        statement = Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX), is_whole=True)
+        return len(await self._database.write(_rows(statement)))
+
+    async def forget_order(self, merchant: str, order_id: str) -> int:
+        """Forgets who the customer of an order's checkouts was, of those that have their outcome; gives how many."""
+        statement = Statement(statements.FORGET_ORDER, (merchant, order_id), is_whole=True)
+        return len(await self._database.write(_rows(statement)))
+
+    async def unowned(self, checkout: Checkout, payments: tuple[Payment, ...]) -> tuple[Payment, ...]:
+        """Gives those of the payments that belong to no operation and no other checkout.
+
+        Gives none where a charge of the same order may turn out to own one.
+        """
+        return await self._database.read(_unowned(checkout, payments))
+
+    async def _one(self, statement: Statement) -> Checkout | None:
+        rows = await self._database.read(_rows(statement))
+        return _checkout(rows[0]) if rows else None
+
+    async def _many(self, statement: Statement) -> _Checkouts:
+        return [_checkout(row) for row in await self._database.read(_rows(statement))]
+
+
+def context_of(checkout_id: str) -> bytes:
+    """Says where a sealed value belongs."""
+    return f"checkout/{checkout_id}".encode()
+
+
+def _change(checkout: Checkout, *, is_told: bool) -> Unit[None]:
+    parameters = (
+        checkout.id,
+        checkout.version - 1,
+        checkout.state,
+        checkout.guard,
+        checkout.payment_id,
+        checkout.subscription_id,
+        checkout.customer_id,
+        checkout.updated_at_ms,
+    )
+    changed = yield Statement(statements.CHANGE, parameters)
+    if not changed:
+        raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
+    if is_told:
+        yield from outbox.put(event_of(checkout))
+
+
+def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Payment, ...]]:
+    if (yield Statement(statements.ORDER_HAS_RIVAL, (checkout.order_id, checkout.merchant))):
+        return ()
+    unowned = []
+    for payment in payments:
+        parameters = (payment.payment_id, checkout.merchant, checkout.id)
+        if not (yield Statement(statements.PAYMENT_IS_OWNED, parameters)):
+            unowned.append(payment)
+    return tuple(unowned)
+
+
+def _checkout(row: Row) -> Checkout:
+    return msgspec.convert(dict(zip(Checkout.__struct_fields__, row, strict=True)), Checkout)
+
+
+def _rows(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)

@@ -1,0 +1,104 @@
+"""Client tokens as the store keeps them: what was issued and has not ended, never the text of one."""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.client_tokens import ClientToken
+from payrelay.core.credentials import Credential, Scope
+from payrelay.errors import StoreError
+from payrelay.store.credentials import credential_of
+from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.statements import client_tokens as statements
+
+PAGE_MAX: Final = 1_000
+"""Rows of one page, whatever the caller asks for."""
+
+
+class Issued(msgspec.Struct, frozen=True, kw_only=True):
+    """A token that was issued, and when it was revoked; milliseconds since 1970, UTC."""
+
+    token: ClientToken
+    revoked_at_ms: int | None
+
+
+class Parentage(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides whether a token still counts: when it was revoked, and the key that issued it, usable or not."""
+
+    revoked_at_ms: int | None
+    parent: Credential
+
+
+_Page: TypeAlias = list[Issued]
+
+
+class ClientTokens:
+    """Keeps client tokens in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, token: ClientToken) -> None:
+        """Stores a token that is about to be issued; raises StoreError where its id is taken."""
+        *members, scopes, issued_at_ms, expires_at_ms = msgspec.structs.astuple(token)
+        names = msgspec.json.encode(sorted(scopes)).decode()
+        parameters = (*members, names, issued_at_ms, expires_at_ms, None)
+        if not await self._write(Statement(statements.ADD_CLIENT_TOKEN, parameters, is_whole=True)):
+            raise StoreError(f"there is a client token {token.id} already")
+
+    async def parentage(self, token_id: str) -> Parentage | None:
+        """Reads whether a token was revoked, and its parent; None where it is not known (any more)."""
+        rows = await self._database.read(_rows(Statement(statements.FIND_PARENT, (token_id,))))
+        if not rows:
+            return None
+        revoked_at_ms, *members = rows[0]
+        assert revoked_at_ms is None or isinstance(revoked_at_ms, int)  # noqa: S101, an integer column
+        return Parentage(revoked_at_ms=revoked_at_ms, parent=credential_of(members))
+
+    async def list(
+        self, principal: str, account: str, *, customer_id: str | None, before: str | None, limit: int
+    ) -> _Page:
+        """Reads one page of a principal's tokens on an account, newest first, of one customer where one is named."""
+        given = {"principal": principal, "account": account}
+        if customer_id is not None:
+            given["customer_id"] = customer_id
+        last = () if before is None else (before,)
+        query = statements.list_client_tokens(tuple(given), is_continued=before is not None)
+        statement = Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))
+        return [_issued(row) for row in await self._database.read(_rows(statement))]
+
+    async def revoke(self, token_id: str, principal: str, account: str, at_ms: int) -> bool:
+        """Revokes a principal's token, once or again; False where the principal has none of that id there."""
+        parameters = (token_id, principal, account, at_ms)
+        return bool(await self._write(Statement(statements.REVOKE_CLIENT_TOKEN, parameters, is_whole=True)))
+
+    async def revoke_of_customer(self, customer_id: str, principal: str, at_ms: int) -> int:
+        """Revokes all of a principal's tokens for a customer; gives how many were not revoked before."""
+        return await self._write(
+            Statement(statements.REVOKE_OF_CUSTOMER, (customer_id, principal, at_ms), is_whole=True)
+        )
+
+    async def revoke_of_parent(self, credential_id: str, principal: str, at_ms: int) -> int:
+        """Revokes all tokens that a principal's key has issued; gives how many were not revoked before."""
+        return await self._write(
+            Statement(statements.REVOKE_OF_PARENT, (credential_id, principal, at_ms), is_whole=True)
+        )
+
+    async def prune(self, now_ms: int, limit: int) -> int:
+        """Forgets at most ``limit`` tokens that have ended; gives how many there were."""
+        return await self._write(Statement(statements.PRUNE_CLIENT_TOKENS, (now_ms, limit), is_whole=True))
+
+    async def _write(self, statement: Statement) -> int:
+        return len(await self._database.write(_rows(statement)))
+
+
+def _rows(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)
+
+
+def _issued(row: Row) -> Issued:
+    members = dict(zip(statements.ISSUED_COLUMNS.split(", "), row, strict=True))
+    revoked_at_ms = members.pop("revoked_at_ms")
+    scopes = msgspec.json.decode(str(members.pop("scopes")), type=frozenset[Scope])
+    token = msgspec.convert({**members, "scopes": scopes}, ClientToken)
+    return msgspec.convert({"token": token, "revoked_at_ms": revoked_at_ms}, Issued)

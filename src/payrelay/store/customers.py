@@ -1,0 +1,193 @@
+"""Stored customers as the store keeps them: in clear what may be seen by anybody, everything else sealed.
+
+Rules:
+
+1. The gateway's token, the name on the card and what the merchant calls the person are sealed, each bound to its row.
+   A token is given to a charge and to nobody else; the name on the card to nobody.
+2. What is looked for by is kept as a keyed hash. A token could do without the key, being 128 bits of chance; a
+   reference may be an e-mail address, which a plain hash would tell to whoever guesses it.
+3. A change names the version that it was decided on, and is written with its event or not at all.
+4. The hash of a token stays when the token is destroyed, so that the approval of it, heard once more, brings nobody
+   back. Alone it says nothing, to us as little as to others.
+"""
+
+import hmac
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.customers import Approval, Customer, Event, State, told_of
+from payrelay.core.secret import Secret
+from payrelay.errors import Outdated
+from payrelay.store import outbox
+from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.sealing import Seal
+from payrelay.store.statements import customers as statements
+
+PAGE_MAX: Final = 1_000
+"""Rows of one page, whatever the caller asks for."""
+
+_LOOKUP_KEY_OF: Final = b"payrelay customers lookup"
+_MEMBERS: Final = (
+    *("id", "account", "merchant", "principal", "state", "version", "method", "card_no_masked", "card_expiry"),
+    *("order_id", "payment_id", "created_at_ms", "updated_at_ms"),
+)
+"""The members that have columns of their own, in the order of the columns."""
+
+
+class _Names(msgspec.Struct, frozen=True, array_like=True):
+    reference: str | None
+    label: str | None
+
+
+_encode_names: Final = msgspec.msgpack.Encoder().encode
+_decode_names: Final = msgspec.msgpack.Decoder(_Names).decode
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which customers are listed: those that are equal in every field that is given."""
+
+    merchant: str | None = None
+    principal: str | None = None
+    account: str | None = None
+    id: str | None = None
+    reference: str | None = None
+    state: State | None = None
+
+
+_Customers: TypeAlias = list[Customer]
+
+
+class Customers:
+    """Keeps stored customers in a database; ``chain_key`` is the store's, of which the key of the hashes is made."""
+
+    def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
+        self._database = database
+        self._seal = seal
+        self._lookup_key = hmac.digest(chain_key, _LOOKUP_KEY_OF, "sha256")
+
+    async def add(self, customer: Customer, approval: Approval) -> bool:
+        """Stores a new customer of an approval, and its event; False where its principal has one with the same token.
+
+        Raises StoreUnavailable.
+        """
+        token = approval.token.reveal()
+        parameters: tuple[Value, ...] = (
+            *(getattr(customer, name) for name in _MEMBERS),
+            self._hash("token", token),
+            self._reference_hash(customer),
+            self._sealed_names(customer),
+            self._sealed_holder(customer, approval.card_holder),
+            self._seal.seal(token.encode(), token_context(customer.id)),
+        )
+        return await self._database.write(_add(customer, parameters))
+
+    async def change(self, customer: Customer, event: Event, *, card_holder: str | None = None) -> None:
+        """Stores a changed customer, and what is told of it; a holder takes the place of the one before.
+
+        Raises Outdated, and writes nothing, unless the row has the version before; StoreUnavailable.
+        """
+        parameters: tuple[Value, ...] = (
+            customer.id,
+            customer.version,
+            customer.state,
+            customer.method,
+            customer.card_no_masked,
+            customer.card_expiry,
+            customer.order_id,
+            customer.payment_id,
+            customer.updated_at_ms,
+            self._reference_hash(customer),
+            self._sealed_names(customer),
+            self._sealed_holder(customer, card_holder),
+        )
+        await self._database.write(_change(customer, parameters, event))
+
+    async def get(self, customer_id: str) -> Customer | None:
+        """Reads one customer, whoever's it is. Raises StoreUnavailable; StoreUnusable where it can't be opened."""
+        return await self._one(Statement(statements.GET_CUSTOMER, (customer_id,)))
+
+    async def of_token(self, merchant: str, principal: str, token: Secret) -> Customer | None:
+        """Finds a principal's newest customer that has, or had, this token."""
+        token_hash = self._hash("token", token.reveal())
+        return await self._one(Statement(statements.CUSTOMER_OF_TOKEN, (merchant, principal, token_hash)))
+
+    async def token_of(self, customer_id: str) -> Secret | None:
+        """Reads the gateway's token of a customer, for a charge; None where there is none any more."""
+        rows = await self._database.read(_rows(Statement(statements.TOKEN_OF_CUSTOMER, (customer_id,))))
+        sealed = rows[0][0] if rows else None
+        return (
+            Secret(self._seal.open(sealed, token_context(customer_id)).decode()) if isinstance(sealed, bytes) else None
+        )
+
+    async def list(self, wanted: Wanted, *, before: str | None, limit: int) -> _Customers:
+        """Reads one page, newest first: at most ``limit`` customers with ids below ``before``."""
+        given: dict[str, Value] = {
+            name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None
+        }
+        if wanted.reference is not None:
+            del given["reference"]
+            given["reference_hash"] = self._hash("reference", wanted.reference)
+        last = () if before is None else (before,)
+        query = statements.list_customers(tuple(given), is_continued=before is not None)
+        rows = await self._database.read(_rows(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))))
+        return [self._of(row) for row in rows]
+
+    async def _one(self, statement: Statement) -> Customer | None:
+        rows = await self._database.read(_rows(statement))
+        return self._of(rows[0]) if rows else None
+
+    def _of(self, row: Row) -> Customer:
+        *columns, sealed, has_holder = row
+        members: dict[str, object] = dict(zip(_MEMBERS, columns, strict=True))
+        names = _Names(None, None)
+        if isinstance(sealed, bytes):
+            names = _decode_names(self._seal.open(sealed, names_context(str(members["id"]))))
+        members |= {"reference": names.reference, "label": names.label, "has_holder": has_holder == 1}
+        return msgspec.convert(members, Customer)
+
+    def _sealed_names(self, customer: Customer) -> bytes | None:
+        if customer.reference is None and customer.label is None:
+            return None
+        return self._seal.seal(_encode_names(_Names(customer.reference, customer.label)), names_context(customer.id))
+
+    def _sealed_holder(self, customer: Customer, card_holder: str | None) -> bytes | None:
+        return None if not card_holder else self._seal.seal(card_holder.encode(), holder_context(customer.id))
+
+    def _reference_hash(self, customer: Customer) -> str | None:
+        return None if customer.reference is None else self._hash("reference", customer.reference)
+
+    def _hash(self, kind: str, text: str) -> str:
+        return hmac.digest(self._lookup_key, f"{kind}\0{text}".encode(), "sha256").hex()
+
+
+def token_context(customer_id: str) -> bytes:
+    """Names the place of a sealed token, so that it opens nowhere else."""
+    return f"{customer_id}/token".encode()
+
+
+def holder_context(customer_id: str) -> bytes:
+    """Names the place of the sealed name on the card."""
+    return f"{customer_id}/holder".encode()
+
+
+def names_context(customer_id: str) -> bytes:
+    """Names the place of the sealed reference and label."""
+    return f"{customer_id}/names".encode()
+
+
+def _add(customer: Customer, parameters: tuple[Value, ...]) -> Unit[bool]:
+    if not (yield Statement(statements.ADD_CUSTOMER, parameters)):
+        return False
+    yield from outbox.put(told_of(customer, None))
+    return True
+
+
+def _change(customer: Customer, parameters: tuple[Value, ...], event: Event) -> Unit[None]:
+    if not (yield Statement(statements.CHANGE_CUSTOMER, parameters)):
+        raise Outdated(f"the customer {customer.id!r} was changed since it was read")
+    yield from outbox.put(told_of(customer, event))
+
+
+def _rows(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)

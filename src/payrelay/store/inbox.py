@@ -1,0 +1,285 @@
+"""The inbox: each notification once, and what followed from it that lies nowhere else.
+
+Rules:
+
+1. What makes two deliveries the same notification is the digest of the whole body, per merchant account. A repeat is
+   counted and changes nothing else.
+2. The body lies sealed, bound to its row; in clear is what support needs to find it. A finished one's body is forgotten
+   after a while.
+3. What was refused, and what comes of one order, is kept up to a number: whoever floods the door fills no disk.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.events import OutgoingEvent
+from payrelay.core.idempotency import secret_hash
+from payrelay.core.notifications import NewsKind, Notification, State, Verdict
+from payrelay.core.schedules import DAY_MS
+from payrelay.core.secret import Secret
+from payrelay.errors import Outdated
+from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.outbox import put as put_event
+from payrelay.store.sealing import Seal
+from payrelay.store.statements import inbox as statements
+from payrelay.store.statements.operations import BUMP
+
+REFUSED_MAX: Final = 1_000
+"""Refused notifications that are kept of a merchant account, for somebody to look at."""
+OF_AN_ORDER_MAX: Final = 200
+"""Notifications that are taken of one order in a day: a subscription that fails has two or three."""
+PAGE_MAX: Final = 1_000
+CHARGEBACKS_MAX: Final = 100
+"""Of one operation: it has one payment."""
+
+_COLUMNS: Final = tuple(Notification.__struct_fields__)
+
+
+class Put(msgspec.Struct, frozen=True, kw_only=True):
+    """A notification is stored: just now, or before."""
+
+    notification: Notification
+    is_new: bool
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which notifications are listed: those that are equal in every field that is given."""
+
+    account: str | None = None
+    state: State | None = None
+    kind: NewsKind | None = None
+    order_id: str | None = None
+    payment_id: str | None = None
+    subscription_id: str | None = None
+
+
+class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
+    """A payment was charged back, as the gateway notified.
+
+    Attributes:
+        merchant, payment_id: which payment.
+        order_id: of which order.
+        account: under whose address the notification came.
+        principal: who is told of it: whose operation or checkout made the payment.
+        operation_id: the operation that the payment belongs to; None where it was made otherwise.
+        amount_minor, currency: as the notification said.
+        notification_id: which one.
+        noted_at_ms: when it was kept.
+    """
+
+    merchant: str
+    payment_id: str
+    order_id: str
+    account: str
+    principal: str
+    operation_id: str | None
+    amount_minor: int | None
+    currency: str
+    notification_id: str
+    noted_at_ms: int
+
+
+_Notifications: TypeAlias = list[Notification]
+_Chargebacks: TypeAlias = list[Chargeback]
+
+
+class Inbox:
+    """Keeps notifications in a database; ``refused_max`` and ``of_an_order_max`` bound what floods may leave there."""
+
+    def __init__(
+        self,
+        database: Database,
+        seal: Seal,
+        *,
+        refused_max: int = REFUSED_MAX,
+        of_an_order_max: int = OF_AN_ORDER_MAX,
+    ) -> None:
+        self._database = database
+        self._seal = seal
+        self._refused_max = refused_max
+        self._of_an_order_max = of_an_order_max
+
+    async def put(self, notification: Notification, body: bytes) -> Put | None:
+        """Stores a notification, or counts that it came again; None where it is one too many to be kept.
+
+        Of several that put the same at once, one stores it. Raises StoreUnavailable.
+        """
+        sealed = self._seal.seal(body, body_context(notification.id))
+        parameters: tuple[Value, ...] = (
+            *msgspec.structs.astuple(notification),
+            sealed,
+            self._refused_max,
+            notification.received_at_ms - DAY_MS,
+            self._of_an_order_max,
+        )
+        row = await self._database.write(_put(notification, parameters))
+        if row is None:
+            return None
+        return Put(notification=notification, is_new=True) if not row else Put(notification=_of(row), is_new=False)
+
+    async def record(self, notification: Notification) -> None:
+        """Stores where a notification stands now. Raises Outdated, and writes nothing, where it was changed meanwhile.
+
+        May be repeated only as a whole with what led to it.
+        """
+        await self._database.write(_record(notification))
+
+    async def get(self, notification_id: str) -> Notification | None:
+        """Reads one notification."""
+        rows = await self._database.read(_rows(Statement(statements.GET_NOTIFICATION, (notification_id,))))
+        return _of(rows[0]) if rows else None
+
+    async def body_of(self, notification_id: str) -> bytes | None:
+        """Reads the body as it came; None where there is none, or it was forgotten. Raises StoreUnusable."""
+        rows = await self._database.read(_rows(Statement(statements.BODY_OF_NOTIFICATION, (notification_id,))))
+        sealed = rows[0][0] if rows else None
+        return self._seal.open(sealed, body_context(notification_id)) if isinstance(sealed, bytes) else None
+
+    async def list(self, wanted: Wanted, *, before: str | None, limit: int) -> _Notifications:
+        """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
+        given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None}
+        last = () if before is None else (before,)
+        query = statements.list_notifications(tuple(given), is_continued=before is not None)
+        rows = await self._database.read(_rows(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))))
+        return [_of(row) for row in rows]
+
+    async def next_due_ms(self) -> int | None:
+        """Tells when the next notification is to be worked on; None where none is."""
+        rows = await self._database.read(_rows(Statement(statements.NEXT_NOTIFICATION, ())))
+        at_ms = rows[0][0]
+        return at_ms if isinstance(at_ms, int) else None
+
+    async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Notifications:
+        """Takes at most ``limit`` notifications that are due; until then nobody else is given them."""
+        statement = Statement(statements.TAKE_NOTIFICATIONS, (now_ms, until_ms, limit), is_whole=True)
+        return [_of(row) for row in await self._database.write(_rows(statement))]
+
+    async def take_up(self, now_ms: int) -> int:
+        """Makes due what a process that is gone was about to work on first; gives how many there were.
+
+        Only for the sole owner of the store, at its start.
+        """
+        statement = Statement(statements.TAKE_UP_NOTIFICATIONS, (now_ms,), is_whole=True)
+        return len(await self._database.write(_rows(statement)))
+
+    async def forget_refused(self, before_ms: int, limit: int) -> int:
+        """Removes at most ``limit`` refused ones that came before a moment; gives how many there were."""
+        statement = Statement(statements.FORGET_REFUSED, (before_ms, limit), is_whole=True)
+        return len(await self._database.write(_rows(statement)))
+
+    async def forget_bodies(self, before_ms: int, limit: int) -> int:
+        """Forgets the bodies of at most ``limit`` finished ones that came before a moment; gives how many."""
+        statement = Statement(statements.FORGET_BODIES, (before_ms, limit), is_whole=True)
+        return len(await self._database.write(_rows(statement)))
+
+    async def forget_bodies_of_order(self, merchant: str, order_id: str) -> int:
+        """Forgets the bodies of all finished ones of an order, which hold a person's name; gives how many."""
+        statement = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id), is_whole=True)
+        return len(await self._database.write(_rows(statement)))
+
+    async def accept_token(self, notification: Notification, kind: NewsKind, token: str, *, at_ms: int) -> bool:
+        """Accepts a token for the notification's order, once for each kind; False where it was another one before.
+
+        May be repeated. Of several different ones at once, one is accepted.
+        """
+        subject = (notification.merchant, notification.order_id, kind)
+        sealed = self._seal.seal(token.encode(), token_context(*subject))
+        accepted = (*subject, secret_hash(token), sealed, notification.id, at_ms)
+        return await self._database.write(_accept_token(accepted))
+
+    async def accepted_token(self, merchant: str, order_id: str, kind: NewsKind) -> Secret | None:
+        """Gives the token that was accepted for an order; None where there is none. Raises StoreUnusable."""
+        subject = (merchant, order_id, kind)
+        rows = await self._database.read(_rows(Statement(statements.ACCEPTED_TOKEN, subject)))
+        sealed = rows[0][1] if rows else None
+        return Secret(self._seal.open(sealed, token_context(*subject)).decode()) if isinstance(sealed, bytes) else None
+
+    async def empty_token(self, merchant: str, order_id: str, kind: NewsKind) -> bool:
+        """Destroys the token that was accepted for an order; its hash stays, so that no other one is accepted."""
+        subject = (merchant, order_id, kind)
+        parameters = (*subject, self._seal.seal(b"", token_context(*subject)))
+        statement = Statement(statements.EMPTY_TOKEN, parameters, is_whole=True)
+        return bool(await self._database.write(_rows(statement)))
+
+    async def keep_chargeback(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
+        """Keeps a chargeback together with its event; False, and nothing, where the payment's is kept already."""
+        return await self._database.write(_keep_chargeback(chargeback, event))
+
+    async def chargebacks_of_operation(self, operation_id: str) -> _Chargebacks:
+        """Reads the chargebacks of an operation's payments."""
+        statement = Statement(statements.CHARGEBACKS_OF_OPERATION, (operation_id, CHARGEBACKS_MAX))
+        return [_chargeback(row) for row in await self._database.read(_rows(statement))]
+
+    async def chargeback_of_payment(self, merchant: str, payment_id: str) -> Chargeback | None:
+        """Reads the chargeback of a payment."""
+        rows = await self._database.read(_rows(Statement(statements.CHARGEBACK_OF_PAYMENT, (merchant, payment_id))))
+        return _chargeback(rows[0]) if rows else None
+
+    async def owner_of_payment(self, merchant: str, payment_id: str) -> str | None:
+        """Finds the operation that a payment belongs to, where it was made through us."""
+        rows = await self._database.read(_rows(Statement(statements.OWNER_OF_PAYMENT, (payment_id, merchant))))
+        return str(rows[0][0]) if rows else None
+
+
+def body_context(notification_id: str) -> bytes:
+    """Says where a sealed body belongs."""
+    return f"notification/{notification_id}".encode()
+
+
+def token_context(merchant: str, order_id: str, kind: NewsKind) -> bytes:
+    """Says where a sealed token belongs; a merchant is a hash in hex, and a kind a word."""
+    return f"accepted token/{merchant}/{kind}/{order_id}".encode()
+
+
+def _put(notification: Notification, parameters: tuple[Value, ...]) -> Unit[Row | None]:
+    """Gives an empty row for a new one, the row as it is stored for a repeat, None for one too many."""
+    if (yield Statement(statements.PUT_NOTIFICATION, parameters)):
+        if notification.verdict is Verdict.GENUINE:
+            yield Statement(BUMP, (notification.merchant,))  # what was read before it is no news any more
+        return ()
+    repeat = (notification.merchant, notification.digest, notification.received_at_ms)
+    rows = yield Statement(statements.REPEAT_NOTIFICATION, repeat)
+    return rows[0] if rows else None
+
+
+def _record(notification: Notification) -> Unit[None]:
+    parameters = (
+        notification.id,
+        notification.version,
+        notification.verdict,
+        notification.state,
+        notification.why,
+        notification.attempts,
+        notification.next_at_ms,
+        notification.gives_up_at_ms,
+        notification.updated_at_ms,
+    )
+    if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=True)):
+        raise Outdated(f"the notification {notification.id!r} was changed since it was read")
+
+
+def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:
+    yield Statement(statements.ACCEPT_TOKEN, accepted)
+    merchant, order_id, kind, token_hash, *_ = accepted
+    rows = yield Statement(statements.ACCEPTED_TOKEN, (merchant, order_id, kind))
+    return bool(rows) and rows[0][0] == token_hash
+
+
+def _keep_chargeback(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]:
+    if not (yield Statement(statements.ADD_CHARGEBACK, msgspec.structs.astuple(chargeback))):
+        return False
+    yield from put_event(event)
+    return True
+
+
+def _rows(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)
+
+
+def _of(row: Row) -> Notification:
+    return msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Notification)
+
+
+def _chargeback(row: Row) -> Chargeback:
+    return msgspec.convert(dict(zip(Chargeback.__struct_fields__, row, strict=True)), Chargeback)

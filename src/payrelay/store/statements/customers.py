@@ -1,0 +1,65 @@
+"""Stored customers."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from functools import lru_cache
+from typing import Final
+
+from payrelay.store.queries import Query, query
+
+_COLUMNS: Final = (
+    "id, account, merchant, principal, state, version, method, card_no_masked, card_expiry, order_id, payment_id,"
+    " created_at_ms, updated_at_ms"
+)
+CUSTOMER_COLUMNS: Final = f"{_COLUMNS}, sealed_names, CASE WHEN sealed_holder IS NULL THEN 0 ELSE 1 END"
+"""What is read of a customer: never the token, never the name on the card."""
+
+ADD_CUSTOMER: Final = query(
+    "add_customer",
+    f"""
+    INSERT INTO customers ({_COLUMNS}, token_hash, reference_hash, sealed_names, sealed_holder, sealed_token)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+    ON CONFLICT DO NOTHING
+    RETURNING id""",
+)
+"""Stores a customer; gives no row where the principal has an active one with the same token."""
+
+CHANGE_CUSTOMER: Final = query(
+    "change_customer",
+    """
+    UPDATE customers
+    SET state = $3::text, version = $2::bigint, method = $4, card_no_masked = $5, card_expiry = $6, order_id = $7,
+        payment_id = $8, updated_at_ms = $9, reference_hash = $10, sealed_names = $11,
+        sealed_holder = CASE WHEN $3::text = 'active' THEN COALESCE($12::bytea, sealed_holder) END,
+        sealed_token = CASE WHEN $3::text = 'active' THEN sealed_token END
+    WHERE id = $1 AND version = $2::bigint - 1
+    RETURNING id""",
+)
+"""Changes a customer that still has the version before; one that is not active loses its token and holder."""
+
+GET_CUSTOMER: Final = query("get_customer", f"SELECT {CUSTOMER_COLUMNS} FROM customers WHERE id = $1")
+"""Reads one customer."""
+
+CUSTOMER_OF_TOKEN: Final = query(
+    "customer_of_token",
+    f"""
+    SELECT {CUSTOMER_COLUMNS} FROM customers
+    WHERE merchant = $1 AND principal = $2 AND token_hash = $3 ORDER BY id DESC LIMIT 1""",
+)
+"""Finds a principal's newest customer that has, or had, the token with this hash."""
+
+TOKEN_OF_CUSTOMER: Final = query("token_of_customer", "SELECT sealed_token FROM customers WHERE id = $1")
+"""Reads the sealed token of a customer; null where it was destroyed."""
+
+
+@lru_cache(maxsize=64)  # there are 2 to the 6th combinations
+def list_customers(columns: tuple[str, ...], *, is_continued: bool) -> Query:
+    """Composes the query of one page, newest first: ``columns`` are compared with $1, $2, …; then before, limit."""
+    clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]
+    if is_continued:
+        clauses.append(f"id < ${len(clauses) + 1}")
+    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+    return query(
+        "list_customers",
+        f"SELECT {CUSTOMER_COLUMNS} FROM customers {where} ORDER BY id DESC LIMIT ${len(clauses) + 1}",
+    )

@@ -1,0 +1,195 @@
+"""Notifications, the tokens that were accepted of them, and chargebacks."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from functools import lru_cache
+from typing import Final
+
+from payrelay.store.queries import Query, query
+
+NOTIFICATION_COLUMNS: Final = (
+    "id, account, merchant, digest, verdict, state, why, version, kind, told, order_id, payment_id, subscription_id,"
+    " amount_minor, currency, message_type, received_at_ms, last_at_ms, repeats, attempts, next_at_ms, gives_up_at_ms,"
+    " updated_at_ms"
+)
+
+PUT_NOTIFICATION: Final = query(
+    "put_notification",
+    f"""
+    INSERT INTO notifications ({NOTIFICATION_COLUMNS}, sealed_body)
+    SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text,
+           $11::text, $12::text, $13::text, $14::bigint, $15::text, $16::text, $17::bigint, $18::bigint, $19::bigint,
+           $20::bigint, $21::bigint, $22::bigint, $23::bigint, $24::bytea
+    WHERE CASE WHEN $6::text = 'refused'
+        THEN (SELECT count(*) FROM (
+            SELECT 1 FROM notifications WHERE merchant = $3::text AND state = 'refused' LIMIT $25
+        ) AS kept) < $25
+        ELSE (SELECT count(*) FROM (
+            SELECT 1 FROM notifications
+            WHERE merchant = $3::text AND order_id = $11::text AND received_at_ms > $26::bigint AND state <> 'refused'
+            LIMIT $27
+        ) AS kept) < $27
+    END
+    ON CONFLICT (merchant, digest) DO NOTHING
+    RETURNING id""",
+)
+"""Stores a notification and its sealed body; gives no row, and writes nothing, where it is there already, or where so
+many are kept that were refused, or came of its order since $26, that this may be a flood."""
+
+REPEAT_NOTIFICATION: Final = query(
+    "repeat_notification",
+    f"""
+    UPDATE notifications SET repeats = repeats + 1, last_at_ms = $3
+    WHERE merchant = $1 AND digest = $2
+    RETURNING {NOTIFICATION_COLUMNS}""",
+)
+"""Notes that a notification came again; gives no row where it is not there."""
+
+RECORD_NOTIFICATION: Final = query(
+    "record_notification",
+    """
+    UPDATE notifications
+    SET verdict = $3, state = $4, why = $5, version = $2::bigint, attempts = $6, next_at_ms = $7, gives_up_at_ms = $8,
+        updated_at_ms = $9
+    WHERE id = $1 AND version = $2::bigint - 1
+    RETURNING id""",
+)
+"""Changes where a notification stands; gives no row, and writes nothing, where it has another version."""
+
+GET_NOTIFICATION: Final = query("get_notification", f"SELECT {NOTIFICATION_COLUMNS} FROM notifications WHERE id = $1")
+"""Reads one notification."""
+
+BODY_OF_NOTIFICATION: Final = query("body_of_notification", "SELECT sealed_body FROM notifications WHERE id = $1")
+"""Reads the sealed body of a notification; null once it was forgotten."""
+
+TAKE_NOTIFICATIONS: Final = query(
+    "take_notifications",
+    f"""
+    UPDATE notifications SET next_at_ms = $2::bigint
+    WHERE id IN (
+        SELECT id FROM notifications WHERE next_at_ms <= $1::bigint ORDER BY next_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {NOTIFICATION_COLUMNS}""",
+    sqlite=(
+        f"""
+        UPDATE notifications SET next_at_ms = $2
+        WHERE id IN (SELECT id FROM notifications WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $3)
+        RETURNING {NOTIFICATION_COLUMNS}""",
+    ),
+)
+"""Takes notifications that are to be worked on now, and puts them off for as long as that may last, so that no other
+process works on the same at the same time."""
+
+NEXT_NOTIFICATION: Final = query(
+    "next_notification", "SELECT min(next_at_ms) FROM notifications WHERE next_at_ms IS NOT NULL"
+)
+"""Reads when the next notification is to be worked on."""
+
+TAKE_UP_NOTIFICATIONS: Final = query(
+    "take_up_notifications",
+    "UPDATE notifications SET next_at_ms = $1 WHERE state = 'received' AND next_at_ms > $1 RETURNING id",
+)
+"""Gives back what a process had taken that is gone."""
+
+FORGET_REFUSED: Final = query(
+    "forget_refused",
+    """
+    DELETE FROM notifications WHERE id IN (
+        SELECT id FROM notifications WHERE state = 'refused' AND received_at_ms < $1 ORDER BY received_at_ms LIMIT $2
+    )
+    RETURNING id""",
+)
+"""Removes refused notifications from before a moment, some at a time."""
+
+FORGET_BODIES: Final = query(
+    "forget_bodies",
+    """
+    UPDATE notifications SET sealed_body = NULL WHERE id IN (
+        SELECT id FROM notifications
+        WHERE sealed_body IS NOT NULL AND next_at_ms IS NULL AND received_at_ms < $1 ORDER BY received_at_ms LIMIT $2
+    )
+    RETURNING id""",
+)
+"""Forgets the bodies of finished notifications from before a moment, some at a time."""
+
+FORGET_BODIES_OF_ORDER: Final = query(
+    "forget_bodies_of_order",
+    """
+    UPDATE notifications SET sealed_body = NULL
+    WHERE merchant = $1 AND order_id = $2 AND sealed_body IS NOT NULL AND next_at_ms IS NULL
+    RETURNING id""",
+)
+"""Forgets the bodies of all finished notifications of an order."""
+
+
+@lru_cache(maxsize=128)
+def list_notifications(columns: tuple[str, ...], *, is_continued: bool) -> Query:
+    """Composes the query of one page, newest first: ``columns`` are compared with $1, $2, …; then before, limit."""
+    clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]
+    if is_continued:
+        clauses.append(f"id < ${len(clauses) + 1}")
+    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+    return query(
+        "list_notifications",
+        f"SELECT {NOTIFICATION_COLUMNS} FROM notifications {where} ORDER BY id DESC LIMIT ${len(clauses) + 1}",
+    )
+
+
+ACCEPT_TOKEN: Final = query(
+    "accept_token",
+    """
+    INSERT INTO accepted_tokens (merchant, order_id, kind, token_hash, sealed_token, notification_id, accepted_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT (merchant, order_id, kind) DO NOTHING""",
+)
+"""Accepts a token for an order, unless one was accepted before."""
+
+ACCEPTED_TOKEN: Final = query(
+    "accepted_token",
+    "SELECT token_hash, sealed_token FROM accepted_tokens WHERE merchant = $1 AND order_id = $2 AND kind = $3",
+)
+"""Reads the hash of the token that was accepted for an order, and the token, sealed."""
+
+EMPTY_TOKEN: Final = query(
+    "empty_token",
+    """
+    UPDATE accepted_tokens SET sealed_token = $4 WHERE merchant = $1 AND order_id = $2 AND kind = $3
+    RETURNING order_id""",
+)
+"""Puts something else in the place of the sealed token that was accepted for an order; its hash stays."""
+
+CHARGEBACK_COLUMNS: Final = (
+    "merchant, payment_id, order_id, account, principal, operation_id, amount_minor, currency, notification_id,"
+    " noted_at_ms"
+)
+
+ADD_CHARGEBACK: Final = query(
+    "add_chargeback",
+    f"""
+    INSERT INTO chargebacks ({CHARGEBACK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    ON CONFLICT (merchant, payment_id) DO NOTHING
+    RETURNING payment_id""",
+)
+"""Keeps a chargeback; gives no row where one of the payment is kept already."""
+
+CHARGEBACKS_OF_OPERATION: Final = query(
+    "chargebacks_of_operation",
+    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE operation_id = $1 ORDER BY payment_id LIMIT $2",
+)
+"""Reads the chargebacks of an operation's payments."""
+
+CHARGEBACK_OF_PAYMENT: Final = query(
+    "chargeback_of_payment",
+    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id = $2",
+)
+"""Reads the chargeback of a payment."""
+
+OWNER_OF_PAYMENT: Final = query(
+    "owner_of_payment",
+    """
+    SELECT id FROM operations
+    WHERE payment_id = $1 AND merchant = $2 AND kind NOT IN ('refund', 'release')
+      AND state NOT IN ('declined', 'refused', 'not_sent', 'failed')
+    ORDER BY id LIMIT 1""",
+)
+"""Finds the operation that a payment belongs to, where it was made through us."""

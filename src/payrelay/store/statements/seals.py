@@ -1,0 +1,42 @@
+"""What is sealed, wherever it lies: counted by key, read page by page, and exchanged for itself under another key.
+
+The first byte of a sealed value is its format, the next four name its key.
+"""
+
+# ruff: noqa: S608 - what is put into the texts are tables and columns named in ``store.seals``; values are parameters
+
+from functools import cache
+
+from payrelay.store.queries import Query, query
+
+
+@cache
+def count_by_key(table: str, column: str) -> Query:
+    """Composes the query that counts the sealed values of a column by the ids of their keys."""
+    return query(
+        "count_seals",
+        f"SELECT substr({column}, 2, 4), count(*) FROM {table} WHERE {column} IS NOT NULL GROUP BY 1",
+    )
+
+
+@cache
+def page_of_others(table: str, column: str, keys: tuple[str, ...]) -> Query:
+    """Composes the query of one page: what is not sealed with key $1, behind the row named by $2, …; then limit."""
+    names, last = ", ".join(keys), len(keys) + 1
+    behind = ", ".join(f"${number}" for number in range(2, last + 1))
+    return query(
+        "page_of_seals",
+        f"""
+        SELECT {column}, {names} FROM {table}
+        WHERE {column} IS NOT NULL AND substr({column}, 2, 4) <> $1 AND ({names}) > ({behind})
+        ORDER BY {names} LIMIT ${last + 1}""",
+    )
+
+
+@cache
+def exchange(table: str, column: str, keys: tuple[str, ...]) -> Query:
+    """Composes the statement that puts $1 in the place of $2 in the row named by $3, …; no row where it has changed."""
+    named = " AND ".join(f"{key} = ${number}" for number, key in enumerate(keys, 3))
+    return query(
+        "exchange_seal", f"UPDATE {table} SET {column} = $1 WHERE {column} = $2 AND {named} RETURNING {keys[0]}"
+    )

@@ -1,0 +1,74 @@
+"""What is known of subscriptions, and their installments."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.queries import query
+
+SUBSCRIPTION_COLUMNS: Final = (
+    "merchant, subscription_id, account, principal, order_id, currency, amount_minor, told_state, told_paid,"
+    " told_next_on, told_at_ms, seen_state, seen_at_ms, version"
+)
+
+GET_SUBSCRIPTION: Final = query(
+    "get_subscription",
+    f"SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE merchant = $1 AND subscription_id = $2",
+)
+"""Reads what is known of one subscription."""
+
+ADD_SUBSCRIPTION: Final = query(
+    "add_subscription",
+    f"""
+    INSERT INTO subscriptions ({SUBSCRIPTION_COLUMNS})
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    ON CONFLICT (merchant, subscription_id) DO NOTHING
+    RETURNING version""",
+)
+"""Notes a subscription; gives no row, and writes nothing, where it is there already."""
+
+CHANGE_SUBSCRIPTION: Final = query(
+    "change_subscription",
+    """
+    UPDATE subscriptions
+    SET account = $3, principal = $4, order_id = $5, currency = $6, amount_minor = $7, told_state = $8, told_paid = $9,
+        told_next_on = $10, told_at_ms = $11, seen_state = $12, seen_at_ms = $13, version = $14::bigint
+    WHERE merchant = $1 AND subscription_id = $2 AND version = $14::bigint - 1
+    RETURNING version""",
+)
+"""Changes what is known of a subscription; gives no row, and writes nothing, where it has another version."""
+
+ADD_INSTALLMENT: Final = query(
+    "add_installment",
+    """
+    INSERT INTO installments (merchant, subscription_id, payment, is_paid, amount_minor, at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (merchant, subscription_id, payment) DO UPDATE
+    SET is_paid = excluded.is_paid, at_ms = excluded.at_ms
+    WHERE installments.is_paid < excluded.is_paid
+    RETURNING payment""",
+)
+"""Notes an installment; gives no row where it was noted before. One that was paid after all is paid."""
+
+COUNT_PAID: Final = query(
+    "count_paid",
+    "SELECT count(*) FROM installments WHERE merchant = $1 AND subscription_id = $2 AND is_paid = 1",
+)
+"""Counts the paid installments of a subscription."""
+
+LAST_INSTALLMENT: Final = query(
+    "last_installment",
+    """
+    SELECT payment, amount_minor, at_ms FROM installments
+    WHERE merchant = $1 AND subscription_id = $2 AND is_paid = $3
+    ORDER BY CASE WHEN payment LIKE 'ntf:%' THEN 0 ELSE length(payment) END DESC, payment DESC LIMIT 1""",
+)
+"""Reads the last installment that was paid, or that failed: ids grow; those without one come first."""
+
+LIST_SUBSCRIPTIONS: Final = query(
+    "list_known_subscriptions",
+    f"""
+    SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
+    WHERE merchant = $1 AND subscription_id > $2 ORDER BY subscription_id LIMIT $3""",
+)
+"""Reads one page of what is known of a merchant account's subscriptions."""

@@ -1,0 +1,52 @@
+"""The gateway's records of subscriptions tell how one stands, as far as they are whole."""
+
+import msgspec
+import pytest
+
+from payrelay.core.subscriptions import SubscriptionState
+from payrelay.gateways.payhere.plans import facts_in
+
+RECORD = {
+    "subscription_id": 420075032251,
+    "order_id": "Order0003",
+    "date": "2018-10-04 20:24:52",
+    "description": "Book reading Subscription",
+    "recurring": "Charged every month for 3 years",
+    "status": "ACTIVE",
+    "amount": 100,
+    "currency": "LKR",
+}
+
+
+def encoded(*records: object) -> bytes:
+    """Writes a list of records."""
+    return msgspec.json.encode(records)
+
+
+def test_a_record_is_read_alone_and_in_a_list() -> None:
+    """One subscription comes as an object, all of them as a list."""
+    (alone,) = facts_in(msgspec.json.encode(RECORD), seen_at_ms=7)
+    first, second = facts_in(encoded(RECORD, RECORD | {"subscription_id": 1, "status": "Canceled"}), seen_at_ms=7)
+
+    assert alone == first
+    assert (alone.subscription_id, alone.order_id, alone.amount_minor) == ("420075032251", "Order0003", 10_000)
+    assert (alone.state, alone.is_seen, alone.at_ms) == (SubscriptionState.ACTIVE, True, 7)
+    assert second.state is SubscriptionState.STOPPED
+
+
+def test_a_word_that_nobody_knows_is_no_state() -> None:
+    """What the gateway may invent must not be shown as something else."""
+    (fact,) = facts_in(encoded(RECORD | {"status": "SLEEPING"}), seen_at_ms=7)
+
+    assert fact.state is None
+
+
+@pytest.mark.parametrize("raw", [b"", b"null", b"[", b"[1]", b"{}", b'"text"', b"\xff", b'[{"subscription_id": "x"}]'])
+def test_what_is_not_whole_tells_nothing(raw: bytes) -> None:
+    """A reader has got its answer by then; it must not fail for what is noted beside it."""
+    assert facts_in(raw, seen_at_ms=7) == ()
+
+
+def test_one_bad_record_keeps_no_other_from_being_read() -> None:
+    """A list of hundreds is not lost for one of them."""
+    assert len(facts_in(encoded(RECORD, {"subscription_id": []}, RECORD), seen_at_ms=7)) == 2

@@ -1,0 +1,442 @@
+"""What follows from a genuine notification, and what doesn't: only five of its fields are signed."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.operations.inbox_world import (
+    HOLD_TOKEN,
+    PAYMENT_ID,
+    SUBSCRIPTION_ID,
+    TOKEN,
+    InboxWorld,
+    body_of,
+    inbox_world,
+    payment_of,
+)
+from tests.operations.world import CHARGE, asked
+
+from payrelay.core.calls import Capture, Release
+from payrelay.core.checkouts import CheckoutKind, CheckoutState
+from payrelay.core.idempotency import secret_hash
+from payrelay.core.notifications import State, Why
+from payrelay.core.operations import State as OperationState
+from payrelay.core.outcomes import Verdict
+from payrelay.core.subscriptions import SubscriptionState
+from payrelay.errors import Code, Refusal
+from payrelay.operations.audit import Audit
+from payrelay.operations.capture import capture
+from payrelay.operations.refund import refund
+
+HOLD = msgspec.structs.replace(CHARGE, authorize=True)
+PLAN = {
+    "subscription_id": SUBSCRIPTION_ID,
+    "recurring": "1",
+    "item_recurrence": "1 Month",
+    "item_duration": "1 Year",
+}
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
+    """Gives a relay that takes notifications."""
+    async with inbox_world(tmp_path / "payrelay.db") as opened:
+        yield opened
+
+
+def installment(number: int, message: str = "RECURRING_INSTALLMENT_SUCCESS", status: str = "2") -> bytes:
+    """Writes what the gateway posts of a plan."""
+    return body_of(
+        status,
+        **PLAN,
+        payment_id=f"32002500000{number}",
+        message_type=message,
+        item_rec_status={"RECURRING_STOPPED": "-1", "RECURRING_COMPLETE": "1"}.get(message, "0"),
+        item_rec_install_paid=str(number if status == "2" else number - 1),
+        item_rec_date_next=f"2026-{number + 1:02}-15",
+    )
+
+
+async def test_a_payment_counts_when_the_gateway_shows_it(world: InboxWorld) -> None:
+    """The whole way: opened, paid, notified, proved."""
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    taken = await world.take(body_of())
+
+    assert (taken.state, taken.why) == (State.APPLIED, Why.CHECKOUT_FINISHED)
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, PAYMENT_ID)
+    assert await world.event_types() == ["checkout.completed"]
+
+
+async def test_a_payment_that_is_not_shown_yet_is_waited_for(world: InboxWorld) -> None:
+    """The notification may be quicker than the gateway's own search; and a false one is never shown."""
+    await world.open_checkout()
+    taken = await world.take(body_of())
+    assert (taken.state, taken.why) == (State.WAITING, Why.NOT_SHOWN)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    world.payments.append(payment_of())
+    await world.later(3_000)
+
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+    assert [each.state for each in await world.all()] == [State.APPLIED]
+
+
+async def test_a_gateway_that_cannot_be_seen_proves_nothing(world: InboxWorld) -> None:
+    """That it is down is no sign of a payment, and none of its absence."""
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    world.account.is_hidden = True
+    assert (await world.take(body_of())).why is Why.UNSEEN
+    world.account.is_hidden = False
+    await world.later()
+
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+
+
+@pytest.mark.parametrize(
+    "members", [{"payment_id": "320025000009"}, {"amount_minor": 1}, {"currency": "USD"}, {"status": "REFUNDED"}]
+)
+async def test_a_signature_with_other_fields_pays_for_nothing(world: InboxWorld, members: dict[str, object]) -> None:
+    """Whoever has seen one body can post it again with another payment's number in it."""
+    await world.open_checkout()
+    world.payments.append(payment_of(**members))
+
+    assert (await world.take(body_of())).why is Why.NOT_SHOWN
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+@pytest.mark.parametrize("members", [{"amount_minor": 200_000}, {"currency": "USD"}])
+async def test_another_amount_than_was_asked_is_for_a_person(world: InboxWorld, members: dict[str, Any]) -> None:
+    """Money was taken, and not the money that was asked for: nobody's program may decide what that means."""
+    await world.open_checkout(**members)
+    world.payments.append(payment_of())
+    taken = await world.take(body_of())
+
+    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.OTHER_AMOUNT)
+    assert "notification_needs_attention" in world.world.log_events
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+async def test_an_order_that_was_paid_twice_is_for_a_person(world: InboxWorld) -> None:
+    """The customer paid in two windows; one of the payments must go back, and a person says which."""
+    await world.open_checkout()
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(body_of())
+    taken = await world.take(body_of(payment_id="320025000002"))
+
+    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.SECOND_PAYMENT)
+    assert (await world.checkout()).payment_id == PAYMENT_ID
+
+
+async def test_before_our_own_row_it_waits(world: InboxWorld) -> None:
+    """A row may be a moment late; a notification that was dropped for that would be lost for good."""
+    assert (await world.take(body_of())).why is Why.UNKNOWN_ORDER
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    await world.later()
+
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+
+
+@pytest.mark.parametrize(("status", "state"), [("-1", CheckoutState.CANCELLED), ("-2", CheckoutState.FAILED)])
+async def test_a_failure_is_a_hint_and_no_more(world: InboxWorld, status: str, state: CheckoutState) -> None:
+    """The customer may try another card on the same page; what was paid then counts, whatever came before or after."""
+    await world.open_checkout()
+    assert (await world.take(body_of(status, payment_id=None))).state is State.APPLIED
+    assert (await world.checkout()).state is state
+    world.payments.append(payment_of())
+    await world.take(body_of())
+    await world.take(body_of(status, payment_id="320025000009"))
+
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+
+
+@pytest.mark.parametrize("status", ["0", "7"])
+async def test_what_says_nothing_changes_nothing(world: InboxWorld, status: str) -> None:
+    """That it is pending, or a number that nobody knows, is neither a payment nor a failure."""
+    await world.open_checkout()
+    taken = await world.take(body_of(status))
+
+    assert (taken.state, taken.why) == (State.IGNORED, Why.INFORMED)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+async def test_a_lost_charge_is_looked_for_at_once(world: InboxWorld) -> None:
+    """The client waits for an answer that was lost; the notification is the moment to ask the gateway."""
+    operation = await world.charge(Verdict.UNKNOWN)
+    world.payments.append(payment_of(at_ms=world.clock.now_ms()))
+    taken = await world.take(body_of())
+
+    assert taken.why is Why.OPERATION_LOOKED_FOR
+    settled = await world.relay.journal.get(operation.id)
+    assert settled is not None
+    assert (settled.state, settled.payment_id) == (OperationState.SUCCEEDED, PAYMENT_ID)
+
+
+async def test_a_failure_disproves_no_charge(world: InboxWorld) -> None:
+    """A customer's first try may have failed where the second was paid: only the gateway's records tell."""
+    operation = await world.charge(Verdict.UNKNOWN)
+    assert (await world.take(body_of("-2"))).why is Why.INFORMED
+
+    settled = await world.relay.journal.get(operation.id)
+    assert settled is not None
+    assert settled.state is OperationState.UNKNOWN
+
+
+async def test_a_charges_payment_pays_for_no_checkout(world: InboxWorld) -> None:
+    """One payment, one effect: the charge took it, and the page under the same order is still unpaid."""
+    await world.charge(Verdict.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    taken = await world.take(body_of())
+
+    assert taken.why is Why.OPERATION_SETTLED
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+async def test_an_approval_becomes_a_customer(world: InboxWorld) -> None:
+    """The app charges it later by its handle; the token itself is seen by nobody."""
+    await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
+    taken = await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN))
+
+    assert taken.why is Why.CUSTOMER_APPROVED
+    (customer,) = await world.all_customers()
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.customer_id) == (CheckoutState.COMPLETED, customer.id)
+    assert (customer.reference, customer.card_no_masked) == ("person-7", "************1292")
+    token = await world.customers.token_of(customer.id)
+    assert token is not None
+    assert token.reveal() == TOKEN
+
+
+async def test_a_second_token_is_for_a_person(world: InboxWorld) -> None:
+    """The signature covers no token: with a body that he saw somebody could put his own card, or another's, there."""
+    await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
+    await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN))
+    taken = await world.take(body_of(payhere_amount="10.00", customer_token="F" * 32))
+
+    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.OTHER_TOKEN)
+    assert len(await world.all_customers()) == 1
+    again = await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN, custom_1="later"))
+    assert again.why is Why.CUSTOMER_APPROVED
+    assert len(await world.all_customers()) == 1
+
+
+async def test_an_approval_with_an_amount_needs_its_payment(world: InboxWorld) -> None:
+    """Money was to be taken with it: without the gateway's record nobody knows that it was."""
+    await world.open_checkout(CheckoutKind.PREAPPROVAL)
+    assert (await world.take(body_of(customer_token=TOKEN))).why is Why.NOT_SHOWN
+    assert await world.all_customers() == []
+    world.payments.append(payment_of())
+    await world.later()
+
+    assert len(await world.all_customers()) == 1
+    assert (await world.checkout()).payment_id == PAYMENT_ID
+
+
+async def test_a_token_that_nobody_asked_for_is_not_taken(world: InboxWorld) -> None:
+    """A checkout that asks for a payment makes no customer, whatever is put into its notification."""
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    await world.take(body_of(customer_token=TOKEN))
+
+    assert await world.all_customers() == []
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+
+
+async def test_an_approval_without_a_token_is_for_a_person(world: InboxWorld) -> None:
+    """The customer believes to have approved; without the token nothing can be charged."""
+    await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
+
+    assert (await world.take(body_of(payhere_amount="10.00"))).why is Why.INCOMPLETE
+
+
+async def test_a_lost_hold_is_proved_by_its_token(world: InboxWorld) -> None:
+    """No search shows a hold: that the gateway tells its token is the only proof, and the token is what captures it."""
+    operation = await world.charge(Verdict.UNKNOWN, HOLD)
+    taken = await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+
+    assert taken.why is Why.OPERATION_PROVED
+    settled = await world.relay.journal.get(operation.id)
+    assert settled is not None
+    assert (settled.state, settled.result_ref) == (OperationState.SUCCEEDED, secret_hash(HOLD_TOKEN))
+    line = (await world.relay.journal.history(operation.id))[-1]
+    assert (line.evidence.seen, line.evidence.notification_id) == ("notified", taken.id)
+    answer = await world.relay.journal.answer_of(operation.id)
+    assert answer is not None
+    assert msgspec.json.decode(answer.body)["data"]["authorization_token"] == HOLD_TOKEN
+    assert [each async for each in Audit(world.relay.journal.trail, 0, lambda *_: None).findings()] == []
+    call = Capture(authorization_token=HOLD_TOKEN, amount_minor=100_000, description="Tea")
+    assert (await capture(world.relay, asked("k-2"), call)).http_status == 200
+    again = await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN, custom_1="late"))
+    assert again.why is Why.OPERATION_SETTLED
+
+
+@pytest.mark.parametrize("fields", [{"payhere_amount": "999.00"}, {"payhere_currency": "USD"}, {"order_id": "A-2"}])
+async def test_a_hold_of_something_else_proves_nothing(world: InboxWorld, fields: dict[str, str]) -> None:
+    """What is signed is compared with what was asked."""
+    operation = await world.charge(Verdict.UNKNOWN, HOLD)
+    await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN, **fields))
+
+    stored = await world.relay.journal.get(operation.id)
+    assert stored is not None
+    assert stored.state is OperationState.UNKNOWN
+
+
+async def test_a_hold_that_is_another_operations_proves_nothing(world: InboxWorld) -> None:
+    """The notification of an earlier hold of the same order, sent again, must not settle a later one."""
+    await world.charge(Verdict.SUCCEEDED, HOLD, authorization_token=HOLD_TOKEN)
+    second = await world.charge(Verdict.UNKNOWN, HOLD, "k-2")
+    await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+
+    stored = await world.relay.journal.get(second.id)
+    assert stored is not None
+    assert stored.state is OperationState.UNKNOWN
+
+
+async def test_a_hold_of_a_checkout_keeps_its_token_sealed(world: InboxWorld) -> None:
+    """It is captured by that token later; another one under the same signature is for a person."""
+    await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    taken = await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+    assert taken.why is Why.CHECKOUT_FINISHED
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+    other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
+
+    assert other.why is Why.OTHER_TOKEN
+    call = Capture(authorization_token="chk_0001", amount_minor=100_000, description="Tea")
+    assert (await capture(world.relay, asked("k-1"), call)).http_status == 200
+    assert world.account.ledger == [msgspec.structs.replace(call, authorization_token=HOLD_TOKEN)]
+    captured = await world.world.operation()
+    assert (captured.order_id, captured.currency) == ("A-1", "LKR")
+    again = msgspec.structs.replace(call, amount_minor=1)
+    with pytest.raises(Refusal, match="already captured"):
+        await capture(world.relay, asked("k-2"), again)
+
+
+@pytest.mark.parametrize("principal", ["shop", "another"])
+async def test_a_checkout_that_holds_nothing_is_not_captured(world: InboxWorld, principal: str) -> None:
+    """Not yet held, or somebody else's: nothing is sent, and who asks hears which field it is."""
+    await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    if principal == "another":
+        await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+    request = asked("k-1", principal=principal)
+    with pytest.raises(Refusal) as refused:
+        await capture(world.relay, request, Capture(authorization_token="chk_0001", amount_minor=1, description="Tea"))
+    with pytest.raises(Refusal) as not_released:
+        await refund(world.relay, request, Release(authorization_token="chk_0001", description="Tea"))
+
+    assert [each.path for each in refused.value.fields] == ["authorization_token"]
+    assert not_released.value.code is Code.INVALID_REQUEST
+    assert world.account.ledger == []
+
+
+async def test_a_chargeback_stands_with_its_payment(world: InboxWorld) -> None:
+    """The bank took the money back: whoever sees the charge must see that, and the charge itself did succeed."""
+    operation = await world.charge(Verdict.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    taken = await world.take(body_of("-3"))
+    await world.take(body_of("-3", custom_1="again"))
+
+    assert taken.why is Why.CHARGEBACK_KEPT
+    (kept,) = await world.inbox.chargebacks_of_operation(operation.id)
+    assert (kept.payment_id, kept.principal, kept.amount_minor) == (PAYMENT_ID, "shop", 100_000)
+    assert (await world.event_types()).count("payment.charged_back") == 1
+    stored = await world.relay.journal.get(operation.id)
+    assert stored is not None
+    assert stored.state is OperationState.SUCCEEDED
+
+
+async def test_a_chargeback_of_a_checkout_is_told_too(world: InboxWorld) -> None:
+    """It may come before the notification of the payment itself; then it waits for that."""
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    assert (await world.take(body_of("-3"))).why is Why.UNKNOWN_PAYMENT
+    await world.take(body_of())
+    await world.later()
+
+    assert (await world.event_types()).count("payment.charged_back") == 1
+    kept = await world.inbox.chargeback_of_payment("0123456789abcdef", PAYMENT_ID)
+    assert kept is not None
+    assert (kept.operation_id, kept.principal) == (None, "shop")
+
+
+async def test_a_chargeback_of_another_payment_is_not_believed(world: InboxWorld) -> None:
+    """The number of the payment is not signed."""
+    await world.charge(Verdict.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+
+    assert (await world.take(body_of("-3", payment_id="320025000009"))).why is Why.UNKNOWN_PAYMENT
+
+
+async def test_a_plan_is_followed_to_its_end(world: InboxWorld) -> None:
+    """An app shows what is paid and what comes next, without asking the gateway."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2, 3)]
+    first = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    assert first.why is Why.SUBSCRIPTION_NOTED
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
+    assert checkout.payment_id == "320025000001"
+    await world.take(installment(2, "RECURRING_INSTALLMENT_FAILED", "-2"))
+    standing = await world.standing()
+    assert (standing.paid, standing.subscription.state) == (1, SubscriptionState.ACTIVE)
+    assert standing.last_failure is not None
+    assert standing.last_failure.payment_id == "320025000002"
+    await world.take(installment(3))
+    await world.take(installment(3, "RECURRING_COMPLETE"))
+
+    standing = await world.standing()
+    assert (standing.paid, standing.subscription.state) == (3, SubscriptionState.COMPLETED)
+    assert standing.subscription.next_on is None
+    types = await world.event_types()
+    assert [each for each in types if each.startswith("subscription.")] == [
+        "subscription.installment_paid",
+        "subscription.updated",
+        "subscription.installment_failed",
+        "subscription.updated",
+        "subscription.installment_paid",
+        "subscription.updated",
+        "subscription.completed",
+    ]
+    assert (await world.checkout()).payment_id == "320025000001"
+
+
+async def test_an_installment_counts_when_the_gateway_shows_it(world: InboxWorld) -> None:
+    """Neither the plan nor the payment is signed."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert taken.why is Why.NOT_SHOWN
+    assert await world.subscriptions.standing("0123456789abcdef", SUBSCRIPTION_ID) is None
+
+
+async def test_a_plan_that_begins_later_is_proved_by_itself(world: InboxWorld) -> None:
+    """There is no payment to be shown before its first day; the gateway shows the plan."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.account.plans[SUBSCRIPTION_ID] = {
+        "subscription_id": int(SUBSCRIPTION_ID),
+        "order_id": "A-1",
+        "status": "ACTIVE",
+        "amount": 1000.0,
+        "currency": "LKR",
+    }
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert taken.why is Why.SUBSCRIPTION_NOTED
+    assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
+
+
+async def test_an_account_that_is_gone_is_waited_for(world: InboxWorld) -> None:
+    """Somebody renames an account while notifications wait; what came must not be lost for that."""
+    await world.take(body_of())
+    accounts = dict(world.relay.accounts)
+    world.relay.accounts.clear()  # type: ignore[attr-defined]
+    await world.later()
+    assert [each.why for each in await world.all()] == [Why.ACCOUNT_GONE]
+    world.relay.accounts.update(accounts)  # type: ignore[attr-defined]
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    await world.later()
+
+    assert (await world.checkout()).state is CheckoutState.COMPLETED

@@ -1,0 +1,74 @@
+"""What the tests of stored customers have in common: an approval, and short words for what is done with it."""
+
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+from tests.operations.world import CHARGE, World
+
+from payrelay.core.calls import Charge
+from payrelay.core.customers import Approval, Customer
+from payrelay.core.secret import Secret
+from payrelay.operations.approve_customer import approve, customers_of
+from payrelay.operations.readings import Readings
+from payrelay.store.checkouts import Checkouts
+from payrelay.store.customers import Wanted
+from payrelay.store.database import Row, Statement, Unit
+from payrelay.store.inbox import Inbox
+from payrelay.store.queries import query
+from payrelay.store.readings import LastAnswers
+from payrelay.store.sealing import Seal
+
+TOKEN: Final = "CANARY59AFEE022CC69CA39D325E1B59"
+MERCHANT: Final = "0123456789abcdef"
+APPROVAL: Final = Approval(
+    account="gateway",
+    merchant=MERCHANT,
+    principal="shop",
+    reference="person-7",
+    token=Secret(TOKEN),
+    method="VISA",
+    card_no_masked="************1292",
+    card_expiry="0129",
+    card_holder="CANARY PERERA",
+    order_id="APPROVED-1",
+)
+SEAL: Final = Seal((b"k" * 32,))
+_EVENTS: Final = query("events_of_test", "SELECT type, subject FROM outbox ORDER BY seq")
+
+
+async def approved_in(world: World, **members: object) -> Customer:
+    """Takes in an approval, but for what is named."""
+    return await approve(world.relay, msgspec.structs.replace(APPROVAL, **members))
+
+
+def charge_by(customer_id: str, **members: object) -> Charge:
+    """Gives a charge that names a customer by its handle."""
+    return msgspec.structs.replace(CHARGE, customer_token=customer_id, **members)
+
+
+async def stored(world: World) -> list[Customer]:
+    """Gives all customers, newest first."""
+    return await customers_of(world.relay).list(Wanted(), before=None, limit=100)
+
+
+async def told(world: World) -> list[str]:
+    """Gives the types of all events of customers, oldest first."""
+    rows = await world.database.read(_rows(Statement(_EVENTS, ())))
+    return [str(row[0]) for row in rows if str(row[1]).startswith("customer:")]
+
+
+def _rows(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)
+
+
+def with_every_noun(world: World) -> World:
+    """Gives the relay every store that holds something of a person."""
+    last = LastAnswers(world.database, SEAL)
+    world.relay = replace(
+        world.relay,
+        inbox=Inbox(world.database, SEAL),
+        checkouts=Checkouts(world.database, SEAL),
+        readings=Readings(last, world.clock, world.relay.log, start=world.relay.background.start),
+    )
+    return world

@@ -1,0 +1,434 @@
+"""From an app's request to a paid order, in a real browser: our page, the gateway's pages, and the way back."""
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+from playwright.async_api import BrowserContext, Page, Route, async_playwright, expect
+from tests.scenarios.http_client import Client, Reply
+from tests.scenarios.program import Program, account, free_port
+from tests.scenarios.stories import assert_refused, fresh
+
+import payrelay_simulator
+from payrelay_simulator import Running
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE_MS = 30_000  # for each step; a cold browser on two busy cores takes seconds
+SHOP = "https://shop.example"
+VISA, POOR_VISA = "4916217501611292", "4024007194349121"
+CUSTOMER = {
+    "first_name": "Saman",
+    "last_name": "Perera",
+    "email": "saman@example.com",
+    "phone": "+94771234567",
+    "address": "No. 1, Galle Road",
+    "city": "Colombo",
+    "country": "Sri Lanka",
+}
+
+pytestmark = [pytest.mark.slow]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """The service, the gateway behind it and an app with a key; the gateway lives in the test's own loop."""
+
+    program: Program
+    gateway: Running
+    client: Client
+
+    async def post(self, body: dict[str, Any], key: str | None = None) -> Reply:
+        """Asks for a checkout."""
+        return await asyncio.to_thread(self.client.post, "checkouts", body, key=key)
+
+    async def opened(self, **changes: object) -> dict[str, Any]:
+        """A new checkout on an order of its own."""
+        reply = await self.post(body(**changes))
+        assert reply.status == 200, str(reply)
+        data = reply.json["data"]
+        assert isinstance(data, dict)
+        return data
+
+    async def shown(self, checkout_id: str) -> dict[str, Any]:
+        """The checkout as the app is shown it."""
+        reply = await asyncio.to_thread(self.client.get, f"checkouts/{checkout_id}")
+        assert reply.status == 200, str(reply)
+        data = reply.json["data"]
+        assert isinstance(data, dict)
+        return data
+
+    async def wait_for(self, checkout_id: str, state: str) -> dict[str, Any]:
+        """The checkout, once it is in that state."""
+        data = await self.shown(checkout_id)
+        end_s = asyncio.get_running_loop().time() + PATIENCE_MS / 1000
+        while data["state"] != state:
+            assert asyncio.get_running_loop().time() < end_s, f"{checkout_id} is {data['state']}, not {state}"
+            await asyncio.sleep(0.05)
+            data = await self.shown(checkout_id)
+        return data
+
+    def charged(self, order_id: str) -> int:
+        """How often the order was paid, by the gateway's own ledger."""
+        return sum(1 for entry in self.gateway.simulator.ledger() if entry.order_id == order_id)
+
+
+def body(**changes: object) -> dict[str, Any]:
+    """A payment with what is required, but for what is named; None leaves a member out."""
+    members: dict[str, Any] = {
+        "type": "payment",
+        "order_id": fresh("order"),
+        "items": "Door bell",
+        "currency": "LKR",
+        "amount": 1000,
+        "customer": CUSTOMER,
+        "return_to": f"{SHOP}/done",
+        "cancel_to": f"{SHOP}/basket",
+        **changes,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """Starts the program as an operator does, with a gateway of its own."""
+    simulator = payrelay_simulator.Simulator()
+    async with payrelay_simulator.serve(simulator) as running:
+        merchant, port = simulator.merchant, free_port()
+        settings = account(
+            "gateway",
+            running.base_url,
+            APP_ID=merchant.app_id,
+            APP_SECRET=merchant.app_secret,
+            MERCHANT_ID=merchant.merchant_id,
+            MERCHANT_SECRET=merchant.merchant_secret,
+        )
+        more = {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}", "PAYRELAY_RETURN_LINKS": f"{SHOP}/*,myshop://"}
+        program = Program(tmp_path, settings | more)
+        key = await asyncio.to_thread(program.new_key, "shop")
+        await asyncio.to_thread(program.start, port)
+        yield Stage(program=program, gateway=running, client=program.client(key))
+        await asyncio.to_thread(program.kill)
+
+
+@dataclass
+class Person:
+    """A customer before a browser; ``arrived`` is where the app's own links were followed to."""
+
+    context: BrowserContext
+    page: Page
+    arrived: list[str] = field(default_factory=list)
+
+    async def pay(self, number: str = VISA) -> None:
+        """Types a card into the gateway's page, and pays."""
+        await self.page.get_by_label("Name on the card").fill("S Perera")
+        await self.page.get_by_label("Card number").fill(number)
+        await self.page.get_by_label("Expires").fill("12/29")
+        await self.page.get_by_label("Security code").fill("123")
+        await self.page.locator("#pay").click()
+
+    async def at_the_gateway(self, url: str) -> None:
+        """Opens our page, and stands on the gateway's."""
+        await self.page.goto(url)
+        await self.page.locator("#pay").wait_for()
+
+    async def is_back_at(self, address: str) -> None:
+        """Waits until the app's own link was followed."""
+        await self.page.wait_for_url(f"{address}*")
+
+
+Entering = Callable[..., Awaitable[Person]]
+
+
+@pytest.fixture
+async def person(stage: Stage) -> AsyncIterator[Entering]:
+    """Gives customers with browsers; no page may have complained at the end, of a breach of its policy for one."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("Chromium not found")
+        pytest.skip("Chromium not found")
+    complaints: list[str] = []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, headless=True, args=list(OPTIONS))
+
+        async def enter(*, has_scripts: bool = True) -> Person:
+            context = await browser.new_context(java_script_enabled=has_scripts)
+            context.set_default_timeout(PATIENCE_MS)
+            context.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+            person = Person(context, await context.new_page())
+
+            async def arrive(route: Route) -> None:
+                person.arrived.append(route.request.url)
+                await route.fulfill(body="<h1>the shop</h1>", content_type="text/html")
+
+            await context.route(f"{SHOP}/**", arrive)
+            return person
+
+        assert stage.program.port
+        yield enter
+        await browser.close()
+    # A status of 4xx is noted as an error by the browser itself.
+    assert [text for text in complaints if "status of 4" not in text] == []
+
+
+async def assert_accessible(page: Page) -> None:
+    """Nothing that keeps people out, by the rules that can be tried by a machine."""
+    results = await Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+
+
+@pytest.mark.browser
+async def test_a_customer_pays_and_comes_back_to_the_shop(stage: Stage, person: Entering) -> None:
+    """One link, the gateway's page, and the shop again, with an outcome that we know by proof."""
+    somebody, checkout = await person(), await stage.opened()
+    await somebody.at_the_gateway(checkout["url"])
+    await somebody.pay()
+    await somebody.is_back_at(f"{SHOP}/done")
+    done = await stage.wait_for(checkout["id"], "completed")
+
+    assert done["payment_id"].isdigit()
+    assert stage.charged(done["order_id"]) == 1
+    assert f"checkout={checkout['id']}" in somebody.arrived[-1]
+
+
+@pytest.mark.browser
+async def test_it_works_without_scripts(stage: Stage, person: Entering) -> None:
+    """By a button; what the page says, an assistive program can read."""
+    somebody, checkout = await person(has_scripts=False), await stage.opened()
+    await somebody.page.goto(checkout["url"])
+    await expect(somebody.page.get_by_role("heading", level=1)).to_have_text("Continue to payment")
+    await somebody.page.get_by_role("button", name="Continue to payment").click()
+    await somebody.pay()
+    await somebody.is_back_at(f"{SHOP}/done")
+
+    await stage.wait_for(checkout["id"], "completed")
+
+
+@pytest.mark.browser
+async def test_a_refused_card_can_be_followed_by_another(stage: Stage, person: Entering) -> None:
+    """The refusal is told, and the payment after it counts."""
+    somebody, checkout = await person(), await stage.opened()
+    await somebody.at_the_gateway(checkout["url"])
+    await somebody.pay(POOR_VISA)
+    await somebody.page.locator("#problem").wait_for()
+    await stage.wait_for(checkout["id"], "failed")
+    await somebody.pay()
+    await somebody.is_back_at(f"{SHOP}/done")
+
+    await stage.wait_for(checkout["id"], "completed")
+    assert stage.charged(checkout["order_id"]) == 1
+
+
+@pytest.mark.browser
+async def test_who_cancels_comes_to_the_basket_and_may_begin_again(stage: Stage, person: Entering) -> None:
+    """Nothing was taken, and the order is free for another checkout."""
+    somebody, checkout = await person(), await stage.opened()
+    await somebody.at_the_gateway(checkout["url"])
+    await somebody.page.locator("#cancel").click()
+    await somebody.is_back_at(f"{SHOP}/basket")
+    assert (await stage.shown(checkout["id"]))["state"] == "cancelled"
+
+    again = await stage.opened(order_id=checkout["order_id"])
+    await somebody.at_the_gateway(again["url"])
+    await somebody.pay()
+    await stage.wait_for(again["id"], "completed")
+    assert stage.charged(checkout["order_id"]) == 1
+
+
+@pytest.mark.browser
+async def test_who_goes_back_finds_the_button_and_can_go_on(stage: Stage, person: Entering) -> None:
+    """The same form again, as long as it isn't paid."""
+    somebody, checkout = await person(has_scripts=False), await stage.opened()
+    await somebody.page.goto(checkout["url"])
+    button = somebody.page.get_by_role("button", name="Continue to payment")
+    await button.click()
+    await somebody.page.locator("#pay").wait_for()
+    await somebody.page.go_back()
+    await button.click()
+    await somebody.pay()
+    await somebody.is_back_at(f"{SHOP}/done")
+
+    await stage.wait_for(checkout["id"], "completed")
+    assert stage.charged(checkout["order_id"]) == 1
+
+
+@pytest.mark.browser
+async def test_who_goes_back_from_the_gateway_is_in_the_shop(stage: Stage, person: Entering) -> None:
+    """A page that presses its own button must not make the back button dead."""
+    somebody, checkout = await person(), await stage.opened()
+    await somebody.page.goto(f"{SHOP}/basket")
+    await somebody.at_the_gateway(checkout["url"])
+    await somebody.page.go_back()
+
+    assert somebody.page.url == f"{SHOP}/basket"
+
+
+@pytest.mark.browser
+async def test_a_double_click_pays_once(stage: Stage, person: Entering) -> None:
+    """On our button, and on the gateway's."""
+    somebody, checkout = await person(has_scripts=False), await stage.opened()
+    await somebody.page.goto(checkout["url"])
+    await somebody.page.get_by_role("button", name="Continue to payment").dblclick()
+    await somebody.page.get_by_label("Name on the card").fill("S Perera")
+    await somebody.page.get_by_label("Card number").fill(VISA)
+    await somebody.page.get_by_label("Expires").fill("12/29")
+    await somebody.page.get_by_label("Security code").fill("123")
+    await somebody.page.locator("#pay").dblclick()
+    await stage.wait_for(checkout["id"], "completed")
+
+    assert stage.charged(checkout["order_id"]) == 1
+
+
+@pytest.mark.browser
+async def test_a_closed_tab_is_opened_again(stage: Stage, person: Entering) -> None:
+    """The same link leads on, until it is paid; then it says so."""
+    somebody, checkout = await person(), await stage.opened(return_to=None, cancel_to=None)
+    await somebody.at_the_gateway(checkout["url"])
+    await somebody.page.close()
+    somebody.page = await somebody.context.new_page()
+    await somebody.at_the_gateway(checkout["url"])
+    await somebody.pay()
+    heading = somebody.page.get_by_role("heading", level=1)
+    await expect(heading).to_have_text("Payment received", timeout=PATIENCE_MS)
+    await assert_accessible(somebody.page)
+    await somebody.page.goto(checkout["url"])
+
+    await expect(heading).to_have_text("Payment received")
+    assert await somebody.page.locator("form").count() == 0
+
+
+@pytest.mark.browser
+async def test_who_pays_and_never_comes_back_has_paid(stage: Stage, person: Entering) -> None:
+    """The tab was closed on the gateway's page, and the notification lost: the gateway shows it to whoever asks."""
+    rule = {"notifications": [{"fault": "lost", "times": None}]}
+    await post_to_gateway(stage, "/_sim/faults", rule)
+    somebody, checkout = await person(), await stage.opened()
+    await somebody.context.route(f"http://127.0.0.1:{stage.program.port}/gateway/checkouts/**/return*", drop)
+    await somebody.at_the_gateway(checkout["url"])
+    await somebody.pay()
+
+    done = await stage.wait_for(checkout["id"], "completed")
+    assert (done["payment_id"] is not None, stage.charged(checkout["order_id"])) == (True, 1)
+
+
+async def drop(route: Route) -> None:
+    """Ends a request as a closed tab does."""
+    await route.abort()
+
+
+async def say_nothing(route: Route) -> None:
+    """Answers with a script that does nothing."""
+    await route.fulfill(body="", content_type="text/javascript")
+
+
+async def post_to_gateway(stage: Stage, path: str, value: dict[str, Any]) -> None:
+    """Tells the gateway what to do."""
+    port = int(stage.gateway.base_url.rpartition(":")[2])
+    caller = Client(port=port, key=None)
+    headers = [("Content-Type", "application/json")]
+    reply = await asyncio.to_thread(caller.send, "POST", path, encoded(value), headers)
+    assert reply.status == 200, str(reply)
+
+
+def encoded(value: dict[str, Any]) -> bytes:
+    """The value as JSON."""
+    return json.dumps(value).encode()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [
+        ({"type": "preapproval", "amount": None, "customer_reference": "user-17"}, "customer_id"),
+        ({"type": "recurring", "recurrence": "1 Month", "duration": "1 Year", "startup_fee": 50}, "subscription_id"),
+        ({"type": "authorization"}, None),
+    ],
+    ids=["approval", "plan", "hold"],
+)
+async def test_every_kind_comes_to_its_end(
+    stage: Stage, person: Entering, changes: dict[str, object], outcome: str | None
+) -> None:
+    """By the gateway's notification, with what came of it."""
+    somebody, checkout = await person(), await stage.opened(**changes)
+    await somebody.at_the_gateway(checkout["url"])
+    await somebody.pay()
+    await somebody.is_back_at(f"{SHOP}/done")
+    done = await stage.wait_for(checkout["id"], "completed")
+
+    assert outcome is None or done[outcome]
+
+
+@pytest.mark.browser
+async def test_our_pages_keep_nobody_out(stage: Stage, person: Entering) -> None:
+    """The form, the waiting and what is said of a wrong address."""
+    somebody, checkout = await person(), await stage.opened(return_to=None, cancel_to=None)
+    await somebody.context.route("**/continue.js", say_nothing)
+    for rest in ("", "/return", "x", "/cancel"):
+        await somebody.page.goto(checkout["url"] + rest, wait_until="load")
+        await assert_accessible(somebody.page)
+
+
+async def test_a_form_of_our_own_hands_is_taken_by_the_gateway(stage: Stage) -> None:
+    """For those who post it on their own: the fields of the answer, from a page of theirs."""
+    checkout = await stage.opened()
+    port = int(stage.gateway.base_url.rpartition(":")[2])
+    target = checkout["form"]["action"].removeprefix(stage.gateway.base_url)
+    headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Referer", f"{SHOP}/")]
+    form = urlencode(checkout["form"]["fields"]).encode()
+    reply = await asyncio.to_thread(Client(port=port, key=None).send, "POST", target, form, headers)
+
+    assert (reply.status, "/pay/visits/" in (reply.header("location") or "")) == (303, True), str(reply)
+
+
+async def test_an_outcome_in_an_address_is_not_believed(stage: Stage) -> None:
+    """Anybody can write one."""
+    checkout = await stage.opened(return_to=None)
+    page = urlsplit(checkout["url"]).path
+    reply = await asyncio.to_thread(
+        stage.client.holding(None).send,
+        "GET",
+        f"{page}/return?order_id={checkout['order_id']}&status=2&state=completed",
+    )
+
+    assert (reply.status, b"One moment" in reply.body) == (200, True), str(reply)
+    assert (await stage.shown(checkout["id"]))["state"] == "open"
+
+
+async def test_a_repeat_is_the_same_checkout_and_another_body_is_refused(stage: Stage) -> None:
+    """As with every other request that begins something."""
+    wanted, key = body(), fresh("key")
+    first, again = await stage.post(wanted, key), await stage.post(wanted, key)
+
+    assert again.body == first.body
+    assert again.header("idempotent-replayed") == "true"
+    assert_refused(await stage.post({**wanted, "amount": 5}, key), 422, "idempotency_mismatch")
+    assert_refused(await stage.post({**wanted, "amount": 5}), 409, "conflict")
+
+
+async def test_no_secret_and_no_person_is_in_the_log(stage: Stage) -> None:
+    """Whoever reads the log must not open a customer's page."""
+    checkout = await stage.opened()
+    path = urlsplit(checkout["url"]).path
+    for rest in ("", "/return", "/cancel", "/nothing"):
+        await asyncio.to_thread(stage.client.holding(None).send, "GET", path + rest)
+    log = stage.program.log()
+
+    assert path.rpartition("/")[2] not in log
+    assert not [value for value in CUSTOMER.values() if value in log]

@@ -1,0 +1,281 @@
+import asyncio
+from datetime import date
+from typing import Final
+
+import msgspec
+import pytest
+from tests.store.conftest import Book
+
+from payrelay.core.calls import Item
+from payrelay.core.checkouts import Checkout, CheckoutEvent, CheckoutKind, CheckoutState, Details, Result, advance
+from payrelay.core.hosted import HostedPayment, Person, Place, Plan
+from payrelay.core.operations import Event
+from payrelay.core.payments import Payment
+from payrelay.errors import Outdated, StoreUnusable
+from payrelay.store.checkouts import Checkouts
+from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.queries import query
+from payrelay.store.sealing import Seal
+
+CHECKOUT: Final = Checkout(
+    id="chk_00000000000000000000000001",
+    account="gateway",
+    merchant="0123456789abcdef",
+    principal="shop",
+    kind=CheckoutKind.PAYMENT,
+    state=CheckoutState.OPEN,
+    version=1,
+    order_id="A-1",
+    guard="A-1",
+    amount_minor=100_000,
+    first_minor=100_000,
+    currency="LKR",
+    secret_hash="0" * 64,
+    idempotency_key="k-1",
+    request_id="req_1",
+    customer_reference="user-1",
+    bound_customer_id=None,
+    payment_id=None,
+    subscription_id=None,
+    customer_id=None,
+    created_at_ms=1_000,
+    updated_at_ms=1_000,
+    expires_at_ms=61_000,
+    opened_at_ms=None,
+    ends_at_ms=61_000,
+    look_at_ms=4_000,
+)
+DETAILS: Final = Details(
+    secret="CANARY-secret",
+    asked=HostedPayment(
+        kind=CheckoutKind.RECURRING,
+        order_id="A-1",
+        items="Tea",
+        currency="LKR",
+        amount_minor=100_000,
+        person=Person(
+            first_name="CANARY-first",
+            last_name="CANARY-last",
+            email="canary@example.com",
+            phone="0771234567",
+            home=Place(address="CANARY-street", city="Colombo", country="Sri Lanka"),
+        ),
+        delivery=Place(city="Kandy"),
+        item_list=(Item(name="Tea", number="1", quantity=2, unit_amount_minor=50_000),),
+        plan=Plan(recurrence="1 Month", duration="Forever", starts_on=date(2026, 12, 24), auto_cancel=False),
+    ),
+    return_to="myshop://paid",
+)
+EVENTS: Final = query("events_in_test", "SELECT type, subject, data FROM outbox ORDER BY seq")
+EVERYTHING: Final = query("everything_of_checkouts_in_test", "SELECT * FROM checkouts")
+
+
+@pytest.fixture
+def checkouts(database: Database) -> Checkouts:
+    """Gives what is under test."""
+    return Checkouts(database, Seal((b"k" * 32,)))
+
+
+def other(number: int, **members: object) -> Checkout:
+    """A checkout of its own order and key, but for what is named."""
+    own = {
+        "id": f"chk_{number:026d}",
+        "order_id": f"A-{number}",
+        "guard": f"A-{number}",
+        "idempotency_key": f"k-{number}",
+    }
+    return msgspec.structs.replace(CHECKOUT, **(own | members))
+
+
+def after(checkout: Checkout, event: CheckoutEvent, *, at_ms: int = 2_000, result: Result | None = None) -> Checkout:
+    """The checkout behind an event."""
+    changed = advance(checkout, event, at_ms=at_ms, result=result)
+    assert changed is not None
+    return changed
+
+
+def rows_of(statement: Statement) -> Unit[list[Row]]:
+    """Reads rows."""
+    return (yield statement)
+
+
+async def told(database: Database) -> list[str]:
+    """The types of the events that were written."""
+    return [str(row[0]) for row in await database.read(rows_of(Statement(EVENTS, ())))]
+
+
+async def test_a_checkout_is_read_back_whole(checkouts: Checkouts) -> None:
+    """Whoever comes next finds it as it was asked for."""
+    assert await checkouts.add(CHECKOUT, DETAILS)
+
+    assert await checkouts.get(CHECKOUT.id) == CHECKOUT
+    assert await checkouts.details_of(CHECKOUT.id) == DETAILS
+    assert await checkouts.of_key("shop", "k-1") == CHECKOUT
+    assert await checkouts.holder_of(CHECKOUT.merchant, "A-1") == CHECKOUT
+    assert await checkouts.of_order(CHECKOUT.merchant, "A-1") == [CHECKOUT]
+
+
+async def test_what_is_not_there_is_none(checkouts: Checkouts) -> None:
+    """An id that somebody made up."""
+    assert await checkouts.get("chk_x") is None
+    assert await checkouts.details_of("chk_x") is None
+    assert await checkouts.of_key("shop", "k-1") is None
+    assert await checkouts.of_order(CHECKOUT.merchant, "A-1") == []
+
+
+async def test_nothing_of_a_person_lies_in_clear(checkouts: Checkouts, database: Database) -> None:
+    """A copy of the database must not tell who bought what, nor open anybody's page."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    rows = await database.read(rows_of(Statement(EVERYTHING, ())))
+
+    assert "canary" not in str([list(row) for row in rows]).lower()
+
+
+async def test_what_is_sealed_is_bound_to_its_row(checkouts: Checkouts, database: Database) -> None:
+    """Moved to another row it opens nothing."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    await checkouts.add(other(2), DETAILS)
+    swap = query(
+        "swap_in_test", "UPDATE checkouts SET sealed = (SELECT sealed FROM checkouts WHERE id = $1) WHERE id = $2"
+    )
+    await database.write(rows_of(Statement(swap, (CHECKOUT.id, other(2).id))))
+
+    with pytest.raises(StoreUnusable):
+        await checkouts.details_of(other(2).id)
+
+
+async def test_an_order_and_a_key_have_one(checkouts: Checkouts) -> None:
+    """Of many that try at once, one is stored."""
+    tries = (checkouts.add(other(number, guard="A-1", order_id="A-1"), DETAILS) for number in range(1, 6))
+
+    assert sum(await asyncio.gather(*tries)) == 1
+    assert not await checkouts.add(other(7, idempotency_key="k-1"), DETAILS)
+    assert await checkouts.add(other(8, idempotency_key="k-1", principal="other"), DETAILS)
+    assert await checkouts.add(other(9, guard="A-1", order_id="A-1", merchant="f" * 16), DETAILS)
+
+
+async def test_a_change_and_its_event_are_one(checkouts: Checkouts, database: Database) -> None:
+    """Neither is without the other, whatever happens in between."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    completed = after(CHECKOUT, CheckoutEvent.COMPLETED, result=Result(payment_id="320025000001"))
+    await checkouts.change(completed, is_told=True)
+
+    assert await checkouts.get(CHECKOUT.id) == completed
+    assert await told(database) == ["checkout.completed"]
+    with pytest.raises(Outdated):
+        await checkouts.change(after(CHECKOUT, CheckoutEvent.FAILED), is_told=True)
+    assert await told(database) == ["checkout.completed"]
+
+
+async def test_what_is_filled_in_is_not_told_again(checkouts: Checkouts, database: Database) -> None:
+    """Who was told that it is completed needn't be told twice."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED), is_told=False)
+
+    assert await told(database) == []
+
+
+async def test_an_order_is_free_again_when_its_checkout_came_to_nothing(checkouts: Checkouts) -> None:
+    """A customer who turned back may try anew."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    await checkouts.change(after(CHECKOUT, CheckoutEvent.TURNED_BACK), is_told=True)
+
+    assert await checkouts.add(other(2, order_id="A-1", guard="A-1"), DETAILS)
+
+
+async def test_a_late_completion_does_not_take_the_order_from_another(checkouts: Checkouts) -> None:
+    """The first page was paid after all while a second one is open: both facts are kept."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    cancelled = after(CHECKOUT, CheckoutEvent.TURNED_BACK)
+    await checkouts.change(cancelled, is_told=True)
+    second = other(2, order_id="A-1", guard="A-1")
+    await checkouts.add(second, DETAILS)
+    await checkouts.change(after(cancelled, CheckoutEvent.COMPLETED), is_told=True)
+
+    first = await checkouts.get(CHECKOUT.id)
+    assert first is not None
+    assert (first.state, first.guard) == (CheckoutState.COMPLETED, None)
+    assert [each.id for each in await checkouts.of_order(CHECKOUT.merchant, "A-1")] == [second.id, first.id]
+
+
+async def test_the_first_opening_leaves_it_open_longer(checkouts: Checkouts) -> None:
+    """The customer stands on the gateway's page when ours expires."""
+    await checkouts.add(CHECKOUT, DETAILS)
+
+    assert await checkouts.mark_opened(CHECKOUT.id, 5_000, left_open_ms=10_000)
+    assert not await checkouts.mark_opened(CHECKOUT.id, 6_000, left_open_ms=10_000)
+    opened = await checkouts.get(CHECKOUT.id)
+    assert opened is not None
+    assert (opened.opened_at_ms, opened.ends_at_ms) == (5_000, 71_000)
+
+
+async def test_one_of_many_looks(checkouts: Checkouts) -> None:
+    """Each look costs a place in the gateway's budget."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    looks = (checkouts.take_look(CHECKOUT.id, 4_000, next_ms=9_000) for _ in range(5))
+
+    assert not await checkouts.take_look(CHECKOUT.id, 3_999, next_ms=9_000)
+    assert sum(await asyncio.gather(*looks)) == 1
+    assert await checkouts.take_look(CHECKOUT.id, 9_000, next_ms=12_000)
+
+
+async def test_what_has_ended_is_given_to_one_and_for_a_while(checkouts: Checkouts) -> None:
+    """Should he die, another one ends it."""
+    for number in (1, 2, 3):
+        await checkouts.add(other(number, ends_at_ms=60_000 + number), DETAILS)
+    await checkouts.add(other(4, state=CheckoutState.FAILED, guard=None), DETAILS)
+
+    assert await checkouts.take_ending(60_000, until_ms=90_000, limit=5) == []
+    taken = await checkouts.take_ending(70_000, until_ms=90_000, limit=2)
+    assert sorted(each.id for each in taken) == [other(1).id, other(2).id]
+    assert [each.id for each in await checkouts.take_ending(70_000, until_ms=90_000, limit=5)] == [other(3).id]
+    assert len(await checkouts.take_ending(90_000, until_ms=99_000, limit=5)) == 3
+
+
+async def test_a_persons_data_is_forgotten_when_it_is_over(checkouts: Checkouts) -> None:
+    """And the key is given back; what the books need stays."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    await checkouts.add(other(2), DETAILS)
+    await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, at_ms=2_000), is_told=True)
+
+    assert await checkouts.forget(2_000) == 0
+    assert await checkouts.forget(2_001) == 1
+    assert await checkouts.details_of(CHECKOUT.id) is None
+    assert await checkouts.of_key("shop", "k-1") is None
+    assert await checkouts.details_of(other(2).id) == DETAILS
+    assert await checkouts.get(CHECKOUT.id) is not None
+
+
+def paid(payment_id: str) -> Payment:
+    """A payment of the order."""
+    return Payment(
+        payment_id=payment_id,
+        order_id="A-1",
+        at_ms=2_000,
+        description="Tea",
+        status="RECEIVED",
+        currency="LKR",
+        amount_minor=100_000,
+    )
+
+
+async def test_a_payment_that_belongs_to_somebody_is_not_taken(checkouts: Checkouts, book: Book) -> None:
+    """One payment completes one checkout, and none that a charge of the same order made."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    second = other(2, order_id="A-1", guard=None, payment_id="320025000002", state=CheckoutState.COMPLETED)
+    await checkouts.add(second, DETAILS)
+    charge = book.new(1, order_id="A-9", payment_id="320025000003")
+    await book.accept(charge)
+    payments = (paid("320025000001"), paid("320025000002"), paid("320025000003"))
+
+    assert await checkouts.unowned(CHECKOUT, payments) == (paid("320025000001"),)
+
+
+async def test_where_a_charge_of_the_order_is_open_nothing_is_taken(checkouts: Checkouts, book: Book) -> None:
+    """The payment that is seen may be that charge's."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    charge = book.new(1)
+    await book.accept(charge)
+    await book.advance(charge, Event.UNKNOWN)
+
+    assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == ()

@@ -1,0 +1,244 @@
+"""Each notification is stored once; what is refused is bounded; nothing of it lies in clear that must not."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from payrelay.core.events import OutgoingEvent
+from payrelay.core.notifications import (
+    WAITS_FOR_MS,
+    Event,
+    NewsKind,
+    Notification,
+    State,
+    Step,
+    Told,
+    Verdict,
+    Why,
+    advance,
+)
+from payrelay.core.secret import Secret
+from payrelay.errors import Outdated, StoreUnusable
+from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.inbox import Chargeback, Inbox, Wanted
+from payrelay.store.queries import query
+from payrelay.store.sealing import Seal
+
+REFUSED_MAX = 20
+OF_AN_ORDER_MAX = 8
+BODY = b"merchant_id=1211149&card_holder_name=S+Perera&customer_token=CANARY59AFEE022CC69CA39D325E1B59"
+NOW_MS = 1_700_000_000_000
+NOTIFICATION = Notification(
+    id="ntf_0001",
+    account="gateway",
+    merchant="0123456789abcdef",
+    digest="d" * 64,
+    verdict=Verdict.GENUINE,
+    state=State.RECEIVED,
+    why=Why.NEW,
+    version=1,
+    kind=NewsKind.PAYMENT,
+    told=Told.SUCCEEDED,
+    order_id="A-1",
+    payment_id="320025000001",
+    subscription_id=None,
+    amount_minor=100_000,
+    currency="LKR",
+    message_type=None,
+    received_at_ms=NOW_MS,
+    last_at_ms=NOW_MS,
+    repeats=0,
+    attempts=0,
+    next_at_ms=NOW_MS + 60_000,
+    gives_up_at_ms=NOW_MS + WAITS_FOR_MS,
+    updated_at_ms=NOW_MS,
+)
+CHARGEBACK = Chargeback(
+    merchant=NOTIFICATION.merchant,
+    payment_id="320025000001",
+    order_id="A-1",
+    account="gateway",
+    principal="shop",
+    operation_id="op_1",
+    amount_minor=100_000,
+    currency="LKR",
+    notification_id="ntf_0001",
+    noted_at_ms=NOW_MS,
+)
+EVENT = OutgoingEvent(
+    id="evt_1",
+    type="payment.charged_back",
+    account="gateway",
+    merchant=NOTIFICATION.merchant,
+    principal="shop",
+    subject="payment:320025000001",
+    at_ms=NOW_MS,
+    data={"payment_id": "320025000001"},
+)
+EVERYTHING = query("everything", "SELECT * FROM notifications")
+TOKENS = query("tokens", "SELECT * FROM accepted_tokens")
+EVENTS = query("events", "SELECT id FROM outbox")
+
+
+def numbered(number: int, **members: object) -> Notification:
+    """Gives another notification."""
+    own = {"id": f"ntf_{number:04}", "digest": f"{number:064x}"}
+    return msgspec.structs.replace(NOTIFICATION, **(own | members))
+
+
+def rows(statement: Statement) -> Unit[list[Row]]:
+    """Reads rows."""
+    return (yield statement)
+
+
+@pytest.fixture
+def inbox(database: Database) -> Inbox:
+    """Gives an inbox in an empty database."""
+    return Inbox(database, Seal((b"k" * 32,)), refused_max=REFUSED_MAX, of_an_order_max=OF_AN_ORDER_MAX)
+
+
+async def test_one_that_comes_again_is_counted(inbox: Inbox) -> None:
+    """A gateway that repeats must not make two of one; that it repeats is worth knowing."""
+    first = await inbox.put(NOTIFICATION, BODY)
+    again = msgspec.structs.replace(NOTIFICATION, id="ntf_0002", received_at_ms=NOW_MS + 5)
+    second = await inbox.put(again, BODY)
+
+    assert first is not None
+    assert (first.is_new, first.notification) == (True, NOTIFICATION)
+    assert second is not None
+    assert not second.is_new
+    assert second.notification == msgspec.structs.replace(NOTIFICATION, repeats=1, last_at_ms=NOW_MS + 5)
+    assert await inbox.list(Wanted(), before=None, limit=10) == [second.notification]
+
+
+async def test_of_many_at_once_one_is_new(inbox: Inbox) -> None:
+    """Two deliveries at the same moment must not both be worked on as the first."""
+    put = await asyncio.gather(*(inbox.put(numbered(each, digest="d" * 64), BODY) for each in range(8)))
+
+    assert [each is not None and each.is_new for each in put].count(True) == 1
+
+
+async def test_the_body_lies_sealed_and_bound(inbox: Inbox, database: Database) -> None:
+    """It holds a token and a name; in another row it must not open."""
+    await inbox.put(NOTIFICATION, BODY)
+    stored = await database.read(rows(Statement(EVERYTHING, ())))
+    await inbox.put(numbered(2), BODY)
+    move = query("move", "UPDATE notifications SET sealed_body = $1 WHERE id = 'ntf_0002'")
+    await database.write(rows(Statement(move, (stored[0][-1],))))
+
+    assert await inbox.body_of("ntf_0001") == BODY
+    assert not any(word in repr(stored[0]) for word in ("CANARY", "Perera"))
+    with pytest.raises(StoreUnusable):
+        await inbox.body_of("ntf_0002")
+    assert await inbox.body_of("ntf_9") is None
+
+
+async def test_what_was_refused_is_kept_up_to_a_number(inbox: Inbox) -> None:
+    """Anybody can post a forged notification; nobody may fill the disk with them, or keep a genuine one out."""
+    refused = {"state": State.REFUSED, "verdict": Verdict.FORGED, "why": Why.FORGED, "next_at_ms": None}
+    for number in range(REFUSED_MAX):
+        assert await inbox.put(numbered(number, **refused), b"x") is not None
+
+    assert await inbox.put(numbered(REFUSED_MAX, **refused), b"x") is None
+    known = await inbox.put(numbered(0, **refused), b"x")
+    assert known is not None
+    assert known.notification.repeats == 1
+    assert await inbox.put(numbered(REFUSED_MAX + 1), BODY) is not None
+    assert await inbox.forget_refused(NOW_MS + 1, 10) == 10
+    assert await inbox.put(numbered(REFUSED_MAX, **refused), b"x") is not None
+
+
+async def test_one_order_is_taken_so_often_in_a_day(inbox: Inbox) -> None:
+    """Whoever holds one signature can make bodies without end, all of the same order; those of others go on."""
+    for number in range(OF_AN_ORDER_MAX):
+        assert await inbox.put(numbered(number), BODY) is not None
+
+    assert await inbox.put(numbered(9_000), BODY) is None
+    assert await inbox.put(numbered(9_001, order_id="A-2"), BODY) is not None
+    assert await inbox.put(numbered(9_002, received_at_ms=NOW_MS + 86_400_001), BODY) is not None
+
+
+async def test_what_is_due_is_given_once(inbox: Inbox) -> None:
+    """Two processes must not work on the same notification at the same time; a dead one's comes back."""
+    await inbox.put(numbered(1, next_at_ms=NOW_MS), BODY)
+    await inbox.put(numbered(2, next_at_ms=NOW_MS + 9), BODY)
+    await inbox.put(numbered(3, next_at_ms=None), BODY)
+
+    assert await inbox.next_due_ms() == NOW_MS
+    taken = await inbox.take_due(NOW_MS + 1, until_ms=NOW_MS + 100, limit=5)
+    assert [each.id for each in taken] == ["ntf_0001"]
+    assert await inbox.take_due(NOW_MS + 1, until_ms=NOW_MS + 100, limit=5) == []
+    back = await inbox.take_due(NOW_MS + 100, until_ms=NOW_MS + 200, limit=5)
+    assert sorted(each.id for each in back) == ["ntf_0001", "ntf_0002"]
+
+
+async def test_a_new_owner_takes_up_what_was_left(inbox: Inbox) -> None:
+    """A process died right after its answer: the next one must not wait until nobody can be working on it any more."""
+    await inbox.put(NOTIFICATION, BODY)
+    waiting = numbered(2, state=State.WAITING, why=Why.UNKNOWN_ORDER)
+    await inbox.put(waiting, BODY)
+
+    assert await inbox.take_up(NOW_MS + 5) == 1
+    assert [each.id for each in await inbox.take_due(NOW_MS + 5, until_ms=NOW_MS + 9, limit=5)] == ["ntf_0001"]
+
+
+async def test_a_change_names_the_version_that_it_was_decided_on(inbox: Inbox) -> None:
+    """Of two that decide at once one is void, whoever comes last."""
+    await inbox.put(NOTIFICATION, BODY)
+    changed = advance(NOTIFICATION, Step(event=Event.TAKEN_UP, why=Why.CHECKOUT_FINISHED), at_ms=NOW_MS + 9)
+    await inbox.record(changed)
+
+    assert await inbox.get(NOTIFICATION.id) == changed
+    with pytest.raises(Outdated):
+        await inbox.record(changed)
+
+
+async def test_lists_by_what_support_knows(inbox: Inbox) -> None:
+    """Somebody on the phone has an order's number, or a payment's, and not ours."""
+    for number in range(4):
+        await inbox.put(numbered(number, order_id=f"A-{number % 2}"), BODY)
+
+    of_order = await inbox.list(Wanted(order_id="A-1"), before=None, limit=10)
+    assert [each.id for each in of_order] == ["ntf_0003", "ntf_0001"]
+    page = await inbox.list(Wanted(state=State.RECEIVED), before="ntf_0003", limit=2)
+    assert [each.id for each in page] == ["ntf_0002", "ntf_0001"]
+
+
+async def test_bodies_are_forgotten_and_the_rest_stays(inbox: Inbox) -> None:
+    """A person's name needn't be kept for as long as that a payment was notified; what is open needs its body."""
+    await inbox.put(numbered(1, next_at_ms=None), BODY)
+    await inbox.put(numbered(2), BODY)
+    await inbox.put(numbered(3, next_at_ms=None, order_id="A-3"), BODY)
+
+    assert await inbox.forget_bodies_of_order(NOTIFICATION.merchant, "A-1") == 1
+    assert await inbox.body_of("ntf_0001") is None
+    assert await inbox.forget_bodies(NOW_MS + 1, 10) == 1
+    assert await inbox.body_of("ntf_0003") is None
+    assert await inbox.body_of("ntf_0002") == BODY
+    assert len(await inbox.list(Wanted(), before=None, limit=10)) == 3
+
+
+async def test_the_first_token_is_the_accepted_one(inbox: Inbox, database: Database) -> None:
+    """A signature covers no token: whoever repeats it with another must not put another's card in its place."""
+    kind = NewsKind.PREAPPROVAL
+    assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", kind) is None
+    assert await inbox.accept_token(NOTIFICATION, kind, "CANARY1", at_ms=NOW_MS)
+
+    assert await inbox.accept_token(NOTIFICATION, kind, "CANARY1", at_ms=NOW_MS)
+    assert not await inbox.accept_token(NOTIFICATION, kind, "CANARY2", at_ms=NOW_MS)
+    assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", kind) == Secret("CANARY1")
+    assert await inbox.accept_token(NOTIFICATION, NewsKind.AUTHORIZATION, "CANARY2", at_ms=NOW_MS)
+    assert "CANARY" not in repr(await database.read(rows(Statement(TOKENS, ()))))
+
+
+async def test_a_chargeback_is_kept_once_with_its_event(inbox: Inbox, database: Database) -> None:
+    """Told twice it would be booked twice; not told it would be missed."""
+    assert await inbox.keep_chargeback(CHARGEBACK, EVENT)
+    again = msgspec.structs.replace(EVENT, id="evt_2")
+    assert not await inbox.keep_chargeback(CHARGEBACK, again)
+
+    assert await inbox.chargebacks_of_operation("op_1") == [CHARGEBACK]
+    assert await inbox.chargeback_of_payment(NOTIFICATION.merchant, "320025000001") == CHARGEBACK
+    assert [row[0] for row in await database.read(rows(Statement(EVENTS, ())))] == ["evt_1"]
+    assert await inbox.owner_of_payment(NOTIFICATION.merchant, "320025000001") is None

@@ -1,0 +1,261 @@
+"""Everything that is sealed comes under another key while others read and write, and stays what it was."""
+
+from collections.abc import AsyncIterator
+from importlib import resources
+from typing import Final
+
+import pytest
+from tests.store.conftest import Book
+from tests.store.test_checkouts import CHECKOUT, DETAILS
+from tests.store.test_customers import APPROVAL, CUSTOMER, TOKEN
+from tests.store.test_inbox import BODY, NOTIFICATION
+
+from payrelay.clock import Clock
+from payrelay.core.answers import Answer
+from payrelay.core.calls import AllSubscriptions
+from payrelay.core.customers import Event as CustomerEvent
+from payrelay.core.customers import removed
+from payrelay.core.deliveries import Endpoint, EndpointState
+from payrelay.core.notifications import NewsKind
+from payrelay.core.operations import Event
+from payrelay.core.outcomes import Reading
+from payrelay.core.secret import Secret
+from payrelay.errors import Outdated, StoreUnusable
+from payrelay.operations.audit import Audit
+from payrelay.store import migrations
+from payrelay.store.access_tokens import AccessTokens
+from payrelay.store.audit import Trail
+from payrelay.store.checkouts import Checkouts
+from payrelay.store.customers import Customers
+from payrelay.store.database import Database, Row, Statement, T, Unit
+from payrelay.store.endpoints import Endpoints
+from payrelay.store.inbox import Inbox
+from payrelay.store.journal import Journal
+from payrelay.store.meta import chain_key, verify_key
+from payrelay.store.queries import query
+from payrelay.store.readings import LastAnswers
+from payrelay.store.sealing import Seal
+from payrelay.store.seals import SEALED, Exchanged, Seals
+from payrelay.store.signing_keys import SigningKeys
+
+OLD: Final = b"k" * 32
+NEW: Final = b"n" * 32
+MERCHANT: Final = "0123456789abcdef"
+ENDPOINT: Final = Endpoint(
+    id="end_1",
+    account="gateway",
+    merchant=MERCHANT,
+    principal="shop",
+    url="https://shop.example/events",
+    types=("*",),
+    label=None,
+    state=EndpointState.ACTIVE,
+    reason=None,
+    older_ends_at_ms=None,
+    failing_since_ms=None,
+    held_until_ms=0,
+    created_at_ms=1,
+    updated_at_ms=1,
+)
+READING: Final = Reading(code=None, msg="", raw_msg=b'""', raw_data=b"[]")
+SPOIL: Final = query("spoil_of_test", "UPDATE customers SET sealed_token = $2 WHERE id = $1 RETURNING id")
+SEALED_TOKEN: Final = query("sealed_token_of_test", "SELECT sealed_token FROM customers WHERE id = $1")
+
+
+def _rows(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)
+
+
+async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> None:
+    """Puts a value into every sealed column."""
+    seal = Seal(keys)
+    await verify_key(database, seal)
+    start = await chain_key(database, seal, Clock())
+    await SigningKeys(database, seal, Clock()).newest()
+    book = Book(database)
+    book.journal = Journal(database, seal, chain_key=start.secret)
+    await book.accept(book.new(1))
+    await book.advance(book.new(1), Event.SUCCEEDED, answer)
+    await Customers(database, seal, chain_key=start.secret).add(CUSTOMER, APPROVAL)
+    await Checkouts(database, seal).add(CHECKOUT, DETAILS)
+    inbox = Inbox(database, seal)
+    await inbox.put(NOTIFICATION, BODY)
+    await inbox.accept_token(NOTIFICATION, NewsKind.AUTHORIZATION, TOKEN, at_ms=1)
+    endpoints = Endpoints(database, seal)
+    await endpoints.add(ENDPOINT, Secret("older"))
+    await endpoints.rotate("end_1", Secret("newest"), older_ends_at_ms=2, now_ms=1)
+    await AccessTokens(database, seal, Clock(), "merchant/app").put("access", 599.0)
+    await LastAnswers(database, seal).keep(MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1)
+
+
+@pytest.fixture
+async def filled(database: Database, answer: Answer) -> Database:
+    """Gives a database in which everything is sealed with the old key."""
+    await fill(database, (OLD,), answer)
+    return database
+
+
+async def rotated(database: Database, *, page: int = 1) -> list[Exchanged]:
+    """Brings everything under the new key, a page at a time."""
+    return [exchanged async for exchanged in Seals(database, Seal((NEW, OLD)), page=page).rotate()]
+
+
+async def others(database: Database) -> dict[str, int]:
+    """Gives how many values of each column are not sealed with the new key; only where there are some."""
+    seal = Seal((NEW, OLD))
+    counted = await Seals(database, seal).count()
+    left = {column.name: counts.total() - counts[seal.key_id.hex()] for column, counts in counted.items()}
+    return {name: number for name, number in left.items() if number}
+
+
+def test_every_sealed_column_is_named() -> None:
+    """What is forgotten here can't be read any more once the old key is gone."""
+    columns = {
+        line.split()[0]
+        for file in (resources.files(migrations) / "sqlite").iterdir()
+        for line in file.read_text().splitlines()
+        if " BLOB" in line.partition("--")[0]
+    }
+    assert {column.column for column in SEALED} == columns - {"key_hash", "ADD"} - hashes(columns)
+
+
+def hashes(columns: set[str]) -> set[str]:
+    """Columns of bytes that are no seals: hashes, by their names."""
+    return {name for name in columns if name.endswith("_hash")}
+
+
+async def test_every_column_is_filled_by_this_test(filled: Database) -> None:
+    """Else the next test would say nothing of it."""
+    counted = await Seals(filled, Seal((OLD,))).count()
+
+    assert {column.name: counts.total() for column, counts in counted.items() if not counts} == {}
+
+
+async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, answer: Answer) -> None:
+    """The old key may be thrown away then: every noun reads what it had sealed."""
+    assert len(await others(filled)) == len(SEALED)
+    exchanged = await rotated(filled)
+    assert (await others(filled), sum(page.done for page in exchanged)) == ({}, len(SEALED) + 2)
+
+    seal = Seal((NEW,))
+    await verify_key(filled, seal)
+    start = await chain_key(filled, seal, Clock())
+    journal = Journal(filled, seal, chain_key=start.secret)
+    [operation] = [each async for each in _operations(journal)]
+    assert await journal.answer_of(operation) == answer
+    assert (await journal.call_of(operation)).customer_token == TOKEN  # type: ignore[union-attr]
+    customers = Customers(filled, seal, chain_key=start.secret)
+    assert (await customers.get(CUSTOMER.id), await customers.token_of(CUSTOMER.id)) == (CUSTOMER, Secret(TOKEN))
+    assert await Checkouts(filled, seal).details_of(CHECKOUT.id) == DETAILS
+    inbox = Inbox(filled, seal)
+    assert await inbox.body_of(NOTIFICATION.id) == BODY
+    assert await inbox.accepted_token(MERCHANT, "A-1", NewsKind.AUTHORIZATION) == Secret(TOKEN)
+    target = await Endpoints(filled, seal).target("end_1")
+    assert target is not None
+    assert (target.newest, target.older) == (Secret("newest"), Secret("older"))
+    kept = await AccessTokens(filled, seal, Clock(), "merchant/app").look()
+    assert (kept is not None, await LastAnswers(filled, seal).last(MERCHANT, AllSubscriptions()) is not None) == (
+        True,
+        True,
+    )
+    assert await SigningKeys(filled, seal, Clock()).newest() == await SigningKeys(filled, seal, Clock()).newest()
+
+
+async def _operations(journal: Journal) -> AsyncIterator[str]:
+    async for record in journal.trail.records():
+        yield record.operation_id
+
+
+async def test_the_audit_finds_nothing(filled: Database) -> None:
+    """Digests are over the plain bytes: what was sealed anew was not changed."""
+    await rotated(filled)
+    seal = Seal((NEW,))
+    start = await chain_key(filled, seal, Clock())
+    trail: Trail = Journal(filled, seal, chain_key=start.secret).trail
+
+    assert [finding async for finding in Audit(trail, start.since_ms, lambda *_: None).findings()] == []
+
+
+async def test_it_goes_on_where_it_was_broken_off(filled: Database) -> None:
+    """Somebody presses Control-C; what was done stays done, and isn't done again."""
+    async for _ in Seals(filled, Seal((NEW, OLD)), page=1).rotate():
+        break
+    left = len(SEALED) + 2 - 1
+    assert sum((await others(filled)).values()) == left
+
+    assert sum(page.done for page in await rotated(filled)) == left
+    assert await rotated(filled) == []
+
+
+async def test_what_can_not_be_opened_is_passed_over_and_named(filled: Database) -> None:
+    """One spoilt value must not hold up all others, nor be lost behind the bar's end."""
+    strange = Seal((b"x" * 32,)).seal(b"t", b"elsewhere")
+    await filled.write(_rows(Statement(SPOIL, (CUSTOMER.id, strange))))
+    exchanged = await rotated(filled, page=50)
+
+    assert [(page.column.name, page.unopened) for page in exchanged if page.unopened] == [
+        ("customers.sealed_token", (CUSTOMER.id,))
+    ]
+    assert await others(filled) == {"customers.sealed_token": 1}
+
+
+class _Racing:
+    """A database in which somebody else writes a row between a read of it and the next write."""
+
+    def __init__(self, database: Database, *, raises: int) -> None:
+        self._database = database
+        self._raises = raises
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Reads, and then somebody else writes."""
+        rows = await self._database.read(unit)
+        newer = Seal((OLD,)).seal(b"newer", b"cus_0001/token")
+        await self._database.write(_rows(Statement(SPOIL, (CUSTOMER.id, newer))))
+        return rows
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Writes, unless it runs into somebody else."""
+        if self._raises:
+            self._raises -= 1
+            unit.close()
+            raise Outdated("somebody else wrote it")
+        return await self._database.write(unit)
+
+    async def ping(self) -> None:
+        """Asks."""
+        await self._database.ping()
+
+    async def close(self) -> None:
+        """Closes."""
+        await self._database.close()
+
+
+@pytest.mark.parametrize("raises", [0, 1, 1_000])
+async def test_what_was_written_meanwhile_stays(filled: Database, raises: int) -> None:
+    """The server goes on sealing: its newer value must never be replaced by an older one."""
+    racing = _Racing(filled, raises=raises)
+    passed = [page.passed_over async for page in Seals(racing, Seal((NEW, OLD)), page=50).rotate()]
+
+    [[sealed]] = await filled.read(_rows(Statement(SEALED_TOKEN, (CUSTOMER.id,))))
+    assert isinstance(sealed, bytes)
+    assert Seal((OLD,)).open(sealed, b"cus_0001/token") == b"newer"
+    assert any(passed)
+
+
+async def test_a_value_that_goes_away_meanwhile_is_no_fault(filled: Database) -> None:
+    """A customer may be erased at this moment."""
+    seals = Seals(filled, Seal((NEW, OLD)), page=50)
+    pages = seals.rotate()
+    first = await anext(pages)
+    assert first.column.name == "meta.value"
+    start = await chain_key(filled, Seal((NEW, OLD)), Clock())
+    customers = Customers(filled, Seal((NEW, OLD)), chain_key=start.secret)
+    await customers.change(removed(CUSTOMER, at_ms=2), CustomerEvent.REMOVED)
+    assert all(not page.unopened for page in [page async for page in pages])
+    assert await others(filled) == {}
+
+
+async def test_a_key_that_is_missing_opens_nothing(filled: Database) -> None:
+    """Rotation does not begin without the older key: the store says so at once."""
+    with pytest.raises(StoreUnusable):
+        await verify_key(filled, Seal((NEW,)))
