@@ -45,6 +45,7 @@ def test_a_token_is_handed_over_with_what_is_known() -> None:
         card_holder="CANARY PERERA",
     )
     assert bare == HandedOver(token=Secret("t"))
+    assert (type(whole.card_no_masked), type(whole.card_expiry)) == (str, str)
 
 
 def test_a_body_prints_nothing_of_a_person() -> None:
