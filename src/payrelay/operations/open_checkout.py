@@ -55,11 +55,14 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     """Opens a checkout and answers with it, its address and its form.
 
     Raises Refusal: invalid_request for what this account, its environment or the caller's limits don't allow; conflict
-    where the order has an open or a completed checkout; idempotency_mismatch; unavailable where it isn't configured.
+    where the order has an open or a completed checkout; idempotency_mismatch; unavailable where the account is paused,
+    or something isn't configured.
     Raises StoreError.
     """
     account = relay.account(request.account)
     signer, _ = _configured(relay, account)
+    if relay.paused is not None:
+        await relay.paused.require_open(request.account)
     new = _bounded(request, new)
     _require_allowed(relay, request, account, new)
     for _ in range(ATTEMPTS_MAX):
