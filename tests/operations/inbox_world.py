@@ -111,7 +111,13 @@ class ShowingAccount(ScriptedAccount):
                 base_url="https://gateway.test", merchant_id=MERCHANT_ID, merchant_secret=Secret(secret)
             )
 
-    async def observe(self, call: Read, *, until_s: float) -> Sight:  # noqa: ARG002, the face of an account
+    async def observe(
+        self,
+        call: Read,
+        *,
+        until_s: float,  # noqa: ARG002, the face of an account
+        priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
+    ) -> Sight:
         """Shows the payments of an order."""
         await self._steps.reach("observe")
         self.observed += 1
