@@ -115,7 +115,7 @@ class ShowingAccount(ScriptedAccount):
         self,
         call: Read,
         *,
-        until_s: float,  # noqa: ARG002, the face of an account
+        until_s: float,  # noqa: ARG002, the same
         priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
     ) -> Sight:
         """Shows the payments of an order."""

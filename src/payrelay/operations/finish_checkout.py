@@ -22,6 +22,7 @@ from payrelay.core.checkouts import (
 from payrelay.core.payments import Payment, Seen
 from payrelay.core.proof import RECEIVED
 from payrelay.errors import Code, Outdated, Refusal, StoreError
+from payrelay.gateways.governor import Priority
 from payrelay.operations.relay import Relay
 from payrelay.store.checkouts import Checkouts
 
@@ -173,7 +174,9 @@ async def _looked(relay: Relay, checkout: Checkout) -> Checkout:
     if account.merchant != checkout.merchant:
         return checkout  # the name leads to another merchant by now
     until_s = relay.clock.boot_s() + LOOK_WITHIN_S
-    sight = await account.observe(PaymentsOfOrder(order_id=checkout.order_id), until_s=until_s)
+    # As a read, behind all effects and their settling: pages that look again must not take the places of charges.
+    call = PaymentsOfOrder(order_id=checkout.order_id)
+    sight = await account.observe(call, until_s=until_s, priority=Priority.READ)
     if not isinstance(sight, Seen):
         return checkout
     fitting = tuple(payment for payment in sight.payments if _is_of(checkout, payment))

@@ -61,8 +61,6 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     """
     account = relay.account(request.account)
     signer, _ = _configured(relay, account)
-    if relay.paused is not None:
-        await relay.paused.require_open(request.account)
     new = _bounded(request, new)
     _require_allowed(relay, request, account, new)
     for _ in range(ATTEMPTS_MAX):
@@ -70,6 +68,8 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         if earlier is not None:
             answer = found(await _opened(relay, earlier, signer))
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
+        if relay.paused is not None:
+            await relay.paused.require_open(request.account)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.asked, return_to=new.return_to, cancel_to=new.cancel_to)
