@@ -4,6 +4,7 @@ All of it goes through ``core.checkouts.advance``. What the browser says complet
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
 from payrelay.core.calls import PaymentsOfOrder
@@ -148,6 +149,7 @@ async def _bring(relay: Relay, checkout: Checkout, event: CheckoutEvent, result:
         else:
             if changed.state is not current.state:
                 relay.log.info("checkout_changed", checkout_id=changed.id, state=changed.state)
+                await _tell_of_another_checkout(relay, changed)
             return changed
     raise Outdated(f"checkout {checkout.id} was changed by others {DECISIONS_MAX} times in a row")
 
@@ -158,6 +160,16 @@ def _tell_of_another_payment(relay: Relay, checkout: Checkout, event: CheckoutEv
     is_other = paid is not None and checkout.payment_id is not None and paid != checkout.payment_id
     if is_other and event is CheckoutEvent.COMPLETED and checkout.kind is not CheckoutKind.RECURRING:
         relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=paid)
+
+
+async def _tell_of_another_checkout(relay: Relay, checkout: Checkout) -> None:
+    """Tells the log that an order was paid in two checkouts."""
+    if checkout.state is not CheckoutState.COMPLETED:
+        return
+    with suppress(StoreError):  # what is stored is stored
+        others = await checkouts_of(relay).of_order(checkout.merchant, checkout.order_id)
+        if any(other.id != checkout.id and other.state is CheckoutState.COMPLETED for other in others):
+            relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=checkout.payment_id)
 
 
 async def _safely_looked(relay: Relay, checkout: Checkout) -> Checkout:
