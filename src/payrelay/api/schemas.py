@@ -224,6 +224,8 @@ def _say_together(schemas: dict[str, Schema]) -> None:
     """Adds the rules between fields that ``bodies`` checks beside the annotations."""
     if "CaptureBody" in schemas:
         schemas["CaptureBody"]["anyOf"] = [{"required": ["description"]}, {"required": ["deduction_details"]}]
+    if "CustomerNamesBody" in schemas:
+        schemas["CustomerNamesBody"]["minProperties"] = 1
     if "RefundBody" in schemas:
         schemas["RefundBody"]["oneOf"] = [{"required": ["payment_id"]}, {"required": ["authorization_token"]}]
     if "CheckoutBody" in schemas:
