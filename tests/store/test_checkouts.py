@@ -248,6 +248,22 @@ async def test_a_persons_data_is_forgotten_when_it_is_over(checkouts: Checkouts)
     assert await checkouts.get(CHECKOUT.id) is not None
 
 
+async def test_a_persons_data_is_forgotten_on_request(checkouts: Checkouts) -> None:
+    """Of one order, once it has its outcome: the details, whose it was, and the key, which may have a name in it."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    await checkouts.add(other(2), DETAILS)
+    assert await checkouts.forget_order(CHECKOUT.merchant, "A-1") == 0
+    await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, at_ms=2_000), is_told=True)
+
+    assert await checkouts.forget_order("another", "A-1") == 0
+    assert await checkouts.forget_order(CHECKOUT.merchant, "A-1") == 1
+    left = await checkouts.get(CHECKOUT.id)
+    assert left is not None
+    assert (left.customer_reference, left.idempotency_key, left.order_id) == (None, None, "A-1")
+    assert await checkouts.details_of(CHECKOUT.id) is None
+    assert await checkouts.details_of(other(2).id) == DETAILS
+
+
 def paid(payment_id: str) -> Payment:
     """A payment of the order."""
     return Payment(
