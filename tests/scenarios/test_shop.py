@@ -18,7 +18,7 @@ __all__ = ["browser_path"]
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop" / "shop.py"
 GOOD_CARD, REFUSED_CARD = "4916217501611292", "4024007194349121"
-PHONE = {"width": 412, "height": 915}
+
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -51,7 +51,7 @@ async def phone(browser_path: str, shop_address: str) -> AsyncIterator[Page]:
     """The shop on a phone of somebody's own."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=browser_path, headless=True, args=list(OPTIONS))
-        page = await (await browser.new_context(viewport=PHONE)).new_page()
+        page = await (await browser.new_context(viewport={"width": 412, "height": 915})).new_page()
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         await page.goto(shop_address)
