@@ -60,8 +60,8 @@ _PREFER: Final[Schema] = {
     "name": "Prefer",
     "in": "header",
     # No pattern: what is malformed is passed over, as RFC 7240 has it.
-    "description": f"`wait=n` holds the answer until the operation is settled, or there is an event, for n seconds at most (and at most "
-    f"{WAIT_S_MAX}, counted from the request); then it is answered as it stands. Anything else is passed over.",
+    "description": "`wait=n` holds the answer until the operation is settled, or there is an event, for n seconds at most "
+    f"(and at most {WAIT_S_MAX}, counted from the request); then it is answered as it stands. Anything else is passed over.",
     "schema": _STRING,
 }
 _CACHE_CONTROL: Final[Schema] = {
