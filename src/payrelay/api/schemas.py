@@ -245,6 +245,8 @@ def _say_together(schemas: dict[str, Schema]) -> None:
         schemas["CustomerNamesBody"]["minProperties"] = 1
     if "ClientTokenBody" in schemas:
         schemas["ClientTokenBody"].update(_CLIENT_TOKEN_RULES)
+    if "ReplayBody" in schemas:
+        schemas["ReplayBody"]["oneOf"] = [{"required": ["ids"]}, {"required": ["since"]}]
     if "RefundBody" in schemas:
         schemas["RefundBody"]["oneOf"] = [{"required": ["payment_id"]}, {"required": ["authorization_token"]}]
     if "CheckoutBody" in schemas:
