@@ -27,7 +27,7 @@ help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/.runtime ## start the service with a gateway simulator, and print calls to copy
-	@$(BIN)/payrelay demo
+	@$(BIN)/payrelay demo --shop examples/shop/shop.py
 
 serve: $(VENV)/.runtime ## start the service as it is configured
 	@$(BIN)/payrelay serve

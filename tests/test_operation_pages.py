@@ -12,6 +12,7 @@ from payrelay.core.operations import Event, Line, Operation, State
 from payrelay.core.outcomes import Evidence
 from payrelay.operation_pages import hints_of, list_json, list_page, show_json, show_page
 from payrelay.operations.decide import Consequence
+from payrelay.operations.find_operations import ChargebackView
 from payrelay.operations.review import Entry, Group, Study
 
 ID = "op_01a1fcf95693b84b105412bf6dd63ed2"
@@ -196,3 +197,20 @@ def test_the_json_holds_what_the_pages_show() -> None:
     assert one["answer"]["body"]["data"] == {"amount": 1000.0}
     assert "The order is free for another operation." in one["decisions"]["failed"]["consequences"]
     assert b"hush-hush" not in page
+
+
+def test_what_was_charged_back_stands_with_the_operation() -> None:
+    """Whoever looks at the charge must not believe that the money is still there."""
+    back = ChargebackView(
+        payment_id="320025021815",
+        amount=msgspec.Raw(b"1000.00"),
+        currency="LKR",
+        at="2026-11-21T10:00:00.000Z",
+        notification_id="ntf_1",
+    )
+    study = msgspec.structs.replace(studied(), chargebacks=[back])
+
+    assert "Charged back 2026-11-21T10:00:00.000Z payment 320025021815, LKR 1000.00, ntf_1" in " ".join(
+        shown(show_page(study, {}, NOW_MS), 200).split()
+    )
+    assert json.loads(show_json(study, {}))["chargebacks"][0]["payment_id"] == "320025021815"

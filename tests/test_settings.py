@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from payrelay.core.client_tokens import USUAL_SCOPES
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Limit
@@ -423,3 +424,67 @@ def test_the_gateways_own_amounts_are_settings(tmp_path: Path, name: str, usual:
     for wrong in ("a rupee", "0", "1.001", "-1"):
         with pytest.raises(SettingsError, match=f"{variable} must be an amount such as 10.00"):
             read_settings({**GATEWAY, variable: wrong}, tmp_path)
+
+
+PROVIDER = {
+    "IDENTITY__JWKS_URL": "https://login.example/jwks.json",
+    "IDENTITY__ISSUER": "https://login.example/",
+    "IDENTITY__AUDIENCE": "payrelay",
+    "IDENTITY__PRINCIPAL": "shop",
+}
+
+
+def test_an_identity_provider_needs_four_settings(tmp_path: Path) -> None:
+    """With them its people may look, and pay nothing; without them there is none."""
+    identity = of(tmp_path, **PROVIDER).identity
+
+    assert of(tmp_path).identity is None
+    assert identity is not None
+    assert (identity.customer_claim, identity.customer_claim_is, identity.order_claim) == ("sub", "reference", None)
+    assert identity.scopes == USUAL_SCOPES
+    assert identity.accounts == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"IDENTITY__ISSUER": ""}, "PAYRELAY_IDENTITY__ISSUER is missing"),
+        ({"IDENTITY__JWKS_URL": "http://login.example/"}, "PAYRELAY_IDENTITY__JWKS_URL must be an absolute https"),
+        ({"IDENTITY__JWKS_URL": "login.example"}, "PAYRELAY_IDENTITY__JWKS_URL must be an absolute https"),
+        ({"IDENTITY__SCOPES": "payments:refund"}, "PAYRELAY_IDENTITY__SCOPES must be some of checkouts:create, "),
+        ({"IDENTITY__SCOPES": "everything"}, "PAYRELAY_IDENTITY__SCOPES must be some of checkouts:create, "),
+        ({"IDENTITY__SCOPES": ","}, "PAYRELAY_IDENTITY__SCOPES must be some of checkouts:create, "),
+        (
+            {"IDENTITY__SCOPES": "payments:read,payments:charge"},
+            "PAYRELAY_IDENTITY__SCOPES has payments:charge, which needs PAYRELAY_IDENTITY__ORDER_CLAIM",
+        ),
+        ({"IDENTITY__CUSTOMER_CLAIM_IS": "email"}, "PAYRELAY_IDENTITY__CUSTOMER_CLAIM_IS must be "),
+        ({"IDENTITY__SECRET": "x"}, "PAYRELAY_IDENTITY__SECRET is not a setting"),
+        ({"IDENTITY__A__B": "x"}, "PAYRELAY_IDENTITY__A__B is not a setting"),
+    ],
+)
+def test_a_wrong_setting_of_a_provider_is_named(tmp_path: Path, changes: dict[str, str], line: str) -> None:
+    """Tokens that are taken by mistake are customers' money."""
+    assert complaint(tmp_path, **(PROVIDER | changes)).startswith(line)
+
+
+def test_a_providers_keys_may_lie_on_this_machine_and_have_a_query(tmp_path: Path) -> None:
+    """For a test double, and for providers that name a policy there; with an order in the token it may be paid."""
+    changes = {
+        "IDENTITY__JWKS_URL": "http://127.0.0.1:9/jwks?policy=1",
+        "IDENTITY__ORDER_CLAIM": "order",
+        "IDENTITY__SCOPES": " payments:charge , payments:read",
+    }
+    identity = of(tmp_path, **(PROVIDER | changes)).identity
+
+    assert identity is not None
+    assert identity.jwks_url == changes["IDENTITY__JWKS_URL"]
+    assert identity.scopes == {"payments:charge", "payments:read"}
+
+
+def test_a_provider_is_for_accounts_that_are_there(tmp_path: Path) -> None:
+    """A mistyped name would shut all of its people out."""
+    variables = {f"PAYRELAY_{name}": value for name, value in (PROVIDER | {"IDENTITY__ACCOUNTS": "gatewy"}).items()}
+
+    with pytest.raises(SettingsError, match="PAYRELAY_IDENTITY__ACCOUNTS names gatewy, and no gateway is called so"):
+        require_serving(read_settings(GATEWAY | variables, tmp_path))

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from enum import StrEnum
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -109,12 +110,21 @@ def serve(host: Host = "127.0.0.1", port: Port = 8080) -> None:
     uvloop.run(server.serve(read_settings(), host, port, json_log(sys.stdout.buffer, Clock())))
 
 
+Shop = Annotated[Path | None, typer.Option(help="A program to run beside it, such as examples/shop/shop.py.")]
+
+
 @app.command()
-def demo(host: Host = "127.0.0.1", port: Port = 8080) -> None:
+def demo(
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    shop: Shop = None,
+) -> None:
     """Start the service with a gateway simulator, and print calls to copy."""
     from payrelay.demo import run_demo
 
-    uvloop.run(run_demo(host, port))
+    if shop is not None and not shop.is_file():
+        raise SettingsError(f"{shop}: there is no such program")
+    uvloop.run(run_demo(host, port, shop))
 
 
 @app.command()

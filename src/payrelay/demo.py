@@ -4,6 +4,10 @@ import asyncio
 import errno
 import json
 import shlex
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +23,7 @@ from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.operations.issue_key import Wanted, issue_key
 from payrelay.server import address_of, stopped_by_signals
-from payrelay.settings import GatewaySettings, Settings
+from payrelay.settings import GatewaySettings, Settings, surroundings
 from payrelay.store.owner import OwnerLock
 from payrelay_simulator import DemoWorld
 
@@ -30,9 +34,12 @@ PORTS_TRIED: Final = 20
 DRAIN_S: Final = 1.0
 """Nothing in a demo is worth waiting for."""
 ACCOUNT: Final = "gateway"
+SHOP_HOST: Final = "127.0.0.1"
+SHOP_PORT: Final = 8090
 
 _DATABASE: Final = FOLDER / "demo.db"
 _LOG: Final = FOLDER / "demo.log"
+_SHOP_LOG: Final = FOLDER / "shop.log"
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,24 +52,52 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     once: str | None = None
 
 
-async def run_demo(host: str, port: int) -> None:
-    """Runs until SIGTERM or SIGINT; raises SettingsError or StoreUnusable where it can't start."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Places:
+    """Where the parts of a demo stand: each must know the others' addresses before it starts.
+
+    Attributes:
+        host, port: of the service.
+        shop: the program that is run beside it; None for none.
+        shop_port: where that listens, on this machine alone.
+    """
+
+    host: str
+    port: int
+    shop: Path | None
+    shop_port: int
+
+    @property
+    def service(self) -> str:
+        """The service's address."""
+        return address_of(self.host, self.port)
+
+    @property
+    def shop_address(self) -> str | None:
+        """The shop's address, where there is one."""
+        return None if self.shop is None else address_of(SHOP_HOST, self.shop_port)
+
+
+async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
+    """Runs until SIGTERM or SIGINT, with a shop beside it where one is named.
+
+    Raises SettingsError or StoreUnusable where it can't start.
+    """
     console = Console(highlight=False)
     FOLDER.mkdir(exist_ok=True)
     _start_afresh()
+    places = Places(host=host, port=_free_port(host, port), shop=shop, shop_port=_free_port(SHOP_HOST, SHOP_PORT))
     with stopped_by_signals() as stop, _LOG.open("wb") as log_file:
         simulator = payrelay_simulator.Simulator()
         world = payrelay_simulator.demo_world(simulator)
         async with payrelay_simulator.serve(simulator) as simulated:
-            settings = _settings(simulated)
+            settings = _settings(simulated, places)
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
                 issued = await issue_key(service.credentials, Clock(), Wanted(principal="demo", environment="sandbox"))
 
-                def show(bound_host: str, bound_port: int) -> None:
-                    address = address_of(bound_host, bound_port)
-                    _introduce(console, address, simulated.base_url, issued.key, world)
-
-                await _serve_nearby(service, host, port, stop, show)
+                async with _serving(service, places, stop), _shop(places, issued.key):
+                    _introduce(console, places, simulated.base_url, issued.key, world)
+                    await stop.wait()
     console.print("\nThe demo has ended.")
 
 
@@ -129,7 +164,7 @@ def _start_afresh() -> None:
         lock.release()
 
 
-def _settings(simulated: payrelay_simulator.Running) -> Settings:
+def _settings(simulated: payrelay_simulator.Running, places: Places) -> Settings:
     merchant = simulated.simulator.merchant
     gateway = GatewaySettings(
         base_url=simulated.base_url,
@@ -138,26 +173,92 @@ def _settings(simulated: payrelay_simulator.Running) -> Settings:
         merchant_id=merchant.merchant_id,
         merchant_secret=Secret(merchant.merchant_secret),
     )
-    return Settings(database_url=Secret(f"sqlite:///{_DATABASE}"), gateways={ACCOUNT: gateway})
+    own: dict[str, object] = {
+        "database_url": Secret(f"sqlite:///{_DATABASE}"),
+        "gateways": {ACCOUNT: gateway},
+        "public_url": places.service,
+    }
+    if places.shop_address is not None:
+        own |= {
+            "browser_origins": [places.shop_address],
+            "return_links": [f"{places.shop_address}/*"],
+            "events": {"allowed_hosts": SHOP_HOST},
+        }
+    return Settings.model_validate(own)
 
 
-async def _serve_nearby(service: Service, host: str, port: int, stop: asyncio.Event, show: serving.Started) -> None:
-    """Serves on the wanted port, or on the next that is free."""
+def _free_port(host: str, port: int) -> int:
+    """Gives the wanted port, or the next that is free; any where 0 is wanted. Raises SettingsError where none is."""
     for candidate in range(port, port + PORTS_TRIED):
         try:
-            await serving.serve(service.api, host, candidate, stop=stop, on_started=show, drain_s=DRAIN_S)
+            listener = serving.listener_on(host, candidate)
         except SettingsError as error:
             is_taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
             if not is_taken or candidate == port + PORTS_TRIED - 1:
                 raise
         else:
-            return
+            with listener:
+                found: int = listener.getsockname()[1]
+                return found
+    raise SettingsError(f"no port is free on {host} from {port} on")
 
 
-def _introduce(console: Console, address: str, gateway_address: str, key: str, world: DemoWorld) -> None:
+@asynccontextmanager
+async def _serving(service: Service, places: Places, stop: asyncio.Event) -> AsyncIterator[None]:
+    """Serves as long as the context is open, which opens when connections are taken."""
+    has_started = asyncio.Event()
+    work = asyncio.create_task(
+        serving.serve(
+            service.api,
+            places.host,
+            places.port,
+            stop=stop,
+            on_started=lambda _host, _port: has_started.set(),
+            drain_s=DRAIN_S,
+        )
+    )
+    starting = asyncio.create_task(has_started.wait())
+    await asyncio.wait({work, starting}, return_when=asyncio.FIRST_COMPLETED)
+    if not has_started.is_set():
+        starting.cancel()
+        await work  # it says why
+    try:
+        yield
+    finally:
+        stop.set()
+        await work
+
+
+@asynccontextmanager
+async def _shop(places: Places, key: str) -> AsyncIterator[None]:
+    """Runs the shop as long as the context is open; what it says goes to a file."""
+    if places.shop is None:
+        yield
+        return
+    environment = surroundings() | {
+        "PAYRELAY": f"{places.service}/{ACCOUNT}/api",
+        "PAYRELAY_KEY": key,
+        "PORT": str(places.shop_port),
+    }
+    with _SHOP_LOG.open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(places.shop), env=environment, stdout=log, stderr=log
+        )
+        try:
+            yield
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
+
+
+def _introduce(console: Console, places: Places, gateway_address: str, key: str, world: DemoWorld) -> None:
     """Prints what a visitor needs. What is to be copied stands without frame, colour or breaks of our own."""
     console.rule("[bold]Payrelay demo")
+    address = places.service
+    shop = () if places.shop_address is None else (("shop", f"{places.shop_address} (open it in a browser)"),)
     for name, text in (
+        *shop,
         ("service", address),
         ("docs", f"{address}/docs"),
         ("gateway", f"{gateway_address} (a simulator; what really happened: {gateway_address}/_sim/)"),

@@ -81,6 +81,8 @@ def show_page(studied: Study, prospects: Mapping[State, Consequence], now_ms: in
     ]
     if studied.answer is not None:
         parts.append(_section("Its answer", Text(printable(_told(studied.answer)))))
+    if studied.chargebacks:
+        parts.append(_section("Charged back", _facts(_charged_back(studied))))
     for verdict, consequence in prospects.items():
         parts.append(_section(f"If you decide that it {verdict}", _prospect(consequence)))
     return Page(*parts)
@@ -129,7 +131,8 @@ def show_json(studied: Study, prospects: Mapping[State, Consequence]) -> bytes:
     }
     answer = None if studied.answer is None else _answer_json(studied.answer)
     shown = msgspec.structs.asdict(view(studied.operation))
-    return _json({**shown, "why": why(studied.history), "history": history, "answer": answer, "decisions": decisions})
+    more = {"history": history, "chargebacks": studied.chargebacks, "answer": answer, "decisions": decisions}
+    return _json({**shown, "why": why(studied.history), **more})
 
 
 def _rows(group: Group, now_ms: int) -> Table:
@@ -171,6 +174,14 @@ def _asked(operation: Operation, call: Effect, now_ms: int) -> Iterator[tuple[st
     if operation.idempotency_key is not None:
         yield "Idempotency-Key", operation.idempotency_key
     yield "request", operation.request_id
+
+
+def _charged_back(studied: Study) -> Iterator[tuple[str, str]]:
+    for each in studied.chargebacks:
+        yield (
+            each.at,
+            f"payment {each.payment_id}, {each.currency} {bytes(each.amount).decode()}, {each.notification_id}",
+        )
 
 
 def _facts(facts: Iterator[tuple[str, str]]) -> Table:

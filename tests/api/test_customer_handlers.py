@@ -1,6 +1,7 @@
 """The door of stored customers: what is wrong is told by its field, before any story begins."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -9,11 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 from tests.api.fakes import Caller, Stories
+from tests.operations.world import World, asked, opened
 
+from payrelay.api import customer_handlers as handlers
 from payrelay.api.bodies import parse_body
 from payrelay.api.card_texts import CARD_READERS, CARD_SCHEMAS
 from payrelay.api.customer_bodies import CustomerBody, CustomerNamesBody
 from payrelay.api.examples import REQUESTS
+from payrelay.api.handlers import Asked
 from payrelay.core.customers import HandedOver
 from payrelay.core.secret import Secret
 from payrelay.operations.change_customer import NewNames
@@ -45,6 +49,7 @@ def test_a_token_is_handed_over_with_what_is_known() -> None:
         card_holder="CANARY PERERA",
     )
     assert bare == HandedOver(token=Secret("t"))
+    assert (type(whole.card_no_masked), type(whole.card_expiry)) == (str, str)
 
 
 def test_a_body_prints_nothing_of_a_person() -> None:
@@ -162,3 +167,24 @@ def test_check_and_schema_agree(kind: type, data: Any) -> None:  # noqa: ANN401,
         is_right = False
 
     assert jsonschema_rs.is_valid(schema, text) is is_right or text.endswith("\n")
+
+
+async def test_each_handler_leads_to_its_story(tmp_path: Path) -> None:
+    """From what was sent to what is stored: the whole life of a customer, without a socket."""
+    world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
+    relay = world.relay
+
+    def sent(customer_id: str = "", body: bytes = b"", **query: str) -> Asked:
+        return Asked(request=asked(), id=customer_id, body=body, query=query)
+
+    new = json.loads((await handlers.new_customer(relay, sent(body=json.dumps(WHOLE).encode()))).body)["data"]
+    wanted = sent(reference="user-17", state="active", limit="5")
+    [found] = json.loads((await handlers.some_customers(relay, wanted)).body)["data"]
+    shown = json.loads((await handlers.one_customer(relay, sent(new["id"]))).body)["data"]
+    named = json.loads((await handlers.renamed_customer(relay, sent(new["id"], b'{"label":null}'))).body)["data"]
+    removed = json.loads((await handlers.removed_customer(relay, sent(new["id"]))).body)["data"]
+    erased = json.loads((await handlers.erased_customer(relay, sent(new["id"], b"{}"))).body)["data"]
+    await world.database.close()
+
+    assert new == found == shown
+    assert (named["label"], removed["state"], erased["state"], erased["version"]) == (None, "removed", "erased", 4)

@@ -126,10 +126,10 @@ async def test_a_key_that_the_description_forbids_is_refused(call: Caller, key: 
 
 @every_route()
 def test_waiting_is_described_where_it_is_possible(route: Route) -> None:
-    """On every effect, and on the one operation that can be waited for; what isn't read is not offered."""
+    """On every effect, one operation and the feed, which can be waited for; what isn't read is not offered."""
     operation = described(route)
     names = {parameter["name"] for parameter in operation["parameters"]}
-    assert ("Prefer" in names) is (route.is_effect or route.name == "showOperation")
+    assert ("Prefer" in names) is (route.is_effect or route.name in {"showOperation", "listEvents"})
     assert ("Preference-Applied" in operation["responses"]["200"]["headers"]) is ("Prefer" in names)
 
 

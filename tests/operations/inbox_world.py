@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import msgspec
 from tests.operations.world import CHARGE, ScriptedAccount, Steps, World, asked, opened, outcome_of
 
+from payrelay.clock import Clock
 from payrelay.core.calls import Charge, OneSubscription, PaymentsOfOrder, Read
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.customers import Customer
@@ -28,6 +29,7 @@ from payrelay.operations.charge import charge
 from payrelay.operations.relay import Relay
 from payrelay.operations.take_notification import take_notification
 from payrelay.operations.work_inbox import begin_inbox
+from payrelay.store import open_database
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.customers import Wanted as WantedCustomers
@@ -111,7 +113,13 @@ class ShowingAccount(ScriptedAccount):
                 base_url="https://gateway.test", merchant_id=MERCHANT_ID, merchant_secret=Secret(secret)
             )
 
-    async def observe(self, call: Read, *, until_s: float) -> Sight:  # noqa: ARG002, the face of an account
+    async def observe(
+        self,
+        call: Read,
+        *,
+        until_s: float,  # noqa: ARG002, the same
+        priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
+    ) -> Sight:
         """Shows the payments of an order."""
         await self._steps.reach("observe")
         self.observed += 1
@@ -306,9 +314,10 @@ def _rows(statement: Statement) -> Unit[list[Row]]:
 
 
 @asynccontextmanager
-async def inbox_world(path: Path) -> AsyncIterator[InboxWorld]:
-    """Opens a world, and closes it."""
-    inner = World(await opened(path), path)
+async def inbox_world(path: Path, url: str | None = None) -> AsyncIterator[InboxWorld]:
+    """Opens a world on a file, or on the database at an address, and closes it."""
+    database = await opened(path) if url is None else await open_database(url, clock=Clock(), owner=True)
+    inner = World(database, path)
     world = InboxWorld(inner)
     yield world
     await world.relay.background.finish(0)

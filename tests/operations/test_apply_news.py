@@ -29,6 +29,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.operations.audit import Audit
 from payrelay.operations.capture import capture
 from payrelay.operations.refund import refund
+from payrelay.operations.review import study
 
 HOLD = msgspec.structs.replace(CHARGE, authorize=True)
 PLAN = {
@@ -197,6 +198,14 @@ async def test_a_charges_payment_pays_for_no_checkout(world: InboxWorld) -> None
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
+async def test_another_payment_of_a_settled_order_is_not_the_charges(world: InboxWorld) -> None:
+    """The charge has its payment; one more for the same order is nobody's here, and stays to be seen."""
+    await world.charge(Verdict.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+
+    assert (await world.take(body_of(payment_id="320025000009"))).why is Why.UNKNOWN_ORDER
+    assert (await world.take(body_of())).why is Why.OPERATION_SETTLED
+
+
 async def test_an_approval_becomes_a_customer(world: InboxWorld) -> None:
     """The app charges it later by its handle; the token itself is seen by nobody."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
@@ -341,6 +350,9 @@ async def test_a_chargeback_stands_with_its_payment(world: InboxWorld) -> None:
 
     assert taken.why is Why.CHARGEBACK_KEPT
     (kept,) = await world.inbox.chargebacks_of_operation(operation.id)
+    studied = await study(world.relay, operation.id)
+    assert studied is not None
+    assert [each.payment_id for each in studied.chargebacks] == [PAYMENT_ID]
     assert (kept.payment_id, kept.principal, kept.amount_minor) == (PAYMENT_ID, "shop", 100_000)
     assert (await world.event_types()).count("payment.charged_back") == 1
     stored = await world.relay.journal.get(operation.id)

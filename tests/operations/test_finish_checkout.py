@@ -121,6 +121,19 @@ async def test_a_second_payment_is_told_to_people(world: World) -> None:
     assert (await current(relay, checkout.id)).payment_id == "320025000001"
 
 
+async def test_an_order_that_is_paid_in_two_checkouts_is_told_to_people(world: World) -> None:
+    """The customer turned back, began anew, and then paid on both pages."""
+    relay = hosting(world)
+    first = await opened(relay)
+    await note_turned_back(relay, first)
+    await opened(relay, new(amount_minor=500))
+    await finish_by_notification(relay, PAID)
+    assert "checkout_paid_twice" not in world.log_events
+    await finish_by_notification(relay, msgspec.structs.replace(PAID, payment_id="320025000002", amount_minor=500))
+
+    assert "checkout_paid_twice" in world.log_events
+
+
 async def test_installments_are_many_payments_of_one_order(world: World) -> None:
     """No alarm each month."""
     relay = hosting(world)

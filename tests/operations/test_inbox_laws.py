@@ -116,10 +116,10 @@ async def take(world: InboxWorld, body: bytes) -> None:
     await world.finish()
 
 
-async def live(story: str, bodies: list[bytes]) -> object:
+async def live(story: str, bodies: list[bytes], url: str | None = None) -> object:
     """Gives the end of one life in which these bodies come in this order."""
     with tempfile.TemporaryDirectory() as directory:
-        async with inbox_world(Path(directory) / "payrelay.db") as world:
+        async with inbox_world(Path(directory) / "payrelay.db", url) as world:
             await prepare(world, story)
             for body in bodies:
                 await take(world, body)
@@ -145,6 +145,15 @@ def test_any_order_and_number_comes_to_the_same_end(story: str) -> None:
         assert asyncio.run(live(story, arriving)) == expected
 
     holds()
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize("story", STORIES)
+def test_both_databases_come_to_the_same_end(story: str, postgresql_url: str) -> None:
+    """The statements are written twice here and there; what follows from a notification is one thing."""
+    bodies = [*STORIES[story], *reversed(STORIES[story])]
+
+    assert asyncio.run(live(story, bodies, postgresql_url)) == asyncio.run(live(story, bodies))
 
 
 async def steps_of(story: str) -> int:

@@ -14,6 +14,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.operations.effect import REPLAYED
 from payrelay.operations.finish_checkout import checkouts_of
 from payrelay.operations.open_checkout import open_checkout
+from payrelay.store.pauses import Pause, Pauses
 
 PLAN = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
 
@@ -144,6 +145,20 @@ async def test_what_is_missing_here_is_named(world: World) -> None:
         await open_checkout(relay, asked(), new())
     with pytest.raises(Refusal, match="not kept here"):
         checkouts_of(replace(relay, checkouts=None))
+
+
+async def test_a_paused_account_asks_nobody_to_pay(world: World) -> None:
+    """Whoever paused it wants no new money to move; a repeat still finds what was opened before."""
+    relay = hosting(world)
+    checkout = await opened(relay, key="k-1")
+    pause = Pause(account="gateway", since_ms=1, reason="wrong prices in the shop", operator="ann")
+    await Pauses(world.database).add(pause)
+    world.clock.passed_ms += 5_000
+    with pytest.raises(Refusal, match="paused") as refused:
+        await open_checkout(relay, asked("k-2"), new(order_id="A-2"))
+
+    assert refused.value.code is Code.UNAVAILABLE
+    assert data_of(await open_checkout(relay, asked("k-1"), new()))["id"] == checkout.id
 
 
 @pytest.mark.parametrize("name", ["return_to", "cancel_to"])

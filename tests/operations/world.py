@@ -19,7 +19,7 @@ from payrelay.core.credentials import DEFAULT_SCOPES, Credential
 from payrelay.core.operations import EVENT_OF_VERDICT, Event, Line, Operation, Retention, State, advance
 from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, Reading, Verdict
 from payrelay.core.payments import Nothing, Sight
-from payrelay.gateways.governor import Alarm, Governor, Limit
+from payrelay.gateways.governor import Alarm, Governor, Limit, Priority
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.gateways.payhere.forms import Merchant
 from payrelay.operations.pause import PausedAccounts
@@ -232,7 +232,13 @@ class ScriptedAccount:
         sending.place.done()
         return outcome
 
-    async def observe(self, call: Read, *, until_s: float) -> Sight:  # noqa: ARG002, the face of an account
+    async def observe(
+        self,
+        call: Read,  # noqa: ARG002, the face of an account
+        *,
+        until_s: float,  # noqa: ARG002, the same
+        priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
+    ) -> Sight:
         """Gives the next of the sights; an empty subscription or order where there is none."""
         await self._steps.reach("observe")
         return self.sights.popleft() if self.sights else Nothing(evidence=Evidence())

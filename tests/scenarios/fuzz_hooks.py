@@ -9,7 +9,10 @@ import schemathesis
 KEY = "Idempotency-Key"
 GOOD_KEY = re.compile(r"[!#-~][!-~]{0,254}")
 AMOUNT_MAX = 999999999999.99
-AMOUNTS = ("amount", "unit_amount")
+AMOUNTS = ("amount", "unit_amount", "startup_fee")
+LINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[!-~]*")
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+PERIOD = re.compile(r"[1-9][0-9]{0,2} (?:Week|Month|Year)")
 
 
 @schemathesis.hook
@@ -23,10 +26,27 @@ def before_call(_context: schemathesis.HookContext, case: schemathesis.Case[Any]
         case.body = body
 
 
+def fitting(body: dict[str, Any]) -> dict[str, Any]:
+    """The same checkout with values that fit together and the service's settings; wrong ones stay wrong."""
+    changed = dict(body)
+    for name in ("return_to", "cancel_to"):
+        if isinstance(body.get(name), str) and LINK.fullmatch(body[name]):
+            changed[name] = "myshop://done"
+    day, fee = body.get("recurring_start_date"), body.get("startup_fee")
+    if isinstance(day, str) and DAY.fullmatch(day) and "00" not in day.split("-"):
+        changed["recurring_start_date"] = "2099-12-24"
+    if all(isinstance(body.get(name), str) and PERIOD.fullmatch(body[name]) for name in ("recurrence", "duration")):
+        changed["duration"] = "Forever"
+    if isinstance(fee, int | float) and not isinstance(fee, bool) and -AMOUNT_MAX <= fee < 0:
+        changed["startup_fee"] = max(round(-fee, 2), 0.01)
+    return changed
+
+
 def written_out(value: Any, name: str = "") -> Any:  # noqa: ANN401 - any JSON value
     """The same body: amounts with two decimals (`x-decimals-max`), ids without a fraction; wrong ones stay wrong."""
     if isinstance(value, dict):
-        return {member: written_out(entry, member) for member, entry in value.items()}
+        members = {member: written_out(entry, member) for member, entry in value.items()}
+        return fitting(members) if "customer" in members else members
     if isinstance(value, list):
         return [written_out(entry, name) for entry in value]
     if isinstance(value, float) and name in AMOUNTS and 0 < value <= AMOUNT_MAX:

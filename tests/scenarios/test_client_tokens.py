@@ -226,7 +226,6 @@ def test_a_token_for_a_customer_alone_looks_on(shop: Scene, anna: Person) -> Non
     ("members", "path"),
     [
         ({}, "customer_id"),
-        ({"customer_id": "cus_" + "0" * 32}, "customer_id"),
         ({"customer_id": 5}, "customer_id"),
         ({"order_id": ""}, "order_id"),
         ({"order_id": "A", "scopes": ["payments:charge"]}, "customer_id"),
@@ -257,10 +256,10 @@ def test_a_token_needs_a_customer_of_ones_own(shop: Scene, anna: Person) -> None
     foreign = other.post("client-tokens", {"customer_id": anna.customer_id})
     unknown = other.post("client-tokens", {"customer_id": "cus_" + "0" * 32})
 
-    assert_refused(foreign, 422, "invalid_request")
+    assert_refused(foreign, 404, "not_found")
     assert foreign.json["msg"] == unknown.json["msg"]
     assert shop.client.delete(f"customers/{anna.customer_id}", {}).status == 200
-    assert_refused(shop.client.post("client-tokens", {"customer_id": anna.customer_id}), 422, "invalid_request")
+    assert_refused(shop.client.post("client-tokens", {"customer_id": anna.customer_id}), 404, "not_found")
 
 
 def test_no_token_may_more_than_its_key(shop: Scene) -> None:

@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.scenarios.program import surroundings
+from tests.scenarios.gateway_double import GatewayDouble
+from tests.scenarios.program import Program, account, surroundings
 from tests.scenarios.stories import Scene
 
 SCHEMATHESIS = Path(sys.executable).parent / "st"
@@ -20,6 +22,17 @@ hooks = "{HOOKS}"
 [auth.openapi.key]
 bearer = "${{FUZZER_KEY}}"
 """
+
+
+@pytest.fixture(scope="module")
+def scene(folder: Path, gateway: GatewayDouble) -> Iterator[Scene]:
+    """A service that can do all that the document tells of: a live account, with all that checkouts need."""
+    more = {"PAYRELAY_PUBLIC_URL": "https://pay.example", "PAYRELAY_RETURN_LINKS": "myshop://"}
+    program = Program(folder, account("gateway", gateway.base_url, ENVIRONMENT="live") | more)
+    key = program.new_key("shop")
+    program.start()
+    yield Scene(program=program, gateway=gateway, client=program.client(key))
+    program.stop()
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
+from payrelay.store.settling import Settling
 
 CHECKOUT: Final = Checkout(
     id="chk_00000000000000000000000001",
@@ -146,9 +147,10 @@ async def test_what_is_sealed_is_bound_to_its_row(checkouts: Checkouts, database
 
 async def test_an_order_and_a_key_have_one(checkouts: Checkouts) -> None:
     """Of many that try at once, one is stored."""
-    tries = (checkouts.add(other(number, guard="A-1", order_id="A-1"), DETAILS) for number in range(1, 6))
+    rows = [other(number, guard="A-1", order_id="A-1", idempotency_key=None) for number in range(1, 6)]
 
-    assert sum(await asyncio.gather(*tries)) == 1
+    assert sum(await asyncio.gather(*(checkouts.add(row, DETAILS) for row in rows))) == 1
+    assert await checkouts.add(other(6, idempotency_key="k-1"), DETAILS)
     assert not await checkouts.add(other(7, idempotency_key="k-1"), DETAILS)
     assert await checkouts.add(other(8, idempotency_key="k-1", principal="other"), DETAILS)
     assert await checkouts.add(other(9, guard="A-1", order_id="A-1", merchant="f" * 16), DETAILS)
@@ -246,6 +248,22 @@ async def test_a_persons_data_is_forgotten_when_it_is_over(checkouts: Checkouts)
     assert await checkouts.get(CHECKOUT.id) is not None
 
 
+async def test_a_persons_data_is_forgotten_on_request(checkouts: Checkouts) -> None:
+    """Of one order, once it has its outcome: the details, whose it was, and the key, which may have a name in it."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    await checkouts.add(other(2), DETAILS)
+    assert await checkouts.forget_order(CHECKOUT.merchant, "A-1") == 0
+    await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, at_ms=2_000), is_told=True)
+
+    assert await checkouts.forget_order("another", "A-1") == 0
+    assert await checkouts.forget_order(CHECKOUT.merchant, "A-1") == 1
+    left = await checkouts.get(CHECKOUT.id)
+    assert left is not None
+    assert (left.customer_reference, left.idempotency_key, left.order_id) == (None, None, "A-1")
+    assert await checkouts.details_of(CHECKOUT.id) is None
+    assert await checkouts.details_of(other(2).id) == DETAILS
+
+
 def paid(payment_id: str) -> Payment:
     """A payment of the order."""
     return Payment(
@@ -279,3 +297,22 @@ async def test_where_a_charge_of_the_order_is_open_nothing_is_taken(checkouts: C
     await book.advance(charge, Event.UNKNOWN)
 
     assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == ()
+
+
+async def test_a_charge_is_not_proved_by_a_checkouts_payment(
+    checkouts: Checkouts, book: Book, database: Database
+) -> None:
+    """Both are of one order and amount; what the customer paid on the page is not what the lost charge took."""
+    charge = book.new(1)
+    await book.accept(charge)
+    settling = Settling(database)
+    await checkouts.add(CHECKOUT, DETAILS)
+    assert not await settling.has_rival(charge, failed_since_ms=0)
+
+    await checkouts.mark_opened(CHECKOUT.id, 5_000, left_open_ms=10_000)
+    assert await settling.has_rival(charge, failed_since_ms=0)
+
+    paid_by_page = Result(payment_id="320025000001")
+    await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, result=paid_by_page), is_told=True)
+    assert not await settling.has_rival(charge, failed_since_ms=0)
+    assert await settling.owned_by_others(charge, ("320025000001", "320025000002")) == {"320025000001"}

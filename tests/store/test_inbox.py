@@ -227,8 +227,12 @@ async def test_the_first_token_is_the_accepted_one(inbox: Inbox, database: Datab
 
     assert await inbox.accept_token(NOTIFICATION, kind, "CANARY1", at_ms=NOW_MS)
     assert not await inbox.accept_token(NOTIFICATION, kind, "CANARY2", at_ms=NOW_MS)
-    assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", kind) == Secret("CANARY1")
+    assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", kind) is None
     assert await inbox.accept_token(NOTIFICATION, NewsKind.AUTHORIZATION, "CANARY2", at_ms=NOW_MS)
+    held = await inbox.accepted_token(NOTIFICATION.merchant, "A-1", NewsKind.AUTHORIZATION)
+    assert held == Secret("CANARY2")
+    assert await inbox.empty_token(NOTIFICATION.merchant, "A-1", NewsKind.AUTHORIZATION)
+    assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", NewsKind.AUTHORIZATION) is None
     assert "CANARY" not in repr(await database.read(rows(Statement(TOKENS, ()))))
 
 

@@ -72,6 +72,18 @@ async def test_an_answer_under_a_lost_key_is_none(last: LastAnswers, database: D
     assert await LastAnswers(database, Seal((b"x" * 32,))).last(MERCHANT, ORDER) is None
 
 
+async def test_answers_are_forgotten_on_request(last: LastAnswers) -> None:
+    """A person asks for it whose name stands in them; other merchants' and other orders' stay."""
+    for merchant in (MERCHANT, "another"):
+        for call in (*CALLS, OTHER_ORDER):
+            await last.keep(merchant, call, READING, (), read_at_ms=5_000)
+    await last.forget(MERCHANT, [ORDER, AllSubscriptions(), ORDER])
+
+    left = [call for call in (*CALLS, OTHER_ORDER) if await last.last(MERCHANT, call)]
+    assert left == [SUBSCRIPTION, OneSubscription(subscription_id=7), OTHER_ORDER]
+    assert await last.last("another", ORDER) is not None
+
+
 async def test_a_very_long_answer_is_not_kept(last: LastAnswers, database: Database) -> None:
     """It would crowd out others; its payments are noted all the same."""
     huge = Reading(code=None, msg="", raw_data=b"x" * (ANSWER_BYTES_MAX + 1))

@@ -48,8 +48,8 @@ class CustomerBody(VeiledBody, frozen=True, kw_only=True):
             reference=self.reference,
             label=self.label,
             method=self.method,
-            card_no_masked=self.card_no_masked,
-            card_expiry=self.card_expiry,
+            card_no_masked=None if self.card_no_masked is None else str(self.card_no_masked),
+            card_expiry=None if self.card_expiry is None else str(self.card_expiry),
             card_holder=self.card_holder,
         )
 

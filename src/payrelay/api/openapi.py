@@ -60,8 +60,9 @@ _PREFER: Final[Schema] = {
     "name": "Prefer",
     "in": "header",
     # No pattern: what is malformed is passed over, as RFC 7240 has it.
-    "description": f"`wait=n` holds the answer until the operation is settled, for n seconds at most (and at most "
-    f"{WAIT_S_MAX}, counted from the request); then it is answered as it stands. Anything else is passed over.",
+    "description": "`wait=n` holds the answer until the operation is settled, or there is an event, for n seconds at"
+    f" most (and at most {WAIT_S_MAX}, counted from the request); then it is answered as it stands. Anything else is"
+    " passed over.",
     "schema": _STRING,
 }
 _CACHE_CONTROL: Final[Schema] = {
@@ -142,6 +143,8 @@ def _parameter(parameter: Parameter, place: str) -> Schema:
         "description": parameter.sentence,
         "schema": parameter.schema,
     }
+    if parameter.is_required:
+        return {**described, "required": True, "example": parameter.example}
     # An example in a query would be filled in when somebody tries the call, and narrow it.
     return {**described, "required": True, "example": parameter.example} if place == "path" else described
 
@@ -179,6 +182,9 @@ def _success(route: Route) -> Schema:
     if route.answer in ANSWERS:
         msg, data = ANSWERS[route.answer]
         media["example"] = {"status": 1, "msg": msg, "data": data}
+    if route.is_stream:
+        stream: Schema = {"text/event-stream": {"schema": _STRING}}
+        return {"description": "Events, as they happen.", "headers": _headers(names), "content": stream}
     return {"description": "Done.", "headers": _headers(names), "content": {"application/json": media}}
 
 

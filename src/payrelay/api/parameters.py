@@ -27,6 +27,7 @@ class Parameter:
         schema: the JSON Schema of its value.
         complaint: gives what is wrong with a text, in words that fit behind the name, or None.
         example: a value to try.
+        is_required: whether a query must have it; what a path has is always there.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Parameter:
     schema: dict[str, object]
     complaint: Callable[[str], str | None]
     example: str | int
+    is_required: bool = False
 
 
 def query_errors(parameters: tuple[Parameter, ...], values: dict[str, str]) -> list[FieldError]:

@@ -11,6 +11,7 @@ import msgspec
 
 from payrelay.api.bodies import SCHEMAS, Body
 from payrelay.api.checkout_bodies import MEMBERS_OF_KINDS, MembersOfKind
+from payrelay.core.credentials import Scope
 from payrelay.errors import Code, Retry
 from payrelay.operations.client_token_views import ClientTokenView, IssuedClientToken
 from payrelay.operations.find_operations import ChargebackView, OperationDetail, OperationView
@@ -220,10 +221,32 @@ def _own_type(kind: type) -> Schema:
     return SCHEMAS[kind]
 
 
+def _with_scope(scope: Scope, *required: str) -> Schema:
+    """Says which members a client token with a scope must name."""
+    has_it = {"properties": {"scopes": {"contains": {"const": scope}}}, "required": ["scopes"]}
+    return {"if": has_it, "then": {"required": [*required]}}
+
+
+_CLIENT_TOKEN_RULES: Final[Schema] = {
+    "anyOf": [{"required": ["customer_id"]}, {"required": ["order_id"]}],
+    "dependentRequired": {"amount_max": ["currency"], "currency": ["amount_max"]},
+    "allOf": [
+        _with_scope(Scope.PAYMENTS_CHARGE, "customer_id", "order_id"),
+        _with_scope(Scope.CHECKOUTS_CREATE, "order_id"),
+    ],
+}
+
+
 def _say_together(schemas: dict[str, Schema]) -> None:
     """Adds the rules between fields that ``bodies`` checks beside the annotations."""
     if "CaptureBody" in schemas:
         schemas["CaptureBody"]["anyOf"] = [{"required": ["description"]}, {"required": ["deduction_details"]}]
+    if "CustomerNamesBody" in schemas:
+        schemas["CustomerNamesBody"]["minProperties"] = 1
+    if "ClientTokenBody" in schemas:
+        schemas["ClientTokenBody"].update(_CLIENT_TOKEN_RULES)
+    if "ReplayBody" in schemas:
+        schemas["ReplayBody"]["oneOf"] = [{"required": ["ids"]}, {"required": ["since"]}]
     if "RefundBody" in schemas:
         schemas["RefundBody"]["oneOf"] = [{"required": ["payment_id"]}, {"required": ["authorization_token"]}]
     if "CheckoutBody" in schemas:

@@ -85,7 +85,7 @@ async def serve(
 
     Raises SettingsError, naming the address, where it can't be listened on.
     """
-    listener = _listener(host, port)
+    listener = listener_on(host, port)
     server = _Server(app, listener)
     serving = asyncio.ensure_future(server.serve())
     stopping = asyncio.ensure_future(stop.wait())
@@ -121,7 +121,8 @@ async def _drained(app: Api, server: Server, serving: asyncio.Future[None], drai
     return False
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def listener_on(host: str, port: int) -> socket.socket:
+    """Listens on an address of this machine; raises SettingsError where it can't, by the OSError that says why."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

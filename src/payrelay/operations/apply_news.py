@@ -112,6 +112,8 @@ async def _to_operation(arrival: Arrival, operation: Operation) -> Why | None:
     is_hold = news.authorization_token is not None and operation.kind is Kind.AUTHORIZATION
     if is_hold and operation.result_ref == secret_hash(news.authorization_token or ""):
         return Why.OPERATION_SETTLED
+    if None not in (operation.payment_id, news.payment_id) and operation.payment_id != news.payment_id:
+        return None
     expected = Expected(amount_minor=operation.amount_minor, currency=operation.currency or news.currency)
     if differs(news, expected):
         return None

@@ -10,7 +10,9 @@ Rules:
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -35,10 +37,17 @@ WIDE: Final = 64
 """Events that are on their way to one endpoint at once."""
 NARROW: Final = 4
 """The same while it fails."""
+TAKEN_MAX: Final = 512
+"""Events that a lane has taken at once, so that what is on its way never waits for the store."""
 TAKEN_FOR_MS: Final = 45_000
 """How long a process keeps what it took: three times what a send may take."""
+BEGUN_BEFORE_MS: Final = 20_000
+"""What has not begun so long before that is somebody else's."""
 ROUNDS_MAX: Final = 20
 """Units of publishing in one go; the rest is for the next."""
+STORED_AT_ONCE: Final = 64
+STORED_AFTER_S: Final = 0.05
+"""What landed is stored when there is so much of it, or so soon."""
 AGAIN_S: Final = 0.5
 """How long a lane on which none lands waits before it looks for more."""
 SOON_S: Final = 0.02
@@ -144,7 +153,7 @@ async def tell_events(dispatch: Dispatch) -> None:
         return
     for endpoint_id in await dispatch.deliveries.endpoints_due(dispatch.clock.now_ms()):
         if endpoint_id not in dispatch.lanes:
-            lane = asyncio.get_running_loop().create_task(_lane(dispatch, endpoint_id))
+            lane = asyncio.get_running_loop().create_task(_Lane(dispatch, endpoint_id).run())
             dispatch.lanes[endpoint_id] = lane
             lane.add_done_callback(lambda _, ended=endpoint_id: dispatch.lanes.pop(ended, None))  # type: ignore[misc]
 
@@ -161,24 +170,10 @@ async def _safely(dispatch: Dispatch) -> None:
         dispatch.log.warning("events_not_published", reason=str(error))
 
 
-async def _lane(dispatch: Dispatch, endpoint_id: str) -> None:
-    """Sends what is due to one endpoint until nothing more is; raises nothing but a cancellation."""
-    flying: set[asyncio.Task[_Flown]] = set()
-    try:
-        while True:
-            flying |= await _begin(dispatch, endpoint_id, len(flying))
-            if not flying:
-                return
-            landed, flying = await asyncio.wait(flying, timeout=AGAIN_S, return_when=asyncio.FIRST_COMPLETED)
-            await _keep(dispatch, endpoint_id, [task.result() for task in landed])
-    except StoreError as error:  # what was taken comes back when its time with us is over
-        dispatch.log.warning("deliveries_not_stored", endpoint_id=endpoint_id, reason=str(error))
-    except Exception:  # our own mistake with one endpoint must not keep the others from their events
-        dispatch.log.exception("delivering_failed", endpoint_id=endpoint_id)
-    finally:
-        for task in flying:
-            task.cancel()
-        await asyncio.gather(*flying, return_exceptions=True)
+@dataclass(frozen=True, slots=True)
+class _Load:
+    taken: Taken
+    event: PublishedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,30 +182,116 @@ class _Flown:
     tried: Tried
 
 
-async def _begin(dispatch: Dispatch, endpoint_id: str, flying: int) -> set[asyncio.Task[_Flown]]:
-    """Takes what may be sent now, and sets it on its way."""
-    if dispatch.is_closing or flying > WIDE // 2:
-        return set()
-    target = await dispatch.endpoints.target(endpoint_id)
-    now_ms = dispatch.clock.now_ms()
-    if target is None or target.endpoint.state is not Is.ACTIVE or target.endpoint.held_until_ms > now_ms:
-        return set()
-    room = (WIDE if target.endpoint.failing_since_ms is None else NARROW) - flying
-    if room <= 0:
-        return set()
-    taken = await dispatch.deliveries.take(endpoint_id, now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
-    events = {event.position: event for event in await dispatch.feed.at([one.position for one in taken])}
-    signer = _signer(target, now_ms)
-    loop = asyncio.get_running_loop()
-    return {
-        loop.create_task(_send(dispatch, target, signer, one, events[one.position]))
-        for one in taken
-        if one.position in events
-    }
+class _Lane:
+    """Sends what is due to one endpoint until nothing more is.
 
+    While some are on their way, others lie ready, and what came of still others is stored.
+    """
 
-async def _send(dispatch: Dispatch, target: Target, signer: Signer, taken: Taken, event: PublishedEvent) -> _Flown:
-    return _Flown(taken, await dispatch.sender.send(target.endpoint, signer, event))
+    def __init__(self, dispatch: Dispatch, endpoint_id: str) -> None:
+        self._dispatch = dispatch
+        self._id = endpoint_id
+        self._ready: deque[_Load] = deque()
+        self._landed: list[_Flown] = []
+        self._late: list[Taken] = []
+        self._senders: set[asyncio.Task[None]] = set()
+        self._width = NARROW
+        self._news = asyncio.Event()
+        self._target: Target | None = None
+
+    async def run(self) -> None:
+        """Raises nothing but a cancellation."""
+        try:
+            while await self._turn():
+                await self._wait()
+        except StoreError as error:  # what was taken comes back when its time with us is over
+            self._dispatch.log.warning("deliveries_not_stored", endpoint_id=self._id, reason=str(error))
+        except Exception:  # our own mistake with one endpoint must not keep the others from their events
+            self._dispatch.log.exception("delivering_failed", endpoint_id=self._id)
+        finally:
+            for sender in self._senders:
+                sender.cancel()
+            await asyncio.gather(*self._senders, return_exceptions=True)
+
+    async def _wait(self) -> None:
+        """Returns when there is something to do that is worth asking the store."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), AGAIN_S)
+        until_s = asyncio.get_running_loop().time() + STORED_AFTER_S
+        while self._senders and len(self._landed) < STORED_AT_ONCE:
+            self._news.clear()
+            left_s = until_s - asyncio.get_running_loop().time()
+            if left_s <= 0:
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), left_s)
+
+    async def _turn(self) -> bool:
+        """Stores what landed, takes what is due and sets it on its way; gives False when nothing is left to do."""
+        self._news.clear()
+        landed, self._landed = self._landed, []
+        await _keep(self._dispatch, self._id, landed)
+        await self._take()
+        for _ in range(min(len(self._ready), self._width - len(self._senders))):
+            sender = asyncio.get_running_loop().create_task(self._send())
+            self._senders.add(sender)
+            sender.add_done_callback(self._sent)
+        return bool(self._senders or self._landed or self._ready)
+
+    async def _take(self) -> None:
+        """Takes more where little lies ready; gives back what may not be sent now, or was not begun in time."""
+        now_ms = self._dispatch.clock.now_ms()
+        late, self._late = self._late, []
+        await self._dispatch.deliveries.give_back(self._id, late, now_ms=now_ms)
+        if len(self._ready) > TAKEN_MAX // 2:
+            return
+        target = None if self._dispatch.is_closing else await self._dispatch.endpoints.target(self._id)
+        if (
+            target is None
+            or self._target is None
+            or target.endpoint.updated_at_ms != self._target.endpoint.updated_at_ms
+        ):
+            self._target = target
+        if target is None or target.endpoint.state is not Is.ACTIVE or target.endpoint.held_until_ms > now_ms:
+            await self._give_back(now_ms)
+            return
+        is_well = target.endpoint.failing_since_ms is None
+        self._width = WIDE if is_well else NARROW
+        room = (TAKEN_MAX if is_well else NARROW) - len(self._ready) - len(self._senders)
+        if room <= 0:
+            return
+        until_ms = now_ms + TAKEN_FOR_MS
+        taken = await self._dispatch.deliveries.take(self._id, now_ms, until_ms=until_ms, limit=room)
+        events = await self._dispatch.feed.at([one.position for one in taken]) if taken else []
+        by_position = {event.position: event for event in events}
+        self._ready += [_Load(one, by_position[one.position]) for one in taken if one.position in by_position]
+
+    async def _give_back(self, now_ms: int) -> None:
+        loads, self._ready = [*self._ready], deque()
+        await self._dispatch.deliveries.give_back(self._id, [load.taken for load in loads], now_ms=now_ms)
+
+    async def _send(self) -> None:
+        """Sends one after the other of what lies ready."""
+        target = self._target
+        if target is None:
+            return
+        signer = _signer(target, self._dispatch.clock.now_ms())
+        while self._ready and len(self._senders) <= self._width and target is self._target:
+            load = self._ready.popleft()
+            if load.taken.until_ms - self._dispatch.clock.now_ms() < BEGUN_BEFORE_MS:
+                self._late.append(load.taken)
+                continue
+            tried = await self._dispatch.sender.send(target.endpoint, signer, load.event)
+            self._landed.append(_Flown(load.taken, tried))
+            if not tried.is_delivered:
+                self._width = NARROW
+            if tried.retry_after_s is not None or tried.is_gone:
+                self._target = None
+            self._news.set()
+
+    def _sent(self, sender: asyncio.Task[None]) -> None:
+        self._senders.discard(sender)
+        self._news.set()
 
 
 async def _keep(dispatch: Dispatch, endpoint_id: str, flown: list[_Flown]) -> None:

@@ -4,6 +4,7 @@ All of it goes through ``core.checkouts.advance``. What the browser says complet
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
 from payrelay.core.calls import PaymentsOfOrder
@@ -22,6 +23,7 @@ from payrelay.core.checkouts import (
 from payrelay.core.payments import Payment, Seen
 from payrelay.core.proof import RECEIVED
 from payrelay.errors import Code, Outdated, Refusal, StoreError
+from payrelay.gateways.governor import Priority
 from payrelay.operations.relay import Relay
 from payrelay.store.checkouts import Checkouts
 
@@ -147,6 +149,7 @@ async def _bring(relay: Relay, checkout: Checkout, event: CheckoutEvent, result:
         else:
             if changed.state is not current.state:
                 relay.log.info("checkout_changed", checkout_id=changed.id, state=changed.state)
+                await _tell_of_another_checkout(relay, changed)
             return changed
     raise Outdated(f"checkout {checkout.id} was changed by others {DECISIONS_MAX} times in a row")
 
@@ -157,6 +160,16 @@ def _tell_of_another_payment(relay: Relay, checkout: Checkout, event: CheckoutEv
     is_other = paid is not None and checkout.payment_id is not None and paid != checkout.payment_id
     if is_other and event is CheckoutEvent.COMPLETED and checkout.kind is not CheckoutKind.RECURRING:
         relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=paid)
+
+
+async def _tell_of_another_checkout(relay: Relay, checkout: Checkout) -> None:
+    """Tells the log that an order was paid in two checkouts."""
+    if checkout.state is not CheckoutState.COMPLETED:
+        return
+    with suppress(StoreError):  # what is stored is stored
+        others = await checkouts_of(relay).of_order(checkout.merchant, checkout.order_id)
+        if any(other.id != checkout.id and other.state is CheckoutState.COMPLETED for other in others):
+            relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=checkout.payment_id)
 
 
 async def _safely_looked(relay: Relay, checkout: Checkout) -> Checkout:
@@ -173,7 +186,9 @@ async def _looked(relay: Relay, checkout: Checkout) -> Checkout:
     if account.merchant != checkout.merchant:
         return checkout  # the name leads to another merchant by now
     until_s = relay.clock.boot_s() + LOOK_WITHIN_S
-    sight = await account.observe(PaymentsOfOrder(order_id=checkout.order_id), until_s=until_s)
+    # As a read, behind all effects and their settling: pages that look again must not take the places of charges.
+    call = PaymentsOfOrder(order_id=checkout.order_id)
+    sight = await account.observe(call, until_s=until_s, priority=Priority.READ)
     if not isinstance(sight, Seen):
         return checkout
     fitting = tuple(payment for payment in sight.payments if _is_of(checkout, payment))

@@ -35,7 +35,7 @@ async def issue_client_token(relay: Relay, request: Request, wanted: WantedToken
 
     It ends with the key that issues it, where that is sooner than asked. May be repeated: each answer is another token.
     Raises Refusal: forbidden for more than the issuing key may do and for one that is bound itself, invalid_request
-    for what makes no sense together, unavailable where the store is down.
+    for what makes no sense together, not_found for a customer that isn't the caller's. Raises StoreError.
     """
     parent = request.credential
     if parent.bound is not None:
@@ -89,14 +89,14 @@ def _scopes(parent: Credential, wanted: WantedToken) -> frozenset[Scope]:
 
 
 async def _require_customer(relay: Relay, request: Request, customer_id: str | None) -> None:
-    """Raises Refusal (invalid_request) for a customer that isn't the caller's, or isn't there any more."""
+    """Raises Refusal (not_found) for a customer that isn't the caller's, or isn't there any more."""
     if customer_id is None:
         return
     customer = await customers_of(relay).get(customer_id)
     if customer is None or not may_see(relay, request, customer):
-        raise _invalid("customer_id", "names no customer of yours on this account")
+        raise Refusal(Code.NOT_FOUND, "customer_id names no customer of yours on this account")
     if not customer.can_be_charged:
-        raise _invalid("customer_id", f"names a customer that was {customer.state}")
+        raise Refusal(Code.NOT_FOUND, f"customer_id names a customer that was {customer.state}")
 
 
 def _require_sense(wanted: WantedToken, scopes: frozenset[Scope]) -> None:

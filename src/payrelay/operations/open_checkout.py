@@ -55,7 +55,8 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     """Opens a checkout and answers with it, its address and its form.
 
     Raises Refusal: invalid_request for what this account, its environment or the caller's limits don't allow; conflict
-    where the order has an open or a completed checkout; idempotency_mismatch; unavailable where it isn't configured.
+    where the order has an open or a completed checkout; idempotency_mismatch; unavailable where the account is paused,
+    or something isn't configured.
     Raises StoreError.
     """
     account = relay.account(request.account)
@@ -67,6 +68,8 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         if earlier is not None:
             answer = found(await _opened(relay, earlier, signer))
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
+        if relay.paused is not None:
+            await relay.paused.require_open(request.account)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.asked, return_to=new.return_to, cancel_to=new.cancel_to)

@@ -94,7 +94,15 @@ class EventStream:
     """
 
     def __init__(
-        self, dispatch: Dispatch, follower: Follower, reader: Reader, subject: str, after: int, *, heartbeat_s: float
+        self,
+        dispatch: Dispatch,
+        follower: Follower,
+        reader: Reader,
+        subject: str,
+        after: int,
+        *,
+        heartbeat_s: float,
+        until_s: float,
     ) -> None:
         self._dispatch = dispatch
         self._follower = follower
@@ -102,11 +110,11 @@ class EventStream:
         self._subject = subject
         self._after = after
         self._heartbeat_s = heartbeat_s
+        self._until_s = until_s
 
     async def events(self) -> AsyncIterator[EventView | None]:
         """Gives each event, and None as a sign of life; ends when nothing more is told here."""
         clock = self._dispatch.clock
-        until_s = clock.boot_s() + STREAM_S_MAX
         position = self._after
         while True:
             page = await self._dispatch.feed.read_about(
@@ -117,8 +125,8 @@ class EventStream:
             position = page.next
             if len(page.events) < _CATCH_UP_MAX:
                 break
-        while not self._follower.is_over and clock.boot_s() < until_s:
-            told = await self._follower.next(self._heartbeat_s)
+        while not self._follower.is_over and (left_s := self._until_s - clock.boot_s()) > 0:
+            told = await self._follower.next(min(self._heartbeat_s, left_s))
             if told is None:
                 yield None
             elif told.position > position:
@@ -144,7 +152,15 @@ async def follow(
     follower = await dispatch.followers.place(reader, subject)
     if follower is None:
         raise Refusal(Code.UNAVAILABLE, "too many follow events now, or the program is about to end")
-    return EventStream(dispatch, follower, reader, subject, after, heartbeat_s=heartbeat_s)
+    until_s = relay.clock.boot_s() + _allowed_s(relay, request)
+    return EventStream(dispatch, follower, reader, subject, after, heartbeat_s=heartbeat_s, until_s=until_s)
+
+
+def _allowed_s(relay: Relay, request: Request) -> float:
+    """Gives how long a stream may last: no longer than the credential that it was begun with."""
+    ends_at_ms = request.credential.expires_at_ms
+    left_s = STREAM_S_MAX if ends_at_ms is None else (ends_at_ms - relay.clock.now_ms()) / 1000
+    return min(STREAM_S_MAX, left_s)
 
 
 def dispatch_of(relay: Relay) -> Dispatch:

@@ -9,6 +9,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.explanations import why
 from payrelay.core.operations import Line, Operation, State
+from payrelay.operations.find_operations import ChargebackView, chargebacks_of
 from payrelay.operations.relay import Relay
 from payrelay.store.journal import Filter
 
@@ -65,6 +66,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     call: Effect
     history: list[Line]
     answer: Answer | None
+    chargebacks: list[ChargebackView] = []
 
 
 async def list_for_operator(relay: Relay, wanted: Wanted) -> list[Group]:
@@ -86,6 +88,7 @@ async def study(relay: Relay, operation_id: str) -> Study | None:
         call=await relay.journal.call_of(operation_id),
         history=await relay.journal.history(operation_id),
         answer=await relay.journal.answer_of(operation_id),
+        chargebacks=await chargebacks_of(relay, operation_id),
     )
 
 

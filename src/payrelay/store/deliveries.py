@@ -110,6 +110,15 @@ class Deliveries:
         if taken:
             await self._database.write(_delivered(endpoint_id, taken, status, now_ms))
 
+    async def give_back(self, endpoint_id: str, taken: _Takens, *, now_ms: int) -> None:
+        """Says that deliveries were not tried after all, and are due for whoever comes."""
+        until: dict[int, list[int]] = {}
+        for delivery in taken:
+            until.setdefault(delivery.until_ms, []).append(delivery.position)
+        for until_ms, positions in until.items():
+            parameters = (endpoint_id, _encode(positions).decode(), now_ms, until_ms)
+            await self._database.write(_rows(Statement(statements.GIVE_BACK, parameters, is_whole=True)))
+
     async def failed(self, failure: Failure, *, now_ms: int, held_until_ms: int) -> int:
         """Says that a try failed, and when it is tried again; gives since when the endpoint takes nothing.
 

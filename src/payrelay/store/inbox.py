@@ -181,19 +181,25 @@ class Inbox:
     async def accept_token(self, notification: Notification, kind: NewsKind, token: str, *, at_ms: int) -> bool:
         """Accepts a token for the notification's order, once for each kind; False where it was another one before.
 
-        May be repeated. Of several different ones at once, one is accepted.
+        May be repeated. Of several different ones at once, one is accepted. A hold's token is kept, sealed; that of an
+        approval lies with its customer, and here is its hash alone.
         """
         subject = (notification.merchant, notification.order_id, kind)
-        sealed = self._seal.seal(token.encode(), token_context(*subject))
+        kept = token.encode() if kind is NewsKind.AUTHORIZATION else b""
+        sealed = self._seal.seal(kept, token_context(*subject))
         accepted = (*subject, secret_hash(token), sealed, notification.id, at_ms)
         return await self._database.write(_accept_token(accepted))
 
     async def accepted_token(self, merchant: str, order_id: str, kind: NewsKind) -> Secret | None:
-        """Gives the token that was accepted for an order; None where there is none. Raises StoreUnusable."""
+        """Gives the token that was accepted for an order; None where there is none, or it isn't kept.
+
+        Raises StoreUnusable.
+        """
         subject = (merchant, order_id, kind)
         rows = await self._database.read(_rows(Statement(statements.ACCEPTED_TOKEN, subject)))
         sealed = rows[0][1] if rows else None
-        return Secret(self._seal.open(sealed, token_context(*subject)).decode()) if isinstance(sealed, bytes) else None
+        token = self._seal.open(sealed, token_context(*subject)).decode() if isinstance(sealed, bytes) else ""
+        return Secret(token) if token else None
 
     async def empty_token(self, merchant: str, order_id: str, kind: NewsKind) -> bool:
         """Destroys the token that was accepted for an order; its hash stays, so that no other one is accepted."""

@@ -111,9 +111,15 @@ class PayHere:
         evidence = msgspec.structs.replace(outcome.evidence, elapsed_ms=elapsed_ms)
         return msgspec.structs.replace(outcome, evidence=evidence)
 
-    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float) -> Sight:
+    async def observe(
+        self,
+        call: PaymentsOfOrder | PaymentsOfSubscription,
+        *,
+        until_s: float,
+        priority: Priority = Priority.SETTLE,
+    ) -> Sight:
         """Looks at payments, to prove something by them; waits for a place until then (by ``clock.boot_s``)."""
-        reading = await self.read(call, priority=Priority.SETTLE, until_s=until_s)
+        reading = await self.read(call, priority=priority, until_s=until_s)
         return sight_of(call, reading, self.timezone)
 
     async def read(self, call: Read, *, priority: Priority = Priority.READ, until_s: float | None = None) -> Reading:

@@ -115,11 +115,12 @@ FORGET: Final = query(
 FORGET_ORDER: Final = query(
     "forget_checkouts_of_order",
     """
-    UPDATE checkouts SET sealed = NULL, customer_reference = NULL
+    UPDATE checkouts SET sealed = NULL, customer_reference = NULL, idempotency_key = NULL
     WHERE merchant = $1 AND order_id = $2 AND state <> 'open'
     RETURNING id""",
 )
-"""Forgets who the customer of an order's checkouts was, of those that have their outcome."""
+"""Forgets who the customer of an order's checkouts was, of those that have their outcome; a key may have a
+person's name in it."""
 
 PAYMENT_IS_OWNED: Final = query(
     "payment_is_owned",

@@ -16,10 +16,14 @@ LISTENING: Final = query(
 )
 """Reads for which endpoints events are queued."""
 
+_IN_ORDER: Final = "INDEXED BY deliveries_in_order"
+"""SQLite has no statistics by which to know that a subject has few deliveries and an endpoint many; nor has PostgreSQL
+at first, which is kept from other indexes by a sum."""
+
 _QUEUE: Final = """
     INSERT INTO deliveries (endpoint_id, position, event_id, subject, state, attempts, queued_at_ms, next_try_at_ms)
     SELECT queued.endpoint_id, queued.position, queued.event_id, queued.subject, 'waiting', 0, $2::bigint, COALESCE(
-        (SELECT max(earlier.next_try_at_ms) FROM deliveries AS earlier
+        (SELECT max(earlier.next_try_at_ms + 0) FROM deliveries AS earlier {index}
          WHERE earlier.endpoint_id = queued.endpoint_id AND earlier.subject = queued.subject
            AND earlier.next_try_at_ms IS NOT NULL AND earlier.last_failure IS NOT NULL),
         $2::bigint)
@@ -43,16 +47,16 @@ _AGAIN: Final = """{where} ON CONFLICT (endpoint_id, position) DO UPDATE
 
 QUEUE: Final = query(
     "queue",
-    _QUEUE.format(queued=_QUEUED, conflict=_NOT_TWICE.format(where="")),
-    sqlite=(_QUEUE.format(queued=_QUEUED_SQLITE, conflict=_NOT_TWICE.format(where="WHERE true")),),
+    _QUEUE.format(index="", queued=_QUEUED, conflict=_NOT_TWICE.format(where="")),
+    sqlite=(_QUEUE.format(index=_IN_ORDER, queued=_QUEUED_SQLITE, conflict=_NOT_TWICE.format(where="WHERE true")),),
 )
 """Queues deliveries: a JSON list of endpoint, position, event and subject of each. One of a subject that an endpoint
 fails to take waits for that one's next try."""
 
 QUEUE_AGAIN: Final = query(
     "queue_again",
-    _QUEUE.format(queued=_QUEUED, conflict=_AGAIN.format(where="")),
-    sqlite=(_QUEUE.format(queued=_QUEUED_SQLITE, conflict=_AGAIN.format(where="WHERE true")),),
+    _QUEUE.format(index="", queued=_QUEUED, conflict=_AGAIN.format(where="")),
+    sqlite=(_QUEUE.format(index=_IN_ORDER, queued=_QUEUED_SQLITE, conflict=_AGAIN.format(where="WHERE true")),),
 )
 """The same for what was queued before; one that waits is left as it is."""
 
@@ -78,30 +82,37 @@ NEXT_DELIVERY: Final = query(
 _TAKE: Final = """
     UPDATE deliveries SET next_try_at_ms = $3::bigint, last_try_at_ms = $2::bigint, attempts = attempts + 1
     WHERE endpoint_id = $1 AND position IN (
-        SELECT due.position FROM deliveries AS due
-        WHERE due.endpoint_id = $1 AND due.next_try_at_ms <= $2::bigint AND NOT EXISTS (
-            SELECT 1 FROM deliveries AS earlier
-            WHERE earlier.endpoint_id = due.endpoint_id AND earlier.subject = due.subject
-              AND earlier.position < due.position AND earlier.next_try_at_ms IS NOT NULL
+        SELECT due.position FROM (
+            SELECT position, subject, next_try_at_ms FROM deliveries
+            WHERE endpoint_id = $1 AND next_try_at_ms <= $2::bigint
+            ORDER BY next_try_at_ms, position {lock}
+        ) AS due
+        WHERE due.position = (
+            SELECT min(first.position + 0) FROM deliveries AS first {index}
+            WHERE first.endpoint_id = $1 AND first.subject = due.subject AND first.next_try_at_ms IS NOT NULL
         )
-        ORDER BY due.next_try_at_ms, due.position LIMIT $4 {lock}
+        LIMIT $4
     )
     RETURNING position, subject, attempts"""
 
 TAKE_DELIVERIES: Final = query(
     "take_deliveries",
-    _TAKE.format(lock="FOR UPDATE SKIP LOCKED"),
-    sqlite=(_TAKE.format(lock=""),),
+    _TAKE.format(index="", lock="FOR UPDATE SKIP LOCKED"),
+    sqlite=(_TAKE.format(index=_IN_ORDER, lock=""),),
 )
 """Takes deliveries to an endpoint that are due, of each subject the first that waits, and puts them off for as long as
 sending them may last."""
 
-_POSITIONS: Final = "(SELECT taken::bigint FROM json_array_elements_text($2::json) AS taken)"
-_POSITIONS_SQLITE: Final = "(SELECT value FROM json_each($2))"
+_POSITIONS: Final = "= ANY (ARRAY(SELECT taken::bigint FROM json_array_elements_text($2::json) AS taken))"
+_POSITIONS_SQLITE: Final = "IN (SELECT value FROM json_each($2))"
+
+_GIVE_BACK: Final = """
+    UPDATE deliveries SET next_try_at_ms = $3::bigint, attempts = attempts - 1
+    WHERE endpoint_id = $1 AND position {positions} AND next_try_at_ms + 0 = $4::bigint"""
 
 _DELIVERED: Final = """
     UPDATE deliveries SET state = 'delivered', next_try_at_ms = NULL, last_status = $3, last_failure = NULL
-    WHERE endpoint_id = $1 AND position IN {positions} AND next_try_at_ms IS NOT NULL"""
+    WHERE endpoint_id = $1 AND position {positions} AND next_try_at_ms + 0 IS NOT NULL"""
 
 DELIVERED: Final = query(
     "delivered",
@@ -110,11 +121,21 @@ DELIVERED: Final = query(
 )
 """Says that deliveries were taken by the receiver: a JSON list of positions."""
 
+GIVE_BACK: Final = query(
+    "give_back",
+    _GIVE_BACK.format(positions=_POSITIONS),
+    sqlite=(_GIVE_BACK.format(positions=_POSITIONS_SQLITE),),
+)
+"""Says that deliveries which were taken up to a moment were not tried, and are due."""
+
+_MOVE_SUBJECT: Final = """
+    UPDATE deliveries {index} SET next_try_at_ms = $3
+    WHERE endpoint_id = $1 AND subject = $2 AND next_try_at_ms {compared} $3"""
+
 RELEASE_SUBJECT: Final = query(
     "release_subject",
-    """
-    UPDATE deliveries SET next_try_at_ms = $3
-    WHERE endpoint_id = $1 AND subject = $2 AND next_try_at_ms > $3""",
+    _MOVE_SUBJECT.format(index="", compared=">"),
+    sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared=">"),),
 )
 """Lets the events about a subject go on that waited for one before them."""
 
@@ -129,9 +150,8 @@ PUT_OFF: Final = query(
 
 HOLD_SUBJECT: Final = query(
     "hold_subject",
-    """
-    UPDATE deliveries SET next_try_at_ms = $3
-    WHERE endpoint_id = $1 AND subject = $2 AND next_try_at_ms < $3""",
+    _MOVE_SUBJECT.format(index="", compared="<"),
+    sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared="<"),),
 )
 """Lets the events about a subject wait for the one before them."""
 

@@ -82,7 +82,7 @@ EVENTS_AT: Final = query(
     "events_at",
     f"""
     SELECT {EVENT_COLUMNS} FROM events
-    WHERE position IN (SELECT wanted::bigint FROM json_array_elements_text($1::json) AS wanted)""",
+    WHERE position = ANY (ARRAY(SELECT wanted::bigint FROM json_array_elements_text($1::json) AS wanted))""",
     sqlite=(f"SELECT {EVENT_COLUMNS} FROM events WHERE position IN (SELECT value FROM json_each($1))",),
 )
 """Reads the events at some positions: a JSON list of them."""
@@ -92,7 +92,7 @@ EVENTS_OF_IDS: Final = query(
     f"""
     SELECT {EVENT_COLUMNS} FROM events
     WHERE merchant = $1 AND principal = $2
-      AND id IN (SELECT wanted FROM json_array_elements_text($3::json) AS wanted)
+      AND id = ANY (ARRAY(SELECT wanted FROM json_array_elements_text($3::json) AS wanted))
     ORDER BY position""",
     sqlite=(
         f"""

@@ -46,9 +46,12 @@ OWNERS_OF_PAYMENT: Final = query(
     """
     SELECT id FROM operations
     WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind NOT IN ('refund', 'release')
-      AND state NOT IN ('declined', 'refused', 'not_sent', 'failed') LIMIT 1""",
+      AND state NOT IN ('declined', 'refused', 'not_sent', 'failed')
+    UNION ALL
+    SELECT id FROM checkouts WHERE payment_id = $1 AND merchant = $2
+    LIMIT 1""",
 )
-"""Finds another operation that a payment belongs to."""
+"""Finds another operation, or a checkout, that a payment belongs to."""
 
 RIVALS: Final = query(
     "rivals",
@@ -56,10 +59,14 @@ RIVALS: Final = query(
     SELECT id FROM operations
     WHERE order_id = $1 AND merchant = $2 AND id <> $3 AND kind IN ('charge', 'authorization', 'capture')
       AND (state IN ('accepted', 'sending', 'pending', 'unknown', 'needs_attention')
-           OR state = 'failed' AND send_by_ms >= $4) LIMIT 1""",
+           OR state = 'failed' AND send_by_ms >= $4)
+    UNION ALL
+    SELECT id FROM checkouts
+    WHERE order_id = $1 AND merchant = $2 AND state = 'open' AND opened_at_ms IS NOT NULL
+    LIMIT 1""",
 )
 """Finds another operation on an order that may turn out to own a payment of it: one that is open, or one that failed
-and could still be sent after a moment."""
+and could still be sent after a moment; or a checkout that a customer is at."""
 
 RIVAL_RETRIES: Final = query(
     "rival_retries",

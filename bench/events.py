@@ -1,0 +1,204 @@
+"""Measures how fast queued events are delivered, beside bare sending with the same client.
+
+    python bench/events.py [--events 10000] [--rounds 3] [--store sqlite|postgresql]
+
+Bare sending is ``aiohttp`` with as many requests under way as a lane has, of the same bodies, signed beforehand, to
+the same receiver, which runs in a process of its own. Each round does both; the ratio is what counts.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import ipaddress
+import multiprocessing
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import aiohttp
+import asyncpg
+import structlog
+import uvloop
+from aiohttp import web
+from tests.postgresql_server import running_postgresql
+
+from payrelay.clock import Clock
+from payrelay.core.destinations import Allowed
+from payrelay.core.events import OutgoingEvent, event_id
+from payrelay.operations.deliver_events import WIDE, Dispatch, tell_events
+from payrelay.operations.followers import Followers
+from payrelay.operations.manage_endpoints import NewEndpoint, Owner, create_endpoint
+from payrelay.operations.webhook_sender import Secrets, Signer, WebhookSender, body_of
+from payrelay.store import outbox
+from payrelay.store.database import Database, Unit
+from payrelay.store.deliveries import Deliveries
+from payrelay.store.endpoints import Endpoints
+from payrelay.store.feed import Feed
+from payrelay.store.opening import open_database
+from payrelay.store.sealing import Seal
+
+AIM: Final = 0.5
+OWNER: Final = Owner(account="gateway", merchant="m", principal="shop")
+LOOPBACK: Final = Allowed(networks=(ipaddress.ip_network("127.0.0.0/8"),))
+AT_ONCE_PUT: Final = 500
+
+
+def main() -> None:
+    """Measures, prints, and fails below the aim."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
+    wanted = parser.parse_args()
+    with receiver() as url, contextlib.ExitStack() as stack:
+        if wanted.store == "postgresql":
+            server = stack.enter_context(running_postgresql())
+            places = [server.url(search_path=f"round{number}") for number in range(wanted.rounds)]
+            uvloop.run(make_schemas(server.url(), wanted.rounds))
+        else:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            places = [f"sqlite:///{folder}/{number}.db" for number in range(wanted.rounds)]
+        ratios = [uvloop.run(measured(place, url, wanted.events)) for place in places]
+    ratio = statistics.median(ratios)
+    print(f"median of {wanted.rounds} rounds on {wanted.store}: {ratio:.2f} of bare sending; aim {AIM:.2f}")
+    assert ratio >= AIM
+
+
+async def make_schemas(url: str, count: int) -> None:
+    """Makes an empty schema for each round."""
+    connection = await asyncpg.connect(url)
+    for number in range(count):
+        await connection.execute(f"CREATE SCHEMA round{number}")
+    await connection.close()
+
+
+async def measured(place: str, url: str, count: int) -> float:
+    """Does one round; gives how the deliveries compare with bare sending."""
+    events = [event(number) for number in range(count)]
+    database = await open_database(place, clock=Clock(), owner=True)
+    async with opened(database) as dispatch:
+        secret = await create_endpoint(dispatch, OWNER, NewEndpoint(url=url))
+        for start in range(0, count, AT_ONCE_PUT):
+            await database.write(put_all(events[start : start + AT_ONCE_PUT]))
+        while await dispatch.feed.publish(0):
+            pass
+        target = await dispatch.endpoints.target(secret.id)
+        assert target is not None
+        bare_s = await send_bare(url, Signer(Secrets(target.newest)), await dispatch.feed.tail(0, count))
+        began_s = time.perf_counter()
+        await tell_events(dispatch)
+        while dispatch.lanes:
+            await asyncio.gather(*dispatch.lanes.values())
+            await asyncio.sleep(0)
+        delivered_s = time.perf_counter() - began_s
+        waiting, _ = await dispatch.deliveries.waiting()
+        assert waiting == 0, f"{waiting} events were not delivered"
+    await database.close()
+    print(f"bare {count / bare_s:7,.0f}/s   delivered {count / delivered_s:7,.0f}/s   ratio {bare_s / delivered_s:.2f}")
+    return bare_s / delivered_s
+
+
+async def send_bare(url: str, signer: Signer, events: list[Any]) -> float:
+    """Posts the same, and nothing else; gives the seconds."""
+    now_ms = Clock().now_ms()
+    ready = iter([(body_of(one), signer.headers(one.id, now_ms, body_of(one).decode())) for one in events])
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def send() -> None:
+            for body, headers in ready:
+                async with session.post(url, data=body, headers=headers, allow_redirects=False) as response:
+                    await response.read()
+
+        began_s = time.perf_counter()
+        await asyncio.gather(*(send() for _ in range(WIDE)))
+        return time.perf_counter() - began_s
+
+
+@contextlib.asynccontextmanager
+async def opened(database: Database) -> AsyncIterator[Dispatch]:
+    """Gives what one worker sends with."""
+    clock, feed = Clock(), Feed(database)
+    dispatch = Dispatch(
+        feed=feed,
+        endpoints=Endpoints(database, Seal((b"k" * 32,))),
+        deliveries=Deliveries(database),
+        sender=WebhookSender(LOOPBACK, clock),
+        followers=Followers(feed),
+        clock=clock,
+        log=structlog.wrap_logger(None, processors=[_dropped]),
+    )
+    yield dispatch
+    await dispatch.close()
+
+
+def _dropped(*_: object) -> NoReturn:
+    raise structlog.DropEvent
+
+
+def event(number: int) -> OutgoingEvent:
+    """Gives an event as the journal writes them; each is about an operation of its own."""
+    return OutgoingEvent(
+        id=event_id(1_790_000_000_000, str(number)),
+        type="operation.succeeded",
+        account="gateway",
+        merchant="m",
+        principal="shop",
+        subject=f"operation:op_{number:032x}",
+        at_ms=1_790_000_000_000,
+        data={
+            "operation_id": f"op_{number:032x}",
+            "kind": "charge",
+            "state": "succeeded",
+            "version": 2,
+            "order_id": f"Order{number}",
+            "payment_id": "320025021815",
+            "amount": "345.67",
+            "currency": "LKR",
+        },
+    )
+
+
+def put_all(events: list[OutgoingEvent]) -> Unit[None]:
+    """Writes some events."""
+    for one in events:
+        yield from outbox.put(one)
+
+
+@contextlib.contextmanager
+def receiver() -> Iterator[str]:
+    """Runs a receiver in a process of its own."""
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=receive, args=(theirs,), daemon=True)
+    process.start()
+    try:
+        yield f"http://127.0.0.1:{ours.recv()}/"
+    finally:
+        process.terminate()
+        process.join()
+
+
+def receive(pipe: Connection) -> None:
+    """Answers 200 to everything."""
+
+    async def take(request: web.Request) -> web.Response:
+        await request.read()
+        return web.Response()
+
+    async def serve() -> None:
+        app = web.Application()
+        app.router.add_post("/", take)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        pipe.send(runner.addresses[0][1])
+        await asyncio.Event().wait()
+
+    uvloop.run(serve())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+// The phone's side of the shop. It pays by itself, at Payrelay, with a token that is good for its own order only.
+
+const byId = (id) => document.getElementById(id);
+let card = null;
+
+async function ask(method, path, body) {
+  const answer = await fetch(path, {
+    method,
+    headers: body === undefined ? {} : { "Content-Type": "application/json" },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.json();
+}
+
+function tell(text, kind = "", at = new Date()) {
+  byId("news").querySelector(".nothing")?.remove();
+  const line = document.createElement("li");
+  line.className = kind;
+  const time = document.createElement("time");
+  time.textContent = at.toLocaleTimeString();
+  line.append(time, ` ${text}`);
+  byId("news").prepend(line);
+}
+
+// Runs what a button does, once at a time, and says what went wrong.
+function onPress(button, act) {
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      await act();
+    } catch (error) {
+      tell(error.message, "bad");
+    } finally {
+      button.disabled = card === null && button.dataset.needsCard === "yes";
+    }
+  });
+}
+
+async function goToGateway(path) {
+  const { url } = await ask("POST", path);
+  window.location.assign(url);
+}
+
+async function pay(goods) {
+  const { address, token, charge } = await ask("POST", "orders", { goods, customer: card.id });
+  // The key makes it safe to send again: whatever happens on the way, the order is paid once.
+  const send = () =>
+    fetch(`${address}/payments/charge`, {
+      method: "POST",
+      headers: {
+        Authorization: `Bearer ${token}`,
+        "Content-Type": "application/json",
+        "Idempotency-Key": charge.order_id,
+        Prefer: "wait=20",
+      },
+      body: JSON.stringify(charge),
+    });
+  let answer;
+  try {
+    answer = await send();
+  } catch {
+    answer = await send(); // the network was gone for a moment
+  }
+  const told = await answer.json();
+  if (answer.status === 200) tell(`Paid: ${charge.items}, ${charge.currency} ${charge.amount.toFixed(2)}`, "good");
+  else if (answer.status === 202) tell(`${charge.items}: not known yet; it will be told here`, "open");
+  else tell(`${charge.items}: ${told.msg}`, "bad");
+}
+
+function showCard() {
+  const place = byId("card");
+  place.classList.toggle("empty", card === null);
+  place.replaceChildren();
+  const line = document.createElement("p");
+  line.textContent = card === null ? "No card yet." : `${card.method ?? "Card"} ${card.card_no_masked ?? ""}`;
+  place.append(line);
+  byId("approve").textContent = card === null ? "Add a card" : "Add another card";
+  for (const button of document.querySelectorAll("[data-needs-card=yes]")) button.disabled = card === null;
+}
+
+function showGoods(goods) {
+  for (const [id, [name, price]] of Object.entries(goods)) {
+    const item = byId("one-of-goods").content.cloneNode(true);
+    item.querySelector(".name").textContent = name;
+    item.querySelector(".price").textContent = `LKR ${price}`;
+    const button = item.querySelector("button");
+    button.dataset.needsCard = "yes";
+    button.setAttribute("aria-label", `Pay ${name}`);
+    onPress(button, () => pay(id));
+    byId("goods").append(item);
+  }
+}
+
+const WORDS = {
+  "customer.created": "Your card was approved, and is kept",
+  "checkout.completed": "You finished the gateway's page",
+  "checkout.cancelled": "You came back without finishing",
+  "checkout.failed": "The gateway did not take the card",
+  "operation.succeeded": "Your payment arrived",
+  "operation.declined": "Your payment was declined",
+  "operation.unknown": "Nobody knows yet whether it was paid",
+  "subscription.updated": "Your membership has changed",
+  "subscription.installment_paid": "A month of the club was paid",
+};
+const heard = new Set();
+
+// News may come twice, and those of a while ago come again when the page is opened.
+async function hear({ id, type, timestamp, data }) {
+  if (heard.has(id)) return;
+  heard.add(id);
+  const hasLeft = type === "operation.succeeded" && data.kind === "cancel";
+  const kind = type.endsWith("failed") || type.endsWith("declined") ? "bad" : "good";
+  tell(hasLeft ? "You left the club" : (WORDS[type] ?? type), kind, new Date(timestamp));
+  if (type.startsWith("customer.")) await refresh();
+  if (hasLeft) showMembership(null);
+  else if (type.startsWith("subscription.")) showMembership(data.subscription_id);
+}
+
+function showMembership(id) {
+  byId("join").hidden = id !== null;
+  byId("leave").hidden = id === null;
+  byId("leave").value = id ?? "";
+}
+
+async function refresh() {
+  ({ card } = await ask("GET", "me"));
+  showCard();
+}
+
+const { goods, club } = await ask("GET", "me");
+showGoods(goods);
+byId("club").textContent = `${club[0]}, LKR ${club[1]} a month`;
+onPress(byId("approve"), () => goToGateway("cards"));
+onPress(byId("join"), () => goToGateway("club"));
+onPress(byId("leave"), () => ask("DELETE", `club/${byId("leave").value}`));
+new EventSource("live").addEventListener("message", (message) => hear(JSON.parse(message.data)));
+await refresh();

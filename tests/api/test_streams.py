@@ -1,0 +1,150 @@
+"""Server-sent events, as they go over the wire."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.operations.receivers import OWNER, SetClock, dispatch_on, event, put
+
+from payrelay.api.arrival import Message
+from payrelay.api.streams import RETRY_MS, SIGN_OF_LIFE, Streamed, send_stream
+from payrelay.clock import Clock
+from payrelay.operations.deliver_events import Dispatch
+from payrelay.operations.read_events import STREAM_S_MAX, EventStream
+from payrelay.store.database import Database
+from payrelay.store.opening import open_database
+
+SUBJECT = "customer:cus_1"
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """Opens an empty database."""
+    opened = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=Clock(), owner=True)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def dispatch(database: Database) -> AsyncIterator[Dispatch]:
+    """Gives what is followed."""
+    made = dispatch_on(database, SetClock())
+    yield made
+    await made.close(0)
+
+
+class Wire:
+    """The server's side of a connection."""
+
+    def __init__(self) -> None:
+        self.sent: list[Message] = []
+        self.gone = asyncio.Event()
+        self.came = asyncio.Event()
+
+    async def send(self, message: Message) -> None:
+        """Takes a message."""
+        self.sent.append(message)
+        self.came.set()
+
+    async def receive(self) -> Message:
+        """Tells when the client goes."""
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    @property
+    def text(self) -> bytes:
+        """What the client has read by now."""
+        return b"".join(message.get("body", b"") for message in self.sent[1:])
+
+    async def until(self, part: bytes) -> None:
+        """Waits until the client has read something."""
+        async with asyncio.timeout(10):
+            while part not in self.text:
+                self.came.clear()
+                await self.came.wait()
+
+
+async def opened(dispatch: Dispatch, *, after: int = 0, heartbeat_s: float = 5) -> Streamed:
+    """Begins to follow the customer."""
+    follower = await dispatch.followers.place(OWNER.reader, SUBJECT)
+    assert follower is not None
+    until_s = dispatch.clock.boot_s() + STREAM_S_MAX
+    stream = EventStream(dispatch, follower, OWNER.reader, SUBJECT, after, heartbeat_s=heartbeat_s, until_s=until_s)
+    return Streamed(stream=stream)
+
+
+def about(number: int) -> Any:  # noqa: ANN401 - an event
+    """Gives an event about the customer."""
+    return event(number, subject=SUBJECT)
+
+
+async def test_what_was_told_comes_first_then_what_is_told(dispatch: Dispatch, database: Database) -> None:
+    """Each once, with its position as id; and others' never."""
+    await put(database, about(1), event(2))
+    await dispatch.feed.publish(0)
+    wire = Wire()
+    streamed = await opened(dispatch)
+    sending = asyncio.create_task(send_stream(wire.send, wire.receive, streamed, [(b"x-request-id", b"req_1")]))
+    await wire.until(b"id: 1\n")
+    await put(database, about(3), event(4))
+    await dispatch.feed.publish(0)
+    await dispatch.followers.look()
+    await wire.until(b"id: 3\n")
+    dispatch.followers.close()
+    await sending
+
+    head, last = wire.sent[0], wire.sent[-1]
+    assert (head["status"], dict(head["headers"])[b"content-type"]) == (200, b"text/event-stream")
+    assert dict(head["headers"])[b"x-request-id"] == b"req_1"
+    assert wire.text.startswith(b"retry: %d\n%b" % (RETRY_MS, SIGN_OF_LIFE))
+    assert wire.text.count(b"event: customer.created\ndata: {") == 2
+    assert all(message["more_body"] for message in wire.sent[1:-1])
+    assert not last["more_body"]
+
+
+async def test_whoever_comes_again_goes_on(dispatch: Dispatch, database: Database) -> None:
+    """Behind the last event that it saw."""
+    await put(database, about(1), about(2))
+    await dispatch.feed.publish(0)
+    wire = Wire()
+    sending = asyncio.create_task(send_stream(wire.send, wire.receive, await opened(dispatch, after=1), []))
+    await wire.until(b"id: 2\n")
+    wire.gone.set()
+    await sending
+    assert b"id: 1\n" not in wire.text
+
+
+async def test_a_client_that_goes_leaves_its_place(dispatch: Dispatch) -> None:
+    """There are only so many."""
+    wire = Wire()
+    sending = asyncio.create_task(send_stream(wire.send, wire.receive, await opened(dispatch), []))
+    await wire.until(SIGN_OF_LIFE)
+    assert dispatch.followers.count == 1
+    wire.gone.set()
+    await sending
+    assert dispatch.followers.count == 0
+
+
+async def test_a_broken_wire_is_no_mistake_of_ours(dispatch: Dispatch) -> None:
+    """The client went away in the middle of a write."""
+
+    async def broken(_: Message) -> None:
+        raise OSError("broken")
+
+    await send_stream(broken, Wire().receive, await opened(dispatch), [])
+    assert dispatch.followers.count == 0
+
+
+async def test_a_silent_stream_shows_that_it_lives_and_ends_after_a_while(dispatch: Dispatch) -> None:
+    """Proxies close what is silent; and a credential is looked at anew now and then."""
+    wire = Wire()
+    streamed = await opened(dispatch, heartbeat_s=0.001)
+    sending = asyncio.create_task(send_stream(wire.send, wire.receive, streamed, []))
+    await wire.until(SIGN_OF_LIFE * 3)
+    clock = dispatch.clock
+    assert isinstance(clock, SetClock)
+    clock.at_ms += int(STREAM_S_MAX * 1000) + 1
+    await sending
+    assert wire.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}

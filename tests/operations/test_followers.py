@@ -1,0 +1,101 @@
+"""Who follows events, and is told of them in their order."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.operations.receivers import OWNER, event, put
+
+from payrelay.clock import Clock
+from payrelay.operations.followers import WAITING_MAX, Followers, wait_for
+from payrelay.store.database import Database
+from payrelay.store.feed import Feed, Reader
+from payrelay.store.opening import open_database
+
+SHOP = OWNER.reader
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """Opens an empty database."""
+    opened = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=Clock(), owner=True)
+    yield opened
+    await opened.close()
+
+
+async def never() -> None:
+    """Doesn't go away."""
+    await asyncio.Event().wait()
+
+
+async def test_who_follows_is_told_of_its_own_and_what_it_wants(database: Database) -> None:
+    """A subject's events to those who follow that, all of a reader's to those who follow all."""
+    feed = Feed(database)
+    followers = Followers(feed)
+    await put(database, event(0))
+    await feed.publish(0)
+    one, everything = await followers.place(SHOP, "customer:cus_1"), await followers.place(SHOP, None)
+    stranger = await followers.place(Reader("m", "stranger"), "customer:cus_1")
+    assert one is not None
+    assert everything is not None
+    assert stranger is not None
+    await put(database, event(1), event(2))
+    await feed.publish(0)
+    await followers.look()
+    await followers.look()
+
+    told = await one.next(0.01)
+    assert told is not None
+    assert told.data == {"number": 1}
+    assert await one.next(0.01) is None
+    assert [(await everything.next(0.01)) is not None for _ in range(3)] == [True, True, False]
+    assert await stranger.next(0.01) is None
+    assert followers.count == 3
+    for follower in (one, everything, stranger, stranger):
+        followers.leave(follower)
+    assert followers.count == 0
+    await followers.look()
+
+
+async def test_there_is_room_for_so_many_and_none_at_the_end(database: Database) -> None:
+    """A stop ends those who follow."""
+    followers = Followers(Feed(database), limit=1)
+    follower = await followers.place(SHOP, None)
+    assert follower is not None
+    assert await followers.place(SHOP, None) is None
+    followers.close()
+    assert follower.is_over
+    assert await follower.next(5) is None
+    followers.leave(follower)
+    assert await followers.place(SHOP, None) is None
+
+
+async def test_who_takes_nothing_is_let_go(database: Database) -> None:
+    """Its connection hangs; it resumes where it was when it comes again."""
+    followers = Followers(Feed(database))
+    follower = await followers.place(SHOP, None)
+    assert follower is not None
+    await put(database, event(1))
+    await Feed(database).publish(0)
+    [published] = await Feed(database).tail(0, 1)
+    for _ in range(WAITING_MAX):
+        follower.tell(published)
+    assert follower.is_over
+
+
+async def test_a_wait_ends_with_an_event_with_time_and_with_the_client(database: Database) -> None:
+    """Only the first of them is news."""
+    followers = Followers(Feed(database))
+    follower = await followers.place(SHOP, None)
+    assert follower is not None
+
+    async def gone() -> None:
+        """Is gone already."""
+
+    assert not await wait_for(follower, 5, gone)
+    assert not await wait_for(follower, 0.001, never)
+    await put(database, event(1))
+    await Feed(database).publish(0)
+    await followers.look()
+    assert await wait_for(follower, 5, never)

@@ -1,0 +1,139 @@
+"""Endpoints as their owners manage them: what is refused, and what each change means."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.operations.receivers import OWNER, SetClock, dispatch_on, event, put, register
+
+from payrelay.clock import Clock
+from payrelay.core.deliveries import EndpointState
+from payrelay.core.secret import STARS
+from payrelay.errors import Code, Refusal
+from payrelay.operations.deliver_events import Dispatch
+from payrelay.operations.manage_endpoints import (
+    Changes,
+    NewEndpoint,
+    Span,
+    change_endpoint,
+    create_endpoint,
+    list_endpoints,
+    remove_endpoint,
+    replay_events,
+    rotate_endpoint,
+    send_test,
+    show_endpoint,
+)
+from payrelay.store.database import Database
+from payrelay.store.endpoints import ENDPOINTS_MAX
+from payrelay.store.opening import open_database
+
+URL = "https://shop.example/events"
+STRANGER = msgspec.structs.replace(OWNER, principal="stranger")
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    """Opens an empty database."""
+    opened = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=Clock(), owner=True)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def dispatch(database: Database) -> AsyncIterator[Dispatch]:
+    """Gives what endpoints are managed with."""
+    made = dispatch_on(database, SetClock())
+    yield made
+    await made.close(0)
+
+
+@pytest.mark.parametrize(
+    ("new", "path"),
+    [
+        (NewEndpoint(url="http://shop.example/"), "url"),
+        (NewEndpoint(url="https://10.0.0.1/"), "url"),
+        (NewEndpoint(url=URL, types=()), "types"),
+        (NewEndpoint(url=URL, types=("*",) * 21), "types"),
+        (NewEndpoint(url=URL, types=("*", "operations.*")), "types[1]"),
+        (NewEndpoint(url=URL, label=" "), "label"),
+        (NewEndpoint(url=URL, label="x" * 101), "label"),
+    ],
+)
+async def test_what_is_wrong_is_named(dispatch: Dispatch, new: NewEndpoint, path: str) -> None:
+    """The command and the API say the same."""
+    with pytest.raises(Refusal) as refused:
+        await create_endpoint(dispatch, OWNER, new)
+    assert refused.value.code is Code.INVALID_REQUEST
+    assert [field.path for field in refused.value.fields] == [path]
+    assert await list_endpoints(dispatch, OWNER) == []
+
+
+async def test_a_secret_is_shown_once_and_never_printed(dispatch: Dispatch) -> None:
+    """In no list, in no log."""
+    issued = await register(dispatch, URL)
+    rotated = await rotate_endpoint(dispatch, OWNER, issued.id)
+
+    assert issued.secret.startswith("whsec_")
+    assert issued.secret != rotated.secret
+    assert STARS in repr(issued)
+    assert issued.secret not in repr(issued)
+    assert rotated.secret not in repr(await list_endpoints(dispatch, OWNER))
+
+
+async def test_a_principal_has_so_many(dispatch: Dispatch) -> None:
+    """One more is a conflict, and another principal's are its own."""
+    for _ in range(ENDPOINTS_MAX):
+        await register(dispatch, URL)
+    with pytest.raises(Refusal) as refused:
+        await register(dispatch, URL)
+    assert refused.value.code is Code.CONFLICT
+    await create_endpoint(dispatch, STRANGER, NewEndpoint(url=URL))
+
+
+async def test_a_stranger_finds_nothing(dispatch: Dispatch) -> None:
+    """Not even that there is something."""
+    issued = await register(dispatch, URL)
+    stories = (
+        show_endpoint(dispatch, STRANGER, issued.id),
+        change_endpoint(dispatch, STRANGER, issued.id, Changes(url=URL)),
+        remove_endpoint(dispatch, STRANGER, issued.id),
+        rotate_endpoint(dispatch, STRANGER, issued.id),
+        send_test(dispatch, STRANGER, issued.id),
+        replay_events(dispatch, STRANGER, issued.id, Span()),
+    )
+    for story in stories:
+        with pytest.raises(Refusal) as refused:
+            await story
+        assert refused.value.code is Code.NOT_FOUND
+
+
+async def test_a_change_changes_what_it_names(dispatch: Dispatch) -> None:
+    """And nothing else."""
+    issued = await register(dispatch, URL, "customer.*")
+    changed = await change_endpoint(dispatch, OWNER, issued.id, Changes(types=("*", "*"), label="all"))
+    assert (changed.url, changed.types, changed.label) == (URL, ("*",), "all")
+    paused = await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.PAUSED))
+    assert (paused.state, paused.reason) == (EndpointState.PAUSED, "it was paused by its owner")
+    kept = await change_endpoint(dispatch, OWNER, issued.id, Changes(label=None))
+    assert (kept.state, kept.reason, kept.label) == (EndpointState.PAUSED, "it was paused by its owner", None)
+
+
+async def test_one_that_is_stopped_takes_neither_tests_nor_replays(dispatch: Dispatch) -> None:
+    """They would never be sent."""
+    issued = await register(dispatch, URL)
+    await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.STOPPED))
+    for story in (send_test(dispatch, OWNER, issued.id), replay_events(dispatch, OWNER, issued.id, Span())):
+        with pytest.raises(Refusal) as refused:
+            await story
+        assert refused.value.code is Code.CONFLICT
+
+
+async def test_ids_of_no_event_are_named(dispatch: Dispatch, database: Database) -> None:
+    """Another principal's are none."""
+    issued = await register(dispatch, URL)
+    await put(database, event(1), event(2, principal="stranger"))
+    await dispatch.feed.publish(0)
+    with pytest.raises(Refusal, match=event(2).id):
+        await replay_events(dispatch, OWNER, issued.id, Span(ids=(event(1).id, event(2).id)))

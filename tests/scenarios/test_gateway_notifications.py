@@ -1,0 +1,225 @@
+"""Notifications as the simulated gateway sends them, with all its misbehaviours, followed to what they lead to."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import aiohttp
+import pytest
+from tests.scenarios.http_client import Client
+from tests.scenarios.program import Program, account, free_port
+from tests.scenarios.stories import charge_body, fresh
+from tests.scenarios.test_notifications import CUSTOMER, listed
+
+import payrelay_simulator
+from payrelay_simulator import NotificationArguments, NotificationRule, Payer, Running
+
+T = TypeVar("T")
+
+PATIENCE_S = 20.0
+POOR_VISA = "4024007194349121"
+Page = Literal["checkout", "preapprove", "authorize"]
+PAGES: dict[str, Page] = {
+    "payment": "checkout",
+    "recurring": "checkout",
+    "preapproval": "preapprove",
+    "authorization": "authorize",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """The service, and the gateway behind it in the test's own loop."""
+
+    program: Program
+    gateway: Running
+    client: Client
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """Reads something of one's own."""
+        reply = await asyncio.to_thread(self.client.get, path)
+        data = reply.json["data"]
+        assert isinstance(data, dict), str(reply)
+        return data
+
+    async def opened(self, kind: str = "payment", **members: object) -> dict[str, Any]:
+        """Opens a checkout."""
+        body = {
+            "type": kind,
+            "order_id": fresh("order"),
+            "items": "Door bell",
+            "currency": "LKR",
+            "customer": CUSTOMER,
+            **({} if kind == "preapproval" else {"amount": 1000}),
+            **members,
+        }
+        reply = await asyncio.to_thread(self.client.post, "checkouts", body)
+        assert reply.status == 200, str(reply)
+        data = reply.json["data"]
+        assert isinstance(data, dict)
+        return data
+
+    def pay(self, checkout: dict[str, Any], *numbers: str) -> None:
+        """Goes to the gateway's page with the form, and tries cards there until one pays."""
+        payer = Payer(self.gateway.simulator.world)
+        visit = payer.enter(PAGES[checkout["kind"]], checkout["form"]["fields"])
+        for number in (*numbers, "4916217501611292"):
+            visit = payer.pay(visit, number)
+
+    def misbehave(self, fault: str, **arguments: Any) -> None:  # noqa: ANN401, of any argument
+        """Has the next notification go wrong."""
+        rule = NotificationRule(fault=fault, args=NotificationArguments(**arguments))
+        self.gateway.simulator.world.notifications.faults.add_rules(rule)
+
+    async def finished(self, checkout: dict[str, Any], state: str = "completed") -> dict[str, Any]:
+        """Waits until a checkout has come to a state."""
+        return await until(lambda: self.get(f"checkouts/{checkout['id']}"), lambda data: data["state"] == state)
+
+    async def notifications(self, *, at_least: int = 1) -> list[dict[str, Any]]:
+        """Waits until so many came, and all of them have come to an end."""
+
+        async def read() -> list[dict[str, Any]]:
+            return await asyncio.to_thread(listed, self.program)
+
+        def have_ended(rows: list[dict[str, Any]]) -> bool:
+            return len(rows) >= at_least and not any(row["state"] in {"received", "waiting"} for row in rows)
+
+        return await until(read, have_ended)
+
+
+async def until(read: Callable[[], Awaitable[T]], is_so: Callable[[T], bool]) -> T:
+    """Reads again and again until it is so."""
+    end_s = asyncio.get_running_loop().time() + PATIENCE_S
+    found = await read()
+    while not is_so(found):
+        assert asyncio.get_running_loop().time() < end_s, found
+        await asyncio.sleep(0.05)
+        found = await read()
+    return found
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """Starts the program as an operator does, with a gateway of its own that can reach it."""
+    simulator = payrelay_simulator.Simulator()
+    async with payrelay_simulator.serve(simulator) as running:
+        merchant, port = simulator.merchant, free_port()
+        settings = account(
+            "gateway",
+            running.base_url,
+            APP_ID=merchant.app_id,
+            APP_SECRET=merchant.app_secret,
+            MERCHANT_ID=merchant.merchant_id,
+            MERCHANT_SECRET=merchant.merchant_secret,
+        )
+        program = Program(tmp_path, settings | {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}"})
+        key = await asyncio.to_thread(program.new_key, "shop")
+        await asyncio.to_thread(program.start, port)
+        yield Stage(program=program, gateway=running, client=program.client(key))
+        await asyncio.to_thread(program.kill)
+
+
+async def test_an_approved_card_is_charged_by_its_handle(stage: Stage) -> None:
+    """The whole way from the gateway's page to a charge that its own ledger has."""
+    checkout = await stage.opened("preapproval")
+    stage.pay(checkout, POOR_VISA)
+    done = await stage.finished(checkout)
+    body = charge_body(customer_token=done["customer_id"])
+    reply = await asyncio.to_thread(stage.client.charge, body, key=fresh("key"))
+
+    assert reply.status == 200, str(reply)
+    assert [entry.kind for entry in stage.gateway.simulator.ledger() if entry.order_id == body["order_id"]] == [
+        "charge"
+    ]
+    assert {row["state"] for row in await stage.notifications(at_least=2)} == {"applied"}
+
+
+async def test_a_hold_is_captured_by_its_checkout(stage: Stage) -> None:
+    """The app never sees the gateway's token, and doesn't need it."""
+    checkout = await stage.opened("authorization")
+    stage.pay(checkout)
+    await stage.finished(checkout)
+    body = {"authorization_token": checkout["id"], "amount": 800, "description": "without the bell"}
+    reply = await asyncio.to_thread(stage.client.post, "payments/capture", body, key=fresh("key"))
+
+    assert reply.status == 200, str(reply)
+    entries = [entry for entry in stage.gateway.simulator.ledger() if entry.order_id == checkout["order_id"]]
+    assert [entry.amount_cents for entry in entries if entry.kind == "capture"] == [80_000]
+
+
+async def test_a_plan_is_followed_by_the_gateways_clock(stage: Stage) -> None:
+    """Installments are told by the gateway one after the other; the app reads them here."""
+    checkout = await stage.opened("recurring", recurrence="1 Month", duration="3 Month")
+    stage.pay(checkout)
+    done = await stage.finished(checkout)
+    path = f"subscription-states/{done['subscription_id']}"
+    assert (await until(lambda: stage.get(path), lambda data: data["installments_paid"] == 1))["state"] == "active"
+    for _ in range(6):
+        stage.gateway.simulator.world.clock.advance(60)
+        await asyncio.sleep(0.2)
+
+    state = await until(lambda: stage.get(path), lambda data: data["state"] == "completed")
+    assert (state["installments_paid"], state["next_on"]) == (3, None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "arguments", "states"),
+    [
+        ("duplicate", {"copies": 3, "wait_s": 0.1}, {"applied"}),
+        ("late", {"wait_s": 1.0}, {"applied"}),
+        ("forged", {"fields": {"payhere_amount": "1.00"}, "is_extra": True}, {"applied", "refused"}),
+        ("forged", {"fields": {"status_code": "-1"}, "is_extra": True}, {"applied", "refused"}),
+    ],
+)
+async def test_a_payment_counts_however_it_is_told(
+    stage: Stage, fault: str, arguments: dict[str, Any], states: set[str]
+) -> None:
+    """Doubled, late, or beside a forged one: paid once, and each of them visible."""
+    stage.misbehave(fault, **arguments)
+    checkout = await stage.opened()
+    stage.pay(checkout)
+    await stage.finished(checkout)
+
+    rows = await stage.notifications(at_least=len(states))
+    assert {row["state"] for row in rows} == states
+    assert [entry.kind for entry in stage.gateway.simulator.ledger()] == ["charge"]
+
+
+async def test_a_failure_that_comes_after_the_payment_changes_nothing(stage: Stage) -> None:
+    """The first card failed, the second paid; the network turned the two around."""
+    stage.misbehave("reordered", behind=1, wait_s=5)
+    checkout = await stage.opened()
+    stage.pay(checkout, POOR_VISA)
+    await stage.finished(checkout)
+
+    assert len(await stage.notifications(at_least=2)) == 2
+    assert (await stage.get(f"checkouts/{checkout['id']}"))["state"] == "completed"
+
+
+async def test_a_lost_notification_is_not_needed_for_a_payment(stage: Stage) -> None:
+    """The app asks, and the gateway's own search shows it."""
+    stage.misbehave("lost")
+    checkout = await stage.opened()
+    stage.pay(checkout)
+
+    await stage.finished(checkout)
+    assert await stage.notifications(at_least=0) == []
+
+
+async def test_a_chargeback_reaches_the_charge(stage: Stage) -> None:
+    """The gateway tells it weeks later; support sees it where it looks."""
+    checkout = await stage.opened("preapproval")
+    stage.pay(checkout)
+    done = await stage.finished(checkout)
+    body = charge_body(customer_token=done["customer_id"])
+    reply = await asyncio.to_thread(stage.client.charge, body, key=fresh("key"))
+    order = {"payment_id": reply.json["data"]["payment_id"]}
+    async with aiohttp.ClientSession(stage.gateway.base_url) as session:
+        answered = await session.post("/_sim/chargebacks", json=order)
+        assert answered.status == 200, await answered.text()
+    path = f"operations/{reply.header('payrelay-operation')}"
+
+    shown = await until(lambda: stage.get(path), lambda data: len(data["chargebacks"]) == 1)
+    assert (shown["state"], shown["chargebacks"][0]["amount"]) == ("succeeded", 345.67)

@@ -1,0 +1,108 @@
+"""The example as a newcomer has it: the demo with the shop beside it, in a real browser on a phone's screen."""
+
+import re
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+from playwright.async_api import Page, async_playwright, expect
+from tests.scenarios.program import PAYRELAY, surroundings
+from tests.scenarios.test_docs_page import OPTIONS, PATIENCE_MS, browser_path
+from tests.scenarios.waiting import until
+
+__all__ = ["browser_path"]
+
+SHOP = Path(__file__).parents[2] / "examples" / "shop" / "shop.py"
+GOOD_CARD, REFUSED_CARD = "4916217501611292", "4024007194349121"
+
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def shop_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the shop is that the demo has started."""
+    folder = tmp_path_factory.mktemp("shop")
+    printed, said = folder / "printed", folder / ".payrelay" / "shop.log"
+    with printed.open("wb") as output:
+        process = subprocess.Popen(
+            [PAYRELAY, "demo", "--port", "0", "--shop", str(SHOP)],
+            cwd=folder,
+            env=surroundings({}),
+            stdout=output,
+            stderr=output,
+        )
+    until(lambda: "ends the" in printed.read_text() or process.poll() is not None, "the demo stands")
+    log = folder / ".payrelay" / "demo.log"
+    until(lambda: "/{account}/api/endpoints" in log.read_text(), "the shop listens, and has registered its endpoint")
+    (address,) = re.findall(r"shop\s+(http://\S+)", printed.read_text())
+    yield address
+    process.send_signal(signal.SIGINT)
+    assert process.wait(15) == 0, printed.read_text()
+    assert "Traceback" not in said.read_text()
+
+
+@pytest_asyncio.fixture
+async def phone(browser_path: str, shop_address: str) -> AsyncIterator[Page]:
+    """The shop on a phone of somebody's own."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=browser_path, headless=True, args=list(OPTIONS))
+        page = await (await browser.new_context(viewport={"width": 412, "height": 915})).new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        expect.set_options(timeout=PATIENCE_MS)
+        await page.goto(shop_address)
+        yield page
+        await browser.close()
+
+
+async def use_card(phone: Page, number: str) -> None:
+    """Fills in the gateway's page, and pays."""
+    for name, value in (("HolderName", "S Perera"), ("No", number), ("Expiry", "12/29"), ("SecureId", "123")):
+        await phone.locator(f"[name=card{name}]").fill(value)
+    await phone.get_by_role("button", name="Pay").click()
+
+
+async def approve(phone: Page) -> None:
+    """Has a card approved and kept."""
+    await phone.get_by_role("button", name="Add a card").click()
+    await use_card(phone, GOOD_CARD)
+    await expect(phone.locator("#card")).to_contain_text("1292")
+
+
+async def news(phone: Page, text: str) -> None:
+    """Expects a line among what happened."""
+    await expect(phone.locator("#news li", has_text=text).first).to_be_visible()
+
+
+async def test_a_newcomer_approves_a_card_pays_and_joins(phone: Page) -> None:
+    """From nothing to a paid order, a subscription that was ended, and webhooks that say so, by the browser alone."""
+    await approve(phone)
+    await news(phone, "Your card was approved")
+    await phone.get_by_role("button", name="Pay Copper kettle").click()
+    await news(phone, "Paid: Copper kettle, LKR 7450.00")
+    await news(phone, "Your payment arrived")
+    await phone.get_by_role("button", name="Join the club").click()
+    await use_card(phone, GOOD_CARD)
+    await news(phone, "A month of the club was paid")
+    await phone.get_by_role("button", name="Leave the club").click()
+    await news(phone, "You left the club")
+
+
+async def test_a_refused_card_is_told_and_nothing_is_kept(phone: Page) -> None:
+    """The gateway's page says why; whoever turns back finds the shop as it was."""
+    await phone.get_by_role("button", name="Add a card").click()
+    await use_card(phone, REFUSED_CARD)
+    await phone.get_by_role("button", name="Cancel").click()
+    await expect(phone.get_by_role("button", name="Add a card")).to_be_visible()
+    await expect(phone.get_by_role("button", name="Pay Copper kettle")).to_be_disabled()
+
+
+async def test_the_shop_can_be_used_by_everybody(phone: Page) -> None:
+    """Labels, contrast and structure: what a screen reader needs."""
+    await approve(phone)
+    found = await Axe().run(phone)
+    assert found.violations_count == 0, found.generate_report()
