@@ -12,6 +12,7 @@ from payrelay.core.operations import Event, Operation
 from payrelay.errors import Outdated, StoreError, StoreUnavailable, StoreUnusable
 from payrelay.store import open_database
 from payrelay.store.database import Database, Statement, Unit, Value
+from payrelay.store.migrations import shipped
 from payrelay.store.queries import Query, query
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
