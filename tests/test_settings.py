@@ -43,6 +43,15 @@ def test_a_gateway_has_its_documented_defaults(tmp_path: Path) -> None:
     assert gateway.timezone == "Asia/Colombo"
 
 
+def test_where_events_may_go_is_read_and_checked(tmp_path: Path) -> None:
+    """Nowhere but to public addresses by default; a mistyped name must not open or shut anything in silence."""
+    assert not of(tmp_path).events.allowed_hosts.names
+    allowed = of(tmp_path, EVENTS__ALLOWED_HOSTS="hooks.internal, 10.1.0.0/16").events.allowed_hosts
+    assert (allowed.names, [str(network) for network in allowed.networks]) == ({"hooks.internal"}, ["10.1.0.0/16"])
+    assert "PAYRELAY_EVENTS__ALLOWED_HOSTS" in complaint(tmp_path, EVENTS__ALLOWED_HOSTS="http://hooks.internal")
+    assert complaint(tmp_path, EVENTS__ALLOWED_HOST="x") == "PAYRELAY_EVENTS__ALLOWED_HOST is not a setting"
+
+
 def test_several_accounts_stand_side_by_side(tmp_path: Path) -> None:
     """Each is mounted at its own name, in small letters."""
     names = (

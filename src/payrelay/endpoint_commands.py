@@ -139,7 +139,7 @@ async def run_deliveries(
         _write_json(rows)
         return DONE
     head = ("event", "type", "subject", "state", "tries", "last", "next")
-    body = [
+    body: list[tuple[str, ...]] = [
         (
             row.event_id,
             row.type,

@@ -83,7 +83,7 @@ def test_what_can_not_be_decoded_is_malformed(segment: str) -> None:
 
 
 def test_what_changes_something_says_so() -> None:
-    """What changes something at the gateway takes an Idempotency-Key and may come to an unknown outcome; a GET never."""
+    """What changes something at the gateway takes an Idempotency-Key, and its outcome may be unknown; a GET's never."""
     for route in ROUTES:
         assert route.is_effect == (Code.OUTCOME_UNKNOWN in route.codes)
         assert not (route.method == "GET" and (route.is_effect or route.takes_key or route.body is not None))

@@ -143,7 +143,9 @@ def test_a_signing_key_is_not_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "algorithm"), [(RSA, "RS256"), (EC, "ES256"), (OKP, "EdDSA"), (OKP, "Ed25519")], ids=str
+    ("key", "algorithm"),
+    [(RSA, "RS256"), (EC, "ES256"), (OKP, "EdDSA"), (OKP, "Ed25519")],
+    ids=["RS256", "ES256", "EdDSA", "Ed25519"],
 )
 def test_a_providers_token_is_read_with_its_public_key(key: Key, algorithm: str) -> None:
     """Each algorithm of the list, with the key as the provider publishes it; and no other claims than it signed."""

@@ -6,12 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.operations.inbox_world import MERCHANT, SUBSCRIPTION_ID, InboxWorld, inbox_world
-from tests.operations.world import asked
+from tests.operations.world import Raising, asked
 
-from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfSubscription, Read
+from payrelay.core.calls import AllSubscriptions, CancelSubscription, OneSubscription, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Reading
 from payrelay.core.subscriptions import SubscriptionState
-from payrelay.errors import Refusal
+from payrelay.errors import Refusal, StoreUnavailable
+from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.note_subscription import ReadingNotes
 from payrelay.operations.readings import Question, Readings
 from payrelay.operations.show_subscription_states import list_subscription_states, show_subscription_state
@@ -108,6 +109,20 @@ async def test_a_later_read_takes_the_place_of_an_earlier_one(world: InboxWorld)
 
     standing = await world.standing()
     assert standing.subscription.state is SubscriptionState.STOPPED
+
+
+async def test_a_cancellation_through_us_is_noted_at_once(world: InboxWorld) -> None:
+    """The app that cancelled shows it in the next moment; a store that fails then costs no answer."""
+    await read(world, AllSubscriptions(), [RECORD])
+    world.clock.passed_ms += 5_000
+    answer = await cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=int(SUBSCRIPTION_ID)))
+
+    assert answer.http_status == 200
+    assert (await shown(world))["state"] == "stopped"
+    other = CancelSubscription(subscription_id=7)
+    world.steps.put("write", Raising(StoreUnavailable("down")), first=world.steps.passed.count("write") + 1)
+    assert (await cancel_subscription(world.relay, asked("k-2"), other)).http_status == 200
+    assert "cancellation_not_noted" in world.world.log_events
 
 
 async def test_a_page_says_where_the_next_one_is(world: InboxWorld) -> None:

@@ -9,7 +9,7 @@ import schemathesis
 KEY = "Idempotency-Key"
 GOOD_KEY = re.compile(r"[!#-~][!-~]{0,254}")
 AMOUNT_MAX = 999999999999.99
-AMOUNTS = ("amount", "unit_amount", "startup_fee")
+AMOUNTS = ("amount", "amount_max", "unit_amount", "startup_fee")
 LINK = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[!-~]*")
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 PERIOD = re.compile(r"[1-9][0-9]{0,2} (?:Week|Month|Year)")
@@ -17,7 +17,12 @@ PERIOD = re.compile(r"[1-9][0-9]{0,2} (?:Week|Month|Year)")
 
 @schemathesis.hook
 def before_call(_context: schemathesis.HookContext, case: schemathesis.Case[Any], _arguments: dict[str, Any]) -> None:
-    """Gives each request with a good key a fresh one, and writes numbers as the document says in words."""
+    """Gives each request with a good key a fresh one and an address of its own, and writes numbers as they are meant.
+
+    Who sends many wrong credentials from one address is slowed down, and the fuzzer tries them on every route.
+    """
+    if case.headers is not None:
+        case.headers["X-Forwarded-For"] = f"2001:db8:{uuid.uuid4().hex[:4]}:{uuid.uuid4().hex[:4]}::1"
     value = case.headers.get(KEY) if case.headers else None
     if value is not None and GOOD_KEY.fullmatch(str(value)):
         case.headers[KEY] = str(uuid.uuid4())

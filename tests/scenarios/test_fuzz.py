@@ -28,6 +28,7 @@ bearer = "${{FUZZER_KEY}}"
 def scene(folder: Path, gateway: GatewayDouble) -> Iterator[Scene]:
     """A service that can do all that the document tells of: a live account, with all that checkouts need."""
     more = {"PAYRELAY_PUBLIC_URL": "https://pay.example", "PAYRELAY_RETURN_LINKS": "myshop://"}
+    more |= {"PAYRELAY_TRUSTED_PROXIES": "127.0.0.0/8"}
     program = Program(folder, account("gateway", gateway.base_url, ENVIRONMENT="live") | more)
     key = program.new_key("shop")
     program.start()

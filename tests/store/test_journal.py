@@ -35,8 +35,10 @@ async def test_what_is_accepted_is_read_back_whole(book: Book) -> None:
     assert await book.journal.get(operation.id) == accepted.operation
     assert msgspec.structs.replace(accepted.operation, chain="") == operation
     for name, value in ids.items():
-        assert await book.journal.list(Filter(**{name: value}), before=None, limit=2) == [accepted.operation]
-        assert await book.journal.list(Filter(**{name: "other"}), before=None, limit=2) == []
+        assert await book.journal.list(msgspec.convert({name: value}, Filter), before=None, limit=2) == [
+            accepted.operation
+        ]
+        assert await book.journal.list(msgspec.convert({name: "other"}, Filter), before=None, limit=2) == []
 
 
 async def test_what_is_unknown_is_none(book: Book) -> None:

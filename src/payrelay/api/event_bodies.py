@@ -6,17 +6,40 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.bodies import Body, Text, invalid
-from payrelay.core.deliveries import LABEL_LENGTH_MAX, PATTERNS_MAX, URL_LENGTH_MAX, EndpointState
+from payrelay.core.deliveries import LABEL_LENGTH_MAX, PATTERNS, PATTERNS_MAX, URL_LENGTH_MAX, EndpointState
 from payrelay.errors import FieldError
 from payrelay.operations.manage_endpoints import REPLAYED_IDS_MAX, Changes, NewEndpoint, Span
 
-_Url = Annotated[str, Meta(min_length=1, max_length=URL_LENGTH_MAX, description="An `https` address.")]
+# What a setting allows beyond this is left out here.
+_PUBLIC_URL: Final = r"^https://([a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?\.){1,4}[a-z]{2,20}(/[!-\"$-\[\]-~]*)?$"
+_Url = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=URL_LENGTH_MAX,
+        description="An `https` address.",
+        extra_json_schema={"pattern": _PUBLIC_URL},
+    ),
+]
+_Type = Annotated[str, Meta(min_length=1, max_length=100, extra_json_schema={"enum": [*PATTERNS]})]
 _Types = Annotated[
-    list[Text],
-    Meta(max_length=PATTERNS_MAX, description="What is sent: `*`, such as `operation.*`, or whole types of events."),
+    list[_Type],
+    Meta(
+        min_length=1,
+        max_length=PATTERNS_MAX,
+        description="What is sent: `*`, such as `operation.*`, or whole types of events.",
+    ),
 ]
 _Label = Annotated[str, Meta(min_length=1, max_length=LABEL_LENGTH_MAX, description="For people.")]
-_Moment = Annotated[str, Meta(min_length=1, max_length=40, description="RFC 3339, such as 2026-11-21T10:00:00Z.")]
+_Moment = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=40,
+        description="RFC 3339, such as 2026-11-21T10:00:00Z.",
+        extra_json_schema={"format": "date-time"},
+    ),
+]
 _LAST_MS: Final = 2**62
 
 
@@ -57,7 +80,7 @@ class ChangeEndpointBody(Body, frozen=True, kw_only=True):
 class ReplayBody(Body, frozen=True, kw_only=True):
     """The body of a replay: some events by their ids, or all that the endpoint wants of a span of time."""
 
-    ids: Annotated[list[Text], Meta(max_length=REPLAYED_IDS_MAX)] | UnsetType = UNSET
+    ids: Annotated[list[Text], Meta(min_length=1, max_length=REPLAYED_IDS_MAX)] | UnsetType = UNSET
     since: _Moment | UnsetType = UNSET
     until: _Moment | UnsetType = UNSET
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from payrelay.api.parameters import Parameter
-from payrelay.core.deliveries import DeliveryState, PatternError, pattern_of
+from payrelay.core.deliveries import PATTERNS, DeliveryState, PatternError, pattern_of
 
 EVENTS_USUAL: Final = 100
 EVENTS_MAX: Final = 1_000
@@ -61,7 +61,7 @@ AFTER: Final = Parameter(
 TYPE: Final = Parameter(
     name="type",
     sentence="Only events of this type, such as `operation.succeeded`, or of these, such as `operation.*`.",
-    schema={"type": "string"},
+    schema={"type": "string", "enum": PATTERNS},
     complaint=_is_pattern,
     example="operation.*",
 )
@@ -78,6 +78,7 @@ FOLLOWED: Final = Parameter(
     schema={"type": "string", "pattern": f"^({_FOLLOWED})$"},
     complaint=_matches(_FOLLOWED, "must be operation:op_… or checkout:chk_…"),
     example="operation:op_019c8b2f5a7e4d10b6f3a92c7e08d154",
+    is_required=True,
 )
 EVENT_LIMIT: Final = Parameter(
     name="limit",

@@ -43,6 +43,8 @@ URL_LENGTH_MAX: Final = 2_000
 
 _ALL: Final = "*"
 _NOUNS: Final = frozenset(type_.partition(".")[0] for type_ in TYPES)
+PATTERNS: Final = (_ALL, *(f"{noun}.*" for noun in sorted(_NOUNS)), *sorted(TYPES))
+"""Every pattern that there is."""
 _seconds: Final = re.compile(r"[0-9]{1,9}").fullmatch
 
 

@@ -1,18 +1,27 @@
 """Ends a subscription for good."""
 
+from http import HTTPStatus
+
 from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.operations import Kind
 from payrelay.operations.effect import Intent, carry_out
+from payrelay.operations.note_subscription import note_cancelled
 from payrelay.operations.relay import Relay, Request
 
 
 async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscription) -> Answer:
-    """Asks the gateway at most once; while another retry or cancel of it is unsettled this one is refused."""
+    """Asks the gateway at most once; while another retry or cancel of it is unsettled this one is refused.
+
+    That it was cancelled is noted of the subscription as well.
+    """
     intent = Intent(
         kind=Kind.CANCEL,
         call=call,
         subject=f"subscription/{call.subscription_id}",
         subscription_id=str(call.subscription_id),
     )
-    return await carry_out(relay, request, intent)
+    answer = await carry_out(relay, request, intent)
+    if answer.http_status == HTTPStatus.OK:
+        await note_cancelled(relay, request.account, str(call.subscription_id))
+    return answer

@@ -8,7 +8,8 @@ from payrelay.core.checkouts import Checkout
 from payrelay.core.notifications import News, Notification, Why
 from payrelay.core.outcomes import Reading
 from payrelay.core.proof import RECEIVED
-from payrelay.core.subscriptions import Fact, fact_of_news
+from payrelay.core.subscriptions import Fact, SubscriptionState, fact_of_news
+from payrelay.errors import StoreError
 from payrelay.gateways.governor import Priority
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.plans import facts_in
@@ -33,6 +34,22 @@ async def note_news(
     whose = Whose(account=account.name, merchant=account.merchant, principal=principal)
     await relay.subscriptions.note(whose, [fact], now_ms=relay.clock.now_ms())
     return Why.SUBSCRIPTION_NOTED
+
+
+async def note_cancelled(relay: Relay, account_name: str, subscription_id: str) -> None:
+    """Notes that a subscription was cancelled through us; raises nothing, because the answer is worth more than that.
+
+    Where the store fails the next read or notification tells it.
+    """
+    if relay.subscriptions is None:
+        return
+    now_ms = relay.clock.now_ms()
+    fact = Fact(subscription_id=subscription_id, at_ms=now_ms, is_seen=True, state=SubscriptionState.STOPPED)
+    whose = Whose(account=account_name, merchant=relay.account(account_name).merchant)
+    try:
+        await relay.subscriptions.note(whose, [fact], now_ms=now_ms)
+    except StoreError as error:
+        relay.log.warning("cancellation_not_noted", subscription_id=subscription_id, reason=str(error))
 
 
 async def shows_plan(relay: Relay, account: PayHere, call: OneSubscription, news: News) -> bool:

@@ -84,6 +84,13 @@ class ClientTokens:
             Statement(statements.REVOKE_OF_PARENT, (credential_id, principal, at_ms), is_whole=True)
         )
 
+    async def revoke_some(
+        self, principal: str, at_ms: int, *, customer_id: str | None, credential_id: str | None
+    ) -> int:
+        """Revokes a principal's tokens, those of a customer and of a key where they are named; gives how many."""
+        parameters = (principal, customer_id, credential_id, at_ms)
+        return await self._write(Statement(statements.REVOKE_SOME, parameters, is_whole=True))
+
     async def prune(self, now_ms: int, limit: int) -> int:
         """Forgets at most ``limit`` tokens that have ended; gives how many there were."""
         return await self._write(Statement(statements.PRUNE_CLIENT_TOKENS, (now_ms, limit), is_whole=True))

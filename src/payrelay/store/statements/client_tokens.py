@@ -55,6 +55,16 @@ REVOKE_OF_PARENT: Final = query(
 )
 """Revokes all tokens that a key has issued."""
 
+REVOKE_SOME: Final = query(
+    "revoke_some",
+    """
+    UPDATE client_tokens SET revoked_at_ms = $4
+    WHERE principal = $1 AND revoked_at_ms IS NULL AND ($2::text IS NULL OR customer_id = $2::text)
+      AND ($3::text IS NULL OR credential_id = $3::text)
+    RETURNING id""",
+)
+"""Revokes a principal's tokens: of a customer, of a key, of both, or all of them."""
+
 PRUNE_CLIENT_TOKENS: Final = query(
     "prune_client_tokens",
     """
