@@ -47,7 +47,7 @@ def test_where_events_may_go_is_read_and_checked(tmp_path: Path) -> None:
     """Nowhere but to public addresses by default; a mistyped name must not open or shut anything in silence."""
     assert not of(tmp_path).events.allowed_hosts.names
     allowed = of(tmp_path, EVENTS__ALLOWED_HOSTS="hooks.internal, 10.1.0.0/16").events.allowed_hosts
-    assert (allowed.names, [str(network) for network in allowed.networks]) == ({"hooks.internal"}, ["10.1.0.0/16"])
+    assert (set(allowed.names), list(map(str, allowed.networks))) == ({"hooks.internal"}, ["10.1.0.0/16"])
     assert "PAYRELAY_EVENTS__ALLOWED_HOSTS" in complaint(tmp_path, EVENTS__ALLOWED_HOSTS="http://hooks.internal")
     assert complaint(tmp_path, EVENTS__ALLOWED_HOST="x") == "PAYRELAY_EVENTS__ALLOWED_HOST is not a setting"
 
