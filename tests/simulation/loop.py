@@ -198,7 +198,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             owner.kill()
             return
         if self.steps in self.stalls:
+            # A step of a process waits until it goes on; one of the outside world doesn't.
+            if owner is OUTSIDE:
+                self._ready.appendleft(step)
             self._stand_still(self._now_s + self.stalls[self.steps])
+            if owner is OUTSIDE:
+                return
         self._do(step, owner)
 
     def _count(self) -> None:
