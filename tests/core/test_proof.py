@@ -331,17 +331,27 @@ def test_a_payment_that_is_still_received_speaks_against_the_refund() -> None:
 
 def test_a_capture_is_confirmed_by_the_one_payment_of_its_amount() -> None:
     """Of the order's payments that belong to nobody else."""
-    look = look_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset({"1"}))
+    look = look_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset({"1"}), has_rival=False)
     assert (look.seen, look.payment) == (Seen.ONE_FITS, PAYMENT)
 
 
 @pytest.mark.parametrize("members", [{"amount_minor": 99_999}, {"amount_minor": None}, {"status": "REFUNDED"}])
 def test_a_capture_of_another_amount_is_for_a_person(members: dict[str, object]) -> None:
     """So is one that shows nothing, nothing of its own, or two; each is called what it is."""
-    assert look_for_capture(100_000, [changed(**members)], frozenset()).seen is Seen.OTHERWISE
-    assert look_for_capture(100_000, [], frozenset()).seen is Seen.NOTHING
-    assert look_for_capture(100_000, [changed(payment_id="1")], frozenset({"1"})).seen is Seen.ONLY_OTHERS
-    assert look_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset()).seen is Seen.SEVERAL_FIT
+    assert look_for_capture(100_000, [changed(**members)], frozenset(), has_rival=False).seen is Seen.OTHERWISE
+    assert look_for_capture(100_000, [], frozenset(), has_rival=False).seen is Seen.NOTHING
+    assert (
+        look_for_capture(100_000, [changed(payment_id="1")], frozenset({"1"}), has_rival=False).seen is Seen.ONLY_OTHERS
+    )
+    assert (
+        look_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset(), has_rival=False).seen
+        is Seen.SEVERAL_FIT
+    )
+
+
+def test_a_payment_that_another_operation_may_own_confirms_no_capture() -> None:
+    """A charge on the order whose answer was lost may have made it, and the capture's own may show itself later."""
+    assert look_for_capture(100_000, [PAYMENT], frozenset(), has_rival=True).seen is Seen.MAY_BE_ANOTHERS
 
 
 @pytest.mark.parametrize("others", [frozenset(), frozenset({"320"})])
@@ -363,7 +373,7 @@ def test_a_look_names_every_payment_that_it_looked_at(payments: list[Payment], o
         charge_look(*payments, others=others),
         look_for_retry(frozenset(), SPAN, payments, others, has_rival=False),
         look_for_refund("320", payments, is_refund_ours=True),
-        look_for_capture(100_000, payments, others),
+        look_for_capture(100_000, payments, others, has_rival=False),
     ]
     assert {look.looked_at for look in looks_of_all_kinds} == {tuple(payment.payment_id for payment in payments)}
 

@@ -146,6 +146,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self.steps = 0
         self.stalls: dict[int, float] = {}
         """Seconds that pass at once before a step, by its number: a machine that was suspended, a slow collection."""
+        self.still_until_s = 0.0
+        """Until then no process takes a step."""
         self.owners: list[Owner] = [OUTSIDE]
         self.fatal: str | None = None
         """Why it can't go on."""
@@ -196,7 +198,12 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             owner.kill()
             return
         if self.steps in self.stalls:
+            # A step of a process waits until it goes on; one of the outside world doesn't.
+            if owner is OUTSIDE:
+                self._ready.appendleft(step)
             self._stand_still(self._now_s + self.stalls[self.steps])
+            if owner is OUTSIDE:
+                return
         self._do(step, owner)
 
     def _count(self) -> None:
@@ -214,6 +221,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def _stand_still(self, until_s: float) -> None:
         """Lets time pass for the outside world alone: what is on its way there arrives, and no process takes a step."""
+        self.still_until_s = until_s
         while True:
             ready = next((step for step in self._ready if _is_outside(step)), None)
             if ready is not None:

@@ -309,6 +309,7 @@ class Universe:
 
     async def _heal(self) -> None:
         """Ends all faults, and waits until everybody is up."""
+        await wait_seconds(max(0.0, self.loop.still_until_s - self.loop.time()))
         self.is_healed = True
         self.note("healed")
         self.crashes.clear()

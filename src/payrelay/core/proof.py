@@ -200,8 +200,13 @@ def look_for_refund(payment_id: str, payments: Sequence[Payment], *, is_refund_o
     return Look(seen=Seen.OTHERWISE, looked_at=ids)
 
 
-def look_for_capture(amount_minor: int, payments: Sequence[Payment], others: frozenset[str]) -> Look:
-    """Judges the payments of a hold's order, once the gateway has said that the hold is captured already."""
+def look_for_capture(
+    amount_minor: int, payments: Sequence[Payment], others: frozenset[str], *, has_rival: bool
+) -> Look:
+    """Judges the payments of a hold's order, once the gateway has said that the hold is captured already.
+
+    ``has_rival`` tells that another operation on the order may own what is found.
+    """
     ids = tuple(payment.payment_id for payment in payments)
     own = [payment for payment in payments if payment.payment_id not in others]
     if len(own) > 1:
@@ -209,7 +214,8 @@ def look_for_capture(amount_minor: int, payments: Sequence[Payment], others: fro
     if not own:
         return Look(seen=Seen.ONLY_OTHERS if payments else Seen.NOTHING, looked_at=ids)
     if own[0].amount_minor == amount_minor and own[0].status == RECEIVED:
-        return Look(seen=Seen.ONE_FITS, payment=own[0], looked_at=ids)
+        seen = Seen.MAY_BE_ANOTHERS if has_rival else Seen.ONE_FITS
+        return Look(seen=seen, payment=own[0], looked_at=ids)
     return Look(seen=Seen.OTHERWISE, looked_at=ids)
 
 

@@ -57,6 +57,11 @@ class Case:
         """How long its outcome has been open; milliseconds."""
         return self.now_ms - open_since_ms(self.history, self.operation)
 
+    @property
+    def timeout_ms(self) -> int:
+        """How long one call to the gateway may last."""
+        return self.span.ended_ms - self.operation.send_by_ms
+
     def has_line(self, event: Event) -> bool:
         """Tells whether its history has such a line."""
         return any(line.event is event for line in self.history)

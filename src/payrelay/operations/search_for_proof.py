@@ -61,11 +61,7 @@ def _failed_since_ms(case: Case) -> int:
     """
     if case.operation.state is State.FAILED:
         return NEVER_MS
-    return case.span.began_ms - _timeout_ms(case) - 2 * TOLERANCE_MS
-
-
-def _timeout_ms(case: Case) -> int:
-    return case.span.ended_ms - case.operation.send_by_ms
+    return case.span.began_ms - case.timeout_ms - 2 * TOLERANCE_MS
 
 
 async def settle_authorization(case: Case) -> None:
@@ -118,7 +114,7 @@ async def settle_retry(case: Case) -> None:
     # Rivals first, as above.
     has_rival = bool(payments) and await case.relay.settling.has_rival_retry(
         case.operation,
-        from_ms=case.span.began_ms - _timeout_ms(case) - RETRY_WITHIN_MS - TOLERANCE_MS,
+        from_ms=case.span.began_ms - case.timeout_ms - RETRY_WITHIN_MS - TOLERANCE_MS,
         until_ms=case.span.began_ms + RETRY_WITHIN_MS + TOLERANCE_MS,
     )
     others = await case.relay.settling.owned_by_others(case.operation, ids)

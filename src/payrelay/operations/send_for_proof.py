@@ -13,7 +13,7 @@ from payrelay.core.operations import EVENT_OF_VERDICT, Event, Operation
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen
-from payrelay.core.proof import HOLD_LAPSES_MS, Look, Seen, look_for_capture
+from payrelay.core.proof import HOLD_LAPSES_MS, TOLERANCE_MS, Look, Seen, look_for_capture
 from payrelay.core.settlement import BY_PROOF, settled_answer
 from payrelay.gateways.governor import Priority
 from payrelay.gateways.payhere.client import Expected, Sending
@@ -131,8 +131,11 @@ async def _confirm_capture(case: Case) -> None:
     hold = await _hold_of(case, call)
     # The payment may go by the number that the hold had; it is not another one's for that.
     own = frozenset() if hold is None or hold.payment_id is None else {hold.payment_id}
+    # Rivals first: one that is settled in between is then found as an owner, or was counted as a rival.
+    since_ms = case.span.began_ms - case.timeout_ms - 2 * TOLERANCE_MS
+    has_rival = bool(payments) and await case.relay.settling.has_rival(operation, failed_since_ms=since_ms)
     others = await case.relay.settling.owned_by_others(operation, ids) - own
-    look = look_for_capture(call.amount_minor, payments, others)
+    look = look_for_capture(call.amount_minor, payments, others, has_rival=has_rival)
     evidence = evidence_of(look, None, sight.evidence)
     if look.seen is not Seen.ONE_FITS:
         await case.unclear(evidence)
