@@ -309,11 +309,12 @@ class Universe:
 
     async def _heal(self) -> None:
         """Ends all faults, and waits until everybody is up."""
-        await wait_seconds(max(0.0, self.loop.still_until_s - self.loop.time()))
         self.is_healed = True
         self.note("healed")
         self.crashes.clear()
         self.loop.stalls.clear()
+        while self.loop.time() < self.loop.still_until_s:
+            await wait_seconds(self.loop.still_until_s - self.loop.time())
         for process in self.processes:
             if process is not None:
                 process.owner.dies_at = process.owner.dies_at_step = None
