@@ -31,7 +31,8 @@ STOPS_WITHIN_S = 25.0
 CLIENTS = 12
 ANSWERS = 40
 SENT_WITHIN_S = 60.0
-CLOSED = "ClientConnectorError"  # nobody listens there any more
+UNHEARD = {"ClientConnectorError", "ClientOSError", "ServerDisconnectedError"}
+"""Nobody listens there any more, or nobody does by the time that the connection's turn comes."""
 
 
 @pytest.fixture
@@ -75,14 +76,17 @@ async def replaced_under_load(services: Fleet) -> list[Heard]:
 def test_a_new_process_takes_over_from_an_old_one(
     tmp_path: Path, postgresql_server: "PostgresqlServer", gateway: Gateway
 ) -> None:
-    """No request fails but by the closed door, which a client tries again elsewhere; each order is charged once."""
+    """No request fails but by the closed door, which a client tries again elsewhere; each order is charged once.
+
+    A connection that the kernel had taken, and the service not yet, is reset; nothing was read of it.
+    """
     store = Postgresql(tmp_path, postgresql_server)
     with fleet(store, gateway, tmp_path, count=2) as services:
         heard = asyncio.run(replaced_under_load(services))
         books = read_books(services.services[1].environment, services.services[1].folder)
         assert faults_of(heard, gateway, books) == []
     failed = Counter(each.error.partition(":")[0] or each.status for each in heard if each.status != 200)
-    assert failed.keys() <= {CLOSED}, failed
+    assert failed.keys() <= UNHEARD, failed
 
 
 async def stopped_under_load(services: Fleet) -> list[Heard]:

@@ -13,7 +13,7 @@ from tests.scenarios.stories import Scene
 
 SCHEMATHESIS = Path(sys.executable).parent / "st"
 HOOKS = Path(__file__).with_name("fuzz_hooks.py")
-EXAMPLES = os.environ.get("PAYRELAY_FUZZ_EXAMPLES", "15")  # for each operation and phase; more of them at night
+EXAMPLES = os.environ.get("PAYRELAY_FUZZ_EXAMPLES", "8")  # for each operation and phase; more of them at night
 SEED = os.environ.get("PAYRELAY_FUZZ_SEED", "1")  # the same requests at each check; another seed to search further
 TIMEOUT_S = 3600
 

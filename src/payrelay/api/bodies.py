@@ -144,6 +144,8 @@ def _web_address(value: object) -> WebAddress:
 
 
 def _lifetime(value: object) -> Lifetime:
+    if type(value) is Decimal and value <= LIFE_MAX_S and value == value.to_integral_value():
+        value = int(value)  # 900.0 is the integer 900 to JSON Schema
     if type(value) is not int or not LIFE_MIN_S <= value <= LIFE_MAX_S:
         raise ValueError(f"must be a whole number of seconds, {LIFE_MIN_S} to {LIFE_MAX_S}")
     return Lifetime(value)

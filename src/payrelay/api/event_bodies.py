@@ -30,7 +30,16 @@ _Types = Annotated[
         description="What is sent: `*`, such as `operation.*`, or whole types of events.",
     ),
 ]
-_Label = Annotated[str, Meta(min_length=1, max_length=LABEL_LENGTH_MAX, description="For people.")]
+# Letters of other languages are taken too; what of Unicode can be printed is more than a pattern says.
+_Label = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=LABEL_LENGTH_MAX,
+        description="For people; printable characters.",
+        extra_json_schema={"pattern": "^[ -~]*[!-~][ -~]*$"},
+    ),
+]
 _Moment = Annotated[
     str,
     Meta(

@@ -183,7 +183,7 @@ def _success(route: Route) -> Schema:
         msg, data = ANSWERS[route.answer]
         media["example"] = {"status": 1, "msg": msg, "data": data}
     if route.is_stream:
-        stream: Schema = {"text/event-stream": {"schema": _STRING}}
+        stream: Schema = {"text/event-stream": {}}
         return {"description": "Events, as they happen.", "headers": _headers(names), "content": stream}
     return {"description": "Done.", "headers": _headers(names), "content": {"application/json": media}}
 

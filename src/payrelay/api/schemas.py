@@ -246,7 +246,10 @@ def _say_together(schemas: dict[str, Schema]) -> None:
     if "ClientTokenBody" in schemas:
         schemas["ClientTokenBody"].update(_CLIENT_TOKEN_RULES)
     if "ReplayBody" in schemas:
-        schemas["ReplayBody"]["oneOf"] = [{"required": ["ids"]}, {"required": ["since"]}]
+        schemas["ReplayBody"]["oneOf"] = [
+            {"required": ["ids"], "not": {"required": ["until"]}},
+            {"required": ["since"]},
+        ]
     if "RefundBody" in schemas:
         schemas["RefundBody"]["oneOf"] = [{"required": ["payment_id"]}, {"required": ["authorization_token"]}]
     if "CheckoutBody" in schemas:
