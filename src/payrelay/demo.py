@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import shlex
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -86,7 +87,10 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
     console = Console(highlight=False)
     FOLDER.mkdir(exist_ok=True)
     _start_afresh()
-    places = Places(host=host, port=_free_port(host, port), shop=shop, shop_port=_free_port(SHOP_HOST, SHOP_PORT))
+    listener = _listener_near(host, port)
+    with _listener_near(SHOP_HOST, SHOP_PORT) as shop_listener:
+        shop_port = shop_listener.getsockname()[1]
+    places = Places(host=host, port=listener.getsockname()[1], shop=shop, shop_port=shop_port)
     with stopped_by_signals() as stop, _LOG.open("wb") as log_file:
         simulator = payrelay_simulator.Simulator()
         world = payrelay_simulator.demo_world(simulator)
@@ -95,7 +99,7 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
                 issued = await issue_key(service.credentials, Clock(), Wanted(principal="demo", environment="sandbox"))
 
-                async with _serving(service, places, stop), _shop(places, issued.key):
+                async with _serving(service, places, listener, stop), _shop(places, issued.key):
                     _introduce(console, places, simulated.base_url, issued.key, world)
                     await stop.wait()
     console.print("\nThe demo has ended.")
@@ -187,24 +191,22 @@ def _settings(simulated: payrelay_simulator.Running, places: Places) -> Settings
     return Settings.model_validate(own)
 
 
-def _free_port(host: str, port: int) -> int:
-    """Gives the wanted port, or the next that is free; any where 0 is wanted. Raises SettingsError where none is."""
+def _listener_near(host: str, port: int) -> socket.socket:
+    """Listens on the wanted port, or on the next that is free. Raises SettingsError where none is."""
     for candidate in range(port, port + PORTS_TRIED):
         try:
-            listener = serving.listener_on(host, candidate)
+            return serving.listener_on(host, candidate)
         except SettingsError as error:
             is_taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
             if not is_taken or candidate == port + PORTS_TRIED - 1:
                 raise
-        else:
-            with listener:
-                found: int = listener.getsockname()[1]
-                return found
     raise SettingsError(f"no port is free on {host} from {port} on")
 
 
 @asynccontextmanager
-async def _serving(service: Service, places: Places, stop: asyncio.Event) -> AsyncIterator[None]:
+async def _serving(
+    service: Service, places: Places, listener: socket.socket, stop: asyncio.Event
+) -> AsyncIterator[None]:
     """Serves as long as the context is open, which opens when connections are taken."""
     has_started = asyncio.Event()
     work = asyncio.create_task(
@@ -215,6 +217,7 @@ async def _serving(service: Service, places: Places, stop: asyncio.Event) -> Asy
             stop=stop,
             on_started=lambda _host, _port: has_started.set(),
             drain_s=DRAIN_S,
+            listener=listener,
         )
     )
     starting = asyncio.create_task(has_started.wait())

@@ -66,6 +66,7 @@ async def serve(
     stop: asyncio.Event,
     drain_s: float,
     on_started: Started | None = None,
+    listener: socket.socket | None = None,
 ) -> bool:
     """Serves until ``stop`` is set, then takes no new connection and lets the requests under way finish.
 
@@ -79,13 +80,14 @@ async def serve(
         stop: ends it.
         drain_s: how long requests under way may go on after the stop.
         on_started: called once with the address and the port as soon as connections are taken.
+        listener: listens there already (``listener_on``), and is closed at the end; None to listen now.
 
     Returns:
         True when all of them have finished, False when time was up first.
 
     Raises SettingsError, naming the address, where it can't be listened on.
     """
-    listener = listener_on(host, port)
+    listener = listener or listener_on(host, port)
     server = _Server(app, listener)
     serving = asyncio.ensure_future(server.serve())
     stopping = asyncio.ensure_future(stop.wait())
