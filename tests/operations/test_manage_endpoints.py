@@ -130,10 +130,11 @@ async def test_one_that_is_stopped_takes_neither_tests_nor_replays(dispatch: Dis
         assert refused.value.code is Code.CONFLICT
 
 
-async def test_ids_of_no_event_are_named(dispatch: Dispatch, database: Database) -> None:
+async def test_ids_of_no_event_are_refused(dispatch: Dispatch, database: Database) -> None:
     """Another principal's are none."""
     issued = await register(dispatch, URL)
     await put(database, event(1), event(2, principal="stranger"))
     await dispatch.feed.publish(0)
-    with pytest.raises(Refusal, match=event(2).id):
+    with pytest.raises(Refusal, match="1 of the ids") as refused:
         await replay_events(dispatch, OWNER, issued.id, Span(ids=(event(1).id, event(2).id)))
+    assert refused.value.code is Code.NOT_FOUND

@@ -54,7 +54,7 @@ ENDPOINT: Final = Parameter(
 AFTER: Final = Parameter(
     name="after",
     sentence="Goes on behind this position; `next` of a page has it. 0 is the beginning.",
-    schema={"type": "integer", "minimum": 0, "default": 0},
+    schema={"type": "integer", "minimum": 0, "maximum": 10**18 - 1, "default": 0},
     complaint=_matches(_POSITION, "must be a position, as next of a page has it"),
     example=0,
 )
@@ -104,7 +104,7 @@ DELIVERY_STATE: Final = Parameter(
 BEFORE: Final = Parameter(
     name="before",
     sentence="Only deliveries of events below this position, for the next page.",
-    schema={"type": "integer", "minimum": 0},
+    schema={"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
     complaint=_matches(_POSITION, "must be a position, as a delivery has it"),
     example=1_000,
 )

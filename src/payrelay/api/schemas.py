@@ -246,9 +246,9 @@ def _say_together(schemas: dict[str, Schema]) -> None:
     if "ClientTokenBody" in schemas:
         schemas["ClientTokenBody"].update(_CLIENT_TOKEN_RULES)
     if "ReplayBody" in schemas:
-        schemas["ReplayBody"]["oneOf"] = [
-            {"required": ["ids"], "not": {"required": ["until"]}},
-            {"required": ["since"]},
+        schemas["ReplayBody"]["anyOf"] = [
+            {"required": ["ids"], "not": {"anyOf": [{"required": ["since"]}, {"required": ["until"]}]}},
+            {"required": ["since"], "not": {"required": ["ids"]}},
         ]
     if "RefundBody" in schemas:
         schemas["RefundBody"]["oneOf"] = [{"required": ["payment_id"]}, {"required": ["authorization_token"]}]

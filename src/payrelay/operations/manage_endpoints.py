@@ -236,7 +236,7 @@ async def replay_events(dispatch: Dispatch, owner: Owner, endpoint_id: str, span
     """Sends events again: those of a span that the endpoint wants, or some by their ids, whatever became of them.
 
     An event that waits already is left alone. At most REPLAYED_MAX at once, from a position on.
-    Raises Refusal: not_found; conflict for an endpoint that takes nothing now; invalid_request for ids of no event.
+    Raises Refusal: not_found; also for ids of no event; conflict for an endpoint that takes nothing now.
     """
     endpoint = await _own(dispatch, owner, endpoint_id)
     _require_started(endpoint)
@@ -244,7 +244,7 @@ async def replay_events(dispatch: Dispatch, owner: Owner, endpoint_id: str, span
     if span.ids:
         events = await dispatch.feed.of_ids(owner.reader, span.ids)
         if missing := sorted(set(span.ids) - {event.id for event in events}):
-            raise _invalid("ids", f"name no event that is kept: {', '.join(missing[:3])}")
+            raise Refusal(Code.NOT_FOUND, f"{len(missing)} of the ids name no event that is kept; nothing was sent")
         await dispatch.endpoints.queue_again(endpoint_id, events, now_ms)
         dispatch.wake()
         return Replayed(events=len(events))
