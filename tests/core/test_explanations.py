@@ -103,6 +103,7 @@ def test_everything_that_was_seen_is_told() -> None:
         seen=Seen.NOTHING,
         control=Control.NONE_KNOWN,
         payment_ids=("1", "2"),
+        notification_id="ntf_1",
         operator="ann",
         reason="it is on the bank's list",
     )
@@ -115,6 +116,7 @@ def test_everything_that_was_seen_is_told() -> None:
         "the gateway's words: “Charged”",
         "HTTP 200",
         "payments 1, 2",
+        "notification ntf_1",
         "after 9.99 s",
         "by ann",
         "because: “it is on the bank's list”",

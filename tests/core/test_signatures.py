@@ -199,6 +199,8 @@ def test_keys_that_are_of_no_use_are_passed_over() -> None:
                 {**RSA.as_dict(private=False), "kid": "enc", "use": "enc"},
                 {"kty": "AKP", "kid": "pq", "pub": "AAAA"},
                 {"kty": "RSA", "kid": "broken", "n": "!!", "e": "AQAB"},
+                {"kty": "RSA", "kid": "padded", "n": "A" * 342 + "E", "e": "AQAB"},
+                {"kty": "EC", "kid": "no point", "crv": "P-256", "x": "AAAA", "y": "AAAA"},
                 {"kty": ["RSA"], "kid": "list"},
                 "nothing",
                 RSA.as_dict(private=False),
