@@ -90,6 +90,36 @@ async def test_a_newcomer_approves_a_card_pays_and_joins(phone: Page) -> None:
     await news(phone, "A month of the club was paid")
     await phone.get_by_role("button", name="Leave the club").click()
     await news(phone, "You left the club")
+    await news(phone, "Your membership has ended")
+    await expect(phone.get_by_role("button", name="Join the club")).to_be_visible()
+    await expect(phone.get_by_role("button", name="Leave the club")).to_be_hidden()
+
+    await phone.reload()
+    await news(phone, "Your membership has ended")
+    await expect(phone.get_by_role("button", name="Join the club")).to_be_visible()
+
+
+async def test_nobody_pays_with_or_ends_what_is_anothers(phone: Page, shop_address: str) -> None:
+    """The shop's key reaches everybody's card and subscription, so that the shop itself must ask whose they are."""
+    await approve(phone)
+    customer = (await (await phone.request.get(f"{shop_address}/me")).json())["card"]["id"]
+    order = {"goods": "tea", "customer": customer}
+    own = await phone.request.post(f"{shop_address}/orders", data=order)
+    stranger = await (await phone.context.browser.new_context()).new_page()  # type: ignore[union-attr]
+    await stranger.goto(shop_address)
+    foreign = await stranger.request.post(f"{shop_address}/orders", data=order)
+    ended = await stranger.request.delete(f"{shop_address}/club/420075000001")
+
+    assert (own.status, foreign.status, ended.status) == (200, 404, 404)
+
+
+async def test_the_shops_page_loads_and_asks_only_what_is_its_own(phone: Page, shop_address: str) -> None:
+    """A page that holds a token for paying runs no script of anybody else's."""
+    answer = await phone.request.get(shop_address)
+    policy = answer.headers["content-security-policy"]
+
+    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert "unsafe" not in policy
 
 
 async def test_a_refused_card_is_told_and_nothing_is_kept(phone: Page) -> None:
