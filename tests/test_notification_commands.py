@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from rich.console import Console
 from tests.commands import Run
-from tests.core.test_notifications import NOTIFICATION
+from tests.samples import NOTIFICATION
 
 from payrelay.core.notifications import WHY_PHRASES, State, Verdict, Why
 from payrelay.core.secret import Secret

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.commands import PROGRAM, Ran, Run
-from tests.core.conftest import OPERATION
+from tests.samples import OPERATION
 
 from payrelay.core.calls import Charge
 from payrelay.core.operations import Event, Line, Operation, State, advance

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 from rich.console import Console, RenderableType
-from tests.core.conftest import OPERATION
+from tests.samples import OPERATION
 
 from payrelay.core.answers import Answer, found, succeeded
 from payrelay.core.calls import CancelSubscription, Charge, Effect, Refund

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.conftest import OPERATION
+from tests.samples import OPERATION
 
 from payrelay.core.bounds import has_customer, has_operation, has_order, key_as_sent, key_of_bound
 from payrelay.core.credentials import Bound

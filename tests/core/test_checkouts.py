@@ -5,6 +5,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.samples import CHECKOUT
 
 from payrelay.core.checkouts import (
     HOLDING,
@@ -27,34 +28,6 @@ from payrelay.core.checkouts import (
 )
 from payrelay.core.hosted import HostedPayment, Person, Place
 
-CHECKOUT = Checkout(
-    id="chk_00000000000000000000000001",
-    account="gateway",
-    merchant="0123456789abcdef",
-    principal="shop",
-    kind=CheckoutKind.PAYMENT,
-    state=CheckoutState.OPEN,
-    version=1,
-    order_id="A-1",
-    guard="A-1",
-    amount_minor=100_000,
-    first_minor=100_000,
-    currency="LKR",
-    secret_hash="0" * 64,
-    idempotency_key=None,
-    request_id="req_1",
-    customer_reference=None,
-    bound_customer_id=None,
-    payment_id=None,
-    subscription_id=None,
-    customer_id=None,
-    created_at_ms=1_000,
-    updated_at_ms=1_000,
-    expires_at_ms=61_000,
-    opened_at_ms=None,
-    ends_at_ms=61_000,
-    look_at_ms=4_000,
-)
 PAID = Result(payment_id="320025000001")
 
 

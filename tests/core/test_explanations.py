@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 import msgspec
 import pytest
-from tests.core.conftest import OPERATION
+from tests.samples import OPERATION
 
 from payrelay.core.explanations import (
     CAUSE_PHRASES,

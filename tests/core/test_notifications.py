@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.samples import NOTIFICATION, NOW_MS
 
 from payrelay.core.notifications import (
     AGAIN_AFTER_MS,
@@ -35,32 +36,6 @@ from payrelay.core.payments import Payment
 from payrelay.core.secret import Secret
 from payrelay.errors import IllegalTransition
 
-NOW_MS = 1_700_000_000_000
-NOTIFICATION = Notification(
-    id="ntf_1",
-    account="gateway",
-    merchant="0123456789abcdef",
-    digest="d" * 64,
-    verdict=Verdict.GENUINE,
-    state=State.RECEIVED,
-    why=Why.NEW,
-    version=1,
-    kind=NewsKind.PAYMENT,
-    told=Told.SUCCEEDED,
-    order_id="A-1",
-    payment_id="320025000001",
-    subscription_id=None,
-    amount_minor=100_000,
-    currency="LKR",
-    message_type=None,
-    received_at_ms=NOW_MS,
-    last_at_ms=NOW_MS,
-    repeats=0,
-    attempts=0,
-    next_at_ms=NOW_MS,
-    gives_up_at_ms=NOW_MS + WAITS_FOR_MS,
-    updated_at_ms=NOW_MS,
-)
 NEWS = News(
     kind=NewsKind.PAYMENT,
     told=Told.SUCCEEDED,

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.test_notifications import NEWS, NOTIFICATION
+from tests.core.test_notifications import NEWS
+from tests.samples import NOTIFICATION
 
 from payrelay.core.notifications import MessageType, NewsKind, Told
 from payrelay.core.subscriptions import (

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import os
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
 from playwright.async_api import BrowserContext, Page, Route, async_playwright, expect
+from tests.browser import OPTIONS, PATIENCE_MS, find_browser
 from tests.scenarios.http_client import Client, Reply
 from tests.scenarios.program import Program, account, free_port
 from tests.scenarios.stories import assert_refused, fresh
@@ -20,17 +19,6 @@ from tests.scenarios.stories import assert_refused, fresh
 import payrelay_simulator
 from payrelay_simulator import Running
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-OPTIONS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-PATIENCE_MS = 30_000  # for each step; a cold browser on two busy cores takes seconds
 SHOP = "https://shop.example"
 VISA, POOR_VISA = "4916217501611292", "4024007194349121"
 CUSTOMER = {
@@ -159,14 +147,9 @@ Entering = Callable[..., Awaitable[Person]]
 @pytest.fixture
 async def person(stage: Stage) -> AsyncIterator[Entering]:
     """Gives customers with browsers; no page may have complained at the end, of a breach of its policy for one."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("Chromium not found")
-        pytest.skip("Chromium not found")
     complaints: list[str] = []
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, headless=True, args=list(OPTIONS))
+        browser = await playwright.chromium.launch(executable_path=find_browser(), headless=True, args=list(OPTIONS))
 
         async def enter(*, has_scripts: bool = True) -> Person:
             context = await browser.new_context(java_script_enabled=has_scripts)

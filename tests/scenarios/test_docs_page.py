@@ -1,8 +1,6 @@
 """The docs page in a real browser: a person can try calls from it, and nothing is fetched from elsewhere."""
 
 import json
-import os
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,22 +8,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, async_playwright, expect
+from tests.browser import OPTIONS, PATIENCE_MS, find_browser
 from tests.scenarios.gateway_double import CHARGE, SEARCH, GatewayDouble, found, payment_now, says
 from tests.scenarios.program import Program, account
 from tests.scenarios.stories import Scene, charge_body, fresh
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# Root may not use the browser's own sandbox; the rest keeps it from calling its maker while we watch.
-OPTIONS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-PATIENCE_MS = 30_000  # for each step; a cold browser on two busy cores takes seconds
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -78,17 +64,6 @@ class Reader:
         assert (elsewhere, self.complaints) == ([], [])
 
 
-@pytest.fixture
-def browser_path() -> str:
-    """Where the system's browser is; without one the test is skipped, but fails in CI."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("Chromium not found")
-        pytest.skip("Chromium not found")
-    return path
-
-
 @pytest.fixture(scope="module")
 def scene(folder: Path, gateway: GatewayDouble) -> Iterator[Scene]:
     """A service with one account: a browser takes many seconds to draw the calls of twenty."""
@@ -100,10 +75,10 @@ def scene(folder: Path, gateway: GatewayDouble) -> Iterator[Scene]:
 
 
 @pytest_asyncio.fixture
-async def reader(browser_path: str, scene: Scene) -> AsyncIterator[Reader]:
+async def reader(scene: Scene) -> AsyncIterator[Reader]:
     """A reader who has opened the page; at the end the browser must have kept to the service."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=browser_path, headless=True, args=list(OPTIONS))
+        browser = await playwright.chromium.launch(executable_path=find_browser(), headless=True, args=list(OPTIONS))
         page = await browser.new_page(viewport={"width": 1280, "height": 1000})
         reader = Reader(page=page, origin=f"http://127.0.0.1:{scene.program.port}")
         await reader.open()

@@ -12,11 +12,9 @@ import pytest
 import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
 from playwright.async_api import Page, async_playwright, expect
+from tests.browser import OPTIONS, PATIENCE_MS, find_browser
 from tests.scenarios.program import PAYRELAY, surroundings
-from tests.scenarios.test_docs_page import OPTIONS, PATIENCE_MS, browser_path
 from tests.scenarios.waiting import until
-
-__all__ = ["browser_path"]
 
 ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "examples" / "shop" / "shop.py"
@@ -66,10 +64,10 @@ def shop_address(demo: Demo) -> str:
 
 
 @pytest_asyncio.fixture
-async def phone(browser_path: str, shop_address: str) -> AsyncIterator[Page]:
+async def phone(shop_address: str) -> AsyncIterator[Page]:
     """The shop on a phone of somebody's own."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=browser_path, headless=True, args=list(OPTIONS))
+        browser = await playwright.chromium.launch(executable_path=find_browser(), headless=True, args=list(OPTIONS))
         page = await (await browser.new_context(viewport={"width": 412, "height": 915})).new_page()
         page.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.samples import OPERATION
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge, Effect
-from payrelay.core.operations import Event, Kind, Line, Operation, Retention, State, advance
+from payrelay.core.operations import Event, Line, Operation, Retention, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.store.database import Database
 from payrelay.store.journal import Acceptance, Accepted, Journal
@@ -20,31 +21,6 @@ from payrelay.store.sqlite import InlineExecutor
 CHAIN_KEY = b"c" * 32
 ENGINES = ("sqlite", "inline", pytest.param("postgresql", marks=pytest.mark.postgresql))
 
-OPERATION = Operation(
-    id="op_00000000000000000000000001",
-    account="gateway",
-    merchant="0123456789abcdef",
-    principal="shop",
-    kind=Kind.CHARGE,
-    state=State.SENDING,
-    version=1,
-    subject="order/A-1",
-    guard="order/A-1",
-    claim="key/k-1",
-    claim_ends_at_ms=None,
-    idempotency_key="k-1",
-    fingerprint="f" * 64,
-    request_id="req_1",
-    order_id="A-1",
-    payment_id=None,
-    subscription_id=None,
-    amount_minor=100_000,
-    currency="LKR",
-    result_ref=None,
-    created_at_ms=1_000,
-    updated_at_ms=1_000,
-    send_by_ms=11_000,
-)
 CHARGE = Charge(
     authorize=False,
     order_id="A-1",

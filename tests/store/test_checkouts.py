@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import Book
 
 from payrelay.core.calls import Item
@@ -18,34 +19,7 @@ from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
 from payrelay.store.settling import Settling
 
-CHECKOUT: Final = Checkout(
-    id="chk_00000000000000000000000001",
-    account="gateway",
-    merchant="0123456789abcdef",
-    principal="shop",
-    kind=CheckoutKind.PAYMENT,
-    state=CheckoutState.OPEN,
-    version=1,
-    order_id="A-1",
-    guard="A-1",
-    amount_minor=100_000,
-    first_minor=100_000,
-    currency="LKR",
-    secret_hash="0" * 64,
-    idempotency_key="k-1",
-    request_id="req_1",
-    customer_reference="user-1",
-    bound_customer_id=None,
-    payment_id=None,
-    subscription_id=None,
-    customer_id=None,
-    created_at_ms=1_000,
-    updated_at_ms=1_000,
-    expires_at_ms=61_000,
-    opened_at_ms=None,
-    ends_at_ms=61_000,
-    look_at_ms=4_000,
-)
+CHECKOUT: Final = msgspec.structs.replace(PLAIN_CHECKOUT, idempotency_key="k-1", customer_reference="user-1")
 DETAILS: Final = Details(
     secret="CANARY-secret",
     asked=HostedPayment(

@@ -4,16 +4,16 @@ import asyncio
 
 import msgspec
 import pytest
+from tests.samples import NOTIFICATION as NOTIFIED
+from tests.samples import NOW_MS
 
 from payrelay.core.events import OutgoingEvent
 from payrelay.core.notifications import (
-    WAITS_FOR_MS,
     Event,
     NewsKind,
     Notification,
     State,
     Step,
-    Told,
     Verdict,
     Why,
     advance,
@@ -28,32 +28,7 @@ from payrelay.store.sealing import Seal
 REFUSED_MAX = 20
 OF_AN_ORDER_MAX = 8
 BODY = b"merchant_id=1211149&card_holder_name=S+Perera&customer_token=CANARY59AFEE022CC69CA39D325E1B59"
-NOW_MS = 1_700_000_000_000
-NOTIFICATION = Notification(
-    id="ntf_0001",
-    account="gateway",
-    merchant="0123456789abcdef",
-    digest="d" * 64,
-    verdict=Verdict.GENUINE,
-    state=State.RECEIVED,
-    why=Why.NEW,
-    version=1,
-    kind=NewsKind.PAYMENT,
-    told=Told.SUCCEEDED,
-    order_id="A-1",
-    payment_id="320025000001",
-    subscription_id=None,
-    amount_minor=100_000,
-    currency="LKR",
-    message_type=None,
-    received_at_ms=NOW_MS,
-    last_at_ms=NOW_MS,
-    repeats=0,
-    attempts=0,
-    next_at_ms=NOW_MS + 60_000,
-    gives_up_at_ms=NOW_MS + WAITS_FOR_MS,
-    updated_at_ms=NOW_MS,
-)
+NOTIFICATION = msgspec.structs.replace(NOTIFIED, next_at_ms=NOW_MS + 60_000)
 CHARGEBACK = Chargeback(
     merchant=NOTIFICATION.merchant,
     payment_id="320025000001",

@@ -1,8 +1,6 @@
 """The hosted pages in a real browser, from a merchant's page with a form to the merchant's pages after it."""
 
 import html
-import os
-import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
@@ -10,22 +8,10 @@ import pytest
 from aiohttp import web
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
 from playwright.async_api import BrowserContext, Page, async_playwright, expect
+from tests.browser import OPTIONS, PATIENCE_MS, find_browser
 from tests.payrelay_simulator.shop import MASTER, POOR_VISA, VISA, Form, Receiver, a_form
 
 from payrelay_simulator import Running, World
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# Root may not use the browser's own sandbox; the rest keeps it from calling its maker while we watch.
-OPTIONS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-PATIENCE_MS = 30_000  # for each step; a cold browser on two busy cores takes seconds
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -77,14 +63,9 @@ async def shop(running: Running) -> AsyncIterator[Shop]:
 async def context(shop: Shop) -> AsyncIterator[BrowserContext]:
     """Return a browser; without one the test is skipped, but fails in CI. No page may have complained at the end."""
     assert shop.address
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("Chromium not found")
-        pytest.skip("Chromium not found")
     complaints: list[str] = []
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=path, headless=True, args=list(OPTIONS))
+        browser = await playwright.chromium.launch(executable_path=find_browser(), headless=True, args=list(OPTIONS))
         # The pages must work for a browser without scripts.
         context = await browser.new_context(java_script_enabled=False)
         context.set_default_timeout(PATIENCE_MS)

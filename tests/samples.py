@@ -1,0 +1,88 @@
+"""Samples that tests of several rooms begin with: an operation, a notification and a checkout, each just begun."""
+
+from typing import Final
+
+from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState
+from payrelay.core.notifications import WAITS_FOR_MS, NewsKind, Notification, Told, Verdict, Why
+from payrelay.core.notifications import State as NotificationState
+from payrelay.core.operations import Kind, Operation, State
+
+NOW_MS: Final = 1_700_000_000_000
+OPERATION: Final = Operation(
+    id="op_00000000000000000000000001",
+    account="gateway",
+    merchant="0123456789abcdef",
+    principal="shop",
+    kind=Kind.CHARGE,
+    state=State.SENDING,
+    version=1,
+    subject="order/A-1",
+    guard="order/A-1",
+    claim="key/k-1",
+    claim_ends_at_ms=None,
+    idempotency_key="k-1",
+    fingerprint="f" * 64,
+    request_id="req_1",
+    order_id="A-1",
+    payment_id=None,
+    subscription_id=None,
+    amount_minor=100_000,
+    currency="LKR",
+    result_ref=None,
+    created_at_ms=1_000,
+    updated_at_ms=1_000,
+    send_by_ms=11_000,
+)
+NOTIFICATION: Final = Notification(
+    id="ntf_0001",
+    account="gateway",
+    merchant="0123456789abcdef",
+    digest="d" * 64,
+    verdict=Verdict.GENUINE,
+    state=NotificationState.RECEIVED,
+    why=Why.NEW,
+    version=1,
+    kind=NewsKind.PAYMENT,
+    told=Told.SUCCEEDED,
+    order_id="A-1",
+    payment_id="320025000001",
+    subscription_id=None,
+    amount_minor=100_000,
+    currency="LKR",
+    message_type=None,
+    received_at_ms=NOW_MS,
+    last_at_ms=NOW_MS,
+    repeats=0,
+    attempts=0,
+    next_at_ms=NOW_MS,
+    gives_up_at_ms=NOW_MS + WAITS_FOR_MS,
+    updated_at_ms=NOW_MS,
+)
+CHECKOUT: Final = Checkout(
+    id="chk_00000000000000000000000001",
+    account="gateway",
+    merchant="0123456789abcdef",
+    principal="shop",
+    kind=CheckoutKind.PAYMENT,
+    state=CheckoutState.OPEN,
+    version=1,
+    order_id="A-1",
+    guard="A-1",
+    amount_minor=100_000,
+    first_minor=100_000,
+    currency="LKR",
+    secret_hash="0" * 64,
+    idempotency_key=None,
+    request_id="req_1",
+    customer_reference=None,
+    bound_customer_id=None,
+    payment_id=None,
+    subscription_id=None,
+    customer_id=None,
+    created_at_ms=1_000,
+    updated_at_ms=1_000,
+    expires_at_ms=61_000,
+    opened_at_ms=None,
+    ends_at_ms=61_000,
+    look_at_ms=4_000,
+)
