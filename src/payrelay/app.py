@@ -33,7 +33,7 @@ from payrelay.operations.readings import Readings
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Background, Relay
 from payrelay.operations.waiters import Waiters
-from payrelay.operations.watch import Stage, Watch
+from payrelay.operations.watch import Passage, Stage, Watch
 from payrelay.operations.webhook_sender import WebhookSender
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
@@ -93,19 +93,19 @@ async def running(
     clock: Clock,
     log: FilteringBoundLogger,
     finish_s: float = FINISH_WITHIN_S,
-    reached: Callable[[Stage, str], None] | None = None,
+    reached: Callable[[Stage | Passage, str], None] | None = None,
 ) -> AsyncIterator[Service]:
     """Runs everything but the server while the context is open.
 
     What an earlier process left behind is taken up before it opens. When it closes, work under way is finished first.
-    ``reached`` is told of each stage that an operation comes to, with its id.
+    ``reached`` is told of each stage and passage that something comes to, with its id.
     Raises SettingsError, StoreUnusable, StoreUnavailable.
     """
     require_serving(settings)
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=True))
         metrics = Metrics()
-        watch = metrics.watch if reached is None else replace(metrics.watch, reached=reached)
+        watch = metrics.watch if reached is None else replace(metrics.watch, reached=reached, passed=reached)
         relay = await stack.enter_async_context(opened_relay(settings, database, clock=clock, log=log, watch=watch))
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
@@ -218,6 +218,7 @@ async def opened_dispatch(
         clock=clock,
         log=log,
         counted=watch.event_tried,
+        passed=watch.passed,
     )
     try:
         yield dispatch

@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.api import serving
 from payrelay.app import running
 from payrelay.clock import Clock
-from payrelay.operations.watch import Stage
+from payrelay.operations.watch import Passage, Stage
 from payrelay.settings import Settings
 
 DRAIN_S: Final = 17.0
@@ -29,14 +29,16 @@ async def serve(
     port: int,
     log: FilteringBoundLogger,
     *,
-    reached: Callable[[Stage, str], None] | None = None,
+    reached: Callable[[Stage | Passage, str], None] | None = None,
+    clock: Clock | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT; raises SettingsError, StoreUnusable or StoreUnavailable where it can't start.
 
-    ``reached`` is told of each stage that an operation comes to, with its id.
+    ``reached`` is told of each stage and passage that something comes to, with its id; ``clock`` is the machine's
+    where none is given.
     """
     with stopped_by_signals() as stop:
-        async with running(settings, clock=Clock(), log=log, reached=reached) as service:
+        async with running(settings, clock=clock or Clock(), log=log, reached=reached) as service:
 
             def say(bound_host: str, bound_port: int) -> None:
                 log.info(

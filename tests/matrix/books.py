@@ -10,11 +10,14 @@ import structlog
 from payrelay.app import opened_database, opened_relay, seal_of
 from payrelay.clock import Clock
 from payrelay.core.chain import ChainKey
+from payrelay.core.notifications import Notification
 from payrelay.core.operations import TRANSITIONS, Line, Operation, State
 from payrelay.operations.audit import Audit
 from payrelay.operations.watch import Watch
 from payrelay.settings import Settings, read_settings
 from payrelay.store.audit import Trail
+from payrelay.store.inbox import PAGE_MAX as NOTIFICATIONS_MAX
+from payrelay.store.inbox import Wanted
 from payrelay.store.journal import PAGE_MAX, Filter
 from payrelay.store.meta import chain_key
 
@@ -30,11 +33,13 @@ class Books:
         operations: oldest first.
         histories: by the operation's id, oldest line first.
         findings: what the audit finds wrong.
+        notifications: newest first.
     """
 
     operations: list[Operation]
     histories: dict[str, list[Line]]
     findings: list[str]
+    notifications: list[Notification]
 
     def under(self, key: str) -> list[Operation]:
         """Gives the operations that were asked for with a key."""
@@ -71,9 +76,11 @@ async def _read(settings: Settings) -> Books:
             while page := await relay.journal.list(Filter(), before=before, limit=PAGE_MAX):
                 operations += page
                 before = page[-1].id
+            assert relay.inbox is not None
+            notifications = await relay.inbox.list(Wanted(), before=None, limit=NOTIFICATIONS_MAX)
             histories = {operation.id: await relay.journal.history(operation.id) for operation in operations}
         seal = await seal_of(settings, database)
         start = await chain_key(database, seal, clock)
         audit = Audit(Trail(database, seal, ChainKey(start.secret)), start.since_ms, lambda *_: None, noted={})
         findings = [finding.text async for finding in audit.findings()]
-    return Books(operations=operations[::-1], histories=histories, findings=findings)
+    return Books(operations=operations[::-1], histories=histories, findings=findings, notifications=notifications)

@@ -7,16 +7,20 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.matrix.cells import Cell
+from tests.matrix.errand_cells import ErrandCell
 from tests.matrix.gateway import Gateway, simulating
-from tests.matrix.journey import Result, live_through
+from tests.matrix.journey import live_through
+from tests.matrix.result import Result
 from tests.matrix.stores import Store
 
 
-def live_all(cells: Iterable[Cell], stores: Mapping[str, Store], root: Path, *, at_once: int) -> Iterator[Result]:
+def live_all(
+    cells: Iterable[Cell | ErrandCell], stores: Mapping[str, Store], root: Path, *, at_once: int
+) -> Iterator[Result]:
     """Lives through the cells, so many at once, and gives the results as they come."""
     idle: queue.SimpleQueue[Gateway] = queue.SimpleQueue()
 
-    def live_one(cell: Cell) -> Result:
+    def live_one(cell: Cell | ErrandCell) -> Result:
         gateway = idle.get()
         try:
             return live_through(cell, stores[cell.store], gateway, root)

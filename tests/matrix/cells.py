@@ -65,6 +65,7 @@ _STAGES: Final = {
 
 _SETTLED: Final = {
     "charge": _LOOKED,
+    "charge by handle": _LOOKED,
     "authorization": (),
     "capture": (*_PROBED, *_LOOKED),
     "refund": _LOOKED,

@@ -15,8 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from tests.matrix.campaign import live_all
 from tests.matrix.cells import Cell, Way, cells_of, rehearsals_of
-from tests.matrix.deeds import DEEDS
-from tests.matrix.journey import Result
+from tests.matrix.deeds import DEEDS, Deed
+from tests.matrix.errand_cells import ErrandCell, errand_cells_of, errand_rehearsals_of
+from tests.matrix.errands import ERRANDS
+from tests.matrix.result import Result
 from tests.matrix.stores import Postgresql, Sqlite, Store
 from tests.postgresql_server import running_postgresql
 
@@ -41,7 +43,7 @@ def main() -> int:
             stores["sqlite"] = Sqlite(root)
         if "postgresql" in given.stores:
             stores["postgresql"] = Postgresql(root, stack.enter_context(running_postgresql()))
-        cells = [cell for name in stores for cell in (*rehearsals_of(name), *cells_of(name)) if given.only in str(cell)]
+        cells = [cell for name in stores for cell in _all_on(name) if given.only in str(cell)]
         # Those that wait longest come first, so that nobody waits for them alone at the end.
         cells.sort(key=lambda cell: STORES.index(cell.store), reverse=True)
         results = _lived(cells, stores, root, given.at_once, console)
@@ -49,7 +51,14 @@ def main() -> int:
     return 1 if any(result.failures for result in results) else 0
 
 
-def _lived(cells: list[Cell], stores: dict[str, Store], root: Path, at_once: int, console: Console) -> list[Result]:
+def _all_on(store: str) -> list[Cell | ErrandCell]:
+    own = (*errand_rehearsals_of(store), *errand_cells_of(store))
+    return [*rehearsals_of(store), *cells_of(store), *own]
+
+
+def _lived(
+    cells: list[Cell | ErrandCell], stores: dict[str, Store], root: Path, at_once: int, console: Console
+) -> list[Result]:
     bar = Progress(
         TextColumn("cells"),
         BarColumn(),
@@ -76,9 +85,18 @@ def _show(console: Console, results: list[Result], elapsed_s: float) -> None:
     title = f"{len(deaths)} deaths and {len(results) - len(deaths)} rehearsals in {elapsed_s:.0f} s, {failed} failed"
     table = Table("operation", *Way, title=title)
     for deed in DEEDS:
-        row = [[result for result in deaths if result.cell.deed is deed and result.cell.way is way] for way in Way]
+        row = [[result for result in deaths if _is_of(result, deed, way)] for way in Way]
         table.add_row(deed.name, *map(_summed, row))
     console.print(table)
+    table = Table("errand", *STORES)
+    for errand in ERRANDS:
+        own = [each for each in deaths if isinstance(each.cell, ErrandCell) and each.cell.errand is errand]
+        table.add_row(errand.name, *(_summed(each for each in own if each.cell.store == name) for name in STORES))
+    console.print(table)
+
+
+def _is_of(result: Result, deed: Deed, way: Way) -> bool:
+    return isinstance(result.cell, Cell) and result.cell.deed is deed and result.cell.way is way
 
 
 def _summed(results: Iterable[Result]) -> str:

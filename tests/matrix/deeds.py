@@ -69,6 +69,13 @@ def _prepare_charge(client: Client, gateway: Gateway) -> Ask:
     return charging()
 
 
+def _prepare_charge_by_handle(client: Client, gateway: Gateway) -> Ask:
+    _warm_up(client)
+    plant_customer(gateway)
+    customer = _made(client.post("customers", {"customer_token": CUSTOMER_TOKEN}))
+    return charging(customer_token=customer["id"])
+
+
 def _prepare_authorization(client: Client, gateway: Gateway) -> Ask:
     _warm_up(client)
     plant_customer(gateway)
@@ -136,6 +143,13 @@ def _made(reply: Reply) -> dict[str, Any]:
 
 DEEDS: Final = (
     Deed(name="charge", endpoint="charge", entry="charge", prepare=_prepare_charge, is_provable=True),
+    Deed(
+        name="charge by handle",
+        endpoint="charge",
+        entry="charge",
+        prepare=_prepare_charge_by_handle,
+        is_provable=True,
+    ),
     Deed(name="authorization", endpoint="charge", entry="authorization", prepare=_prepare_authorization),
     Deed(name="capture", endpoint="capture", entry="capture", prepare=_prepare_capture, is_repeatable=True),
     Deed(name="refund", endpoint="refund", entry="refund", prepare=_prepare_refund, is_provable=True),

@@ -5,9 +5,10 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from tests.scenarios.http_client import encode
 from tests.scenarios.program import surroundings
@@ -15,8 +16,20 @@ from tests.scenarios.program import surroundings
 from payrelay_simulator import DEFAULT_MERCHANT
 
 CONTROL_TIMEOUT_S: Final = 30.0
-SWITCHES: Final = {"rate_limit_calls": 0, "installments": "calendar"}
-"""No budget (ours is what is tried, and it has its own tests), and no installments that come by themselves."""
+SWITCHES: Final = {
+    "rate_limit_calls": 0,
+    "installments": "calendar",
+    "notification_retries": 20,
+    "notification_retry_interval_s": 1.0,
+}
+"""No budget (ours is what is tried, and it has its own tests), and no installments that come by themselves; what is
+notified is repeated until it is answered."""
+CARD: Final = {
+    "cardHolderName": "S Perera",
+    "cardNo": "4916217501611292",
+    "cardExpiry": "12/29",
+    "cardSecureId": "123",
+}
 
 Json = dict[str, Any]
 
@@ -52,6 +65,36 @@ class Gateway:
     def fail_once(self, fault: str, endpoint: str) -> None:
         """Lets the next call of an endpoint fail in this way."""
         self._ask("POST", "faults", {"script": [{"fault": fault, "match": {"endpoint": endpoint}}]})
+
+    def lose_notification(self) -> None:
+        """Lets the next notification never be sent."""
+        self._ask("POST", "faults", {"notifications": [{"fault": "lost"}]})
+
+    def charge_back(self, payment_id: int) -> None:
+        """Takes a payment back, and notifies of it."""
+        self._ask("POST", "chargebacks", {"payment_id": payment_id})
+
+    def notifications(self) -> list[Json]:
+        """What was told, and is still to be told, to whoever asked for it."""
+        return self._all("notifications", "notifications")
+
+    def pay(self, page: str, fields: Mapping[str, str]) -> None:
+        """Brings a form to a page, as a browser does, and pays there with a good card."""
+        visit = self._post(f"/pay/{page}", fields)
+        self._post(f"{visit}/pay", CARD)
+
+    def _post(self, path: str, fields: Mapping[str, str]) -> str:
+        """Posts a form; gives where it leads."""
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=CONTROL_TIMEOUT_S)
+        headers = {"Content-Type": "application/x-www-form-urlencoded", "Referer": "http://shop.example/"}
+        try:
+            connection.request("POST", path, urlencode(fields), headers)
+            response = connection.getresponse()
+            text = response.read()
+        finally:
+            connection.close()
+        assert response.status == http.HTTPStatus.SEE_OTHER, text
+        return str(response.headers["Location"])
 
     def ledger(self) -> list[Json]:
         """What really happened to the money."""

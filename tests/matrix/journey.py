@@ -8,14 +8,16 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from tests.matrix.books import UNDER_WAY, Books, read_books
 from tests.matrix.cells import FAULTS, IN_FLIGHT, Cell, Way, stages_of
 from tests.matrix.deeds import Ask, Deed
+from tests.matrix.errand_cells import ErrandCell
+from tests.matrix.errand_journey import ErrandJourney, quiet_port, settings_on
 from tests.matrix.gateway import Gateway
+from tests.matrix.result import Result
 from tests.matrix.service import NEVER, Service
 from tests.matrix.stores import Store, database_in
 from tests.scenarios.http_client import Client, Reply, encode
@@ -38,28 +40,11 @@ UNTOLD: Final = frozenset({202, 409})
 NOT_DONE: Final = frozenset({State.NOT_SENT, State.DECLINED, State.REFUSED, State.FAILED})
 LIMITS: Final = {Way.WAITING: "1/2s"}
 TIMEOUT_S: Final = "4"
+LIMIT: Final = "PAYRELAY_GATEWAYS__GATEWAY__RATE_LIMIT"
+TIMEOUT: Final = "PAYRELAY_GATEWAYS__GATEWAY__TIMEOUT_S"
 
 
-@dataclass(kw_only=True)
-class Result:
-    """What a cell came to.
-
-    Attributes:
-        cell: which one.
-        state: in which the operation is in the end.
-        effects: how often it was done at the gateway.
-        elapsed_s: how long all of it took.
-        failures: what was not as promised.
-    """
-
-    cell: Cell
-    state: str = ""
-    effects: int = 0
-    elapsed_s: float = 0.0
-    failures: list[str] = field(default_factory=list)
-
-
-def live_through(cell: Cell, store: Store, gateway: Gateway, root: Path) -> Result:
+def live_through(cell: Cell | ErrandCell, store: Store, gateway: Gateway, root: Path) -> Result:
     """Lives through a cell; the folder is kept where anything was not as promised."""
     began_s = time.monotonic()
     result = Result(cell=cell)
@@ -67,7 +52,12 @@ def live_through(cell: Cell, store: Store, gateway: Gateway, root: Path) -> Resu
     folder.mkdir()
     try:
         with database_in(store, folder) as environment:
-            Journey(cell, gateway, Service(folder, environment | settings_of(cell, gateway)), store.key, result).go()
+            if isinstance(cell, ErrandCell):
+                own = gateway.account | {LIMIT: "off", TIMEOUT: TIMEOUT_S} | settings_on(quiet_port())
+                ErrandJourney(cell, gateway, Service(folder, environment | own), store.key, result).go()
+            else:
+                own = settings_of(cell, gateway)
+                Journey(cell, gateway, Service(folder, environment | own), store.key, result).go()
     except (AssertionError, OSError, http.client.HTTPException) as error:
         result.failures.append(f"{type(error).__name__}: {error}")
     result.elapsed_s = time.monotonic() - began_s
@@ -80,9 +70,7 @@ def live_through(cell: Cell, store: Store, gateway: Gateway, root: Path) -> Resu
 
 def settings_of(cell: Cell, gateway: Gateway) -> dict[str, str]:
     """Gives the account's settings."""
-    account = "PAYRELAY_GATEWAYS__GATEWAY__"
-    limit = LIMITS.get(cell.way, "off")
-    return gateway.account | {f"{account}RATE_LIMIT": limit, f"{account}TIMEOUT_S": TIMEOUT_S}
+    return gateway.account | {LIMIT: LIMITS.get(cell.way, "off"), TIMEOUT: TIMEOUT_S}
 
 
 class Journey:

@@ -12,11 +12,11 @@ import uvloop
 from payrelay import server
 from payrelay.api.request_log import json_log
 from payrelay.clock import Clock
-from payrelay.operations.watch import Stage
+from payrelay.operations.watch import Passage, Stage
 from payrelay.settings import read_settings
 
 ORDER_FILE: Final = "die-at"
-"""As long as it is there stages are counted; it holds a stage and which time, and there the process dies."""
+"""As long as it is there stages of a kind are counted; it holds that kind, and the stage and time of the death."""
 PASSED_FILE: Final = "passed"
 """The stages that were reached meanwhile, one a line; what was written is there after the death too."""
 LOG_FILE: Final = "serve.log"
@@ -25,11 +25,27 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 class Start(NamedTuple):
-    """What a process is told at its start: where it lives, its settings, and the port (0 for any)."""
+    """What a process is told at its start: where it lives, its settings, the port (0 for any), and how late it is."""
 
     folder: Path
     environment: dict[str, str]
     port: int = 0
+    late_s: int = 0
+
+
+class LateClock(Clock):
+    """The clock of a process that was started later than it was: time that nobody wants to wait for has passed."""
+
+    def __init__(self, late_s: int) -> None:
+        self._late_s = late_s
+
+    def now_ms(self) -> int:
+        """Gives what the wall clock will say so much later."""
+        return super().now_ms() + self._late_s * 1000
+
+    def boot_s(self) -> float:
+        """Gives what the other clock will say so much later."""
+        return super().boot_s() + self._late_s
 
 
 class Trigger:
@@ -40,11 +56,13 @@ class Trigger:
         self._passed = folder / PASSED_FILE
         self._times = 0
 
-    def reached(self, stage: Stage, _operation_id: str) -> None:
+    def reached(self, stage: Stage | Passage, _id: str) -> None:
         """Notes the stage; where it is the one, nothing of this process goes on after this."""
         try:
-            wanted, time = self._order.read_text().split()
+            kind, wanted, time = self._order.read_text().split()
         except FileNotFoundError:
+            return
+        if type(stage).__name__ != kind:
             return
         with self._passed.open("a") as passed:
             passed.write(f"{stage}\n")
@@ -63,4 +81,6 @@ def live(start: Start) -> None:
         os.dup2(log.fileno(), sys.stderr.fileno())
     settings = read_settings(start.environment, start.folder)
     reached = Trigger(start.folder).reached
-    uvloop.run(server.serve(settings, "127.0.0.1", start.port, json_log(sys.stdout.buffer, Clock()), reached=reached))
+    clock = LateClock(start.late_s)
+    told = json_log(sys.stdout.buffer, clock)
+    uvloop.run(server.serve(settings, "127.0.0.1", start.port, told, reached=reached, clock=clock))

@@ -14,7 +14,7 @@ from tests.matrix.program import LOG_FILE, ORDER_FILE, PASSED_FILE, Start, live
 from tests.scenarios.http_client import Client
 from tests.scenarios.waiting import until
 
-from payrelay.operations.watch import Stage
+from payrelay.operations.watch import Passage, Stage
 
 START_WITHIN_S: Final = 60.0
 """On a machine on which everything else runs too."""
@@ -37,10 +37,10 @@ class Service:
         self._process: ForkServerProcess | None = None
         self._log_begins = 0
 
-    def start(self, port: int = 0) -> "Service":
-        """Starts it, and returns once it serves."""
+    def start(self, port: int = 0, *, late_s: int = 0) -> "Service":
+        """Starts it, and returns once it serves; as if that were so much later."""
         self._log_begins = len(self.log())
-        start = Start(self.folder, self.environment, port)
+        start = Start(self.folder, self.environment, port, late_s)
         with _processes:
             self._process = _started.Process(target=live, args=(start,), daemon=True)
             self._process.start()
@@ -72,20 +72,20 @@ class Service:
         assert self._process.pid is not None
         return self._process.pid
 
-    def arm(self, order: str = NEVER) -> None:
-        """Lets it note its stages from now on, and die at the one that is ordered (``stage.value time``)."""
+    def arm(self, order: str = NEVER, kind: type[Stage | Passage] = Stage) -> None:
+        """Lets it note its stages of a kind from now on, and die at the one that is ordered (``stage.value time``)."""
         part = self.folder / f"{ORDER_FILE}.part"
-        part.write_text(order)
+        part.write_text(f"{kind.__name__} {order}")
         part.rename(self.folder / ORDER_FILE)
 
     def disarm(self) -> None:
         """Lets it and its successors live."""
         (self.folder / ORDER_FILE).unlink(missing_ok=True)
 
-    def passed(self) -> list[Stage]:
+    def passed(self) -> list[str]:
         """The stages that were reached while it was armed, in their order."""
         path = self.folder / PASSED_FILE
-        return [Stage(line) for line in path.read_text().split()] if path.exists() else []
+        return path.read_text().split() if path.exists() else []
 
     def kill(self) -> None:
         """Kills the main process alone, as a power cut does; returns once it is gone."""

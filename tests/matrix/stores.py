@@ -21,16 +21,6 @@ NOBODY: Final = {
     "PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET": "nobody",
 }
 """An account for as long as the template is made; nothing is asked of it."""
-SCOPES: Final = (
-    "payments:read",
-    "payments:charge",
-    "payments:capture",
-    "payments:refund",
-    "subscriptions:read",
-    "subscriptions:retry",
-    "subscriptions:cancel",
-    "operations:read",
-)
 
 
 class Store(Protocol):
@@ -108,8 +98,7 @@ class Postgresql:
 def prepared(folder: Path, settings: dict[str, str]) -> str:
     """Makes a database that has seen a key being made and a service come and go; gives the key."""
     environment = NOBODY | settings
-    scopes = [argument for scope in SCOPES for argument in ("--scope", scope)]
-    made = program.run(folder, environment, "keys", "create", "--name", "shop", *scopes)
+    made = program.run(folder, environment, "keys", "create", "--name", "shop")
     assert made.returncode == 0, made.stderr
     service = Service(folder, environment).start()
     service.ask_to_stop()

@@ -3,31 +3,34 @@
 import random
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from tests.matrix.campaign import live_all
 from tests.matrix.cells import Cell, cells_of, rehearsals_of
 from tests.matrix.deeds import DEEDS
+from tests.matrix.errand_cells import ErrandCell, errand_cells_of, errand_rehearsals_of
 from tests.matrix.stores import Postgresql, Sqlite, Store
 
 from payrelay.core.operations import Kind
-from payrelay.operations.watch import Stage
+from payrelay.operations.watch import Passage, Stage
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
 
+AnyCell = TypeVar("AnyCell")
+
 AT_ONCE = 12  # most of the time each of them waits
 
 
-def live_well(cells: Iterable[Cell], stores: Mapping[str, Store], root: Path) -> None:
+def live_well(cells: Iterable[Cell | ErrandCell], stores: Mapping[str, Store], root: Path) -> None:
     """Lives through the cells; a failure names the cell, which ``make crash-matrix ONLY="…"`` repeats."""
     results = live_all(cells, stores, root, at_once=AT_ONCE)
     failed = [f"{result.cell}: {'; '.join(result.failures)}" for result in results if result.failures]
     assert failed == []
 
 
-def drawn(cells: Iterable[Cell], count: int) -> list[Cell]:
+def drawn(cells: Iterable[AnyCell], count: int) -> list[AnyCell]:
     """Draws cells, others each time: in the end all of them are seen here too."""
     return random.SystemRandom().sample(list(cells), count)
 
@@ -35,11 +38,12 @@ def drawn(cells: Iterable[Cell], count: int) -> list[Cell]:
 def test_no_stage_is_forgotten() -> None:
     """The program itself says which stages there are; a new one must get its cells."""
     assert {cell.stage for cell in cells_of("any") if cell.stage} == set(Stage)
+    assert {cell.passage for cell in errand_cells_of("any")} == set(Passage)
 
 
 def test_no_kind_of_operation_is_forgotten() -> None:
-    """A new one must get its deed; a refund is one whole and in part."""
-    kinds = {deed.name.removeprefix("partial ") for deed in DEEDS}
+    """A new one must get its deed; a refund is one whole and in part, a charge one by a token and by a handle."""
+    kinds = {deed.name.removeprefix("partial ").removesuffix(" by handle") for deed in DEEDS}
     assert kinds == set(Kind)
 
 
@@ -56,3 +60,12 @@ def test_every_operation_may_die_anywhere(tmp_path: Path, postgresql_server: "Po
     """The same for cells that are drawn from all others, on either store."""
     stores: dict[str, Store] = {"sqlite": Sqlite(tmp_path), "postgresql": Postgresql(tmp_path, postgresql_server)}
     live_well(drawn(cells_of("postgresql"), 6) + drawn(cells_of("sqlite"), 6), stores, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.postgresql
+def test_every_errand_may_die_anywhere(tmp_path: Path, postgresql_server: "PostgresqlServer") -> None:
+    """What comes in and what is told: nothing lost, nothing twice; run once without dying, and drawn deaths."""
+    stores: dict[str, Store] = {"sqlite": Sqlite(tmp_path), "postgresql": Postgresql(tmp_path, postgresql_server)}
+    deaths = drawn(errand_cells_of("postgresql"), 6) + drawn(errand_cells_of("sqlite"), 6)
+    live_well([*errand_rehearsals_of("sqlite"), *deaths], stores, tmp_path)

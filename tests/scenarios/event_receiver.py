@@ -50,6 +50,9 @@ class EventReceiver(http.server.ThreadingHTTPServer):
         self.statuses: list[int] = []
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02})
 
+    def handle_error(self, *_: object) -> None:
+        """Says nothing of senders that went away."""
+
     @property
     def url(self) -> str:
         """Where it listens."""

@@ -97,6 +97,10 @@ class Client:
         """DELETE under the account's prefix, with an Idempotency-Key where one is given."""
         return self._change("DELETE", path, body, key=key, headers=headers)
 
+    def change(self, path: str, body: object) -> Reply:
+        """PATCH under the account's prefix."""
+        return self._change("PATCH", path, body, key=None, headers=())
+
     def charge(self, body: object, *, key: str | None = None) -> Reply:
         """The call that moves money."""
         return self.post("payments/charge", body, key=key)

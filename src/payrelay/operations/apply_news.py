@@ -210,11 +210,10 @@ async def _pay(arrival: Arrival, checkout: Checkout) -> Why:
 
 async def _hold(arrival: Arrival) -> Why:
     """Takes up a hold's token, which is kept sealed for its capture."""
-    news, now_ms = arrival.news, arrival.relay.clock.now_ms()
+    news = arrival.news
     if news.authorization_token is None:
         return Why.INCOMPLETE
-    kind = NewsKind.AUTHORIZATION
-    if not await arrival.inbox.accept_token(arrival.notification, kind, news.authorization_token, at_ms=now_ms):
+    if not await arrival.accepts_token(NewsKind.AUTHORIZATION, news.authorization_token):
         return Why.OTHER_TOKEN
     await finish_by_notification(arrival.relay, arrival.settled)
     return Why.CHECKOUT_FINISHED

@@ -5,6 +5,7 @@ from typing import Final
 from payrelay.core.customers import PREFIX, Approval, Customer, Event, State, approved, approved_again, is_repeat
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Passage
 from payrelay.store.customers import Customers
 
 ATTEMPTS_MAX: Final = 5
@@ -30,16 +31,21 @@ async def approve(relay: Relay, approval: Approval) -> Customer:
             return known
         if known is None or known.state is not State.ACTIVE:
             customer = approved(approval, relay.new_id(PREFIX, at_ms), at_ms=at_ms)
-            if await customers.add(customer, approval):
+            relay.watch.passed(Passage.STORING, customer.id)
+            is_added = await customers.add(customer, approval)
+            relay.watch.passed(Passage.STORED, customer.id)
+            if is_added:
                 return customer
             continue
         changed = approved_again(known, approval, at_ms=at_ms)
         if changed is known:
             return known
+        relay.watch.passed(Passage.STORING, changed.id)
         try:
             await customers.change(changed, Event.APPROVED, card_holder=approval.card_holder)
         except Outdated:
             continue
+        relay.watch.passed(Passage.STORED, changed.id)
         return changed
     raise StoreUnavailable("a customer could not be stored: it was changed by others again and again")
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts import CheckoutState, Settled
-from payrelay.core.notifications import News, Notification, Why, payment_shown
+from payrelay.core.notifications import News, NewsKind, Notification, Why, payment_shown
 from payrelay.core.payments import Payment, Seen, Unseen
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Passage
 from payrelay.store.inbox import Inbox
 
 
@@ -20,6 +21,17 @@ class Arrival:
     account: PayHere
     notification: Notification
     news: News
+
+    async def accepts_token(self, kind: NewsKind, token: str) -> bool:
+        """Accepts a token for the order, once for each kind; False where it was another one before.
+
+        May be repeated. Raises StoreError.
+        """
+        watch, notification = self.relay.watch, self.notification
+        watch.passed(Passage.BELIEVING, notification.id)
+        is_accepted = await self.inbox.accept_token(notification, kind, token, at_ms=self.relay.clock.now_ms())
+        watch.passed(Passage.BELIEVED, notification.id)
+        return is_accepted
 
     @property
     def settled(self) -> Settled:
@@ -40,7 +52,9 @@ async def shown_payment(arrival: Arrival) -> Payment | Why:
     relay, account, news = arrival.relay, arrival.account, arrival.news
     asked_ms = relay.clock.now_ms()
     until_s = relay.clock.boot_s() + account.queue_s
+    relay.watch.passed(Passage.ASKING, arrival.notification.id)
     sight = await account.observe(PaymentsOfOrder(order_id=news.order_id), until_s=until_s)
+    relay.watch.passed(Passage.ASKED, arrival.notification.id)
     if isinstance(sight, Unseen):
         return Why.UNSEEN
     if not isinstance(sight, Seen):

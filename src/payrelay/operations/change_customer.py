@@ -11,6 +11,7 @@ from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
 from payrelay.operations.approve_customer import ATTEMPTS_MAX, customers_of
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import answer_of, visible_customer
+from payrelay.operations.watch import Passage
 
 
 class NewNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +50,12 @@ async def changed_by(
         changed = change(customer)
         if changed is customer:
             return customer
+        relay.watch.passed(Passage.STORING, changed.id)
         try:
             await customers.change(changed, event)
         except Outdated:
             customer = await customers.get(customer.id) or customer
         else:
+            relay.watch.passed(Passage.STORED, changed.id)
             return changed
     raise StoreUnavailable(f"the customer {customer.id!r} was changed by others again and again")

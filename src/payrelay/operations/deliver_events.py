@@ -27,7 +27,7 @@ from payrelay.core.operations import Operation
 from payrelay.core.schedules import DAY_MS
 from payrelay.errors import StoreError
 from payrelay.operations.followers import Followers
-from payrelay.operations.watch import Watch
+from payrelay.operations.watch import Passage, Watch
 from payrelay.operations.webhook_sender import Secrets, Signer, WebhookSender, host_of
 from payrelay.store.deliveries import Deliveries, Failure, Taken
 from payrelay.store.endpoints import Endpoints, Target
@@ -71,7 +71,7 @@ class Outcome(StrEnum):
     """An endpoint was stopped."""
 
 
-def _nobody(_: Outcome) -> None:
+def _nobody(*_: object) -> None:
     """Counts nothing."""
 
 
@@ -85,6 +85,7 @@ class Dispatch:
         followers: who is told of what is published.
         clock, log: the relay's.
         counted: told what came of each try.
+        passed: told of each passage on the way of events, with the endpoint's id, or none.
         chance: gives a number from 0 to 1 for the jitter.
     """
 
@@ -96,6 +97,7 @@ class Dispatch:
     clock: Clock
     log: FilteringBoundLogger
     counted: Callable[[Outcome], None] = _nobody
+    passed: Callable[[Passage, str], None] = _nobody
     chance: Callable[[], float] = random.random
     lanes: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     is_closing: bool = False
@@ -146,7 +148,7 @@ async def tell_events(dispatch: Dispatch) -> None:
     Raises StoreError where the store can't be asked; may be called from several places at once.
     """
     for _ in range(ROUNDS_MAX):
-        if await dispatch.feed.publish(dispatch.clock.now_ms()) < PUBLISHED_MAX:
+        if not await _publish(dispatch):
             break
     await dispatch.followers.look()
     if dispatch.is_closing:
@@ -156,6 +158,16 @@ async def tell_events(dispatch: Dispatch) -> None:
             lane = asyncio.get_running_loop().create_task(_Lane(dispatch, endpoint_id).run())
             dispatch.lanes[endpoint_id] = lane
             lane.add_done_callback(lambda _, ended=endpoint_id: dispatch.lanes.pop(ended, None))  # type: ignore[misc]
+
+
+async def _publish(dispatch: Dispatch) -> bool:
+    """Publishes one unit of events; tells whether there may be more."""
+    if not await dispatch.feed.has_unpublished():
+        return False
+    dispatch.passed(Passage.PUBLISHING, "")
+    count = await dispatch.feed.publish(dispatch.clock.now_ms())
+    dispatch.passed(Passage.PUBLISHED, "")
+    return count == PUBLISHED_MAX
 
 
 async def forget_events(dispatch: Dispatch) -> None:
@@ -230,7 +242,10 @@ class _Lane:
         """Stores what landed, takes what is due and sets it on its way; gives False when nothing is left to do."""
         self._news.clear()
         landed, self._landed = self._landed, []
-        await _keep(self._dispatch, self._id, landed)
+        if landed:
+            self._dispatch.passed(Passage.KEEPING, self._id)
+            await _keep(self._dispatch, self._id, landed)
+            self._dispatch.passed(Passage.KEPT, self._id)
         await self._take()
         for _ in range(min(len(self._ready), self._width - len(self._senders))):
             sender = asyncio.get_running_loop().create_task(self._send())
@@ -261,7 +276,9 @@ class _Lane:
         if room <= 0:
             return
         until_ms = now_ms + TAKEN_FOR_MS
+        self._dispatch.passed(Passage.CLAIMING, self._id)
         taken = await self._dispatch.deliveries.take(self._id, now_ms, until_ms=until_ms, limit=room)
+        self._dispatch.passed(Passage.CLAIMED, self._id)
         events = await self._dispatch.feed.at([one.position for one in taken]) if taken else []
         by_position = {event.position: event for event in events}
         self._ready += [_Load(one, by_position[one.position]) for one in taken if one.position in by_position]
@@ -281,7 +298,9 @@ class _Lane:
             if load.taken.until_ms - self._dispatch.clock.now_ms() < BEGUN_BEFORE_MS:
                 self._late.append(load.taken)
                 continue
+            self._dispatch.passed(Passage.DELIVERING, self._id)
             tried = await self._dispatch.sender.send(target.endpoint, signer, load.event)
+            self._dispatch.passed(Passage.DELIVERED, self._id)
             self._landed.append(_Flown(load.taken, tried))
             if not tried.is_delivered:
                 self._width = NARROW

@@ -25,6 +25,7 @@ from payrelay.core.proof import RECEIVED
 from payrelay.errors import Code, Outdated, Refusal, StoreError
 from payrelay.gateways.governor import Priority
 from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Passage
 from payrelay.store.checkouts import Checkouts
 
 DECISIONS_MAX: Final = 5
@@ -142,11 +143,13 @@ async def _bring(relay: Relay, checkout: Checkout, event: CheckoutEvent, result:
         if changed is None:
             _tell_of_another_payment(relay, current, event, result)
             return current
+        relay.watch.passed(Passage.FINISHING, changed.id)
         try:
             await checkouts.change(changed, is_told=changed.state is not current.state)
         except Outdated:
             current = await checkouts.get(checkout.id) or current
         else:
+            relay.watch.passed(Passage.FINISHED, changed.id)
             if changed.state is not current.state:
                 relay.log.info("checkout_changed", checkout_id=changed.id, state=changed.state)
                 await _tell_of_another_checkout(relay, changed)
@@ -188,7 +191,9 @@ async def _looked(relay: Relay, checkout: Checkout) -> Checkout:
     until_s = relay.clock.boot_s() + LOOK_WITHIN_S
     # As a read, behind all effects and their settling: pages that look again must not take the places of charges.
     call = PaymentsOfOrder(order_id=checkout.order_id)
+    relay.watch.passed(Passage.ASKING, checkout.id)
     sight = await account.observe(call, until_s=until_s, priority=Priority.READ)
+    relay.watch.passed(Passage.ASKED, checkout.id)
     if not isinstance(sight, Seen):
         return checkout
     fitting = tuple(payment for payment in sight.payments if _is_of(checkout, payment))

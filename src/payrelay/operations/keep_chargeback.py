@@ -9,6 +9,7 @@ from payrelay.core.operations import Kind, Operation, State
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.finish_checkout import checkout_of_order
 from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Passage
 from payrelay.store.inbox import Chargeback, Inbox
 from payrelay.store.journal import Filter
 
@@ -37,7 +38,9 @@ async def keep_chargeback(relay: Relay, inbox: Inbox, account: PayHere, notifica
         notification_id=notification.id,
         noted_at_ms=now_ms,
     )
+    relay.watch.passed(Passage.NOTING, notification.id)
     await inbox.keep_chargeback(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
+    relay.watch.passed(Passage.NOTED, notification.id)
     return Why.CHARGEBACK_KEPT
 
 

@@ -17,6 +17,7 @@ from payrelay.gateways.payhere.records import payments_in
 from payrelay.gateways.payhere.replies import WrongShape
 from payrelay.operations.readings import Question
 from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Passage
 from payrelay.store.subscriptions import Subscriptions, Whose
 
 
@@ -32,7 +33,9 @@ async def note_news(
         return None
     principal = None if checkout is None else checkout.principal
     whose = Whose(account=account.name, merchant=account.merchant, principal=principal)
+    relay.watch.passed(Passage.NOTING, notification.id)
     await relay.subscriptions.note(whose, [fact], now_ms=relay.clock.now_ms())
+    relay.watch.passed(Passage.NOTED, notification.id)
     return Why.SUBSCRIPTION_NOTED
 
 

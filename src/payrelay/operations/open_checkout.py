@@ -24,6 +24,7 @@ from payrelay.operations.effect import REPLAYED
 from payrelay.operations.finish_checkout import checkouts_of, expire
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_checkout import CheckoutForm, OpenedCheckout, view
+from payrelay.operations.watch import Passage
 
 SECRET_BYTES: Final = 24
 """192 bits: who guesses it sees a customer's name and address."""
@@ -73,7 +74,10 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.asked, return_to=new.return_to, cancel_to=new.cancel_to)
-        if await checkouts_of(relay).add(checkout, details):
+        relay.watch.passed(Passage.OPENING, checkout.id)
+        is_added = await checkouts_of(relay).add(checkout, details)
+        relay.watch.passed(Passage.OPENED, checkout.id)
+        if is_added:
             return found(await _opened(relay, checkout, signer))
     raise StoreUnavailable("a checkout could not be stored: those that stood in its way came and went")
 

@@ -13,15 +13,14 @@ from payrelay.operations.finish_checkout import finish_by_notification
 
 async def take_approval(arrival: Arrival, checkout: Checkout) -> Why:
     """Stores the customer of an approval; where an amount was asked for as well, once its payment is shown."""
-    news, notification = arrival.news, arrival.notification
+    news = arrival.news
     if news.customer_token is None or news.told is not Told.SUCCEEDED:
         return Why.INCOMPLETE
     if checkout.amount_minor is not None:
         shown = await shown_payment(arrival)
         if isinstance(shown, Why):
             return shown
-    now_ms = arrival.relay.clock.now_ms()
-    if not await arrival.inbox.accept_token(notification, NewsKind.PREAPPROVAL, news.customer_token, at_ms=now_ms):
+    if not await arrival.accepts_token(NewsKind.PREAPPROVAL, news.customer_token):
         return Why.OTHER_TOKEN
     customer = await approve(
         arrival.relay,

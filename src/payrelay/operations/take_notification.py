@@ -25,6 +25,7 @@ from payrelay.errors import Code, Outdated, Refusal
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.notifications import Form, UnreadableError, news_of, read_form, verdict_of
 from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Passage
 from payrelay.operations.work_inbox import TAKEN_FOR_MS, has_room, work_later
 from payrelay.store.inbox import Inbox
 
@@ -59,7 +60,7 @@ async def take_notification(relay: Relay, account_name: str, body: bytes) -> Not
         relay.watch.notified(account_name, "unreadable")
         raise Refusal(Code.MALFORMED_REQUEST, str(error)) from None
     verdict = verdict_of(form, account.signer)
-    notification = await _stored(inbox, _new(relay, account, form, body, verdict), body)
+    notification = await _stored(relay, inbox, _new(relay, account, form, body, verdict), body)
     relay.watch.notified(account_name, verdict)
     if notification is not None and notification.state in UNFINISHED and notification.version == 1:
         work_later(relay, notification)
@@ -72,9 +73,11 @@ async def take_notification(relay: Relay, account_name: str, body: bytes) -> Not
     return notification
 
 
-async def _stored(inbox: Inbox, new: Notification, body: bytes) -> Notification | None:
+async def _stored(relay: Relay, inbox: Inbox, new: Notification, body: bytes) -> Notification | None:
     """Stores it, or finds it stored; None for one that is one too many."""
+    relay.watch.passed(Passage.TAKING, new.id)
     put = await inbox.put(new, body)
+    relay.watch.passed(Passage.TAKEN, new.id)
     if put is None or put.is_new:
         return None if put is None else put.notification
     step = step_of_repeat(put.notification, new.verdict)

@@ -38,6 +38,49 @@ class Stage(StrEnum):
     PROBED = "probed"
 
 
+class Passage(StrEnum):
+    """The same for what comes in and what is told: on the ways of checkouts, notifications, customers and events."""
+
+    OPENING = "opening"
+    """A checkout is about to be stored."""
+    OPENED = "opened"
+    """It is on disk."""
+    TAKING = "taking"
+    """A notification is about to be stored; whoever posts it has no answer yet."""
+    TAKEN = "taken"
+    ASKING = "asking"
+    """The gateway is about to be asked for the payment that somebody told of."""
+    ASKED = "asked"
+    BELIEVING = "believing"
+    """The token that came with a notification is about to be accepted."""
+    BELIEVED = "believed"
+    STORING = "storing"
+    """A customer and what is told of it are about to be stored."""
+    STORED = "stored"
+    NOTING = "noting"
+    """A chargeback, or what became of a subscription, is about to be stored with what is told of it."""
+    NOTED = "noted"
+    FINISHING = "finishing"
+    """A checkout's change and what is told of it are about to be stored."""
+    FINISHED = "finished"
+    CLOSING = "closing"
+    """It is about to be stored where a notification stands after it was worked on."""
+    CLOSED = "closed"
+    PUBLISHING = "publishing"
+    """Events are about to be given their positions and queued for their endpoints."""
+    PUBLISHED = "published"
+    CLAIMING = "claiming"
+    """Deliveries are about to be taken by this process."""
+    CLAIMED = "claimed"
+    DELIVERING = "delivering"
+    """An event is about to be sent to an endpoint."""
+    DELIVERED = "delivered"
+    """What the endpoint said is known."""
+    KEEPING = "keeping"
+    """What came of deliveries is about to be stored."""
+    KEPT = "kept"
+
+
 def _nobody(*_: object) -> None:
     """Counts nothing."""
 
@@ -53,6 +96,7 @@ class Watch:
         alerted: with what became of an alert: one of ``alert.Outcome``.
         event_tried: with what came of sending an event: one of ``deliver_events.Outcome``.
         reached: with a stage and the id of an operation that has come there.
+        passed: with a passage and the id of what has come there, or an endpoint's id; a few are of many at once.
         notified: with an account's name and who a notification that came to it is from: one of
             ``notifications.Verdict``, or ``unreadable``.
         worked_on: with where a notification came to stand, and why there.
@@ -63,5 +107,6 @@ class Watch:
     alerted: Callable[[str], None] = _nobody
     event_tried: Callable[[str], None] = _nobody
     reached: Callable[[Stage, str], None] = _nobody
+    passed: Callable[[Passage, str], None] = _nobody
     notified: Callable[[str, str], None] = _nobody
     worked_on: Callable[[str, str], None] = _nobody

@@ -26,6 +26,7 @@ from payrelay.gateways.payhere.notifications import UnreadableError, news_of, re
 from payrelay.operations.apply_news import apply_news
 from payrelay.operations.arrival import Arrival
 from payrelay.operations.relay import Relay
+from payrelay.operations.watch import Passage
 from payrelay.store.inbox import Inbox
 
 AT_ONCE_MAX: Final = 20
@@ -102,7 +103,9 @@ async def _work(relay: Relay, inbox: Inbox, notification: Notification) -> None:
     account = _account_of(relay, notification)
     step = step_of(Why.ACCOUNT_GONE) if account is None else await _step(relay, inbox, account, notification)
     changed = advance(notification, step, at_ms=relay.clock.now_ms())
+    relay.watch.passed(Passage.CLOSING, changed.id)
     await inbox.record(changed)
+    relay.watch.passed(Passage.CLOSED, changed.id)
     relay.watch.worked_on(changed.state, changed.why)
     tell = relay.log.error if changed.state is State.NEEDS_ATTENTION else relay.log.info
     tell(
