@@ -100,7 +100,7 @@ async def test_what_was_given_up_is_tried_again_when_it_comes_again(world: Inbox
         await world.later(6 * 3_600_000)
     (given_up,) = await world.all()
     assert (given_up.state, given_up.why) == (State.IGNORED, Why.UNKNOWN_ORDER)
-    await world.open_checkout()
+    await world.open_checkout(created_at_ms=given_up.received_at_ms)
     world.payments.append(payment_of())
     await world.take(body_of())
     await world.later()

@@ -141,6 +141,7 @@ class Why(StrEnum):
     OTHER_KIND = "other_kind"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
     SECOND_PAYMENT = "second_payment"
+    EARLIER_PAYMENT = "earlier_payment"
     OPERATION_OPEN = "operation_open"
     INCOMPLETE = "incomplete"
     BODY_FORGOTTEN = "body_forgotten"
@@ -172,6 +173,7 @@ WHY_PHRASES: Final[dict[Why, str]] = {
     Why.OTHER_KIND: "it is not of the kind that was asked for",
     Why.OTHER_TOKEN: "another token was accepted for the same order",
     Why.SECOND_PAYMENT: "the order was paid before, by another payment",
+    Why.EARLIER_PAYMENT: "its payment is older than all that was asked for under its order",
     Why.OPERATION_OPEN: "the order's operation needs a person already",
     Why.INCOMPLETE: "it lacks what it should bring",
     Why.BODY_FORGOTTEN: "its body was forgotten by then",
@@ -319,7 +321,15 @@ PUT_OFF_BY: Final = frozenset(
     }
 )
 DOUBTED_BY: Final = frozenset(
-    {Why.OTHER_AMOUNT, Why.OTHER_KIND, Why.OTHER_TOKEN, Why.SECOND_PAYMENT, Why.INCOMPLETE, Why.OPERATION_OPEN}
+    {
+        Why.OTHER_AMOUNT,
+        Why.OTHER_KIND,
+        Why.OTHER_TOKEN,
+        Why.SECOND_PAYMENT,
+        Why.EARLIER_PAYMENT,
+        Why.INCOMPLETE,
+        Why.OPERATION_OPEN,
+    }
 )
 
 

@@ -68,6 +68,11 @@ class Subscriptions:
         """Reads how a subscription stands; None where nothing is known of it."""
         return await self._database.read(_standing(merchant, subscription_id))
 
+    async def is_paid(self, merchant: str, subscription_id: str, payment: str) -> bool:
+        """Tells whether a payment is among the paid installments of a subscription."""
+        key = (merchant, subscription_id, payment)
+        return bool(await self._database.read(_rows(Statement(statements.IS_PAID, key))))
+
     async def list(self, merchant: str, *, after: str, limit: int) -> "list[Standing]":
         """Reads one page of those that are known, by their ids above ``after``."""
         return await self._database.read(_page(merchant, after, min(limit, PAGE_MAX)))
@@ -100,6 +105,10 @@ class Subscriptions:
             event_id = self._new_id("evt", now_ms)
             told = fact if is_of_payment else None
             yield from put_event(event_of(after, kind, event_id, at_ms=now_ms, paid=paid, fact=told))
+
+
+def _rows(statement: Statement) -> Unit[list[Row]]:
+    return (yield statement)
 
 
 def _unknown(whose: Whose, fact: Fact) -> Subscription:
