@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pytest
-from tests.operations.hosted import ASKED, LIFE_S, PUBLIC_URL, current, data_of, hosting, new, opened, told
+from tests.operations.hosted import ASKED, LIFE_S, PUBLIC_URL, current, data_of, hosting, new, opened, secret_of, told
 from tests.operations.world import World, asked
 
 from payrelay.core.checkouts import CheckoutEvent, CheckoutState, advance
@@ -148,7 +148,7 @@ async def test_what_is_missing_here_is_named(world: World) -> None:
 
 
 async def test_a_paused_account_asks_nobody_to_pay(world: World) -> None:
-    """Whoever paused it wants no new money to move; a repeat still finds what was opened before."""
+    """Whoever paused it wants no new money to move; a repeat still finds what was opened before, and its page waits."""
     relay = hosting(world)
     checkout = await opened(relay, key="k-1")
     pause = Pause(account="gateway", since_ms=1, reason="wrong prices in the shop", operator="ann")
@@ -158,7 +158,9 @@ async def test_a_paused_account_asks_nobody_to_pay(world: World) -> None:
         await open_checkout(relay, asked("k-2"), new(order_id="A-2"))
 
     assert refused.value.code is Code.UNAVAILABLE
-    assert data_of(await open_checkout(relay, asked("k-1"), new()))["id"] == checkout.id
+    repeated = data_of(await open_checkout(relay, asked("k-1"), new()))
+    assert (repeated["id"], repeated["form"]) == (checkout.id, None)
+    assert await secret_of(relay, checkout) in repeated["url"]
 
 
 @pytest.mark.parametrize("name", ["return_to", "cancel_to"])

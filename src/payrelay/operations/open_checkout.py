@@ -231,15 +231,19 @@ def _new(relay: Relay, request: Request, account: PayHere, new: NewCheckout, sec
 
 
 async def _opened(relay: Relay, checkout: Checkout, signer: Merchant) -> OpenedCheckout:
-    """Gives a checkout with its address and its form, while it takes customers."""
+    """Gives a checkout with its address and its form, while it takes customers.
+
+    While the account is paused there is no form, which would lead on to the gateway; the page waits meanwhile.
+    """
     shown = view(checkout)
     takes_customers = checkout.takes_customers(relay.clock.now_ms())
     details = await checkouts_of(relay).details_of(checkout.id) if takes_customers else None
     if details is None:
         return OpenedCheckout(**msgspec.structs.asdict(shown), url=None, form=None)
+    url = page_address(relay, checkout, details.secret)
+    if relay.paused is not None and await relay.paused.is_paused(checkout.account):
+        return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=None)
     form = form_of(relay, checkout, details, signer)
     return OpenedCheckout(
-        **msgspec.structs.asdict(shown),
-        url=page_address(relay, checkout, details.secret),
-        form=CheckoutForm(action=form.action, fields=form.fields),
+        **msgspec.structs.asdict(shown), url=url, form=CheckoutForm(action=form.action, fields=form.fields)
     )

@@ -23,6 +23,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
         details: what it is about; None where that was forgotten.
         form: to go on to the gateway with; None where it takes no customer.
         is_paid_otherwise: whether another checkout of the same order was completed.
+        is_paused: whether an operator lets nobody go on from this account's pages now.
         onward: the app's own link with the outcome; None where it has none.
     """
 
@@ -30,6 +31,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     details: Details | None
     form: Form | None = None
     is_paid_otherwise: bool = False
+    is_paused: bool = False
     onward: str | None = None
 
 
@@ -51,6 +53,8 @@ async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Vi
     others = await checkouts.of_order(checkout.merchant, checkout.order_id)
     if any(other.state is CheckoutState.COMPLETED for other in others):
         return Visited(checkout=checkout, details=details, is_paid_otherwise=True)
+    if relay.paused is not None and await relay.paused.is_paused(account):
+        return Visited(checkout=checkout, details=details, is_paused=True)
     if checkout.opened_at_ms is None:
         await checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
     return Visited(checkout=checkout, details=details, form=form_of(relay, checkout, details, signer))
