@@ -385,6 +385,24 @@ def step_of_repeat(stored: Notification, verdict: Verdict) -> Step | None:
     return Step(event=Event.REPLAYED, why=Why.REPLAYED) if is_genuine_now or was_given_up else None
 
 
+_UNPROVED: Final = frozenset(
+    {Why.NOT_SHOWN, Why.UNSEEN, Why.UNKNOWN_PAYMENT, Why.ACCOUNT_GONE, Why.STORE_DOWN, Why.OUR_FAULT}
+)
+_OF_MONEY: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED, Told.CHARGED_BACK})
+
+
+def needs_person(notification: Notification) -> bool:
+    """Tells whether somebody is to be called because of where a notification stands.
+
+    Of one that contradicts what is known, unless that is called for by its operation; and of one that tells of money,
+    was waited with for days, and could be proved neither way.
+    """
+    if notification.state is State.NEEDS_ATTENTION:
+        return notification.why is not Why.OPERATION_OPEN
+    is_unproved = notification.state is State.IGNORED and notification.why in _UNPROVED
+    return is_unproved and notification.told in _OF_MONEY
+
+
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for under an order; ``amount_minor`` is None where no amount was named."""
 

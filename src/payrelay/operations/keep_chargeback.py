@@ -71,7 +71,8 @@ async def _payer(arrival: Arrival) -> Payer | Why:
         return Payer(payment_id, checkout.principal, None)
     plan = next((each for each in checkouts if each.subscription_id is not None), None)
     if plan is None or notification.payment_id is None:
-        return Why.UNKNOWN_PAYMENT
+        is_of_ours = bool(checkouts) or any(each.merchant == merchant for each in found)
+        return Why.UNKNOWN_PAYMENT if is_of_ours else Why.UNKNOWN_ORDER
     return await _of_plan(arrival, plan, notification.payment_id)
 
 

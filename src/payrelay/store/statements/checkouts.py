@@ -119,8 +119,8 @@ FORGET_ORDER: Final = query(
     WHERE merchant = $1 AND principal = $2 AND order_id = $3 AND state <> 'open'
     RETURNING id""",
 )
-"""Forgets who the customer of a principal's checkouts of an order was, of those that have their outcome; a key may have a
-person's name in it."""
+"""Forgets who the customer of a principal's checkouts of an order was, of those that have their outcome; a key may have
+a person's name in it."""
 
 OF_PERSON: Final = query(
     "checkouts_of_person",
