@@ -4,16 +4,29 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pytest
-from tests.operations.hosted import ASKED, LIFE_S, PUBLIC_URL, current, data_of, hosting, new, opened, secret_of, told
+from tests.operations.hosted import (
+    ASKED,
+    LIFE_S,
+    PUBLIC_URL,
+    current,
+    data_of,
+    hosting,
+    new,
+    opened,
+    secret_of,
+    seen,
+    told,
+)
 from tests.operations.world import World, asked
 
-from payrelay.core.checkouts import CheckoutEvent, CheckoutState, advance
+from payrelay.core.checkouts import LEFT_OPEN_MS, CheckoutEvent, CheckoutState, advance
 from payrelay.core.credentials import Bound
 from payrelay.core.hosted import CheckoutKind, Plan
 from payrelay.errors import Code, Refusal
 from payrelay.operations.effect import REPLAYED
 from payrelay.operations.finish_checkout import checkouts_of
 from payrelay.operations.open_checkout import open_checkout
+from payrelay.operations.visit_checkout import visit
 from payrelay.store.pauses import Pause, Pauses
 
 PLAN = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
@@ -103,6 +116,20 @@ async def test_an_order_has_one_checkout(world: World, key: str | None) -> None:
         Code.CONFLICT,
         f"the order has the checkout {checkout.id} already, which is open",
     )
+
+
+async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: World) -> None:
+    """Its time is over, and the worker hasn't looked yet: another checkout now would have the customer pay twice."""
+    relay = hosting(world)
+    checkout = await opened(relay, key="k-1")
+    await visit(relay, "gateway", checkout.id, await secret_of(relay, checkout))
+    world.clock.passed_ms += LIFE_S * 1000 + LEFT_OPEN_MS
+    world.account.sights.append(seen())
+    with pytest.raises(Refusal, match="which is completed") as refused:
+        await open_checkout(relay, asked("k-2"), new())
+
+    assert refused.value.code is Code.CONFLICT
+    assert (await current(relay, checkout.id)).payment_id == "320025000001"
 
 
 async def test_another_principal_learns_no_id(world: World) -> None:

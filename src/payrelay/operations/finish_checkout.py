@@ -100,6 +100,19 @@ async def end_checkouts(relay: Relay) -> int:
     return len(taken)
 
 
+async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
+    """Ends a checkout whose time is over before the worker came to it, by the same rule.
+
+    Otherwise its order would be free for another one while the customer has paid. Waits for a look no longer than
+    LOOK_WAIT_S; until that is over the checkout is given as it was. Raises StoreError.
+    """
+    if not _may_be_paid(checkout) or relay.background.is_leaving:
+        return await expire(relay, checkout)
+    ending = relay.background.start(_end(relay, checkout))
+    await asyncio.wait({ending}, timeout=LOOK_WAIT_S)
+    return ending.result() if ending.done() else checkout
+
+
 async def forget_checkouts(relay: Relay) -> int:
     """Forgets the customers' data of checkouts that have long had their outcome. Raises StoreError."""
     if relay.checkouts is None:
@@ -190,11 +203,15 @@ def _is_of(checkout: Checkout, payment: Payment) -> bool:
     )
 
 
-async def _end(relay: Relay, checkout: Checkout) -> None:
+async def _end(relay: Relay, checkout: Checkout) -> Checkout:
+    """Ends a checkout, and gives it as it stands then; as it was where it could not be ended."""
     try:
-        is_payment = checkout.kind is CheckoutKind.PAYMENT and checkout.opened_at_ms is not None
-        seen = await _looked(relay, checkout) if is_payment else checkout
-        if seen.state is CheckoutState.OPEN:
-            await expire(relay, seen)
+        seen = await _looked(relay, checkout) if _may_be_paid(checkout) else checkout
+        return await expire(relay, seen) if seen.is_open else seen
     except (StoreError, Refusal) as error:
         relay.log.warning("checkout_not_ended", checkout_id=checkout.id, reason=str(error))
+        return checkout
+
+
+def _may_be_paid(checkout: Checkout) -> bool:
+    return checkout.kind is CheckoutKind.PAYMENT and checkout.opened_at_ms is not None

@@ -21,7 +21,7 @@ from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.forms import Form, Merchant, Returns, build_form
 from payrelay.operations.effect import REPLAYED
-from payrelay.operations.finish_checkout import checkouts_of, expire
+from payrelay.operations.finish_checkout import checkouts_of, end_overdue
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_checkout import CheckoutForm, OpenedCheckout, view
 
@@ -184,7 +184,7 @@ async def _earlier(relay: Relay, request: Request, account: PayHere, new: NewChe
         return None
     now_ms = relay.clock.now_ms()
     if holder.state is CheckoutState.OPEN and holder.ends_at_ms <= now_ms:
-        holder = await expire(relay, holder)
+        holder = await end_overdue(relay, holder)
         if holder.guard is None:
             return None
     is_mine = holder.principal == request.principal

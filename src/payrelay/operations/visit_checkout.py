@@ -10,7 +10,7 @@ import msgspec
 from payrelay.core.checkouts import LEFT_OPEN_MS, Checkout, CheckoutState, Details
 from payrelay.core.links import with_outcome
 from payrelay.gateways.payhere.forms import Form
-from payrelay.operations.finish_checkout import checkouts_of, expire, look, note_turned_back
+from payrelay.operations.finish_checkout import checkouts_of, end_overdue, look, note_turned_back
 from payrelay.operations.open_checkout import form_of, secret_hash_of
 from payrelay.operations.relay import Relay
 
@@ -47,7 +47,7 @@ async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Vi
     details = await checkouts.details_of(checkout.id)
     signer = relay.account(account).signer
     if checkout.is_open and checkout.ends_at_ms <= now_ms:
-        checkout = await expire(relay, checkout)
+        checkout = await end_overdue(relay, checkout)
     if details is None or signer is None or not checkout.takes_customers(now_ms):
         return Visited(checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=False))
     others = await checkouts.of_order(checkout.merchant, checkout.order_id)
