@@ -153,12 +153,13 @@ async def test_what_was_refused_is_kept_up_to_a_number(inbox: Inbox) -> None:
 
 
 async def test_one_order_is_taken_so_often_in_a_day(inbox: Inbox) -> None:
-    """Whoever holds one signature can make bodies without end, all of the same order; those of others go on."""
+    """Whoever holds one signature can make bodies without end, all of the same order and status; others go on."""
     for number in range(OF_AN_ORDER_MAX):
         assert await inbox.put(numbered(number), BODY) is not None
 
     assert await inbox.put(numbered(9_000), BODY) is None
     assert await inbox.put(numbered(9_001, order_id="A-2"), BODY) is not None
+    assert await inbox.put(numbered(9_003, told=Told.CHARGED_BACK), BODY) is not None
     assert await inbox.put(numbered(9_002, received_at_ms=NOW_MS + 86_400_001), BODY) is not None
 
 

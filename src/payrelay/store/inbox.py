@@ -32,7 +32,11 @@ REFUSED_ALERT_FROM: Final = 5
 """Refused notifications of a merchant account in a day from which on a person is called, once that day: a stranger who
 tries is no reason to, but a wrong MERCHANT_SECRET refuses all that the gateway sends."""
 OF_AN_ORDER_MAX: Final = 200
-"""Notifications that are taken of one order in a day: a subscription that fails has two or three."""
+"""Notifications that are taken of one order in a day, and tell the same: a subscription that fails has two or three.
+
+A customer who has the notification of a payment can post it in any number of disguises, and must not keep that of a
+chargeback out by it.
+"""
 PAGE_MAX: Final = 1_000
 CHARGEBACKS_MAX: Final = 100
 """Of one operation: it has one payment."""
