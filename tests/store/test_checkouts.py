@@ -291,6 +291,32 @@ async def test_a_payment_that_belongs_to_somebody_is_not_taken(checkouts: Checko
     assert await checkouts.unowned(CHECKOUT, payments) == (paid("320025000001"),)
 
 
+@pytest.mark.parametrize(
+    ("members", "is_owned"),
+    [
+        ({"kind": CheckoutKind.PAYMENT, "order_id": "B-1"}, True),
+        ({"kind": CheckoutKind.PREAPPROVAL, "order_id": "B-1"}, True),
+        ({"kind": CheckoutKind.PREAPPROVAL, "order_id": "B-1", "amount_minor": None}, False),
+        ({"kind": CheckoutKind.AUTHORIZATION, "order_id": "B-1"}, False),
+        ({"kind": CheckoutKind.AUTHORIZATION, "order_id": "A-1"}, True),
+    ],
+)
+async def test_a_payment_that_nothing_shows_takes_none_of_another_order(
+    checkouts: Checkouts, book: Book, database: Database, members: dict[str, object], *, is_owned: bool
+) -> None:
+    """The number of a hold's payment is signed by nobody: a lost charge whose payment it is would be called failed."""
+    done = {"guard": None, "payment_id": "320025000001", "state": CheckoutState.COMPLETED}
+    await checkouts.add(CHECKOUT, DETAILS)
+    await checkouts.add(other(2, **done, **members), DETAILS)
+    charge = book.new(1)
+
+    expected = () if is_owned else (paid("320025000001"),)
+    assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == expected
+    await book.accept(charge)
+    owned = await Settling(database).owned_by_others(charge, ("320025000001",))
+    assert owned == ({"320025000001"} if is_owned else set())
+
+
 async def test_where_a_charge_of_the_order_is_open_nothing_is_taken(checkouts: Checkouts, book: Book) -> None:
     """The payment that is seen may be that charge's."""
     await checkouts.add(CHECKOUT, DETAILS)

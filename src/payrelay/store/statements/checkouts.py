@@ -145,10 +145,18 @@ PAYMENT_IS_OWNED: Final = query(
     WHERE payment_id = $1 AND merchant = $2 AND kind NOT IN ('refund', 'release')
       AND state NOT IN ('declined', 'refused', 'not_sent', 'failed')
     UNION ALL
-    SELECT id FROM checkouts WHERE payment_id = $1 AND merchant = $2 AND id <> $3
+    SELECT id FROM checkouts
+    WHERE payment_id = $1 AND merchant = $2 AND id <> $3
+      AND (
+        kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL
+        OR order_id = (SELECT order_id FROM checkouts WHERE id = $3)
+      )
     LIMIT 1""",
 )
-"""Tells whether a payment belongs to an operation or to another checkout."""
+"""Tells whether a payment belongs to an operation or to another checkout.
+
+The payment of a hold, or of an approval that takes nothing, is shown by nothing: it is what somebody said, and could be
+that of another order."""
 
 ORDER_HAS_RIVAL: Final = query(
     "order_has_rival",
