@@ -78,6 +78,17 @@ async def test_a_payment_counts_when_the_gateway_shows_it(world: InboxWorld) -> 
     assert await world.event_types() == ["checkout.completed"]
 
 
+async def test_a_payment_that_was_proved_costs_no_further_call(world: InboxWorld) -> None:
+    """Whoever posts the same again with other texts in it must not use up the gateway's budget."""
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    for number in range(3):
+        taken = await world.take(body_of(custom_1=str(number)))
+        assert taken.why is Why.CHECKOUT_FINISHED
+
+    assert world.account.observed == 1
+
+
 async def test_a_payment_that_is_not_shown_yet_is_waited_for(world: InboxWorld) -> None:
     """The notification may be quicker than the gateway's own search; and a false one is never shown."""
     await world.open_checkout()

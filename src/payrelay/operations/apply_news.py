@@ -199,6 +199,9 @@ async def _to_checkout(arrival: Arrival, checkout: Checkout) -> Why:
 async def _pay(arrival: Arrival, checkout: Checkout) -> Why:
     if arrival.news.told is not Told.SUCCEEDED:
         return Why.OTHER_KIND
+    payment_id = arrival.news.payment_id
+    if checkout.state is CheckoutState.COMPLETED and payment_id is not None and payment_id == checkout.payment_id:
+        return Why.CHECKOUT_FINISHED  # proved before; repeats in any number of disguises cost no call
     shown = await shown_payment(arrival)
     if isinstance(shown, Why):
         return shown
