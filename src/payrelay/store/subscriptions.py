@@ -7,7 +7,7 @@ import msgspec
 
 from payrelay.core.subscriptions import Fact, Subscription, event_of, events_of, joined
 from payrelay.errors import Outdated
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.outbox import put as put_event
 from payrelay.store.statements import subscriptions as statements
 
@@ -71,7 +71,7 @@ class Subscriptions:
     async def is_paid(self, merchant: str, subscription_id: str, payment: str) -> bool:
         """Tells whether a payment is among the paid installments of a subscription."""
         key = (merchant, subscription_id, payment)
-        return bool(await self._database.read(_rows(Statement(statements.IS_PAID, key))))
+        return bool(await self._database.read(all_rows(Statement(statements.IS_PAID, key))))
 
     async def list(self, merchant: str, *, after: str, limit: int) -> "list[Standing]":
         """Reads one page of those that are known, by their ids above ``after``."""
@@ -105,10 +105,6 @@ class Subscriptions:
             event_id = self._new_id("evt", now_ms)
             told = fact if is_of_payment else None
             yield from put_event(event_of(after, kind, event_id, at_ms=now_ms, paid=paid, fact=told))
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
 
 
 def _unknown(whose: Whose, fact: Fact) -> Subscription:
