@@ -18,7 +18,9 @@ from payrelay.core.hosted import CheckoutKind, Plan
 from payrelay.errors import Refusal
 from payrelay.operations.finish_checkout import finish_by_notification
 from payrelay.operations.open_checkout import NewCheckout, form_of
+from payrelay.operations.pause import PAUSES_KEPT_MS
 from payrelay.operations.relay import Relay
+from payrelay.store.pauses import Pause, Pauses
 
 HOSTILE = '"><script>alert(1)</script>'
 
@@ -109,6 +111,19 @@ async def test_the_page_posts_the_form_to_the_gateway(world: World) -> None:
     assert len(shown.all("button")) == 1
     assert "Continue to payment" in shown.text
     assert "LKR 1000.00" in shown.text
+
+
+async def test_a_page_of_a_paused_account_leads_nowhere(world: World) -> None:
+    """It says so, and looks again by itself, so that the customer goes on when the pause ends."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    await Pauses(world.database).add(Pause(account="gateway", since_ms=0, reason="wrong prices", operator="ann"))
+    world.clock.passed_ms += PAUSES_KEPT_MS
+    shown = await page_of(relay, checkout)
+
+    assert (shown.page.http_status, shown.heading, shown.refresh) == (503, "Not at this moment", "15")
+    assert (shown.all("form"), shown.fields, shown.links) == ([], {}, [])
+    assert "wrong prices" not in shown.text
 
 
 async def test_what_the_page_posts_is_the_form(world: World) -> None:

@@ -20,6 +20,7 @@ from payrelay.core.checkouts import (
     Details,
     Result,
     Settled,
+    addressee,
     advance,
     event_of,
     fits,
@@ -148,6 +149,43 @@ def test_only_the_money_that_was_asked_for_completes(
     checkout = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind(kind), amount_minor=asked)
 
     assert fits(checkout, seen, currency) is is_fitting
+
+
+OF_ORDER: list[dict[str, object]] = [
+    {"id": "chk_3", "state": CheckoutState.OPEN},
+    {"id": "chk_2", "kind": CheckoutKind.RECURRING, "state": CheckoutState.FAILED, "subscription_id": "42"},
+    {"id": "chk_1", "kind": CheckoutKind.PREAPPROVAL, "state": CheckoutState.CANCELLED, "payment_id": "7"},
+    {"id": "chk_0", "amount_minor": 5, "state": CheckoutState.EXPIRED},
+]
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({}, "chk_3"),
+        ({"kind": CheckoutKind.PAYMENT}, "chk_3"),
+        ({"kind": CheckoutKind.PREAPPROVAL}, "chk_1"),
+        ({"kind": CheckoutKind.AUTHORIZATION}, "chk_3"),
+        ({"payment_id": "7"}, "chk_1"),
+        ({"subscription_id": "42"}, "chk_2"),
+        ({"amount_minor": 5, "kind": CheckoutKind.PAYMENT}, "chk_0"),
+        ({"currency": "USD"}, None),
+    ],
+)
+def test_of_an_orders_checkouts_the_one_that_fits_is_meant(members: dict[str, object], expected: str | None) -> None:
+    """A customer may pay on the page of one that was given up, after another amount was asked for the same order."""
+    checkouts = [msgspec.structs.replace(CHECKOUT, **each) for each in OF_ORDER]
+    news = Settled(
+        account="gateway",
+        merchant=CHECKOUT.merchant,
+        order_id=CHECKOUT.order_id,
+        outcome=CheckoutState.COMPLETED,
+        amount_minor=CHECKOUT.amount_minor,
+        currency=CHECKOUT.currency,
+    )
+    chosen = addressee(checkouts, msgspec.structs.replace(news, **members))
+
+    assert (None if chosen is None else chosen.id) == expected
 
 
 def test_what_is_told_has_ids_and_money_and_no_person() -> None:

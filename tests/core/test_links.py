@@ -73,6 +73,7 @@ def test_everything_else_is_not(link: str) -> None:
         "https://*.example/*",
         "https://",
         "javascript://",
+        "intent://",
         "file://",
         "shop.example/*",
         "http://shop.example/*",

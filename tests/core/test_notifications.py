@@ -28,6 +28,7 @@ from payrelay.core.notifications import (
     Why,
     advance,
     differs,
+    needs_person,
     payment_shown,
     step_of,
     step_of_repeat,
@@ -188,3 +189,21 @@ def test_every_state_is_described() -> None:
     page = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text()
 
     assert [state for state in State if f"| `{state}` |" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("state", "why", "told", "is_needed"),
+    [
+        (State.NEEDS_ATTENTION, Why.OTHER_AMOUNT, Told.SUCCEEDED, True),
+        (State.NEEDS_ATTENTION, Why.OPERATION_OPEN, Told.SUCCEEDED, False),
+        (State.IGNORED, Why.NOT_SHOWN, Told.SUCCEEDED, True),
+        (State.IGNORED, Why.UNKNOWN_PAYMENT, Told.CHARGED_BACK, True),
+        (State.IGNORED, Why.NOT_SHOWN, Told.FAILED, False),
+        (State.IGNORED, Why.UNKNOWN_ORDER, Told.SUCCEEDED, False),
+        (State.WAITING, Why.NOT_SHOWN, Told.SUCCEEDED, False),
+        (State.REFUSED, Why.FORGED, Told.SUCCEEDED, False),
+    ],
+)
+def test_a_person_is_called_where_one_is_needed(state: State, why: Why, told: Told, *, is_needed: bool) -> None:
+    """For money that nobody can prove, and never twice for the same; what is of nobody here is nobody's trouble."""
+    assert needs_person(msgspec.structs.replace(NOTIFICATION, state=state, why=why, told=told)) is is_needed

@@ -244,7 +244,7 @@ ERRANDS: Final = (
     ),
     Errand(
         name="subscription",
-        passages=(*_OPENED, *_TAKEN, *_ASKED, *_FINISHED, *_NOTED, *_CLOSED, *_TOLD),
+        passages=(*_OPENED, *_TAKEN, *_ASKED, *_FINISHED, *_ASKED, *_NOTED, *_NOTED, *_CLOSED, *_TOLD),
         go=_subscribe,
         check=_completed,
         told=Counter({"checkout.completed": 1, "subscription.installment_paid": 1, "subscription.updated": 1}),

@@ -15,7 +15,7 @@ from payrelay.clock import Clock
 from payrelay.core.calls import Charge, OneSubscription, PaymentsOfOrder, Read
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.customers import Customer
-from payrelay.core.hosted import HostedPayment, Person, Place
+from payrelay.core.hosted import HostedPayment, Person, Place, Plan
 from payrelay.core.notifications import Notification
 from payrelay.core.operations import Operation
 from payrelay.core.outcomes import Evidence, Reading, Verdict
@@ -98,9 +98,12 @@ class ShowingAccount(ScriptedAccount):
     """A gateway account that shows its payments, unless it can't be seen."""
 
     def begin(self, merchant_secret: str | None = SECRET) -> None:
-        """Begins with no payments."""
+        """Begins with no payments, and one plan of the order, which it says no more of than that."""
         self.payments: list[Payment] = []
-        self.plans: dict[str, dict[str, object]] = {}
+        self.plans: dict[str, dict[str, object]] = {
+            SUBSCRIPTION_ID: {"subscription_id": int(SUBSCRIPTION_ID), "order_id": "A-1", "currency": "LKR"}
+        }
+        self.unreadable: set[type] = set()
         self.is_hidden = False
         self.observed = 0
         self.sign_with(merchant_secret)
@@ -120,13 +123,13 @@ class ShowingAccount(ScriptedAccount):
         until_s: float,  # noqa: ARG002, the same
         priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
     ) -> Sight:
-        """Shows the payments of an order."""
+        """Shows the payments of an order, or of the plan."""
         await self._steps.reach("observe")
         self.observed += 1
-        if self.is_hidden:
+        if self.is_hidden or type(call) in self.unreadable:
             return Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
-        assert isinstance(call, PaymentsOfOrder)
-        found = tuple(payment for payment in self.payments if payment.order_id == call.order_id)
+        order_id = call.order_id if isinstance(call, PaymentsOfOrder) else "A-1"
+        found = tuple(payment for payment in self.payments if payment.order_id == order_id)
         return Seen(payments=found, evidence=Evidence()) if found else Nothing(evidence=Evidence())
 
     async def read(
@@ -138,6 +141,8 @@ class ShowingAccount(ScriptedAccount):
     ) -> Reading:
         """Shows a subscription."""
         assert isinstance(call, OneSubscription)
+        if self.is_hidden or type(call) in self.unreadable:
+            return Reading(code=Code.GATEWAY_UNREACHABLE, msg="nobody there")
         plan = self.plans.get(str(call.subscription_id))
         if plan is None:
             return Reading(code=Code.NOT_FOUND, msg="there is none")
@@ -231,7 +236,13 @@ class InboxWorld:
         while await begin_inbox(self.relay):
             await self.finish()
 
-    async def open_checkout(self, kind: CheckoutKind = CheckoutKind.PAYMENT, **members: Any) -> Checkout:  # noqa: ANN401, of any member
+    async def open_checkout(
+        self,
+        kind: CheckoutKind = CheckoutKind.PAYMENT,
+        *,
+        plan: Plan | None = None,
+        **members: Any,  # noqa: ANN401, of any member
+    ) -> Checkout:
         """Stores a checkout as opening one does."""
         self.numbers += 1
         now_ms = self.clock.now_ms()
@@ -267,7 +278,13 @@ class InboxWorld:
         home = Place(address="1 Galle Road", city="Colombo", country="Sri Lanka")
         person = Person(first_name="S", last_name="Perera", email="s@example.com", phone="0771234567", home=home)
         hosted = HostedPayment(
-            kind=kind, order_id="A-1", items="Tea", currency="LKR", amount_minor=checkout.amount_minor, person=person
+            kind=kind,
+            order_id="A-1",
+            items="Tea",
+            currency="LKR",
+            amount_minor=checkout.amount_minor,
+            person=person,
+            plan=plan,
         )
         assert await self.checkouts.add(checkout, Details(secret="s", asked=hosted))
         return checkout

@@ -3,9 +3,16 @@ import itertools
 import json
 from dataclasses import replace
 
+import msgspec
 import pytest
 from tests.operations.world import CHARGE, Gate, Raising, World, asked, outcome_of
+from tests.store.test_inbox import NOTIFICATION
 
+from payrelay.core.notifications import Event as NewsEvent
+from payrelay.core.notifications import State as NewsState
+from payrelay.core.notifications import Step, Why
+from payrelay.core.notifications import Verdict as NewsVerdict
+from payrelay.core.notifications import advance as step_of_news
 from payrelay.core.operations import Event, Operation, advance
 from payrelay.core.outcomes import Evidence, Verdict
 from payrelay.errors import StoreUnavailable
@@ -15,6 +22,11 @@ from payrelay.operations.charge import charge
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Watch
 from payrelay.store.alerts import Alerts
+from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
+from payrelay.store.sealing import Seal
+from payrelay.store.statements.alerts import OF_NOTIFICATIONS
+
+BODY = b"card_holder_name=S+Perera"
 
 
 class Pager:
@@ -230,3 +242,64 @@ async def test_a_relay_without_an_alarm_calls_nobody(scene: Scene) -> None:
     await scene.need()
 
     assert await begin_alerts(scene.world.relay) == 0
+
+
+async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> None:
+    """By the same ways, with what it says; nothing of the person who paid is in it."""
+    inbox = Inbox(scene.world.database, Seal((b"k" * 32,)))
+    await inbox.put(NOTIFICATION, BODY)
+    doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
+    await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
+    alarm = Alarm(
+        alerts=Alerts(scene.world.database),
+        outlets=scene.pagers,
+        of_notifications=Alerts(scene.world.database, OF_NOTIFICATIONS),
+    )
+    relay = replace(scene.relay, alarm=alarm, inbox=inbox)
+    scene.pagers["address"].failures = 1
+    assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
+    scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
+    assert await scene.round(relay) == 1
+
+    assert scene.taken == [1, 1]
+    message = scene.pagers["command"].taken[0]
+    assert (message["alert"], message["notification_id"], message["state"]) == (
+        "ntf_0001/2",
+        "ntf_0001",
+        "needs_attention",
+    )
+    assert (message["order_id"], message["amount"], message["currency"]) == ("A-1", 1000.0, "LKR")
+    assert message["why"] == "It is for another amount or currency than was asked"
+    assert "Perera" not in json.dumps(message)
+    assert scene.world.log_events == ["notification_alert", "alert_not_given"]
+    assert scene.outcomes == ["raised", "failed", "given"]
+
+
+async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> None:
+    """One of them stands for all, and says what may be wrong."""
+    inbox = Inbox(scene.world.database, Seal((b"k" * 32,)))
+    refused = {"verdict": NewsVerdict.FORGED, "state": NewsState.REFUSED, "why": Why.FORGED, "amount_minor": None}
+    now_ms = scene.world.clock.now_ms()
+    for number in range(REFUSED_ALERT_FROM + 1):
+        own = {"id": f"ntf_{number}", "digest": f"{number}" * 64, "received_at_ms": now_ms}
+        await inbox.put(msgspec.structs.replace(NOTIFICATION, **refused, **own), BODY)
+    of_notifications = Alerts(scene.world.database, OF_NOTIFICATIONS)
+    alarm = Alarm(alerts=Alerts(scene.world.database), outlets=scene.pagers, of_notifications=of_notifications)
+    assert await scene.round(replace(scene.relay, alarm=alarm, inbox=inbox)) == 1
+
+    message = scene.pagers["command"].taken[0]
+    assert str(message["why"]).startswith(f"{REFUSED_ALERT_FROM} notifications or more were refused within a day")
+    assert message["amount"] is None
+
+
+async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scene) -> None:
+    """As of an operation."""
+    inbox = Inbox(scene.world.database, Seal((b"k" * 32,)))
+    await inbox.put(NOTIFICATION, BODY)
+    doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
+    await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
+    of_notifications = Alerts(scene.world.database, OF_NOTIFICATIONS)
+    alarm = Alarm(alerts=Alerts(scene.world.database), outlets=scene.pagers, of_notifications=of_notifications)
+    await scene.round(replace(scene.relay, alarm=alarm, inbox=None))
+
+    assert scene.world.log_events == ["alert_failed"]

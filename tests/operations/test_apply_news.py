@@ -1,6 +1,7 @@
 """What follows from a genuine notification, and what doesn't: only five of its fields are signed."""
 
 from collections.abc import AsyncIterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import msgspec
 import pytest
 from tests.operations.inbox_world import (
     HOLD_TOKEN,
+    MERCHANT,
     PAYMENT_ID,
     SUBSCRIPTION_ID,
     TOKEN,
@@ -18,8 +20,10 @@ from tests.operations.inbox_world import (
 )
 from tests.operations.world import CHARGE, asked
 
-from payrelay.core.calls import Capture, Release
+from payrelay.core.calls import Capture, OneSubscription, PaymentsOfSubscription, Release
 from payrelay.core.checkouts import CheckoutKind, CheckoutState
+from payrelay.core.customers import State as CustomerState
+from payrelay.core.hosted import Plan
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.notifications import State, Why
 from payrelay.core.operations import State as OperationState
@@ -28,9 +32,11 @@ from payrelay.core.subscriptions import SubscriptionState
 from payrelay.errors import Code, Refusal
 from payrelay.operations.audit import Audit
 from payrelay.operations.capture import capture
+from payrelay.operations.erase_customer import remove
 from payrelay.operations.refund import refund
 from payrelay.operations.review import study
 
+VICTIM = "420075000001"
 HOLD = msgspec.structs.replace(CHARGE, authorize=True)
 PLAN = {
     "subscription_id": SUBSCRIPTION_ID,
@@ -70,6 +76,17 @@ async def test_a_payment_counts_when_the_gateway_shows_it(world: InboxWorld) -> 
     checkout = await world.checkout()
     assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, PAYMENT_ID)
     assert await world.event_types() == ["checkout.completed"]
+
+
+async def test_a_payment_that_was_proved_costs_no_further_call(world: InboxWorld) -> None:
+    """Whoever posts the same again with other texts in it must not use up the gateway's budget."""
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    for number in range(3):
+        taken = await world.take(body_of(custom_1=str(number)))
+        assert taken.why is Why.CHECKOUT_FINISHED
+
+    assert world.account.observed == 1
 
 
 async def test_a_payment_that_is_not_shown_yet_is_waited_for(world: InboxWorld) -> None:
@@ -407,6 +424,7 @@ async def test_a_plan_is_followed_to_its_end(world: InboxWorld) -> None:
         "subscription.updated",
         "subscription.installment_failed",
         "subscription.updated",
+        "subscription.installment_paid",  # the one that failed, which was paid after all, as the gateway shows
         "subscription.installment_paid",
         "subscription.updated",
         "subscription.completed",
@@ -424,19 +442,178 @@ async def test_an_installment_counts_when_the_gateway_shows_it(world: InboxWorld
 
 
 async def test_a_plan_that_begins_later_is_proved_by_itself(world: InboxWorld) -> None:
-    """There is no payment to be shown before its first day; the gateway shows the plan."""
-    await world.open_checkout(CheckoutKind.RECURRING)
-    world.account.plans[SUBSCRIPTION_ID] = {
-        "subscription_id": int(SUBSCRIPTION_ID),
-        "order_id": "A-1",
-        "status": "ACTIVE",
-        "amount": 1000.0,
-        "currency": "LKR",
-    }
+    """There is no payment to be shown before its first day; the gateway shows the plan, and no payment is believed."""
+    trial = Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2030, 1, 1))
+    await world.open_checkout(CheckoutKind.RECURRING, plan=trial)
     taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
 
     assert taken.why is Why.SUBSCRIPTION_NOTED
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
+    assert checkout.payment_id is None
+    assert (await world.standing()).paid == 0
+
+
+@pytest.mark.parametrize("body", ["paid", "stopped"])
+async def test_the_order_of_one_moves_no_plan_of_another(world: InboxWorld, body: str) -> None:
+    """A customer can have the notification of his own order sent to himself, and post it here with another plan in it.
+
+    The address in the form isn't signed, and neither is the plan in a notification.
+    """
+    await world.open_checkout(CheckoutKind.RECURRING, principal="thief")
+    world.account.plans[VICTIM] = {"subscription_id": int(VICTIM), "order_id": "B-7", "currency": "LKR"}
+    world.payments.append(payment_of())
+    own = body_of(message_type="AUTHORIZATION_SUCCESS", subscription_id=VICTIM)
+    failed = body_of("-2", message_type="RECURRING_STOPPED", item_rec_status="-1", subscription_id=VICTIM)
+    taken = await world.take(own if body == "paid" else failed)
+
+    assert taken.why is Why.NOT_SHOWN
+    assert (await world.checkout()).subscription_id is None
+    assert await world.subscriptions.standing(MERCHANT, VICTIM) is None
+    assert await world.event_types() == []
+
+
+async def test_a_plan_of_another_amount_is_for_a_person(world: InboxWorld) -> None:
+    """The signature of a form covers the first payment; what comes later the customer's browser may change."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.account.plans[SUBSCRIPTION_ID]["amount"] = 1.0
+    world.payments.append(payment_of())
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.OTHER_AMOUNT)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+async def test_a_second_plan_of_an_order_is_for_a_person(world: InboxWorld) -> None:
+    """The form was posted twice, and the customer would pay each month twice."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.account.plans[VICTIM] = {"subscription_id": int(VICTIM), "order_id": "A-1", "currency": "LKR"}
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    second = {"message_type": "AUTHORIZATION_SUCCESS", "subscription_id": VICTIM}
+    taken = await world.take(body_of(**second, payment_id="320025000002"))
+
+    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.SECOND_PAYMENT)
     assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
+    known = await world.subscriptions.standing(MERCHANT, VICTIM)
+    assert known is not None
+    assert known.subscription.principal == "shop"
+
+
+@pytest.mark.parametrize(("word", "why"), [("ACTIVE", Why.NOT_SHOWN), ("CANCELLED", Why.SUBSCRIPTION_NOTED)])
+async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: str, why: Why) -> None:
+    """That it ended is not signed; whoever believed it would deliver nothing more to somebody who pays."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.plans[SUBSCRIPTION_ID]["status"] = word
+    taken = await world.take(installment(2, "RECURRING_STOPPED", "-2"))
+
+    assert taken.why is why
+    expected = SubscriptionState.ACTIVE if word == "ACTIVE" else SubscriptionState.STOPPED
+    assert (await world.standing()).subscription.state is expected
+
+
+async def test_installments_are_counted_by_what_is_shown(world: InboxWorld) -> None:
+    """How many were paid is not signed; those that nobody told of are found at the gateway."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    taken = await world.take(
+        body_of(**PLAN, message_type="RECURRING_INSTALLMENT_SUCCESS", item_rec_install_paid="99", item_rec_status="0")
+    )
+
+    assert taken.why is Why.SUBSCRIPTION_NOTED
+    assert (await world.standing()).paid == 2
+
+
+@pytest.mark.parametrize("call", [OneSubscription, PaymentsOfSubscription])
+async def test_a_plan_that_cannot_be_seen_is_waited_for(world: InboxWorld, call: type) -> None:
+    """What could not be asked is asked again."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.unreadable.add(call)
+    body = body_of(**PLAN, message_type="RECURRING_INSTALLMENT_SUCCESS", item_rec_install_paid="2")
+    assert (await world.take(body)).why is Why.UNSEEN
+    world.account.unreadable.clear()
+    await world.later()
+
+    assert [each.why for each in await world.all()] == [Why.SUBSCRIPTION_NOTED]
+
+
+async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: InboxWorld) -> None:
+    """Whoever charges back his own installment must not mark another customer's payment by posting its number."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002"), payment_of(payment_id="7", order_id="B-7")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    assert (await world.take(body_of("-3", payment_id="7"))).why is Why.UNKNOWN_PAYMENT
+    assert await world.inbox.chargeback_of_payment(MERCHANT, "7") is None
+    world.account.is_hidden = True
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.UNSEEN
+    world.account.is_hidden = False
+    await world.later()
+
+    assert await world.inbox.chargeback_of_payment(MERCHANT, "320025000002") is not None
+
+
+async def test_a_chargeback_finds_the_payment_of_an_earlier_checkout(world: InboxWorld) -> None:
+    """The order was paid on the page of a checkout that had been given up for another one."""
+    first = await world.open_checkout(state=CheckoutState.CANCELLED, guard=None)
+    await world.open_checkout(amount_minor=200_000)
+    world.payments.append(payment_of())
+    assert (await world.take(body_of())).why is Why.CHECKOUT_FINISHED
+    paid = await world.checkouts.get(first.id)
+    assert paid is not None
+    assert (paid.state, paid.payment_id) == (CheckoutState.COMPLETED, PAYMENT_ID)
+    assert (await world.take(body_of("-3"))).why is Why.CHARGEBACK_KEPT
+
+    assert (await world.checkouts.of_order(MERCHANT, "A-1"))[0].state is CheckoutState.OPEN
+
+
+async def test_an_approval_goes_to_the_checkout_that_asked_for_one(world: InboxWorld) -> None:
+    """Of two checkouts of an order the one of the same kind is meant."""
+    first = await world.open_checkout(CheckoutKind.PREAPPROVAL, state=CheckoutState.EXPIRED, guard=None)
+    second = await world.open_checkout()
+    world.payments.append(payment_of())
+    assert (await world.take(body_of(customer_token=TOKEN))).why is Why.CUSTOMER_APPROVED
+
+    states = {each.id: each.state for each in await world.checkouts.of_order(MERCHANT, "A-1")}
+    assert states == {first.id: CheckoutState.COMPLETED, second.id: CheckoutState.OPEN}
+
+
+async def test_an_old_payment_pays_for_nothing_that_is_asked_now(world: InboxWorld) -> None:
+    """Order ids are not unique at the gateway: an old notification, posted again, would pay for a new order."""
+    checkout = await world.open_checkout()
+    world.payments.append(payment_of(at_ms=checkout.created_at_ms - 86_400_000))
+    taken = await world.take(body_of())
+
+    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.EARLIER_PAYMENT)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+async def test_an_earlier_approval_heard_again_brings_nobody_back(world: InboxWorld) -> None:
+    """A card that was approved twice, and then removed, is not approved a third time by a repeat of the first."""
+    for number in (1, 2):
+        order_id = f"A-{number}"
+        await world.open_checkout(
+            CheckoutKind.PREAPPROVAL, order_id=order_id, guard=order_id, amount_minor=None, first_minor=None
+        )
+        await world.take(body_of(order_id=order_id, payhere_amount="10.00", customer_token=TOKEN))
+    [customer] = await world.all_customers()
+    assert customer.order_id == "A-2"
+    await remove(world.relay, customer)
+    repeat = body_of(order_id="A-1", payhere_amount="10.00", customer_token=TOKEN, custom_1="again")
+    assert (await world.take(repeat)).why is Why.CUSTOMER_APPROVED
+
+    assert [each.state for each in await world.all_customers()] == [CustomerState.REMOVED]
+
+
+async def test_a_hold_of_no_amount_is_not_the_one_that_was_asked_for(world: InboxWorld) -> None:
+    """Nothing parts the order from the amount in what is signed: that of A- over 11000.00 is that of A-11000 over 0."""
+    await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    taken = await world.take(body_of("3", payhere_amount="0.00", payment_id=None, authorization_token=HOLD_TOKEN))
+
+    assert taken.why is Why.OTHER_AMOUNT
+    assert (await world.checkout()).state is CheckoutState.OPEN
 
 
 async def test_an_account_that_is_gone_is_waited_for(world: InboxWorld) -> None:

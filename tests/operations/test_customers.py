@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.operations.hosted import hosting, new, opened
 from tests.operations.vault import MERCHANT, SEAL, TOKEN, approved_in, charge_by, stored, told, with_every_noun
 from tests.operations.world import World, asked, outcome_of
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder
+from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Settled
 from payrelay.core.credentials import Bound
 from payrelay.core.customers import Customer, Event, HandedOver, State
 from payrelay.core.notifications import NewsKind, Notification, Told, Verdict, Why
@@ -24,6 +26,7 @@ from payrelay.operations.approve_customer import ATTEMPTS_MAX, customers_of
 from payrelay.operations.change_customer import NewNames, change_customer
 from payrelay.operations.charge import charge
 from payrelay.operations.erase_customer import ORDERS_AT_ONCE, erase_customer
+from payrelay.operations.finish_checkout import finish_by_notification
 from payrelay.operations.import_customer import import_customer
 from payrelay.operations.list_customers import CustomerFilter, list_customers
 from payrelay.operations.relay import Relay, Request
@@ -260,6 +263,58 @@ async def test_erasure_reaches_every_order_of_the_person(world: World) -> None:
     assert await last.last(MERCHANT, AllSubscriptions()) is None
     assert world.relay.inbox is not None
     assert await world.relay.inbox.body_of("ntf_0001") is None
+
+
+async def _asked_for(world: World, number: int, **members: Any) -> Checkout:  # noqa: ANN401, of any member
+    relay = replace(hosting(world), inbox=world.relay.inbox)
+    world.relay = relay
+    order_id = f"APPROVED-{number}"
+    new_one = new(order_id=order_id, kind=CheckoutKind.PREAPPROVAL, amount_minor=None, customer_reference="person-7")
+    checkout = await opened(relay, new_one, key=f"CANARY-{number}")
+    if members:
+        news = Settled(
+            account="gateway", merchant=MERCHANT, order_id=order_id, outcome=CheckoutState.COMPLETED, **members
+        )
+        assert await finish_by_notification(relay, news) is not None
+    inbox = relay.inbox
+    assert inbox is not None
+    own = {"id": f"ntf_000{number}", "digest": f"{number}" * 64, "order_id": order_id}
+    await inbox.put(msgspec.structs.replace(NOTIFICATION, **own), b"card_holder_name=CANARY+PERERA")
+    return checkout
+
+
+async def test_erasure_reaches_every_checkout_of_the_person(world: World) -> None:
+    """A card that was approved twice has two orders, and the same person may have paid in others; one may be open."""
+    with_every_noun(world)
+    customer = await approved_in(world, order_id="APPROVED-2")
+    for number, members in enumerate(({"customer_id": customer.id}, {"customer_id": customer.id}, {}), 1):
+        await _asked_for(world, number, **members)
+    await erase_customer(world.relay, asked(), customer.id)
+    inbox, checkouts = world.relay.inbox, world.relay.checkouts
+    assert inbox is not None
+    assert checkouts is not None
+    states = []
+    for number in (1, 2, 3):
+        (checkout,) = await checkouts.of_order(MERCHANT, f"APPROVED-{number}")
+        states.append(checkout.state)
+        assert (checkout.customer_reference, checkout.idempotency_key) == (None, None)
+        assert await checkouts.details_of(checkout.id) is None
+        assert await inbox.body_of(f"ntf_000{number}") is None
+
+    assert states == [CheckoutState.COMPLETED, CheckoutState.COMPLETED, CheckoutState.EXPIRED]
+
+
+async def test_removal_destroys_the_copies_of_every_approval(world: World) -> None:
+    """The same token came with each of them; the person's other data stays, because nobody asked for that to go."""
+    with_every_noun(world)
+    customer = await approved_in(world, order_id="APPROVED-2")
+    await _asked_for(world, 1, customer_id=customer.id)
+    await _asked_for(world, 3)
+    await remove_customer(world.relay, asked(), customer.id)
+    assert world.relay.inbox is not None
+
+    assert await world.relay.inbox.body_of("ntf_0001") is None
+    assert await world.relay.inbox.body_of("ntf_0003") is not None
 
 
 async def test_the_books_keep_what_was_charged(world: World) -> None:

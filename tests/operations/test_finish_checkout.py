@@ -16,7 +16,6 @@ from payrelay.errors import Code, StoreUnavailable
 from payrelay.operations.charge import charge
 from payrelay.operations.finish_checkout import (
     FORGOTTEN_AFTER_MS,
-    checkout_of_order,
     checkouts_of,
     end_checkouts,
     finish_by_notification,
@@ -151,15 +150,6 @@ async def test_many_news_at_once_make_one_event(world: World) -> None:
     await asyncio.gather(*(finish_by_notification(relay, PAID) for _ in range(5)))
 
     assert await told(world) == ["checkout.completed"]
-
-
-async def test_the_checkout_of_an_order_can_be_found(world: World) -> None:
-    """Its principal says whose an approved card is."""
-    relay = hosting(world)
-    assert await checkout_of_order(relay, "gateway", "A-1") is None
-    checkout = await opened(relay, new(customer_reference="user-1"))
-
-    assert await checkout_of_order(relay, "gateway", "A-1") == checkout
 
 
 async def later(world: World, checkout: Checkout, ms: int = 3_000) -> Checkout:

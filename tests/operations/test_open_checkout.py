@@ -4,16 +4,29 @@ from urllib.parse import urlsplit
 
 import msgspec
 import pytest
-from tests.operations.hosted import ASKED, LIFE_S, PUBLIC_URL, current, data_of, hosting, new, opened, told
+from tests.operations.hosted import (
+    ASKED,
+    LIFE_S,
+    PUBLIC_URL,
+    current,
+    data_of,
+    hosting,
+    new,
+    opened,
+    secret_of,
+    seen,
+    told,
+)
 from tests.operations.world import World, asked
 
-from payrelay.core.checkouts import CheckoutEvent, CheckoutState, advance
+from payrelay.core.checkouts import LEFT_OPEN_MS, CheckoutEvent, CheckoutState, advance
 from payrelay.core.credentials import Bound
 from payrelay.core.hosted import CheckoutKind, Plan
 from payrelay.errors import Code, Refusal
 from payrelay.operations.effect import REPLAYED
 from payrelay.operations.finish_checkout import checkouts_of
 from payrelay.operations.open_checkout import open_checkout
+from payrelay.operations.visit_checkout import visit
 from payrelay.store.pauses import Pause, Pauses
 
 PLAN = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
@@ -105,6 +118,20 @@ async def test_an_order_has_one_checkout(world: World, key: str | None) -> None:
     )
 
 
+async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: World) -> None:
+    """Its time is over, and the worker hasn't looked yet: another checkout now would have the customer pay twice."""
+    relay = hosting(world)
+    checkout = await opened(relay, key="k-1")
+    await visit(relay, "gateway", checkout.id, await secret_of(relay, checkout))
+    world.clock.passed_ms += LIFE_S * 1000 + LEFT_OPEN_MS
+    world.account.sights.append(seen())
+    with pytest.raises(Refusal, match="which is completed") as refused:
+        await open_checkout(relay, asked("k-2"), new())
+
+    assert refused.value.code is Code.CONFLICT
+    assert (await current(relay, checkout.id)).payment_id == "320025000001"
+
+
 async def test_another_principal_learns_no_id(world: World) -> None:
     """It may know that the order is taken, and nothing else."""
     relay = hosting(world)
@@ -148,7 +175,7 @@ async def test_what_is_missing_here_is_named(world: World) -> None:
 
 
 async def test_a_paused_account_asks_nobody_to_pay(world: World) -> None:
-    """Whoever paused it wants no new money to move; a repeat still finds what was opened before."""
+    """Whoever paused it wants no new money to move; a repeat still finds what was opened before, and its page waits."""
     relay = hosting(world)
     checkout = await opened(relay, key="k-1")
     pause = Pause(account="gateway", since_ms=1, reason="wrong prices in the shop", operator="ann")
@@ -158,7 +185,9 @@ async def test_a_paused_account_asks_nobody_to_pay(world: World) -> None:
         await open_checkout(relay, asked("k-2"), new(order_id="A-2"))
 
     assert refused.value.code is Code.UNAVAILABLE
-    assert data_of(await open_checkout(relay, asked("k-1"), new()))["id"] == checkout.id
+    repeated = data_of(await open_checkout(relay, asked("k-1"), new()))
+    assert (repeated["id"], repeated["form"]) == (checkout.id, None)
+    assert await secret_of(relay, checkout) in repeated["url"]
 
 
 @pytest.mark.parametrize("name", ["return_to", "cancel_to"])

@@ -9,8 +9,10 @@ from tests.operations.world import Raising
 
 from payrelay.core.checkouts import CheckoutState
 from payrelay.core.notifications import State, Verdict, Why
-from payrelay.errors import Code, Refusal, StoreUnavailable
+from payrelay.errors import Code, IllegalTransition, Refusal, StoreUnavailable, StoreUnusable
 from payrelay.operations.take_notification import take_notification
+from payrelay.store.alerts import Alerts
+from payrelay.store.statements.alerts import OF_NOTIFICATIONS
 
 
 @pytest.fixture
@@ -100,9 +102,24 @@ async def test_what_was_given_up_is_tried_again_when_it_comes_again(world: Inbox
         await world.later(6 * 3_600_000)
     (given_up,) = await world.all()
     assert (given_up.state, given_up.why) == (State.IGNORED, Why.UNKNOWN_ORDER)
-    await world.open_checkout()
+    await world.open_checkout(created_at_ms=given_up.received_at_ms)
     world.payments.append(payment_of())
     await world.take(body_of())
     await world.later()
 
     assert (await world.checkout()).state is CheckoutState.COMPLETED
+
+
+@pytest.mark.parametrize("fault", [IllegalTransition("no such step"), StoreUnusable("sealed with a key that is gone")])
+async def test_what_can_never_be_applied_does_not_wait_for_ever(world: InboxWorld, fault: Exception) -> None:
+    """Trouble with what a notification is about is put off as any other wait, and in the end a person is called."""
+    await world.open_checkout()
+    world.account.payments = [payment_of()]
+    world.steps.put("observe", Raising(fault), times=100)
+    taken = await world.take(body_of())
+    assert (taken.state, taken.why) == (State.WAITING, Why.OUR_FAULT)
+    for _ in range(30):
+        await world.later(6 * 3_600_000)
+
+    assert [(each.state, each.why) for each in await world.all()] == [(State.IGNORED, Why.OUR_FAULT)]
+    assert await Alerts(world.database, OF_NOTIFICATIONS).next_due_ms() is not None

@@ -4,8 +4,10 @@ from tests.operations.world import World
 
 from payrelay.core.checkouts import LEFT_OPEN_MS, CheckoutState, Settled
 from payrelay.operations.finish_checkout import finish_by_notification
+from payrelay.operations.pause import PAUSES_KEPT_MS
 from payrelay.operations.relay import Relay
 from payrelay.operations.visit_checkout import Visited, come_back, visit
+from payrelay.store.pauses import Pause, Pauses
 
 LINKS = {"return_to": "myshop://paid?x=1", "cancel_to": "https://shop.example/basket"}
 
@@ -115,6 +117,21 @@ async def test_an_order_that_was_paid_by_another_page_is_not_paid_again(world: W
     found = await visited(relay, second.id)
 
     assert (found.form, found.is_paid_otherwise) == (None, True)
+
+
+async def test_nobody_is_led_on_while_the_account_is_paused(world: World) -> None:
+    """The page was asked for before; that the customer goes on to the gateway would be a new effect all the same."""
+    relay = hosting(world)
+    checkout = await opened(relay)
+    await Pauses(world.database).add(Pause(account="gateway", since_ms=0, reason="wrong prices", operator="ann"))
+    world.clock.passed_ms += PAUSES_KEPT_MS
+    paused = await visited(relay, checkout.id)
+    assert (paused.form, paused.is_paused) == (None, True)
+    assert (await current(relay, checkout.id)).opened_at_ms is None
+    await Pauses(world.database).remove("gateway")
+    world.clock.passed_ms += PAUSES_KEPT_MS
+
+    assert (await visited(relay, checkout.id)).form is not None
 
 
 async def test_who_comes_back_is_told_what_we_know(world: World) -> None:

@@ -351,11 +351,13 @@ def test_all_that_a_key_has_issued_can_be_revoked(shop: Scene) -> None:
     assert server.get("operations").status == 200
 
 
-def test_an_erased_customer_has_no_phone(shop: Scene, anna: Person, phone: Client) -> None:
-    """Who asked to be forgotten must not be seen by a telephone that somebody found."""
+@pytest.mark.parametrize("end", ["removed", "erased"])
+def test_a_customer_that_is_gone_has_no_phone(shop: Scene, anna: Person, phone: Client, end: str) -> None:
+    """Who left, or asked to be forgotten, must not be seen by a telephone that somebody found."""
     assert phone.get("operations").status == 200
-    erased = shop.client.post(f"customers/{anna.customer_id}/erase", {})
-    assert erased.status == 200, str(erased)
+    path = f"customers/{anna.customer_id}"
+    ended = shop.client.delete(path, {}) if end == "removed" else shop.client.post(f"{path}/erase", {})
+    assert (ended.status, ended.json["data"]["state"]) == (200, end), str(ended)
     until(lambda: phone.get("operations").status == 401, "it is refused", deadline_s=1.5)
 
 

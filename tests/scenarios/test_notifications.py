@@ -202,6 +202,15 @@ def test_a_subscription_is_followed_without_the_gateway(scene: Scene) -> None:
     open_checkout(scene, order_id, type="recurring", amount=Raw(text="345.67"), recurrence="1 Month", duration="1 Year")
     record = payhere.payment_now(order_id, "345.67")
     scene.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
+    plan = {
+        "subscription_id": int(subscription_id),
+        "order_id": order_id,
+        "status": "ACTIVE",
+        "currency": "LKR",
+        "amount": 345.67,
+    }
+    shown = f"{payhere.SUBSCRIPTIONS}/{subscription_id}"
+    scene.gateway.always(shown, subscription_id, payhere.says(payhere.envelope("Found subscription", plan)))
     body = signed(
         order_id,
         payment_id=str(record["payment_id"]),
@@ -214,14 +223,15 @@ def test_a_subscription_is_followed_without_the_gateway(scene: Scene) -> None:
     assert post(scene.client, body).status == 200
     path = f"subscription-states/{subscription_id}"
     until(lambda: scene.client.get(path).status == 200, "it is known")
-    searched = scene.gateway.count(payhere.SEARCH, order_id)
+    calls = [(payhere.SEARCH, order_id), (shown, subscription_id)]
+    asked = [scene.gateway.count(*call) for call in calls]
     state = scene.client.get(path).json["data"]
 
     assert (state["state"], state["installments_paid"], state["next_on"]) == ("active", 1, "2026-12-21")
     assert [each["subscription_id"] for each in scene.client.get("subscription-states").json["data"]] == [
         subscription_id
     ]
-    assert scene.gateway.count(payhere.SEARCH, order_id) == searched
+    assert [scene.gateway.count(*call) for call in calls] == asked
     assert_refused(scene.client.get("subscription-states/1"), 404, "not_found")
 
 

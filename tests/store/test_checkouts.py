@@ -9,11 +9,12 @@ from tests.store.conftest import Book
 
 from payrelay.core.calls import Item
 from payrelay.core.checkouts import Checkout, CheckoutEvent, CheckoutKind, CheckoutState, Details, Result, advance
-from payrelay.core.hosted import HostedPayment, Person, Place, Plan
+from payrelay.core.hosted import HostedPayment, Place, Plan
+from payrelay.core.hosted import Person as Payer
 from payrelay.core.operations import Event
 from payrelay.core.payments import Payment
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store.checkouts import Checkouts
+from payrelay.store.checkouts import Checkouts, Person
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
@@ -28,7 +29,7 @@ DETAILS: Final = Details(
         items="Tea",
         currency="LKR",
         amount_minor=100_000,
-        person=Person(
+        person=Payer(
             first_name="CANARY-first",
             last_name="CANARY-last",
             email="canary@example.com",
@@ -226,11 +227,12 @@ async def test_a_persons_data_is_forgotten_on_request(checkouts: Checkouts) -> N
     """Of one order, once it has its outcome: the details, whose it was, and the key, which may have a name in it."""
     await checkouts.add(CHECKOUT, DETAILS)
     await checkouts.add(other(2), DETAILS)
-    assert await checkouts.forget_order(CHECKOUT.merchant, "A-1") == 0
+    assert await checkouts.forget_order(CHECKOUT.merchant, "shop", "A-1") == 0
     await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, at_ms=2_000), is_told=True)
 
-    assert await checkouts.forget_order("another", "A-1") == 0
-    assert await checkouts.forget_order(CHECKOUT.merchant, "A-1") == 1
+    assert await checkouts.forget_order("another", "shop", "A-1") == 0
+    assert await checkouts.forget_order(CHECKOUT.merchant, "another", "A-1") == 0
+    assert await checkouts.forget_order(CHECKOUT.merchant, "shop", "A-1") == 1
     left = await checkouts.get(CHECKOUT.id)
     assert left is not None
     assert (left.customer_reference, left.idempotency_key, left.order_id) == (None, None, "A-1")
@@ -263,6 +265,32 @@ async def test_a_payment_that_belongs_to_somebody_is_not_taken(checkouts: Checko
     assert await checkouts.unowned(CHECKOUT, payments) == (paid("320025000001"),)
 
 
+@pytest.mark.parametrize(
+    ("members", "is_owned"),
+    [
+        ({"kind": CheckoutKind.PAYMENT, "order_id": "B-1"}, True),
+        ({"kind": CheckoutKind.PREAPPROVAL, "order_id": "B-1"}, True),
+        ({"kind": CheckoutKind.PREAPPROVAL, "order_id": "B-1", "amount_minor": None}, False),
+        ({"kind": CheckoutKind.AUTHORIZATION, "order_id": "B-1"}, False),
+        ({"kind": CheckoutKind.AUTHORIZATION, "order_id": "A-1"}, True),
+    ],
+)
+async def test_a_payment_that_nothing_shows_takes_none_of_another_order(
+    checkouts: Checkouts, book: Book, database: Database, members: dict[str, object], *, is_owned: bool
+) -> None:
+    """The number of a hold's payment is signed by nobody: a lost charge whose payment it is would be called failed."""
+    done = {"guard": None, "payment_id": "320025000001", "state": CheckoutState.COMPLETED}
+    await checkouts.add(CHECKOUT, DETAILS)
+    await checkouts.add(other(2, **done, **members), DETAILS)
+    charge = book.new(1)
+
+    expected = () if is_owned else (paid("320025000001"),)
+    assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == expected
+    await book.accept(charge)
+    owned = await Settling(database).owned_by_others(charge, ("320025000001",))
+    assert owned == ({"320025000001"} if is_owned else set())
+
+
 async def test_where_a_charge_of_the_order_is_open_nothing_is_taken(checkouts: Checkouts, book: Book) -> None:
     """The payment that is seen may be that charge's."""
     await checkouts.add(CHECKOUT, DETAILS)
@@ -290,3 +318,27 @@ async def test_a_charge_is_not_proved_by_a_checkouts_payment(
     await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, result=paid_by_page), is_told=True)
     assert not await settling.has_rival(charge, failed_since_ms=0)
     assert await settling.owned_by_others(charge, ("320025000001", "320025000002")) == {"320025000001"}
+
+
+async def test_a_person_is_found_by_everything_that_names_it(checkouts: Checkouts) -> None:
+    """Who is to be forgotten must be found: as a customer, by a phone, and by the caller's own name for the person."""
+    named: list[dict[str, str | None]] = [
+        {"customer_id": "cus_1"},
+        {"bound_customer_id": "cus_1"},
+        {"customer_reference": "person-7"},
+        {"customer_reference": "person-7", "principal": "other"},
+        {"customer_reference": "person-7", "merchant": "f" * 16},
+        {"customer_id": "cus_2"},
+    ]
+    for number, members in enumerate(named):
+        own = {"id": f"chk_{number}", "order_id": f"A-{number}", "guard": None, "idempotency_key": None}
+        checkout = msgspec.structs.replace(CHECKOUT, **own, **{"customer_reference": None, **members})
+        assert await checkouts.add(checkout, DETAILS)
+    person = Person(customer_id="cus_1", merchant=CHECKOUT.merchant, principal="shop", reference="person-7")
+    found = [each.id for each in await checkouts.of_person(person, after="", limit=2)]
+    found += [each.id for each in await checkouts.of_person(person, after=found[-1], limit=2)]
+    unnamed = msgspec.structs.replace(person, reference=None)
+
+    assert found == ["chk_0", "chk_1", "chk_2"]
+    assert [each.id for each in await checkouts.of_person(unnamed, after="", limit=9)] == ["chk_0", "chk_1"]
+    assert "person-7" not in repr(person)

@@ -8,22 +8,16 @@ from tests.samples import NOTIFICATION as NOTIFIED
 from tests.samples import NOW_MS
 
 from payrelay.core.events import OutgoingEvent
-from payrelay.core.notifications import (
-    Event,
-    NewsKind,
-    Notification,
-    State,
-    Step,
-    Verdict,
-    Why,
-    advance,
-)
+from payrelay.core.notifications import Event, NewsKind, Notification, State, Step, Told, Verdict, Why, advance
+from payrelay.core.schedules import DAY_MS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
+from payrelay.store.alerts import Alerts
 from payrelay.store.database import Database, Row, Statement, Unit
-from payrelay.store.inbox import Chargeback, Inbox, Wanted
+from payrelay.store.inbox import REFUSED_ALERT_FROM, Chargeback, Inbox, Wanted
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
+from payrelay.store.statements.alerts import OF_NOTIFICATIONS
 
 REFUSED_MAX = 20
 OF_AN_ORDER_MAX = 8
@@ -125,12 +119,13 @@ async def test_what_was_refused_is_kept_up_to_a_number(inbox: Inbox) -> None:
 
 
 async def test_one_order_is_taken_so_often_in_a_day(inbox: Inbox) -> None:
-    """Whoever holds one signature can make bodies without end, all of the same order; those of others go on."""
+    """Whoever holds one signature can make bodies without end, all of the same order and status; others go on."""
     for number in range(OF_AN_ORDER_MAX):
         assert await inbox.put(numbered(number), BODY) is not None
 
     assert await inbox.put(numbered(9_000), BODY) is None
     assert await inbox.put(numbered(9_001, order_id="A-2"), BODY) is not None
+    assert await inbox.put(numbered(9_003, told=Told.CHARGED_BACK), BODY) is not None
     assert await inbox.put(numbered(9_002, received_at_ms=NOW_MS + 86_400_001), BODY) is not None
 
 
@@ -221,3 +216,45 @@ async def test_a_chargeback_is_kept_once_with_its_event(inbox: Inbox, database: 
     assert await inbox.chargeback_of_payment(NOTIFICATION.merchant, "320025000001") == CHARGEBACK
     assert [row[0] for row in await database.read(rows(Statement(EVENTS, ())))] == ["evt_1"]
     assert await inbox.owner_of_payment(NOTIFICATION.merchant, "320025000001") is None
+
+
+async def doubted(inbox: Inbox, number: int, **members: object) -> Notification:
+    """Stores a notification, and that it contradicts what is known."""
+    notification = numbered(number, **members)
+    await inbox.put(notification, BODY)
+    changed = advance(notification, Step(event=Event.DOUBTED, why=Why.OTHER_AMOUNT), at_ms=notification.received_at_ms)
+    await inbox.record(changed)
+    return changed
+
+
+async def test_what_needs_a_person_is_an_alert_once_a_day_for_its_order(inbox: Inbox, database: Database) -> None:
+    """It is written with the change; and whoever posts the same again and again rings nobody to death."""
+    alerts = Alerts(database, OF_NOTIFICATIONS)
+    first = await doubted(inbox, 1)
+    await doubted(inbox, 2)
+    await doubted(inbox, 3, order_id="A-3")
+    await doubted(inbox, 4, received_at_ms=NOW_MS + DAY_MS)
+    taken = await alerts.take(NOW_MS + DAY_MS, until_ms=NOW_MS + 2 * DAY_MS, limit=10)
+
+    assert sorted(alert.subject_id for alert in taken) == ["ntf_0001", "ntf_0003", "ntf_0004"]
+    assert {alert.version for alert in taken} == {first.version}
+    assert await alerts.next_due_ms() == NOW_MS + 2 * DAY_MS
+    await alerts.put_off(taken[0], frozenset({"command"}), NOW_MS + 3 * DAY_MS)
+    for alert in taken[1:]:
+        await alerts.end(alert, frozenset())
+    assert await alerts.next_due_ms() == NOW_MS + 3 * DAY_MS
+
+
+async def test_many_that_are_refused_are_one_alert_a_day(inbox: Inbox, database: Database) -> None:
+    """A flood is one alert; so is a wrong secret, by which all that the gateway sends is refused."""
+    alerts = Alerts(database, OF_NOTIFICATIONS)
+    refused = {"verdict": Verdict.FORGED, "state": State.REFUSED, "why": Why.FORGED, "next_at_ms": None}
+    await inbox.put(numbered(50, **refused, received_at_ms=NOW_MS - 2 * DAY_MS), BODY)
+    for number in range(1, REFUSED_ALERT_FROM):
+        await inbox.put(numbered(number, **refused), BODY)
+    assert await alerts.next_due_ms() is None
+    for number in range(REFUSED_ALERT_FROM, REFUSED_MAX - 1):
+        await inbox.put(numbered(number, **refused), BODY)
+
+    taken = await alerts.take(NOW_MS, until_ms=NOW_MS + 1, limit=10)
+    assert [alert.subject_id for alert in taken] == [f"ntf_{REFUSED_ALERT_FROM:04}"]

@@ -68,6 +68,10 @@ _NOTHING: Final = (
     "The address is not right, or not whole. Go back to the shop to start again.",
 )
 _PAID_OTHERWISE: Final = ("Paid already", "This order has been paid already. Nothing more is to be done.")
+_PAUSED: Final = (
+    "Not at this moment",
+    "No payments are taken here just now. This page looks again by itself; you need not do anything.",
+)
 _SHUT: Final = ("This page has expired", "Its time is over. Go back to the shop to start again.")
 _TROUBLE: Final = ("Please try again", "Something does not work here just now. Load this page again in a moment.")
 
@@ -82,6 +86,8 @@ async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: st
         return _nothing(account)
     if visited.form is not None and visited.details is not None:
         return _form_page(account, visited)
+    if visited.is_paused:
+        return _said(account, _PAUSED, http_status=503, refresh=str(REFRESH_S_MAX), is_open=True)
     if visited.is_paid_otherwise:
         return _said(account, _PAID_OTHERWISE, order_id=visited.checkout.order_id)
     if visited.checkout.is_open:

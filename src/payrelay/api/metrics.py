@@ -57,7 +57,7 @@ class Metrics:
             ("route", "method"),
         )
         self._alerts = _Counts(
-            "payrelay_alerts", "Alerts about operations that need a person, by what became of them.", ("outcome",)
+            "payrelay_alerts", "Alerts about what needs a person, by what became of them.", ("outcome",)
         )
         self._failed_credentials = _Counts(
             "payrelay_failed_credentials", "Requests without a credential that is good, by what was wrong.", ("reason",)

@@ -13,6 +13,7 @@ To be changed together: ``TRANSITIONS``, the partial indexes of the table ``chec
 ``docs/checkouts.md``, which a test compares with this table.
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -194,7 +195,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
     """News of an order that a customer was asked for; ``outcome`` is completed, failed or cancelled.
 
-    ``amount_minor`` and ``currency`` are those of the news, None where they have none.
+    ``amount_minor`` and ``currency`` are those of the news, None where they have none; ``kind`` is what such news are
+    told of, None where that can't be said.
     """
 
     account: str
@@ -206,6 +208,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     customer_id: str | None = None
     amount_minor: int | None = None
     currency: str | None = None
+    kind: CheckoutKind | None = None
 
     @property
     def event(self) -> CheckoutEvent:
@@ -265,6 +268,23 @@ def fits(checkout: Checkout, amount_minor: int | None, currency: str | None) -> 
     if amount_minor is None or checkout.amount_minor is None or checkout.kind is CheckoutKind.RECURRING:
         return True
     return amount_minor == checkout.amount_minor
+
+
+def addressee(checkouts: Sequence[Checkout], news: Settled) -> Checkout | None:
+    """Chooses whom news are of among the checkouts of an order, the one that holds it first; None where none fits.
+
+    An order may have been asked for again, for another amount or as another kind, while the customer still stood on
+    the gateway's page of the first. Whoever has that payment or subscription already comes first, then those of the
+    kind, then who holds the order.
+    """
+    fitting = [each for each in checkouts if fits(each, news.amount_minor, news.currency)]
+    for checkout in fitting:
+        is_of_payment = news.payment_id is not None and checkout.payment_id == news.payment_id
+        is_of_plan = news.subscription_id is not None and checkout.subscription_id == news.subscription_id
+        if is_of_payment or is_of_plan:
+            return checkout
+    of_kind = [each for each in fitting if each.kind is news.kind]
+    return next(iter(of_kind or fitting), None)
 
 
 def event_of(checkout: Checkout) -> OutgoingEvent:

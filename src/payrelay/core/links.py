@@ -16,20 +16,25 @@ _WEB: Final = frozenset({"http", "https"})
 _BROWSERS_OWN: Final = frozenset(
     {
         "about",
+        "android-app",
         "blob",
         "chrome",
+        "chrome-extension",
         "data",
         "file",
         "filesystem",
         "ftp",
+        "intent",
+        "jar",
         "javascript",
+        "moz-extension",
         "vbscript",
         "view-source",
         "ws",
         "wss",
     }
 )
-"""Schemes that make a browser do something of its own."""
+"""Schemes that make a browser do something of its own; ``intent`` opens any app, or any address where there is none."""
 
 # What browsers and this module could read differently is no link: spaces, quotes, backslashes, brackets.
 _link_match: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9\-._~:/?#@!$&()*+,;=%]*").fullmatch

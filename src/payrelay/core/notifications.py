@@ -141,6 +141,7 @@ class Why(StrEnum):
     OTHER_KIND = "other_kind"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
     SECOND_PAYMENT = "second_payment"
+    EARLIER_PAYMENT = "earlier_payment"
     OPERATION_OPEN = "operation_open"
     INCOMPLETE = "incomplete"
     BODY_FORGOTTEN = "body_forgotten"
@@ -172,6 +173,7 @@ WHY_PHRASES: Final[dict[Why, str]] = {
     Why.OTHER_KIND: "it is not of the kind that was asked for",
     Why.OTHER_TOKEN: "another token was accepted for the same order",
     Why.SECOND_PAYMENT: "the order was paid before, by another payment",
+    Why.EARLIER_PAYMENT: "its payment is older than all that was asked for under its order",
     Why.OPERATION_OPEN: "the order's operation needs a person already",
     Why.INCOMPLETE: "it lacks what it should bring",
     Why.BODY_FORGOTTEN: "its body was forgotten by then",
@@ -319,7 +321,15 @@ PUT_OFF_BY: Final = frozenset(
     }
 )
 DOUBTED_BY: Final = frozenset(
-    {Why.OTHER_AMOUNT, Why.OTHER_KIND, Why.OTHER_TOKEN, Why.SECOND_PAYMENT, Why.INCOMPLETE, Why.OPERATION_OPEN}
+    {
+        Why.OTHER_AMOUNT,
+        Why.OTHER_KIND,
+        Why.OTHER_TOKEN,
+        Why.SECOND_PAYMENT,
+        Why.EARLIER_PAYMENT,
+        Why.INCOMPLETE,
+        Why.OPERATION_OPEN,
+    }
 )
 
 
@@ -373,6 +383,24 @@ def step_of_repeat(stored: Notification, verdict: Verdict) -> Step | None:
     is_genuine_now = verdict is Verdict.GENUINE and stored.verdict is not Verdict.GENUINE
     was_given_up = stored.state is State.IGNORED and stored.why in PUT_OFF_BY
     return Step(event=Event.REPLAYED, why=Why.REPLAYED) if is_genuine_now or was_given_up else None
+
+
+_UNPROVED: Final = frozenset(
+    {Why.NOT_SHOWN, Why.UNSEEN, Why.UNKNOWN_PAYMENT, Why.ACCOUNT_GONE, Why.STORE_DOWN, Why.OUR_FAULT}
+)
+_OF_MONEY: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED, Told.CHARGED_BACK})
+
+
+def needs_person(notification: Notification) -> bool:
+    """Tells whether somebody is to be called because of where a notification stands.
+
+    Of one that contradicts what is known, unless that is called for by its operation; and of one that tells of money,
+    was waited with for days, and could be proved neither way.
+    """
+    if notification.state is State.NEEDS_ATTENTION:
+        return notification.why is not Why.OPERATION_OPEN
+    is_unproved = notification.state is State.IGNORED and notification.why in _UNPROVED
+    return is_unproved and notification.told in _OF_MONEY
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,24 +1,28 @@
-"""Calls a person: each time that an operation comes to need one, whoever brought it there.
+"""Calls a person: each time that an operation comes to need one, whoever brought it there, or a notification does.
 
-The journal notes it in the unit of work that makes the change. From there on it is given to each addressee that is
+Journal and inbox note it in the unit of work that makes the change. From there on it is given to each addressee that is
 configured, again and again until it was taken or is too old. A process that dies loses none; it may give one twice.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from payrelay.core.explanations import why
+from payrelay.core.money import decimal_text
+from payrelay.core.notifications import WHY_PHRASES
+from payrelay.core.notifications import State as NewsState
 from payrelay.core.operations import Operation
 from payrelay.core.schedules import DAY_MS, HOUR_MS
 from payrelay.errors import StoreError
 from payrelay.operations.alert_outlets import Alarm, NotGivenError
 from payrelay.operations.find_operations import utc, view
 from payrelay.operations.relay import Relay
-from payrelay.store.alerts import Alert
+from payrelay.store.alerts import Alert, Alerts
+from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 AT_ONCE_MAX: Final = 8
 """Alerts that are given at the same time: each may be a process of its own."""
@@ -35,7 +39,7 @@ class Outcome(StrEnum):
     """What became of an alert, for the metrics."""
 
     RAISED = "raised"
-    """An operation came to need a person."""
+    """Something came to need a person."""
     GIVEN = "given"
     """Every addressee has it."""
     FAILED = "failed"
@@ -68,72 +72,98 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str
 
 
+class NewsMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """What an addressee gets of a notification, as JSON; as ``Message`` otherwise."""
+
+    alert: str
+    raised_at: str
+    why: str
+    notification_id: str
+    kind: str
+    told: str
+    state: str
+    account: str
+    order_id: str
+    payment_id: str | None
+    subscription_id: str | None
+    amount: msgspec.Raw
+    currency: str
+    received_at: str
+
+
+class Source(NamedTuple):
+    """A kind of alerts: where they are kept, and what writes the message of one. Raises LookupError, StoreError."""
+
+    alerts: Alerts
+    message: Callable[[Relay, Alert], Awaitable[bytes]]
+
+
 async def begin_alerts(relay: Relay) -> int:
     """Begins to give what is due, in the background; gives how many there were.
 
     At most AT_ONCE_MAX are given at any time. Raises StoreError where the store can't be asked.
     """
     alarm = relay.alarm
-    room = 0 if alarm is None else AT_ONCE_MAX - len(alarm.under_way)
-    if alarm is None or room <= 0:
+    if alarm is None:
         return 0
-    now_ms = relay.clock.now_ms()
-    due_ms = await alarm.alerts.next_due_ms()
+    begun = await _begin(relay, alarm, Source(alarm.alerts, _of_operation))
+    if alarm.of_notifications is not None:
+        begun += await _begin(relay, alarm, Source(alarm.of_notifications, _of_notification))
+    return begun
+
+
+async def _begin(relay: Relay, alarm: Alarm, source: Source) -> int:
+    now_ms, room = relay.clock.now_ms(), AT_ONCE_MAX - len(alarm.under_way)
+    due_ms = await source.alerts.next_due_ms() if room > 0 else None
     if due_ms is None or due_ms > now_ms:
         return 0
-    taken = await alarm.alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
+    taken = await source.alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
     for alert in taken:
-        alarm.under_way.add((alert.operation_id, alert.version))
-        relay.background.start(give_alert(relay, alarm, alert))
+        alarm.under_way.add((alert.subject_id, alert.version))
+        relay.background.start(give_alert(relay, alarm, source, alert))
     return len(taken)
 
 
-async def give_alert(relay: Relay, alarm: Alarm, alert: Alert) -> None:
+async def give_alert(relay: Relay, alarm: Alarm, source: Source, alert: Alert) -> None:
     """Gives one alert to all who don't have it yet, and stores what came of it; raises nothing but a cancellation."""
     try:
-        await _give(relay, alarm, alert)
+        await _give(relay, alarm, source, alert)
     except StoreError as error:  # it comes back when its time with us is over
-        relay.log.warning("alert_not_stored", operation_id=alert.operation_id, reason=str(error))
+        relay.log.warning("alert_not_stored", about=alert.subject_id, reason=str(error))
     except Exception:  # our own mistake in one must not keep the others from being given
-        relay.log.exception("alert_failed", operation_id=alert.operation_id)
+        relay.log.exception("alert_failed", about=alert.subject_id)
     finally:
-        alarm.under_way.discard((alert.operation_id, alert.version))
+        alarm.under_way.discard((alert.subject_id, alert.version))
 
 
-async def _give(relay: Relay, alarm: Alarm, alert: Alert) -> None:
-    operation = await relay.journal.get(alert.operation_id)
-    if operation is None:
-        raise LookupError(f"no operation {alert.operation_id}")
-    history = await relay.journal.history(alert.operation_id)
-    reason = why([line for line in history if line.version <= alert.version])
+async def _give(relay: Relay, alarm: Alarm, source: Source, alert: Alert) -> None:
+    message = await source.message(relay, alert)
     if alert.attempts == 0:
-        _log(relay, operation, reason)
         relay.watch.alerted(Outcome.RAISED)
-    message = message_of(alert, operation, reason)
     waiting = {name: outlet for name, outlet in alarm.outlets.items() if name not in alert.given_to}
     failures = await asyncio.gather(*(_failure_of(outlet(message)) for outlet in waiting.values()))
     failed = {name: failure for name, failure in zip(waiting, failures, strict=True) if failure is not None}
     given_to = alert.given_to | (waiting.keys() - failed.keys())
     if not failed:
-        await alarm.alerts.end(alert, given_to)
+        await source.alerts.end(alert, given_to)
         if alarm.outlets:
             relay.watch.alerted(Outcome.GIVEN)
         return
-    await _try_again(relay, alarm, alert, given_to, failed)
+    await _try_again(relay, source, alert, given_to, failed)
 
 
 async def _try_again(
-    relay: Relay, alarm: Alarm, alert: Alert, given_to: frozenset[str], failed: dict[str, str]
+    relay: Relay, source: Source, alert: Alert, given_to: frozenset[str], failed: dict[str, str]
 ) -> None:
     now_ms = relay.clock.now_ms()
     next_ms = now_ms + AGAIN_AFTER_MS[min(alert.attempts, len(AGAIN_AFTER_MS) - 1)]
-    told = {"operation_id": alert.operation_id, "attempts": alert.attempts + 1, "failures": failed}
+    told = {"about": alert.subject_id, "attempts": alert.attempts + 1, "failures": failed}
     if next_ms - alert.created_at_ms > GIVEN_UP_AFTER_MS:
-        await alarm.alerts.end(alert, given_to)
+        await source.alerts.end(alert, given_to)
         relay.log.error("alert_given_up", **told)
         relay.watch.alerted(Outcome.GIVEN_UP)
         return
-    await alarm.alerts.put_off(alert, given_to, next_ms)
+    await source.alerts.put_off(alert, given_to, next_ms)
     relay.log.warning("alert_not_given", again_at=utc(next_ms), **told)
     relay.watch.alerted(Outcome.FAILED)
 
@@ -146,12 +176,53 @@ async def _failure_of(giving: Awaitable[None]) -> str | None:
     return None
 
 
+async def _of_operation(relay: Relay, alert: Alert) -> bytes:
+    operation = await relay.journal.get(alert.subject_id)
+    if operation is None:
+        raise LookupError(f"no operation {alert.subject_id}")
+    history = await relay.journal.history(alert.subject_id)
+    reason = why([line for line in history if line.version <= alert.version])
+    if alert.attempts == 0:
+        _log(relay, operation, reason)
+    return message_of(alert, operation, reason)
+
+
+async def _of_notification(relay: Relay, alert: Alert) -> bytes:
+    """Writes of a notification; the log has it since it came to where it stands, but for those that were refused."""
+    notification = None if relay.inbox is None else await relay.inbox.get(alert.subject_id)
+    if notification is None:
+        raise LookupError(f"no notification {alert.subject_id}")
+    reason = WHY_PHRASES[notification.why]
+    if notification.state is NewsState.REFUSED:
+        reason = f"{REFUSED_ALERT_FROM} notifications or more were refused within a day; of this one {reason}"
+    minor = notification.amount_minor
+    message = NewsMessage(
+        alert=f"{alert.subject_id}/{alert.version}",
+        raised_at=utc(alert.created_at_ms),
+        why=f"{reason[:1].upper()}{reason[1:]}",
+        notification_id=notification.id,
+        kind=notification.kind,
+        told=notification.told,
+        state=notification.state,
+        account=notification.account,
+        order_id=notification.order_id,
+        payment_id=notification.payment_id,
+        subscription_id=notification.subscription_id,
+        amount=msgspec.Raw(b"null" if minor is None else decimal_text(minor).encode()),
+        currency=notification.currency,
+        received_at=utc(notification.received_at_ms),
+    )
+    if alert.attempts == 0:
+        relay.log.error("notification_alert", notification_id=notification.id, why=message.why)
+    return msgspec.json.encode(message)
+
+
 def message_of(alert: Alert, operation: Operation, reason: str) -> bytes:
-    """Writes what an addressee gets."""
+    """Writes what an addressee gets of an operation."""
     shown = view(operation)
     return msgspec.json.encode(
         Message(
-            alert=f"{alert.operation_id}/{alert.version}",
+            alert=f"{alert.subject_id}/{alert.version}",
             raised_at=utc(alert.created_at_ms),
             why=reason,
             operation_id=shown.id,

@@ -37,13 +37,14 @@ class Alarm:
     """What an alert is given with.
 
     Attributes:
-        alerts: where they are kept until they were given.
+        alerts, of_notifications: where those of operations and of notifications are kept until they were given.
         outlets: the addressees by the names under which the store remembers them.
-        under_way: alerts that this process is giving now, by operation and version.
+        under_way: alerts that this process is giving now, by what they are about and its version.
     """
 
     alerts: Alerts
     outlets: Mapping[str, Outlet]
+    of_notifications: Alerts | None = None
     under_way: set[tuple[str, int]] = field(default_factory=set)
 
 

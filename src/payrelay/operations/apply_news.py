@@ -9,24 +9,25 @@ Rules:
 4. Each step may be done again: the process may have died after it.
 """
 
+from dataclasses import replace
 from typing import Final
 
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.calls import OneSubscription
-from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, fits
+from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, fits
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
 from payrelay.core.operations import PROBED, Event, Kind, Operation, State
 from payrelay.core.outcomes import Evidence
+from payrelay.core.payments import Payment
 from payrelay.core.proof import TOLERANCE_MS, Seen
 from payrelay.core.settlement import BY_PROOF, settled_answer
-from payrelay.operations.arrival import Arrival, shown_payment
+from payrelay.operations.arrival import GOOD, Arrival, shown_installment, shown_payment
 from payrelay.operations.case import open_case
-from payrelay.operations.finish_checkout import checkout_of_order, finish_by_notification
+from payrelay.operations.finish_checkout import finish_by_notification
 from payrelay.operations.keep_chargeback import keep_chargeback
-from payrelay.operations.note_subscription import note_news, shows_plan
+from payrelay.operations.note_subscription import note_news
 from payrelay.operations.settle import settle_one
 from payrelay.operations.take_approval import take_approval
 from payrelay.store.journal import Filter
@@ -36,7 +37,6 @@ OPERATIONS_MAX: Final = 50
 _TAKING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
 """They take or hold money, so that the gateway may notify of them."""
 _UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
-_GOOD: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED})
 _OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
 """News of what a customer does on the gateway's page; all other ones are of what comes later."""
 _HINTS: Final = {Told.CANCELLED: CheckoutState.CANCELLED, Told.FAILED: CheckoutState.FAILED}
@@ -49,12 +49,15 @@ async def apply_news(arrival: Arrival) -> Why:
     """
     news = arrival.news
     if news.kind is NewsKind.CHARGEBACK:
-        return await keep_chargeback(arrival.relay, arrival.inbox, arrival.account, arrival.notification)
+        return await keep_chargeback(arrival)
     operations = await _operations(arrival)
     checkout = None
     if arrival.relay.checkouts is not None:
-        checkout = await checkout_of_order(arrival.relay, arrival.account.name, news.order_id)
-    if news.told not in _GOOD:
+        checkouts = await arrival.relay.checkouts.of_order(arrival.account.merchant, news.order_id)
+        checkout = addressee(checkouts, arrival.settled) or next(iter(checkouts), None)
+        since_ms = min((each.created_at_ms for each in checkouts), default=None)
+        arrival = replace(arrival, asked_since_ms=since_ms)
+    if news.told not in GOOD:
         return await _tell_on(arrival, operations, checkout)
     of_operations = await _to_operations(arrival, operations)
     if of_operations is not None and (checkout is None or await _is_of_operation(arrival, of_operations)):
@@ -79,16 +82,14 @@ async def _tell_on(arrival: Arrival, operations: list[Operation], checkout: Chec
     for operation in operations:
         if operation.state in PROBED:
             await settle_one(arrival.relay, operation, is_nudged=True)
-    why = None
-    if arrival.news.subscription_id is not None:
-        why = await note_news(arrival.relay, arrival.account, arrival.notification, arrival.news, checkout)
     outcome = _HINTS.get(arrival.news.told)
-    if checkout is None:
-        return why or (Why.INFORMED if operations else Why.UNKNOWN_ORDER)
-    if outcome is None or arrival.news.message_type not in _OF_FIRST:
-        return why or Why.INFORMED
-    await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, outcome=outcome))
-    return Why.CHECKOUT_FINISHED
+    is_hint = checkout is not None and outcome is not None and arrival.news.message_type in _OF_FIRST
+    if is_hint and outcome is not None:
+        await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, outcome=outcome))
+    why = await note_news(arrival, checkout, payment=None)
+    if is_hint:  # of a plan whose first payment failed there may be nothing to be shown
+        return Why.UNSEEN if why is Why.UNSEEN else Why.CHECKOUT_FINISHED
+    return why or (Why.INFORMED if operations or checkout is not None else Why.UNKNOWN_ORDER)
 
 
 async def _to_operations(arrival: Arrival, operations: list[Operation]) -> Why | None:
@@ -173,16 +174,16 @@ async def _of_no_checkout(arrival: Arrival) -> Why:
         return Why.UNKNOWN_ORDER
     if await arrival.relay.subscriptions.standing(arrival.account.merchant, news.subscription_id) is None:
         return Why.UNKNOWN_ORDER
-    why = await shown_payment(arrival)
-    if isinstance(why, Why):
-        return why
-    return await note_news(arrival.relay, arrival.account, arrival.notification, news, None) or Why.INFORMED
+    shown = await shown_installment(arrival)
+    if isinstance(shown, Why):
+        return shown
+    return await note_news(arrival, None, payment=shown) or Why.INFORMED
 
 
 async def _to_checkout(arrival: Arrival, checkout: Checkout) -> Why:
     """Completes a checkout with what was proved, or accepted."""
     news = arrival.news
-    if not fits(checkout, news.amount_minor, news.currency):
+    if not fits(checkout, arrival.settled.amount_minor, news.currency):
         return Why.OTHER_AMOUNT
     match checkout.kind:
         case CheckoutKind.PREAPPROVAL:
@@ -198,6 +199,9 @@ async def _to_checkout(arrival: Arrival, checkout: Checkout) -> Why:
 async def _pay(arrival: Arrival, checkout: Checkout) -> Why:
     if arrival.news.told is not Told.SUCCEEDED:
         return Why.OTHER_KIND
+    payment_id = arrival.news.payment_id
+    if checkout.state is CheckoutState.COMPLETED and payment_id is not None and payment_id == checkout.payment_id:
+        return Why.CHECKOUT_FINISHED  # proved before; repeats in any number of disguises cost no call
     shown = await shown_payment(arrival)
     if isinstance(shown, Why):
         return shown
@@ -220,22 +224,33 @@ async def _hold(arrival: Arrival) -> Why:
 
 
 async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
-    """Completes the checkout of a plan with its first payment, and notes that and every later one."""
+    """Completes the checkout of a plan with its first payment, and notes that and every later one.
+
+    Which plan it is, is not signed: the gateway must show it as the order's, and for the amount that was asked.
+    """
     news = arrival.news
     if news.subscription_id is None:
         return Why.INCOMPLETE
-    shown = await shown_payment(arrival)
-    if isinstance(shown, Why) and not (shown is Why.NOT_SHOWN and await _is_plan_shown(arrival)):
+    is_first = news.message_type in _OF_FIRST
+    shown: Payment | Why | None = await shown_installment(arrival)
+    if shown is Why.NOT_SHOWN and is_first and await _begins_later(arrival, checkout):
+        shown = None
+    if isinstance(shown, Why):
         return shown
-    settled = msgspec.structs.replace(arrival.settled, subscription_id=news.subscription_id)
-    if news.message_type not in _OF_FIRST:
-        settled = msgspec.structs.replace(settled, payment_id=None)  # the checkout is the first payment's
-    await finish_by_notification(arrival.relay, settled)
-    await note_news(arrival.relay, arrival.account, arrival.notification, news, checkout)
-    return Why.SUBSCRIPTION_NOTED
+    why = await note_news(arrival, checkout, payment=shown)
+    if why is not Why.SUBSCRIPTION_NOTED:
+        return why or Why.INFORMED
+    # The payment of the checkout is the first one.
+    payment_id = shown.payment_id if shown is not None and is_first else None
+    ids = {"subscription_id": news.subscription_id, "payment_id": payment_id}
+    finished = await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, **ids))
+    is_second = finished is not None and finished.subscription_id not in {None, news.subscription_id}
+    return Why.SECOND_PAYMENT if is_second and is_first else why
 
 
-async def _is_plan_shown(arrival: Arrival) -> bool:
-    """Tells whether the gateway shows the subscription itself: of a plan that begins later there is no payment yet."""
-    call = OneSubscription(subscription_id=int(arrival.news.subscription_id or 0))
-    return await shows_plan(arrival.relay, arrival.account, call, arrival.news)
+async def _begins_later(arrival: Arrival, checkout: Checkout) -> bool:
+    """Tells whether a plan was asked for that begins on a later day: there is no payment of it yet."""
+    checkouts = arrival.relay.checkouts
+    details = None if checkouts is None else await checkouts.details_of(checkout.id)
+    plan = None if details is None else details.asked.plan
+    return plan is not None and plan.starts_on is not None

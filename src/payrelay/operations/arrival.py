@@ -1,26 +1,44 @@
 """One notification that is being worked on, and how its payment is proved."""
 
 from dataclasses import dataclass
+from typing import Final
 
-from payrelay.core.calls import PaymentsOfOrder
-from payrelay.core.checkouts import CheckoutState, Settled
-from payrelay.core.notifications import News, NewsKind, Notification, Why, payment_shown
+from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.checkouts import CheckoutKind, CheckoutState, Settled
+from payrelay.core.notifications import News, NewsKind, Notification, Told, Why, payment_shown
 from payrelay.core.payments import Payment, Seen, Unseen
+from payrelay.core.proof import TOLERANCE_MS
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
 from payrelay.store.inbox import Inbox
 
+GOOD: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED})
+_KINDS: Final = {
+    NewsKind.PAYMENT: CheckoutKind.PAYMENT,
+    NewsKind.PREAPPROVAL: CheckoutKind.PREAPPROVAL,
+    NewsKind.AUTHORIZATION: CheckoutKind.AUTHORIZATION,
+    NewsKind.RECURRING: CheckoutKind.RECURRING,
+}
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
-    """A notification that is being worked on: the rooms, the account that it came for, and what it says."""
+    """A notification that is being worked on.
+
+    Attributes:
+        relay, inbox: the rooms.
+        account: that it came for.
+        notification, news: what came, and what it says.
+        asked_since_ms: when a customer was first asked for its order; None where nobody was.
+    """
 
     relay: Relay
     inbox: Inbox
     account: PayHere
     notification: Notification
     news: News
+    asked_since_ms: int | None = None
 
     async def accepts_token(self, kind: NewsKind, token: str) -> bool:
         """Accepts a token for the order, once for each kind; False where it was another one before.
@@ -35,25 +53,43 @@ class Arrival:
 
     @property
     def settled(self) -> Settled:
-        """The news as a checkout is told of them, completed."""
+        """The news as a checkout is told of them, completed.
+
+        Of what failed nothing tells an approval or a hold from a payment.
+        """
+        is_told = self.news.told in GOOD or self.news.kind is NewsKind.RECURRING
         return Settled(
             account=self.account.name,
             merchant=self.account.merchant,
             order_id=self.news.order_id,
             outcome=CheckoutState.COMPLETED,
             payment_id=self.news.payment_id,
-            amount_minor=self.news.amount_minor,
+            kind=_KINDS.get(self.news.kind) if is_told else None,
+            # An amount that is none of ours, such as nothing at all, is another one than any that was asked for.
+            amount_minor=self.news.amount_minor or 0,
             currency=self.news.currency,
         )
 
 
 async def shown_payment(arrival: Arrival) -> Payment | Why:
     """Searches the order at the gateway for the payment that the news are of; gives it, or why it is no proof."""
+    return await _shown(arrival, PaymentsOfOrder(order_id=arrival.news.order_id))
+
+
+async def shown_installment(arrival: Arrival) -> Payment | Why:
+    """The same of a subscription's payment, which may be shown with its subscription alone."""
+    shown = await shown_payment(arrival)
+    if shown is not Why.NOT_SHOWN or arrival.news.subscription_id is None:
+        return shown
+    return await _shown(arrival, PaymentsOfSubscription(subscription_id=int(arrival.news.subscription_id)))
+
+
+async def _shown(arrival: Arrival, call: PaymentsOfOrder | PaymentsOfSubscription) -> Payment | Why:
     relay, account, news = arrival.relay, arrival.account, arrival.news
     asked_ms = relay.clock.now_ms()
     until_s = relay.clock.boot_s() + account.queue_s
     relay.watch.passed(Passage.ASKING, arrival.notification.id)
-    sight = await account.observe(PaymentsOfOrder(order_id=news.order_id), until_s=until_s)
+    sight = await account.observe(call, until_s=until_s)
     relay.watch.passed(Passage.ASKED, arrival.notification.id)
     if isinstance(sight, Unseen):
         return Why.UNSEEN
@@ -66,4 +102,11 @@ async def shown_payment(arrival: Arrival) -> Payment | Why:
         for payment in sight.payments
         if await arrival.inbox.owner_of_payment(account.merchant, payment.payment_id) is not None
     }
-    return payment_shown(news, sight.payments, frozenset(owners)) or Why.NOT_SHOWN
+    payment = payment_shown(news, sight.payments, frozenset(owners))
+    if payment is None:
+        return Why.NOT_SHOWN
+    # Order ids are not unique at the gateway: an old payment under the same one pays for nothing that is asked now.
+    is_older = None not in (payment.at_ms, arrival.asked_since_ms) and (
+        (payment.at_ms or 0) < (arrival.asked_since_ms or 0) - TOLERANCE_MS
+    )
+    return Why.EARLIER_PAYMENT if is_older else payment

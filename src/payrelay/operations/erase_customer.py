@@ -20,8 +20,10 @@ from payrelay.core.answers import Answer
 from payrelay.core.customers import Customer, Event, erased, removed
 from payrelay.core.notifications import NewsKind
 from payrelay.operations.change_customer import changed_by
+from payrelay.operations.finish_checkout import expire
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import answer_of, visible_customer
+from payrelay.store.checkouts import Person as Sought
 from payrelay.store.journal import Filter
 
 ORDERS_AT_ONCE: Final = 100
@@ -59,10 +61,14 @@ async def _forget_notifications(relay: Relay, person: Person) -> None:
 
 
 async def _forget_checkouts(relay: Relay, person: Person) -> None:
-    """A checkout was filled in with name, e-mail, telephone and address."""
+    """A checkout was filled in with name, e-mail, telephone and address; one that is open ends with the person."""
+    merchant, principal = person.customer.merchant, person.customer.principal
     if relay.checkouts is not None:
         for order_id in person.order_ids:
-            await relay.checkouts.forget_order(person.customer.merchant, order_id)
+            for checkout in await relay.checkouts.of_order(merchant, order_id):
+                if checkout.is_open and checkout.principal == principal:
+                    await expire(relay, checkout)
+            await relay.checkouts.forget_order(merchant, principal, order_id)
 
 
 async def _end_client_tokens(relay: Relay, person: Person) -> None:
@@ -98,29 +104,56 @@ async def erase(relay: Relay, customer: Customer) -> Customer:
     async for order_ids in _orders(relay, customer):
         for forget in FORGETTERS:
             await forget(relay, Person(customer=customer, order_ids=order_ids))
-    return await changed_by(relay, customer, Event.ERASED, partial(_erased, relay))
+    changed = await changed_by(relay, customer, Event.ERASED, partial(_erased, relay))
+    await _end_client_tokens(relay, Person(customer=changed, order_ids=()))  # one may have been issued meanwhile
+    return changed
 
 
 async def remove(relay: Relay, customer: Customer) -> Customer:
     """Removes a customer, whoever's it is: no charge is begun with it from then on. Gives what is left of it.
 
-    Its token is destroyed, and then the copies of it that the inbox holds. May be repeated, and is to be where this
-    raises StoreError.
+    Its token is destroyed, its phones' tokens end, and then the copies of its token go that the inbox holds. May be
+    repeated, and is to be where this raises StoreError.
     """
     changed = await changed_by(relay, customer, Event.REMOVED, partial(_removed, relay))
     await _end_client_tokens(relay, Person(customer=changed, order_ids=()))
-    if changed.order_id is not None:
-        await _forget_notifications(relay, Person(customer=changed, order_ids=(changed.order_id,)))
+    async for order_ids in _approvals(relay, changed):
+        await _forget_notifications(relay, Person(customer=changed, order_ids=order_ids))
     return changed
 
 
 async def _orders(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, ...]]:
-    """Gives the orders of a customer in lots: that of its approval, and those that it was charged for."""
-    yield () if customer.order_id is None else (customer.order_id,)
+    """Gives the orders of a person in lots: of approvals, of all other checkouts, and those that were charged."""
+    async for order_ids in _approvals(relay, customer):
+        yield order_ids
+    if customer.reference is not None:
+        async for order_ids in _orders_of_checkouts(relay, customer, customer.reference):
+            yield order_ids
     before = None
     while operations := await relay.journal.list(Filter(customer_id=customer.id), before=before, limit=ORDERS_AT_ONCE):
         yield tuple(sorted({each.order_id for each in operations if each.order_id is not None}))
         before = operations[-1].id
+
+
+async def _approvals(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, ...]]:
+    """Gives the orders of a customer's approvals, the last and all others, and of what its phones have opened."""
+    yield () if customer.order_id is None else (customer.order_id,)
+    async for order_ids in _orders_of_checkouts(relay, customer, None):
+        yield order_ids
+
+
+async def _orders_of_checkouts(
+    relay: Relay, customer: Customer, reference: str | None
+) -> AsyncIterator[tuple[str, ...]]:
+    if relay.checkouts is None:
+        return
+    sought = Sought(
+        customer_id=customer.id, merchant=customer.merchant, principal=customer.principal, reference=reference
+    )
+    after = ""
+    while checkouts := await relay.checkouts.of_person(sought, after=after, limit=ORDERS_AT_ONCE):
+        yield tuple(sorted({each.order_id for each in checkouts}))
+        after = checkouts[-1].id
 
 
 def _removed(relay: Relay, customer: Customer) -> Customer:

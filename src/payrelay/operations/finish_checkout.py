@@ -15,8 +15,8 @@ from payrelay.core.checkouts import (
     CheckoutState,
     Result,
     Settled,
+    addressee,
     advance,
-    fits,
     is_looked_for,
     next_look_ms,
 )
@@ -51,30 +51,19 @@ def checkouts_of(relay: Relay) -> Checkouts:
     return relay.checkouts
 
 
-async def checkout_of_order(relay: Relay, account: str, order_id: str) -> Checkout | None:
-    """Finds the checkout of an order: the one that holds it, else the newest; None where there is none.
-
-    Raises Refusal (not_found) where no account of that name is configured, and StoreError.
-    """
-    found = await checkouts_of(relay).of_order(relay.account(account).merchant, order_id)
-    return found[0] if found else None
-
-
 async def finish_by_notification(relay: Relay, news: Settled) -> Checkout | None:
     """Brings the checkout of an order to what verified news say, and gives it as it stands then.
 
-    None where no checkout has that order. Of several it is the one whose amount and currency fit; where none does, the
-    newest one is given as it was, unchanged. It may be repeated, and come in any order. Raises StoreError, and
-    ValueError for an outcome that nobody can tell of.
+    None where no checkout has that order. Of several it is the one that ``addressee`` chooses; where none fits, the one
+    that holds the order, or the newest, is given as it was, unchanged. It may be repeated, and come in any order.
+    Raises StoreError, and ValueError for an outcome that nobody can tell of.
     """
     event = news.event
     found = await checkouts_of(relay).of_order(news.merchant, news.order_id)
     if not found:
         return None
-    fitting = [each for each in found if fits(each, news.amount_minor, news.currency)]
-    if not fitting:
-        return found[0]
-    return await _bring(relay, _addressee(fitting, news), event, news.result)
+    chosen = addressee(found, news)
+    return found[0] if chosen is None else await _bring(relay, chosen, event, news.result)
 
 
 async def note_turned_back(relay: Relay, checkout: Checkout) -> Checkout:
@@ -112,6 +101,19 @@ async def end_checkouts(relay: Relay) -> int:
     return len(taken)
 
 
+async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
+    """Ends a checkout whose time is over before the worker came to it, by the same rule.
+
+    Otherwise its order would be free for another one while the customer has paid. Waits for a look no longer than
+    LOOK_WAIT_S; until that is over the checkout is given as it was. Raises StoreError.
+    """
+    if not _may_be_paid(checkout) or relay.background.is_leaving:
+        return await expire(relay, checkout)
+    ending = relay.background.start(_end(relay, checkout))
+    await asyncio.wait({ending}, timeout=LOOK_WAIT_S)
+    return ending.result() if ending.done() else checkout
+
+
 async def forget_checkouts(relay: Relay) -> int:
     """Forgets the customers' data of checkouts that have long had their outcome. Raises StoreError."""
     if relay.checkouts is None:
@@ -122,16 +124,6 @@ async def forget_checkouts(relay: Relay) -> int:
 async def expire(relay: Relay, checkout: Checkout) -> Checkout:
     """Says of a checkout that its time has ended. Raises StoreError."""
     return await _bring(relay, checkout, CheckoutEvent.EXPIRED, None)
-
-
-def _addressee(fitting: list[Checkout], news: Settled) -> Checkout:
-    """Chooses whom news are of: who has that payment or subscription already, else who holds the order."""
-    for checkout in fitting:
-        is_of_payment = news.payment_id is not None and checkout.payment_id == news.payment_id
-        is_of_plan = news.subscription_id is not None and checkout.subscription_id == news.subscription_id
-        if is_of_payment or is_of_plan:
-            return checkout
-    return fitting[0]
 
 
 async def _bring(relay: Relay, checkout: Checkout, event: CheckoutEvent, result: Result | None) -> Checkout:
@@ -216,11 +208,15 @@ def _is_of(checkout: Checkout, payment: Payment) -> bool:
     )
 
 
-async def _end(relay: Relay, checkout: Checkout) -> None:
+async def _end(relay: Relay, checkout: Checkout) -> Checkout:
+    """Ends a checkout, and gives it as it stands then; as it was where it could not be ended."""
     try:
-        is_payment = checkout.kind is CheckoutKind.PAYMENT and checkout.opened_at_ms is not None
-        seen = await _looked(relay, checkout) if is_payment else checkout
-        if seen.state is CheckoutState.OPEN:
-            await expire(relay, seen)
+        seen = await _looked(relay, checkout) if _may_be_paid(checkout) else checkout
+        return await expire(relay, seen) if seen.is_open else seen
     except (StoreError, Refusal) as error:
         relay.log.warning("checkout_not_ended", checkout_id=checkout.id, reason=str(error))
+        return checkout
+
+
+def _may_be_paid(checkout: Checkout) -> bool:
+    return checkout.kind is CheckoutKind.PAYMENT and checkout.opened_at_ms is not None

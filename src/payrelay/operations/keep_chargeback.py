@@ -1,63 +1,95 @@
 """Keeps a chargeback with the payment that it takes back, and has it told; it changes no operation by itself."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
+from payrelay.core.calls import PaymentsOfOrder
+from payrelay.core.checkouts import Checkout
 from payrelay.core.events import OutgoingEvent
 from payrelay.core.money import decimal_text
-from payrelay.core.notifications import Notification, Why
+from payrelay.core.notifications import Why
 from payrelay.core.operations import Kind, Operation, State
-from payrelay.gateways.payhere.client import PayHere
-from payrelay.operations.finish_checkout import checkout_of_order
-from payrelay.operations.relay import Relay
+from payrelay.core.payments import Seen, Unseen
+from payrelay.operations.arrival import Arrival
 from payrelay.operations.watch import Passage
-from payrelay.store.inbox import Chargeback, Inbox
+from payrelay.store.inbox import Chargeback
 from payrelay.store.journal import Filter
 
 OPERATIONS_MAX: Final = 50
 
 
-async def keep_chargeback(relay: Relay, inbox: Inbox, account: PayHere, notification: Notification) -> Why:
+class Payer(NamedTuple):
+    """A payment, who is told of it, and the operation that made it, where one did."""
+
+    payment_id: str
+    principal: str
+    operation_id: str | None
+
+
+async def keep_chargeback(arrival: Arrival) -> Why:
     """Keeps it, once for each payment. May be repeated. Raises StoreError.
 
-    The status is signed, and so is the order; the payment is not, so that it must be known as one of that order.
+    The status is signed, and so is the order; the payment is not, so that it must be known as one of that order, or
+    shown as one by the gateway.
     """
-    payer = await _payer(relay, account, notification)
-    if payer is None:
-        return Why.UNKNOWN_PAYMENT
-    payment_id, principal, operation_id = payer
+    relay, account, notification = arrival.relay, arrival.account, arrival.notification
+    payer = await _payer(arrival)
+    if isinstance(payer, Why):
+        return payer
     now_ms = relay.clock.now_ms()
     chargeback = Chargeback(
         merchant=account.merchant,
-        payment_id=payment_id,
+        payment_id=payer.payment_id,
         order_id=notification.order_id,
         account=account.name,
-        principal=principal,
-        operation_id=operation_id,
+        principal=payer.principal,
+        operation_id=payer.operation_id,
         amount_minor=notification.amount_minor,
         currency=notification.currency,
         notification_id=notification.id,
         noted_at_ms=now_ms,
     )
     relay.watch.passed(Passage.NOTING, notification.id)
-    await inbox.keep_chargeback(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
+    await arrival.inbox.keep_chargeback(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
     relay.watch.passed(Passage.NOTED, notification.id)
     return Why.CHARGEBACK_KEPT
 
 
-async def _payer(relay: Relay, account: PayHere, notification: Notification) -> tuple[str, str, str | None] | None:
-    """Finds the payment, who is told of it, and its operation; None where no payment of the order is known as that."""
+async def _payer(arrival: Arrival) -> Payer | Why:
+    """Finds the payment and who is told of it, or why no payment of the order is known as that."""
+    relay, merchant, notification = arrival.relay, arrival.account.merchant, arrival.notification
     found = await relay.journal.list(Filter(order_id=notification.order_id), before=None, limit=OPERATIONS_MAX)
-    operation = _owner(found, account.merchant, notification.payment_id)
+    operation = _owner(found, merchant, notification.payment_id)
     if operation is not None and operation.payment_id is not None:
-        return operation.payment_id, operation.principal, operation.id
+        return Payer(operation.payment_id, operation.principal, operation.id)
     if relay.checkouts is None:
-        return None
-    checkout = await checkout_of_order(relay, account.name, notification.order_id)
-    if checkout is None:
-        return None
-    payment_id = notification.payment_id or checkout.payment_id
-    is_known = payment_id is not None and (payment_id == checkout.payment_id or checkout.subscription_id is not None)
-    return (payment_id, checkout.principal, None) if is_known and payment_id is not None else None
+        return Why.UNKNOWN_PAYMENT
+    checkouts = await relay.checkouts.of_order(merchant, notification.order_id)
+    paid = {
+        each.payment_id: each
+        for each in reversed(checkouts)
+        if each.payment_id is not None and notification.payment_id in {None, each.payment_id}
+    }
+    if len(paid) == 1:
+        payment_id, checkout = paid.popitem()
+        return Payer(payment_id, checkout.principal, None)
+    plan = next((each for each in checkouts if each.subscription_id is not None), None)
+    if plan is None or notification.payment_id is None:
+        is_of_ours = bool(checkouts) or any(each.merchant == merchant for each in found)
+        return Why.UNKNOWN_PAYMENT if is_of_ours else Why.UNKNOWN_ORDER
+    return await _of_plan(arrival, plan, notification.payment_id)
+
+
+async def _of_plan(arrival: Arrival, plan: Checkout, payment_id: str) -> Payer | Why:
+    """Looks whether the payment is an installment of the order: of those we may not have been told."""
+    until_s = arrival.relay.clock.boot_s() + arrival.account.queue_s
+    arrival.relay.watch.passed(Passage.ASKING, arrival.notification.id)
+    sight = await arrival.account.observe(PaymentsOfOrder(order_id=plan.order_id), until_s=until_s)
+    arrival.relay.watch.passed(Passage.ASKED, arrival.notification.id)
+    if isinstance(sight, Unseen):
+        return Why.UNSEEN
+    payments = sight.payments if isinstance(sight, Seen) else ()
+    is_of_order = any((each.payment_id, each.order_id) == (payment_id, plan.order_id) for each in payments)
+    return Payer(payment_id, plan.principal, None) if is_of_order else Why.UNKNOWN_PAYMENT
 
 
 def _owner(operations: list[Operation], merchant: str, payment_id: str | None) -> Operation | None:

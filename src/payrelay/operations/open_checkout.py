@@ -21,7 +21,7 @@ from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.forms import Form, Merchant, Returns, build_form
 from payrelay.operations.effect import REPLAYED
-from payrelay.operations.finish_checkout import checkouts_of, expire
+from payrelay.operations.finish_checkout import checkouts_of, end_overdue
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_checkout import CheckoutForm, OpenedCheckout, view
 from payrelay.operations.watch import Passage
@@ -188,7 +188,7 @@ async def _earlier(relay: Relay, request: Request, account: PayHere, new: NewChe
         return None
     now_ms = relay.clock.now_ms()
     if holder.state is CheckoutState.OPEN and holder.ends_at_ms <= now_ms:
-        holder = await expire(relay, holder)
+        holder = await end_overdue(relay, holder)
         if holder.guard is None:
             return None
     is_mine = holder.principal == request.principal
@@ -235,15 +235,19 @@ def _new(relay: Relay, request: Request, account: PayHere, new: NewCheckout, sec
 
 
 async def _opened(relay: Relay, checkout: Checkout, signer: Merchant) -> OpenedCheckout:
-    """Gives a checkout with its address and its form, while it takes customers."""
+    """Gives a checkout with its address and its form, while it takes customers.
+
+    While the account is paused there is no form, which would lead on to the gateway; the page waits meanwhile.
+    """
     shown = view(checkout)
     takes_customers = checkout.takes_customers(relay.clock.now_ms())
     details = await checkouts_of(relay).details_of(checkout.id) if takes_customers else None
     if details is None:
         return OpenedCheckout(**msgspec.structs.asdict(shown), url=None, form=None)
+    url = page_address(relay, checkout, details.secret)
+    if relay.paused is not None and await relay.paused.is_paused(checkout.account):
+        return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=None)
     form = form_of(relay, checkout, details, signer)
     return OpenedCheckout(
-        **msgspec.structs.asdict(shown),
-        url=page_address(relay, checkout, details.secret),
-        form=CheckoutForm(action=form.action, fields=form.fields),
+        **msgspec.structs.asdict(shown), url=url, form=CheckoutForm(action=form.action, fields=form.fields)
     )

@@ -33,14 +33,18 @@ class PausedAccounts:
 
     async def require_open(self, account: str) -> None:
         """Raises Refusal (unavailable) where the account is paused, StoreUnavailable where that can't be known."""
-        await self.refresh()
-        if account in self._paused:
+        if await self.is_paused(account):
             # The reason is the operators' own business, and may name other clients.
             raise Refusal(
                 Code.UNAVAILABLE,
                 "new operations on this account are paused by an operator; nothing was sent",
                 retry_after_s=RETRY_AFTER_S,
             )
+
+    async def is_paused(self, account: str) -> bool:
+        """Tells whether an account is paused. Raises StoreUnavailable where that can't be known."""
+        await self.refresh()
+        return account in self._paused
 
     async def refresh(self) -> None:
         """Reads the store again unless that was done less than PAUSES_KEPT_MS ago; what has changed is logged.

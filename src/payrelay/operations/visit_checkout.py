@@ -10,7 +10,7 @@ import msgspec
 from payrelay.core.checkouts import LEFT_OPEN_MS, Checkout, CheckoutState, Details
 from payrelay.core.links import with_outcome
 from payrelay.gateways.payhere.forms import Form
-from payrelay.operations.finish_checkout import checkouts_of, expire, look, note_turned_back
+from payrelay.operations.finish_checkout import checkouts_of, end_overdue, look, note_turned_back
 from payrelay.operations.open_checkout import form_of, secret_hash_of
 from payrelay.operations.relay import Relay
 
@@ -23,6 +23,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
         details: what it is about; None where that was forgotten.
         form: to go on to the gateway with; None where it takes no customer.
         is_paid_otherwise: whether another checkout of the same order was completed.
+        is_paused: whether an operator lets nobody go on from this account's pages now.
         onward: the app's own link with the outcome; None where it has none.
     """
 
@@ -30,6 +31,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     details: Details | None
     form: Form | None = None
     is_paid_otherwise: bool = False
+    is_paused: bool = False
     onward: str | None = None
 
 
@@ -45,12 +47,14 @@ async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Vi
     details = await checkouts.details_of(checkout.id)
     signer = relay.account(account).signer
     if checkout.is_open and checkout.ends_at_ms <= now_ms:
-        checkout = await expire(relay, checkout)
+        checkout = await end_overdue(relay, checkout)
     if details is None or signer is None or not checkout.takes_customers(now_ms):
         return Visited(checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=False))
     others = await checkouts.of_order(checkout.merchant, checkout.order_id)
     if any(other.state is CheckoutState.COMPLETED for other in others):
         return Visited(checkout=checkout, details=details, is_paid_otherwise=True)
+    if relay.paused is not None and await relay.paused.is_paused(account):
+        return Visited(checkout=checkout, details=details, is_paused=True)
     if checkout.opened_at_ms is None:
         await checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
     return Visited(checkout=checkout, details=details, form=form_of(relay, checkout, details, signer))

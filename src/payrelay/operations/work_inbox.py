@@ -148,7 +148,12 @@ async def _why(arrival: Arrival) -> Why:
                 "notification_not_applied", notification_id=arrival.notification.id, reason=str(error)
             )
             return Why.OUR_FAULT
-        except (StoreError, IllegalTransition):
+        except StoreUnusable as error:  # a sealed value of what it is about can't be opened, and won't be the next time
+            arrival.relay.log.error(
+                "notification_not_applied", notification_id=arrival.notification.id, reason=str(error)
+            )
+            return Why.OUR_FAULT
+        except StoreError:
             raise
         except Exception:  # it is tried again, for as long as any other that waits, and then stands there visibly
             arrival.relay.log.exception("notification_failed", notification_id=arrival.notification.id)

@@ -21,6 +21,8 @@ from payrelay.store.statements import checkouts as statements
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are looked at: more attempts than anybody makes."""
+OF_PERSON_MAX: Final = 100
+"""Checkouts of one page of a person's."""
 FORGOTTEN_MAX: Final = 500
 """Of one round, so that it never holds the store for long."""
 
@@ -28,6 +30,21 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(Details).decode
 
 _Checkouts: TypeAlias = list[Checkout]
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """By what a person's checkouts are found: a stored customer, and its principal's own name for it.
+
+    ``reference`` is None where there is none, or it shall not be looked for by it.
+    """
+
+    customer_id: str
+    merchant: str
+    principal: str
+    reference: str | None
+
+    def __repr__(self) -> str:
+        return f"Person(customer_id={self.customer_id!r})"
 
 
 class Checkouts:
@@ -95,10 +112,18 @@ class Checkouts:
         statement = Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX), is_whole=True)
         return await self._database.write(count_rows(statement))
 
-    async def forget_order(self, merchant: str, order_id: str) -> int:
-        """Forgets who the customer of an order's checkouts was, of those that have their outcome; gives how many."""
-        statement = Statement(statements.FORGET_ORDER, (merchant, order_id), is_whole=True)
+    async def forget_order(self, merchant: str, principal: str, order_id: str) -> int:
+        """Forgets who the customer of a principal's checkouts of an order was, of those that have their outcome.
+
+        Gives how many there were.
+        """
+        statement = Statement(statements.FORGET_ORDER, (merchant, principal, order_id), is_whole=True)
         return await self._database.write(count_rows(statement))
+
+    async def of_person(self, person: Person, *, after: str, limit: int) -> _Checkouts:
+        """Reads one page of a person's checkouts, by their ids above ``after``."""
+        parameters = (*msgspec.structs.astuple(person), after, min(limit, OF_PERSON_MAX))
+        return await self._many(Statement(statements.OF_PERSON, parameters))
 
     async def unowned(self, checkout: Checkout, payments: tuple[Payment, ...]) -> tuple[Payment, ...]:
         """Gives those of the payments that belong to no operation and no other checkout.

@@ -15,7 +15,7 @@ import msgspec
 
 from payrelay.core.events import OutgoingEvent
 from payrelay.core.idempotency import secret_hash
-from payrelay.core.notifications import NewsKind, Notification, State, Verdict
+from payrelay.core.notifications import NewsKind, Notification, State, Verdict, needs_person
 from payrelay.core.schedules import DAY_MS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
@@ -23,12 +23,20 @@ from payrelay.store.database import Database, Row, Statement, Unit, Value, all_r
 from payrelay.store.outbox import put as put_event
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import inbox as statements
+from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
 from payrelay.store.statements.operations import BUMP
 
 REFUSED_MAX: Final = 1_000
 """Refused notifications that are kept of a merchant account, for somebody to look at."""
+REFUSED_ALERT_FROM: Final = 5
+"""Refused notifications of a merchant account in a day from which on a person is called, once that day: a stranger who
+tries is no reason to, but a wrong MERCHANT_SECRET refuses all that the gateway sends."""
 OF_AN_ORDER_MAX: Final = 200
-"""Notifications that are taken of one order in a day: a subscription that fails has two or three."""
+"""Notifications that are taken of one order in a day, and tell the same: a subscription that fails has two or three.
+
+A customer who has the notification of a payment can post it in any number of disguises, and must not keep that of a
+chargeback out by it.
+"""
 PAGE_MAX: Final = 1_000
 CHARGEBACKS_MAX: Final = 100
 """Of one operation: it has one payment."""
@@ -243,6 +251,10 @@ def _put(notification: Notification, parameters: tuple[Value, ...]) -> Unit[Row 
     if (yield Statement(statements.PUT_NOTIFICATION, parameters)):
         if notification.verdict is Verdict.GENUINE:
             yield Statement(BUMP, (notification.merchant,))  # what was read before it is no news any more
+        else:
+            at_ms = notification.received_at_ms
+            since = (at_ms // DAY_MS, at_ms, at_ms - DAY_MS, REFUSED_ALERT_FROM)
+            yield Statement(ADD_REFUSALS_ALERT, (notification.id, notification.version, notification.merchant, *since))
         return ()
     repeat = (notification.merchant, notification.digest, notification.received_at_ms)
     rows = yield Statement(statements.REPEAT_NOTIFICATION, repeat)
@@ -261,8 +273,13 @@ def _record(notification: Notification) -> Unit[None]:
         notification.gives_up_at_ms,
         notification.updated_at_ms,
     )
-    if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=True)):
+    is_alarming = needs_person(notification)
+    if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=not is_alarming)):
         raise Outdated(f"the notification {notification.id!r} was changed since it was read")
+    if is_alarming:
+        at_ms = notification.updated_at_ms
+        subject = (notification.merchant, notification.order_id, at_ms // DAY_MS, at_ms)
+        yield Statement(ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
 
 
 def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:

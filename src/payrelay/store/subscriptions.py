@@ -7,7 +7,7 @@ import msgspec
 
 from payrelay.core.subscriptions import Fact, Subscription, event_of, events_of, joined
 from payrelay.errors import Outdated
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.outbox import put as put_event
 from payrelay.store.statements import subscriptions as statements
 
@@ -67,6 +67,11 @@ class Subscriptions:
     async def standing(self, merchant: str, subscription_id: str) -> Standing | None:
         """Reads how a subscription stands; None where nothing is known of it."""
         return await self._database.read(_standing(merchant, subscription_id))
+
+    async def is_paid(self, merchant: str, subscription_id: str, payment: str) -> bool:
+        """Tells whether a payment is among the paid installments of a subscription."""
+        key = (merchant, subscription_id, payment)
+        return bool(await self._database.read(all_rows(Statement(statements.IS_PAID, key))))
 
     async def list(self, merchant: str, *, after: str, limit: int) -> "list[Standing]":
         """Reads one page of those that are known, by their ids above ``after``."""

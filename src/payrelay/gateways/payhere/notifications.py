@@ -76,7 +76,8 @@ _MESSAGE_TYPES: Final[Mapping[str, MessageType]] = MappingProxyType(
 
 _number = re.compile(r"[0-9]{1,19}").fullmatch
 _date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").match
-_amount = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]{1,9})?|[0-9]{1,15}(?:\.[0-9]{1,9})?").fullmatch
+# Without zeros in front: nothing parts the order from the amount in what is signed, and fewer readings are possible so.
+_amount = re.compile(r"(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3})*|[1-9][0-9]{0,14})(?:\.[0-9]{1,9})?").fullmatch
 _currency = re.compile(r"[A-Z]{3}").fullmatch
 _word = re.compile(r"[A-Za-z0-9_-]{1,20}").fullmatch
 _card_number = re.compile(r"[0-9*Xx •-]{4,30}").fullmatch
@@ -131,6 +132,8 @@ def read_form(body: bytes) -> Form:
         raise UnreadableError("the field md5sig is missing")
     if _currency(form.text("payhere_currency") or "") is None:
         raise UnreadableError("the field payhere_currency is not three capital letters")
+    if _amount(form.text("payhere_amount") or "") is None:
+        raise UnreadableError("the field payhere_amount is no amount")
     return form
 
 

@@ -1,47 +1,81 @@
-"""Alerts: one for each time that an operation came to need a person."""
+"""Alerts: one for each time that an operation, or a notification, came to need a person.
 
-from typing import Final
+Both kinds have a table of their own, of the same shape but for the name of what they are about.
+"""
 
-from payrelay.store.queries import query
+# ruff: noqa: S608 - what is put into the texts are tables and columns named here; values are always parameters
 
-TAKE_ALERTS: Final = query(
-    "take_alerts",
+from typing import Final, NamedTuple
+
+from payrelay.store.queries import Query, query
+
+
+class AlertQueries(NamedTuple):
+    """The statements on one of the tables.
+
+    Attributes:
+        take: takes alerts that are due, and puts them off for as long as giving them may last, so that no other process
+            gives the same at the same time.
+        next_due: reads when the next alert is to be given.
+        end: says that an alert is not given again, and to whom it was.
+        put_off: says when an alert is tried again, unless somebody else has taken it meanwhile.
     """
-    UPDATE alerts SET next_try_at_ms = $2::bigint
-    WHERE (operation_id, version) IN (
-        SELECT operation_id, version FROM alerts
-        WHERE next_try_at_ms <= $1::bigint ORDER BY next_try_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
+
+    take: Query
+    next_due: Query
+    end: Query
+    put_off: Query
+
+
+def _queries(table: str, key: str) -> AlertQueries:
+    columns = f"{key}, version, created_at_ms, next_try_at_ms, attempts, given_to"
+    due = f"SELECT {key}, version FROM {table} WHERE next_try_at_ms <= $1::bigint ORDER BY next_try_at_ms LIMIT $3"
+    take = f"UPDATE {table} SET next_try_at_ms = $2::bigint WHERE ({key}, version) IN ({{}}) RETURNING {columns}"
+    return AlertQueries(
+        take=query(
+            f"take_{table}",
+            take.format(f"{due} FOR UPDATE SKIP LOCKED"),
+            sqlite=(take.format(due).replace("::bigint", ""),),
+        ),
+        next_due=query(f"next_of_{table}", f"SELECT min(next_try_at_ms) FROM {table} WHERE next_try_at_ms IS NOT NULL"),
+        end=query(
+            f"end_{table}",
+            f"""
+            UPDATE {table} SET next_try_at_ms = NULL, attempts = attempts + 1, given_to = $3
+            WHERE {key} = $1 AND version = $2
+            RETURNING version""",
+        ),
+        put_off=query(
+            f"put_off_{table}",
+            f"""
+            UPDATE {table} SET next_try_at_ms = $4, attempts = attempts + 1, given_to = $5
+            WHERE {key} = $1 AND version = $2 AND next_try_at_ms = $3
+            RETURNING version""",
+        ),
     )
-    RETURNING operation_id, version, created_at_ms, next_try_at_ms, attempts, given_to""",
-    sqlite=(
-        """
-        UPDATE alerts SET next_try_at_ms = $2
-        WHERE (operation_id, version) IN (
-            SELECT operation_id, version FROM alerts WHERE next_try_at_ms <= $1 ORDER BY next_try_at_ms LIMIT $3
-        )
-        RETURNING operation_id, version, created_at_ms, next_try_at_ms, attempts, given_to""",
-    ),
-)
-"""Takes alerts that are due, and puts them off for as long as giving them may last, so that no other process gives the
-same at the same time."""
 
-NEXT_ALERT: Final = query("next_alert", "SELECT min(next_try_at_ms) FROM alerts WHERE next_try_at_ms IS NOT NULL")
-"""Reads when the next alert is to be given."""
 
-END_ALERT: Final = query(
-    "end_alert",
+OF_OPERATIONS: Final = _queries("alerts", "operation_id")
+OF_NOTIFICATIONS: Final = _queries("notification_alerts", "notification_id")
+
+ADD_NOTIFICATION_ALERT: Final = query(
+    "add_notification_alert",
     """
-    UPDATE alerts SET next_try_at_ms = NULL, attempts = attempts + 1, given_to = $3
-    WHERE operation_id = $1 AND version = $2
-    RETURNING version""",
+    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6::bigint, $6::bigint)
+    ON CONFLICT DO NOTHING""",
 )
-"""Says that an alert is not given again, and to whom it was."""
+"""Notes, beside the change that did it, that a notification came to need a person; once a day for the same subject."""
 
-PUT_OFF_ALERT: Final = query(
-    "put_off_alert",
+ADD_REFUSALS_ALERT: Final = query(
+    "add_refusals_alert",
     """
-    UPDATE alerts SET next_try_at_ms = $4, attempts = attempts + 1, given_to = $5
-    WHERE operation_id = $1 AND version = $2 AND next_try_at_ms = $3
-    RETURNING version""",
+    INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
+    SELECT $1::text, $2::bigint, $3::text, '', $4::bigint, $5::bigint, $5::bigint
+    WHERE (SELECT count(*) FROM (
+        SELECT 1 FROM notifications
+        WHERE merchant = $3::text AND state = 'refused' AND received_at_ms > $6::bigint LIMIT $7
+    ) AS refused) >= $7
+    ON CONFLICT DO NOTHING""",
 )
-"""Says when an alert is tried again, unless somebody else has taken it meanwhile."""
+"""Notes that so many notifications were refused since $6 that a person should see why; once a day."""

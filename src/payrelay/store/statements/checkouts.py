@@ -116,11 +116,27 @@ FORGET_ORDER: Final = query(
     "forget_checkouts_of_order",
     """
     UPDATE checkouts SET sealed = NULL, customer_reference = NULL, idempotency_key = NULL
-    WHERE merchant = $1 AND order_id = $2 AND state <> 'open'
+    WHERE merchant = $1 AND principal = $2 AND order_id = $3 AND state <> 'open'
     RETURNING id""",
 )
-"""Forgets who the customer of an order's checkouts was, of those that have their outcome; a key may have a
-person's name in it."""
+"""Forgets who the customer of a principal's checkouts of an order was, of those that have their outcome; a key may have
+a person's name in it."""
+
+OF_PERSON: Final = query(
+    "checkouts_of_person",
+    f"""
+    SELECT {COLUMNS} FROM checkouts
+    WHERE id IN (
+      SELECT id FROM checkouts WHERE customer_id = $1
+      UNION
+      SELECT id FROM checkouts WHERE bound_customer_id = $1
+      UNION
+      SELECT id FROM checkouts WHERE merchant = $2 AND principal = $3 AND customer_reference = $4::text
+    ) AND id > $5
+    ORDER BY id LIMIT $6""",
+)
+"""Reads one page of the checkouts of a person, by their ids: those that made a customer, that its phone opened, and
+that have the person's reference, where there is one."""
 
 PAYMENT_IS_OWNED: Final = query(
     "payment_is_owned",
@@ -129,10 +145,18 @@ PAYMENT_IS_OWNED: Final = query(
     WHERE payment_id = $1 AND merchant = $2 AND kind NOT IN ('refund', 'release')
       AND state NOT IN ('declined', 'refused', 'not_sent', 'failed')
     UNION ALL
-    SELECT id FROM checkouts WHERE payment_id = $1 AND merchant = $2 AND id <> $3
+    SELECT id FROM checkouts
+    WHERE payment_id = $1 AND merchant = $2 AND id <> $3
+      AND (
+        kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL
+        OR order_id = (SELECT order_id FROM checkouts WHERE id = $3)
+      )
     LIMIT 1""",
 )
-"""Tells whether a payment belongs to an operation or to another checkout."""
+"""Tells whether a payment belongs to an operation or to another checkout.
+
+The payment of a hold, or of an approval that takes nothing, is shown by nothing: it is what somebody said, and could be
+that of another order."""
 
 ORDER_HAS_RIVAL: Final = query(
     "order_has_rival",

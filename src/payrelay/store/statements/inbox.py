@@ -27,6 +27,7 @@ PUT_NOTIFICATION: Final = query(
         ELSE (SELECT count(*) FROM (
             SELECT 1 FROM notifications
             WHERE merchant = $3::text AND order_id = $11::text AND received_at_ms > $26::bigint AND state <> 'refused'
+              AND told = $10::text
             LIMIT $27
         ) AS kept) < $27
     END
@@ -34,7 +35,7 @@ PUT_NOTIFICATION: Final = query(
     RETURNING id""",
 )
 """Stores a notification and its sealed body; gives no row, and writes nothing, where it is there already, or where so
-many are kept that were refused, or came of its order since $26, that this may be a flood."""
+many are kept that were refused, or came of its order since $26 and told the same, that this may be a flood."""
 
 REPEAT_NOTIFICATION: Final = query(
     "repeat_notification",

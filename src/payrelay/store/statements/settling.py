@@ -48,10 +48,18 @@ OWNERS_OF_PAYMENT: Final = query(
     WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind NOT IN ('refund', 'release')
       AND state NOT IN ('declined', 'refused', 'not_sent', 'failed')
     UNION ALL
-    SELECT id FROM checkouts WHERE payment_id = $1 AND merchant = $2
+    SELECT id FROM checkouts
+    WHERE payment_id = $1 AND merchant = $2
+      AND (
+        kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL
+        OR order_id = (SELECT order_id FROM operations WHERE id = $3)
+      )
     LIMIT 1""",
 )
-"""Finds another operation, or a checkout, that a payment belongs to."""
+"""Finds another operation, or a checkout, that a payment belongs to.
+
+The payment of a hold, or of an approval that takes nothing, is shown by nothing: it is what somebody said, and could be
+that of another order."""
 
 RIVALS: Final = query(
     "rivals",

@@ -56,6 +56,14 @@ COUNT_PAID: Final = query(
 )
 """Counts the paid installments of a subscription."""
 
+IS_PAID: Final = query(
+    "is_paid",
+    """
+    SELECT payment FROM installments
+    WHERE merchant = $1 AND subscription_id = $2 AND payment = $3 AND is_paid = 1""",
+)
+"""Tells whether an installment is among the paid ones."""
+
 LAST_INSTALLMENT: Final = query(
     "last_installment",
     """
