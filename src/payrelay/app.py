@@ -57,6 +57,7 @@ from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal, parse_keys
 from payrelay.store.settling import Settling
 from payrelay.store.signing_keys import SigningKeys
+from payrelay.store.statements.alerts import OF_ENDPOINTS
 from payrelay.store.subscriptions import Subscriptions
 
 KEYED_RETENTION_MS: Final = 30 * 86_400_000
@@ -181,7 +182,11 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            alarm=Alarm(alerts=Alerts(database), outlets=outlets_of(settings)),
+            alarm=Alarm(
+                alerts=Alerts(database),
+                endpoint_alerts=Alerts(database, OF_ENDPOINTS),
+                outlets=outlets_of(settings),
+            ),
             waiters=waiters,
             readings=Readings(
                 LastAnswers(database, seal),

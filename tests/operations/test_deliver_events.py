@@ -38,8 +38,10 @@ from payrelay.operations.manage_endpoints import (
     send_test,
     show_endpoint,
 )
+from payrelay.store.alerts import Alerts
 from payrelay.store.database import Database
 from payrelay.store.opening import open_database
+from payrelay.store.statements.alerts import OF_ENDPOINTS
 
 ENGINES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 
@@ -214,7 +216,9 @@ async def test_an_endpoint_that_fails_for_three_days_is_stopped_and_that_is_told
     assert 2 not in numbers(receiver)
 
 
-async def test_410_stops_an_endpoint_at_once(dispatch: Dispatch, database: Database, receiver: Receiver) -> None:
+async def test_410_stops_an_endpoint_at_once(
+    dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
+) -> None:
     """The receiver says that it wants nothing more; what waits is given up, and can be replayed."""
     issued = await register(dispatch, receiver.url)
     receiver.answers = [web.Response(status=410)]
@@ -224,6 +228,8 @@ async def test_410_stops_an_endpoint_at_once(dispatch: Dispatch, database: Datab
     assert len(receiver.received) == 1
     assert (await show_endpoint(dispatch, OWNER, issued.id)).state is EndpointState.STOPPED
     assert {one.state for one in await deliveries(dispatch, issued.id)} == {DeliveryState.GIVEN_UP}
+    [alert] = await Alerts(database, OF_ENDPOINTS).take(clock.now_ms(), until_ms=clock.now_ms() + 1, limit=10)
+    assert (alert.subject_id, alert.attempts) == (issued.id, 0), "a person is called"
 
     await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.ACTIVE))
     replayed = await replay_events(dispatch, OWNER, issued.id, Span())

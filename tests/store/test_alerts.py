@@ -41,7 +41,7 @@ async def test_an_operation_that_comes_to_need_a_person_is_an_alert(book: Book, 
 
     [alert] = await alerts.take(NOW_MS, until_ms=20_000, limit=10)
     assert alert == Alert(
-        operation_id=operation.id,
+        subject_id=operation.id,
         version=2,
         created_at_ms=2_000,
         taken_until_ms=20_000,
@@ -94,7 +94,7 @@ async def test_an_alert_is_taken_by_one(book: Book, alerts: Alerts) -> None:
         await in_need(book, number)
     taken = await asyncio.gather(*(alerts.take(NOW_MS, until_ms=20_000, limit=4) for _ in range(4)))
 
-    assert sorted(alert.operation_id for some in taken for alert in some) == [f"op_{n:026d}" for n in range(6)]
+    assert sorted(alert.subject_id for some in taken for alert in some) == [f"op_{n:026d}" for n in range(6)]
 
 
 async def test_an_alert_whose_taker_died_comes_back(book: Book, alerts: Alerts) -> None:

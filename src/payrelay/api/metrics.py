@@ -56,9 +56,7 @@ class Metrics:
             "Duration of requests, from the headers to the answer.",
             ("route", "method"),
         )
-        self._alerts = _Counts(
-            "payrelay_alerts", "Alerts about operations that need a person, by what became of them.", ("outcome",)
-        )
+        self._alerts = _Counts("payrelay_alerts", "Alerts that call a person, by what became of them.", ("outcome",))
         self._failed_credentials = _Counts(
             "payrelay_failed_credentials", "Requests without a credential that is good, by what was wrong.", ("reason",)
         )

@@ -1,16 +1,17 @@
-"""Calls a person: each time that an operation comes to need one, whoever brought it there.
+"""Calls a person: each time that an operation comes to need one, whoever brought it there, or an endpoint is stopped.
 
-The journal notes it in the unit of work that makes the change. From there on it is given to each addressee that is
+It is noted in the unit of work that makes the change. From there on it is given to each addressee that is
 configured, again and again until it was taken or is too old. A process that dies loses none; it may give one twice.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
+from payrelay.core.deliveries import EndpointState
 from payrelay.core.explanations import why
 from payrelay.core.operations import Operation
 from payrelay.core.schedules import DAY_MS, HOUR_MS
@@ -18,7 +19,8 @@ from payrelay.errors import StoreError
 from payrelay.operations.alert_outlets import Alarm, NotGivenError
 from payrelay.operations.find_operations import utc, view
 from payrelay.operations.relay import Relay
-from payrelay.store.alerts import Alert
+from payrelay.operations.webhook_sender import host_of
+from payrelay.store.alerts import Alert, Alerts
 
 AT_ONCE_MAX: Final = 8
 """Alerts that are given at the same time: each may be a process of its own."""
@@ -29,13 +31,16 @@ AGAIN_AFTER_MS: Final = (10_000, 60_000, 300_000, 1_800_000, HOUR_MS)
 """After the first try that failed, the second, …; the last of them from then on."""
 GIVEN_UP_AFTER_MS: Final = 3 * DAY_MS
 """Whoever could not be reached for that long looks at the list by himself."""
+STOPPED_SENTENCE: Final = (
+    "Events are no longer sent to this endpoint: start it again once its receiver is mended, and replay what it missed"
+)
 
 
 class Outcome(StrEnum):
     """What became of an alert, for the metrics."""
 
     RAISED = "raised"
-    """An operation came to need a person."""
+    """An operation came to need a person, or an endpoint was stopped."""
     GIVEN = "given"
     """Every addressee has it."""
     FAILED = "failed"
@@ -68,72 +73,124 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str
 
 
+class EndpointMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """What an addressee gets of an endpoint that was stopped; of its address only the host, the rest may be secret."""
+
+    alert: str
+    raised_at: str
+    why: str
+    kind: str = "endpoint_stopped"
+    endpoint_id: str
+    state: str
+    explanation: str
+    account: str
+    principal: str
+    host: str
+    label: str | None
+
+
+class _Kind(NamedTuple):
+    """Alerts of one kind, with the function that puts one into words; None where nobody need be called any more."""
+
+    alerts: Alerts
+    words: Callable[[Relay, Alert], Awaitable[bytes | None]]
+
+
 async def begin_alerts(relay: Relay) -> int:
     """Begins to give what is due, in the background; gives how many there were.
 
     At most AT_ONCE_MAX are given at any time. Raises StoreError where the store can't be asked.
     """
-    alarm = relay.alarm
-    room = 0 if alarm is None else AT_ONCE_MAX - len(alarm.under_way)
-    if alarm is None or room <= 0:
+    alarm, begun = relay.alarm, 0
+    if alarm is None:
         return 0
-    now_ms = relay.clock.now_ms()
-    due_ms = await alarm.alerts.next_due_ms()
-    if due_ms is None or due_ms > now_ms:
-        return 0
-    taken = await alarm.alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
-    for alert in taken:
-        alarm.under_way.add((alert.operation_id, alert.version))
-        relay.background.start(give_alert(relay, alarm, alert))
-    return len(taken)
+    for kind in (_Kind(alarm.alerts, _of_operation), _Kind(alarm.endpoint_alerts, _of_endpoint)):
+        room, now_ms = AT_ONCE_MAX - len(alarm.under_way), relay.clock.now_ms()
+        due_ms = await kind.alerts.next_due_ms() if room > 0 else None
+        if due_ms is None or due_ms > now_ms:
+            continue
+        taken = await kind.alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
+        for alert in taken:
+            alarm.under_way.add((alert.subject_id, alert.version))
+            relay.background.start(_give_safely(relay, alarm, kind, alert))
+        begun += len(taken)
+    return begun
 
 
-async def give_alert(relay: Relay, alarm: Alarm, alert: Alert) -> None:
+async def _give_safely(relay: Relay, alarm: Alarm, kind: _Kind, alert: Alert) -> None:
     """Gives one alert to all who don't have it yet, and stores what came of it; raises nothing but a cancellation."""
     try:
-        await _give(relay, alarm, alert)
+        await _give(relay, alarm, kind, alert)
     except StoreError as error:  # it comes back when its time with us is over
-        relay.log.warning("alert_not_stored", operation_id=alert.operation_id, reason=str(error))
+        relay.log.warning("alert_not_stored", subject_id=alert.subject_id, reason=str(error))
     except Exception:  # our own mistake in one must not keep the others from being given
-        relay.log.exception("alert_failed", operation_id=alert.operation_id)
+        relay.log.exception("alert_failed", subject_id=alert.subject_id)
     finally:
-        alarm.under_way.discard((alert.operation_id, alert.version))
+        alarm.under_way.discard((alert.subject_id, alert.version))
 
 
-async def _give(relay: Relay, alarm: Alarm, alert: Alert) -> None:
-    operation = await relay.journal.get(alert.operation_id)
-    if operation is None:
-        raise LookupError(f"no operation {alert.operation_id}")
-    history = await relay.journal.history(alert.operation_id)
-    reason = why([line for line in history if line.version <= alert.version])
+async def _give(relay: Relay, alarm: Alarm, kind: _Kind, alert: Alert) -> None:
+    message = await kind.words(relay, alert)
+    if message is None:
+        await kind.alerts.end(alert, alert.given_to)
+        return
     if alert.attempts == 0:
-        _log(relay, operation, reason)
         relay.watch.alerted(Outcome.RAISED)
-    message = message_of(alert, operation, reason)
     waiting = {name: outlet for name, outlet in alarm.outlets.items() if name not in alert.given_to}
     failures = await asyncio.gather(*(_failure_of(outlet(message)) for outlet in waiting.values()))
     failed = {name: failure for name, failure in zip(waiting, failures, strict=True) if failure is not None}
     given_to = alert.given_to | (waiting.keys() - failed.keys())
     if not failed:
-        await alarm.alerts.end(alert, given_to)
+        await kind.alerts.end(alert, given_to)
         if alarm.outlets:
             relay.watch.alerted(Outcome.GIVEN)
         return
-    await _try_again(relay, alarm, alert, given_to, failed)
+    await _try_again(relay, kind.alerts, alert, given_to, failed)
+
+
+async def _of_operation(relay: Relay, alert: Alert) -> bytes | None:
+    operation = await relay.journal.get(alert.subject_id)
+    if operation is None:
+        raise LookupError(f"no operation {alert.subject_id}")
+    history = await relay.journal.history(alert.subject_id)
+    reason = why([line for line in history if line.version <= alert.version])
+    if alert.attempts == 0:
+        _log(relay, operation, reason)
+    return message_of(alert, operation, reason)
+
+
+async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
+    """Says why an endpoint was stopped; its line in the log was written where that was done."""
+    endpoint = None if relay.dispatch is None else await relay.dispatch.endpoints.get(alert.subject_id)
+    if endpoint is None or endpoint.state is not EndpointState.STOPPED or endpoint.reason is None:
+        return None  # whoever removed it, or started it again, knows
+    message = EndpointMessage(
+        alert=f"{alert.subject_id}/{alert.version}",
+        raised_at=utc(alert.created_at_ms),
+        why=endpoint.reason,
+        endpoint_id=endpoint.id,
+        state=endpoint.state,
+        explanation=STOPPED_SENTENCE,
+        account=endpoint.account,
+        principal=endpoint.principal,
+        host=host_of(endpoint.url),
+        label=endpoint.label,
+    )
+    return msgspec.json.encode(message)
 
 
 async def _try_again(
-    relay: Relay, alarm: Alarm, alert: Alert, given_to: frozenset[str], failed: dict[str, str]
+    relay: Relay, alerts: Alerts, alert: Alert, given_to: frozenset[str], failed: dict[str, str]
 ) -> None:
     now_ms = relay.clock.now_ms()
     next_ms = now_ms + AGAIN_AFTER_MS[min(alert.attempts, len(AGAIN_AFTER_MS) - 1)]
-    told = {"operation_id": alert.operation_id, "attempts": alert.attempts + 1, "failures": failed}
+    told = {"subject_id": alert.subject_id, "attempts": alert.attempts + 1, "failures": failed}
     if next_ms - alert.created_at_ms > GIVEN_UP_AFTER_MS:
-        await alarm.alerts.end(alert, given_to)
+        await alerts.end(alert, given_to)
         relay.log.error("alert_given_up", **told)
         relay.watch.alerted(Outcome.GIVEN_UP)
         return
-    await alarm.alerts.put_off(alert, given_to, next_ms)
+    await alerts.put_off(alert, given_to, next_ms)
     relay.log.warning("alert_not_given", again_at=utc(next_ms), **told)
     relay.watch.alerted(Outcome.FAILED)
 
@@ -151,7 +208,7 @@ def message_of(alert: Alert, operation: Operation, reason: str) -> bytes:
     shown = view(operation)
     return msgspec.json.encode(
         Message(
-            alert=f"{alert.operation_id}/{alert.version}",
+            alert=f"{alert.subject_id}/{alert.version}",
             raised_at=utc(alert.created_at_ms),
             why=reason,
             operation_id=shown.id,

@@ -37,12 +37,14 @@ class Alarm:
     """What an alert is given with.
 
     Attributes:
-        alerts: where they are kept until they were given.
+        alerts: where those about operations are kept until they were given.
+        endpoint_alerts: the same of those about endpoints.
         outlets: the addressees by the names under which the store remembers them.
-        under_way: alerts that this process is giving now, by operation and version.
+        under_way: alerts that this process is giving now, by what they are about and version.
     """
 
     alerts: Alerts
+    endpoint_alerts: Alerts
     outlets: Mapping[str, Outlet]
     under_way: set[tuple[str, int]] = field(default_factory=set)
 

@@ -1,6 +1,6 @@
-"""Alerts as the store keeps them: one for each time that an operation came to need a person.
+"""Alerts as the store keeps them: one for each time that an operation came to need a person, or an endpoint stopped.
 
-The journal writes them, in the unit of work that made the change; here they are taken, tried again and ended.
+They are written in the unit of work that made the change; here they are taken, tried again and ended.
 """
 
 from typing import Final, TypeAlias
@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.store.database import Database, Row, Statement, Unit
-from payrelay.store.statements import alerts as statements
+from payrelay.store.statements.alerts import OF_OPERATIONS, AlertQueries
 
 _SEPARATOR: Final = ","
 
@@ -17,14 +17,15 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One alert that was taken, to be given now.
 
     Attributes:
-        operation_id, version: the operation, and its version that came to need a person.
+        subject_id, version: the operation, and its version that came to need a person; or the endpoint, and when it was
+            stopped, in milliseconds.
         created_at_ms: when that was.
         taken_until_ms: until then nobody else takes it.
         attempts: how often it was tried before.
         given_to: the addressees that have it already.
     """
 
-    operation_id: str
+    subject_id: str
     version: int
     created_at_ms: int
     taken_until_ms: int
@@ -36,31 +37,32 @@ _Alerts: TypeAlias = list[Alert]
 
 
 class Alerts:
-    """Gives out alerts that are due, to one process each."""
+    """Gives out alerts of one kind that are due, to one process each."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, queries: AlertQueries = OF_OPERATIONS) -> None:
         self._database = database
+        self._queries = queries
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next alert is to be given; None where none is."""
-        rows = await self._database.read(_rows(Statement(statements.NEXT_ALERT, ())))
+        rows = await self._database.read(_rows(Statement(self._queries.next_due, ())))
         at_ms = rows[0][0]
         return at_ms if isinstance(at_ms, int) else None
 
     async def take(self, now_ms: int, *, until_ms: int, limit: int) -> _Alerts:
         """Takes at most ``limit`` alerts that are due, the longest due first; until then nobody else is given them."""
-        statement = Statement(statements.TAKE_ALERTS, (now_ms, until_ms, limit), is_whole=True)
+        statement = Statement(self._queries.take, (now_ms, until_ms, limit), is_whole=True)
         return [_alert(row) for row in await self._database.write(_rows(statement))]
 
     async def end(self, alert: Alert, given_to: frozenset[str]) -> None:
         """Says that it is not given again, and to whom it was."""
-        parameters = (alert.operation_id, alert.version, _names(given_to))
-        await self._database.write(_rows(Statement(statements.END_ALERT, parameters, is_whole=True)))
+        parameters = (alert.subject_id, alert.version, _names(given_to))
+        await self._database.write(_rows(Statement(self._queries.end, parameters, is_whole=True)))
 
     async def put_off(self, alert: Alert, given_to: frozenset[str], until_ms: int) -> None:
         """Says when it is tried again, and who has it already; nothing where somebody else has taken it meanwhile."""
-        parameters = (alert.operation_id, alert.version, alert.taken_until_ms, until_ms, _names(given_to))
-        await self._database.write(_rows(Statement(statements.PUT_OFF_ALERT, parameters, is_whole=True)))
+        parameters = (alert.subject_id, alert.version, alert.taken_until_ms, until_ms, _names(given_to))
+        await self._database.write(_rows(Statement(self._queries.put_off, parameters, is_whole=True)))
 
 
 def _rows(statement: Statement) -> Unit[list[Row]]:

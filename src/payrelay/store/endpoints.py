@@ -15,6 +15,7 @@ from payrelay.store.database import Database, Row, Statement, Unit, Value
 from payrelay.store.deliveries import queue_again
 from payrelay.store.feed import Reader
 from payrelay.store.sealing import Seal
+from payrelay.store.statements import alerts as alert_statements
 from payrelay.store.statements import deliveries as delivery_statements
 from payrelay.store.statements import endpoints as statements
 
@@ -88,7 +89,7 @@ class Endpoints:
         return endpoint_of(rows[0]) if rows else None
 
     async def stop(self, endpoint_id: str, reason: str, now_ms: int) -> Endpoint | None:
-        """Stops an endpoint, gives up what waits for it and tells of it, in one unit; None where it was stopped."""
+        """Stops an endpoint, gives up what waits for it, tells of it and calls a person; None where it was stopped."""
         return await self._database.write(_stop(endpoint_id, reason, now_ms))
 
     async def remove(self, endpoint_id: str) -> bool:
@@ -161,6 +162,7 @@ def _stop(endpoint_id: str, reason: str, now_ms: int) -> Unit[Endpoint | None]:
         return None
     endpoint = endpoint_of(rows[0])
     yield Statement(delivery_statements.GIVE_ALL_UP, (endpoint_id, "the endpoint was stopped"))
+    yield Statement(alert_statements.ADD_ENDPOINT_ALERT, (endpoint_id, now_ms, now_ms, now_ms))
     yield from outbox.put(
         OutgoingEvent(
             id=event_id(now_ms, f"{endpoint_id}/stopped/{now_ms}"),
@@ -179,6 +181,7 @@ def _stop(endpoint_id: str, reason: str, now_ms: int) -> Unit[Endpoint | None]:
 def _remove(endpoint_id: str) -> Unit[bool]:
     rows = yield Statement(statements.REMOVE_ENDPOINT, (endpoint_id,))
     yield Statement(delivery_statements.FORGET_OF_ENDPOINT, (endpoint_id,))
+    yield Statement(alert_statements.FORGET_ENDPOINT_ALERTS, (endpoint_id,))
     return bool(rows)
 
 
