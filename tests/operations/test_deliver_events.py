@@ -296,6 +296,30 @@ async def test_one_that_never_answers_holds_up_nobody_else(
         await deliver(dispatch)
 
 
+async def test_many_that_never_answer_leave_room_for_others(
+    dispatch: Dispatch, database: Database, receiver: Receiver
+) -> None:
+    """Connections are few: endpoints share them, so that many slow ones of one principal hold up no other."""
+    is_over = asyncio.Event()
+
+    async def hang(_: Received) -> web.Response:
+        await is_over.wait()
+        return web.Response()
+
+    dispatch.room = 40
+    async with receiving() as silent:
+        silent.answering = hang
+        for number in range(4):
+            await register(dispatch, f"{silent.url}/{number}")
+        await register(dispatch, receiver.url)
+        await put(database, *(event(number) for number in range(20)))
+        await tell_events(dispatch)
+        await eventually(lambda: len(receiver.received) == 20)
+        assert silent.at_once_max <= 4 * 8
+        is_over.set()
+        await deliver(dispatch)
+
+
 async def test_a_receiver_that_is_too_slow_has_failed(database: Database, clock: SetClock, receiver: Receiver) -> None:
     """It may have taken it, and gets it again under the same id."""
     is_over = asyncio.Event()
