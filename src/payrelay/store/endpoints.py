@@ -74,12 +74,12 @@ class Endpoints:
         """Reads everybody's endpoints."""
         return await self._many(Statement(statements.LIST_ALL_ENDPOINTS, (LISTED_MAX,)))
 
-    async def change(self, endpoint: Endpoint) -> Endpoint | None:
-        """Stores what may be changed of an endpoint; None where there is none any more.
+    async def change(self, endpoint: Endpoint, *, was: EndpointState) -> Endpoint | None:
+        """Stores what may be changed of an endpoint; None where it is in another state than it was, or gone.
 
         With the state ``stopped``, what waits is given up in the same unit of work.
         """
-        return await self._database.write(_change(endpoint))
+        return await self._database.write(_change(endpoint, was))
 
     async def rotate(self, endpoint_id: str, secret: Secret, *, older_ends_at_ms: int, now_ms: int) -> Endpoint | None:
         """Puts a new secret in place; the one before is used beside it until its end, one before that no more."""
@@ -138,7 +138,7 @@ def _add(endpoint: Endpoint, sealed: bytes) -> Unit[bool]:
     return True
 
 
-def _change(endpoint: Endpoint) -> Unit[Endpoint | None]:
+def _change(endpoint: Endpoint, was: EndpointState) -> Unit[Endpoint | None]:
     parameters = (
         endpoint.id,
         endpoint.url,
@@ -149,6 +149,7 @@ def _change(endpoint: Endpoint) -> Unit[Endpoint | None]:
         endpoint.failing_since_ms,
         endpoint.held_until_ms,
         endpoint.updated_at_ms,
+        was,
     )
     rows = yield Statement(statements.CHANGE_ENDPOINT, parameters)
     if rows and endpoint.state is EndpointState.STOPPED:
