@@ -296,6 +296,21 @@ async def test_one_that_never_answers_holds_up_nobody_else(
         await deliver(dispatch)
 
 
+async def test_an_event_that_was_told_twice_is_sent_once_and_blocks_nothing(
+    dispatch: Dispatch, database: Database, receiver: Receiver
+) -> None:
+    """What is done again after a crash may tell again, under the same id; what comes after it goes its way."""
+    issued = await register(dispatch, receiver.url)
+    await put(database, event(1))
+    await deliver(dispatch)
+    await put(database, event(1), event(2, subject="customer:cus_1"))
+    await deliver(dispatch)
+
+    assert numbers(receiver) == [1, 2]
+    assert [one.state for one in await deliveries(dispatch, issued.id)] == [DeliveryState.DELIVERED] * 2
+    assert await dispatch.deliveries.waiting() == (0, None)
+
+
 async def test_many_that_never_answer_leave_room_for_others(
     dispatch: Dispatch, database: Database, receiver: Receiver
 ) -> None:
