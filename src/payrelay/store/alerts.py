@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Row, Statement, all_rows
 from payrelay.store.statements.alerts import OF_OPERATIONS, AlertQueries
 
 _SEPARATOR: Final = ","
@@ -45,28 +45,24 @@ class Alerts:
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next alert is to be given; None where none is."""
-        rows = await self._database.read(_rows(Statement(self._queries.next_due, ())))
+        rows = await self._database.read(all_rows(Statement(self._queries.next_due, ())))
         at_ms = rows[0][0]
         return at_ms if isinstance(at_ms, int) else None
 
     async def take(self, now_ms: int, *, until_ms: int, limit: int) -> _Alerts:
         """Takes at most ``limit`` alerts that are due, the longest due first; until then nobody else is given them."""
         statement = Statement(self._queries.take, (now_ms, until_ms, limit), is_whole=True)
-        return [_alert(row) for row in await self._database.write(_rows(statement))]
+        return [_alert(row) for row in await self._database.write(all_rows(statement))]
 
     async def end(self, alert: Alert, given_to: frozenset[str]) -> None:
         """Says that it is not given again, and to whom it was."""
         parameters = (alert.subject_id, alert.version, _names(given_to))
-        await self._database.write(_rows(Statement(self._queries.end, parameters, is_whole=True)))
+        await self._database.write(all_rows(Statement(self._queries.end, parameters, is_whole=True)))
 
     async def put_off(self, alert: Alert, given_to: frozenset[str], until_ms: int) -> None:
         """Says when it is tried again, and who has it already; nothing where somebody else has taken it meanwhile."""
         parameters = (alert.subject_id, alert.version, alert.taken_until_ms, until_ms, _names(given_to))
-        await self._database.write(_rows(Statement(self._queries.put_off, parameters, is_whole=True)))
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
+        await self._database.write(all_rows(Statement(self._queries.put_off, parameters, is_whole=True)))
 
 
 def _names(names: frozenset[str]) -> str:
