@@ -72,6 +72,8 @@ simulate-faults: $(VENV)/.dev ## live through SEEDS=1000 lives full of faults an
 bench: $(VENV)/.bench ## measure, with the peers beside it
 	@bench/install.sh
 	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/events.py
+	@$(BIN)/python bench/notifications.py
 
 lock: $(VENV)/.runtime ## write requirements/*.lock anew from pyproject.toml
 	@$(PIP) install uv

@@ -30,16 +30,15 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 def describe(folder: Path, database_version: str) -> Machine:
     """Looks at the machine, and at the disk that the folder is on."""
-    processor = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     memory_kb = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
     return Machine(
-        processor=processor.group(1) if processor else platform.machine(),
+        processor=processor(),
         cores=os.cpu_count() or 0,
         memory_gb=round(int(memory_kb.group(1)) / 1e6, 1) if memory_kb else 0,
         kernel=platform.release(),
         file_system=_first_line(["findmnt", "-n", "-o", "FSTYPE", "-T", str(folder)]),
         load_average=os.getloadavg()[0],
-        commit=_commit(),
+        commit=commit(),
         programs=[
             f"Python {platform.python_version()}",
             _first_line([programs.program_path("nginx"), "-v"]),
@@ -57,11 +56,18 @@ def _version(package: str) -> str:
         return "missing"
 
 
-def _commit() -> str:
+def processor() -> str:
+    """Gives what the processor calls itself."""
+    found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    return found.group(1) if found else platform.machine()
+
+
+def commit() -> str:
+    """Gives the commit that is measured, and says where the sources differ from it."""
     here = str(Path(__file__).parent)
-    commit = _first_line(["git", "-C", here, "rev-parse", "--short=12", "HEAD"])
+    found = _first_line(["git", "-C", here, "rev-parse", "--short=12", "HEAD"])
     is_clean = not _first_line(["git", "-C", here, "status", "--porcelain", "--", "../src"])
-    return commit if is_clean else f"{commit}, changed"
+    return found if is_clean else f"{found}, changed"
 
 
 def _first_line(command: list[str]) -> str:

@@ -70,7 +70,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     replay_prefix: str
 
 
-class _Clocks(msgspec.Struct, frozen=True):
+class Clocks(msgspec.Struct, frozen=True):
     """All processor times at one moment, in seconds."""
 
     wall_s: float
@@ -84,9 +84,9 @@ class _Clocks(msgspec.Struct, frozen=True):
 def measure(served: Served, gateway: Gateway, cores: programs.Cores, case: Case) -> Sample:
     """Sends the load and reads every meter before and after it."""
     counts_before = gateway.counts_at_rest()
-    before = _clocks(served, gateway)
+    before = clocks(served, gateway)
     sent = load.send(served, case.load, cores.load, case.replay_prefix)
-    after = _clocks(served, gateway)
+    after = clocks(served, gateway)
     counts_after = gateway.counts_at_rest()
     asked = Counts(counts_after.charges - counts_before.charges, counts_after.reads - counts_before.reads)
     pss_mb, rss_mb = _memory_mb(served.pid)
@@ -101,7 +101,7 @@ def measure(served: Served, gateway: Gateway, cores: programs.Cores, case: Case)
         pss_mb=pss_mb,
         rss_mb=rss_mb,
         database_pss_mb=_memory_mb(served.database_pid)[0],
-        foreign_share=_foreign_share(before, after),
+        foreign_share=foreign_share(before, after),
         problems=_problems(case.load, sent, asked),
     )
 
@@ -126,19 +126,20 @@ def _problems(sending: load.Load, sent: load.Sent, asked: Counts) -> list[str]:
     return found
 
 
-def _clocks(served: Served, gateway: Gateway) -> _Clocks:
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return _Clocks(
+def clocks(served: Served, gateway: Gateway) -> Clocks:
+    """Reads them; what this process and its children take is the load's."""
+    children, own = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
+    return Clocks(
         wall_s=time.monotonic(),
         machine_s=_machine_busy_s(),
         server_s=_tree_cpu_s(served.pid),
         database_s=_tree_cpu_s(served.database_pid),
         gateway_s=_tree_cpu_s(gateway.pid),
-        load_s=children.ru_utime + children.ru_stime,
+        load_s=children.ru_utime + children.ru_stime + own.ru_utime + own.ru_stime,
     )
 
 
-def _foreign_share(before: _Clocks, after: _Clocks) -> float:
+def foreign_share(before: Clocks, after: Clocks) -> float:
     """Gives the share of two cores that was spent on nothing of ours."""
     ours = sum(
         getattr(after, name) - getattr(before, name) for name in ("server_s", "database_s", "gateway_s", "load_s")

@@ -57,7 +57,7 @@ from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal, parse_keys
 from payrelay.store.settling import Settling
 from payrelay.store.signing_keys import SigningKeys
-from payrelay.store.statements.alerts import OF_NOTIFICATIONS
+from payrelay.store.statements.alerts import OF_ENDPOINTS, OF_NOTIFICATIONS
 from payrelay.store.subscriptions import Subscriptions
 
 KEYED_RETENTION_MS: Final = 30 * 86_400_000
@@ -186,6 +186,7 @@ async def opened_relay(
                 alerts=Alerts(database),
                 outlets=outlets_of(settings),
                 of_notifications=Alerts(database, OF_NOTIFICATIONS),
+                of_endpoints=Alerts(database, OF_ENDPOINTS),
             ),
             waiters=waiters,
             readings=Readings(

@@ -1,7 +1,7 @@
 """Server-sent events, as they go over the wire."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +9,16 @@ import pytest
 from tests.operations.receivers import OWNER, SetClock, dispatch_on, event, put
 
 from payrelay.api.arrival import Message
-from payrelay.api.streams import RETRY_MS, SIGN_OF_LIFE, Streamed, send_stream
+from payrelay.api.streams import RETRY_MS, SIGN_OF_LIFE, MayGoOn, Streamed, send_stream
 from payrelay.clock import Clock
 from payrelay.operations.deliver_events import Dispatch
+from payrelay.operations.followers import Holder
 from payrelay.operations.read_events import STREAM_S_MAX, EventStream
 from payrelay.store.database import Database
 from payrelay.store.opening import open_database
 
 SUBJECT = "customer:cus_1"
+LAST = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
 @pytest.fixture
@@ -68,11 +70,28 @@ class Wire:
 
 async def opened(dispatch: Dispatch, *, after: int = 0, heartbeat_s: float = 5) -> Streamed:
     """Begins to follow the customer."""
-    follower = await dispatch.followers.place(OWNER.reader, SUBJECT)
+    follower = await dispatch.followers.place(OWNER.reader, SUBJECT, holder=Holder("k1", 10))
     assert follower is not None
     until_s = dispatch.clock.boot_s() + STREAM_S_MAX
     stream = EventStream(dispatch, follower, OWNER.reader, SUBJECT, after, heartbeat_s=heartbeat_s, until_s=until_s)
     return Streamed(stream=stream)
+
+
+async def always() -> bool:
+    """Lets a stream go on."""
+    return True
+
+
+async def sent(
+    wire: Wire,
+    streamed: Streamed,
+    headers: Sequence[tuple[bytes, bytes]] = (),
+    *,
+    may_go_on: MayGoOn = always,
+    look_every_s: float = 5.0,
+) -> None:
+    """Sends a stream over a wire."""
+    await send_stream(wire.send, wire.receive, streamed, headers, may_go_on=may_go_on, look_every_s=look_every_s)
 
 
 def about(number: int) -> Any:  # noqa: ANN401 - an event
@@ -86,7 +105,7 @@ async def test_what_was_told_comes_first_then_what_is_told(dispatch: Dispatch, d
     await dispatch.feed.publish(0)
     wire = Wire()
     streamed = await opened(dispatch)
-    sending = asyncio.create_task(send_stream(wire.send, wire.receive, streamed, [(b"x-request-id", b"req_1")]))
+    sending = asyncio.create_task(sent(wire, streamed, [(b"x-request-id", b"req_1")]))
     await wire.until(b"id: 1\n")
     await put(database, about(3), event(4))
     await dispatch.feed.publish(0)
@@ -109,7 +128,7 @@ async def test_whoever_comes_again_goes_on(dispatch: Dispatch, database: Databas
     await put(database, about(1), about(2))
     await dispatch.feed.publish(0)
     wire = Wire()
-    sending = asyncio.create_task(send_stream(wire.send, wire.receive, await opened(dispatch, after=1), []))
+    sending = asyncio.create_task(sent(wire, await opened(dispatch, after=1)))
     await wire.until(b"id: 2\n")
     wire.gone.set()
     await sending
@@ -119,7 +138,7 @@ async def test_whoever_comes_again_goes_on(dispatch: Dispatch, database: Databas
 async def test_a_client_that_goes_leaves_its_place(dispatch: Dispatch) -> None:
     """There are only so many."""
     wire = Wire()
-    sending = asyncio.create_task(send_stream(wire.send, wire.receive, await opened(dispatch), []))
+    sending = asyncio.create_task(sent(wire, await opened(dispatch)))
     await wire.until(SIGN_OF_LIFE)
     assert dispatch.followers.count == 1
     wire.gone.set()
@@ -133,7 +152,7 @@ async def test_a_broken_wire_is_no_mistake_of_ours(dispatch: Dispatch) -> None:
     async def broken(_: Message) -> None:
         raise OSError("broken")
 
-    await send_stream(broken, Wire().receive, await opened(dispatch), [])
+    await send_stream(broken, Wire().receive, await opened(dispatch), [], may_go_on=always)
     assert dispatch.followers.count == 0
 
 
@@ -141,10 +160,51 @@ async def test_a_silent_stream_shows_that_it_lives_and_ends_after_a_while(dispat
     """Proxies close what is silent; and a credential is looked at anew now and then."""
     wire = Wire()
     streamed = await opened(dispatch, heartbeat_s=0.001)
-    sending = asyncio.create_task(send_stream(wire.send, wire.receive, streamed, []))
+    sending = asyncio.create_task(sent(wire, streamed))
     await wire.until(SIGN_OF_LIFE * 3)
     clock = dispatch.clock
     assert isinstance(clock, SetClock)
     clock.at_ms += int(STREAM_S_MAX * 1000) + 1
     await sending
-    assert wire.sent[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
+    assert wire.sent[-1] == LAST
+
+
+async def test_a_stream_ends_with_the_credential_that_opened_it(dispatch: Dispatch) -> None:
+    """A token is revoked because somebody has it who mustn't: he is not to watch on for minutes."""
+    wire, revoked = Wire(), asyncio.Event()
+
+    async def may_go_on() -> bool:
+        return not revoked.is_set()
+
+    streamed = await opened(dispatch)
+    sending = asyncio.create_task(sent(wire, streamed, may_go_on=may_go_on, look_every_s=0.001))
+    await wire.until(SIGN_OF_LIFE)
+    assert not sending.done()
+    revoked.set()
+    await sending
+    assert wire.sent[-1] == LAST
+    assert dispatch.followers.count == 0
+
+
+async def test_a_client_that_takes_nothing_loses_its_place(dispatch: Dispatch) -> None:
+    """Its time ends although the write hangs that should have told it so; places are few, and a stop waits for none."""
+
+    async def stuck(_: Message) -> None:
+        await asyncio.Event().wait()
+
+    streamed = await opened(dispatch)
+    sending = send_stream(stuck, Wire().receive, streamed, [], may_go_on=always, look_every_s=0.001)
+    clock = dispatch.clock
+    assert isinstance(clock, SetClock)
+    clock.at_ms += int(STREAM_S_MAX * 1000) + 1
+    async with asyncio.timeout(10):
+        await sending
+    assert dispatch.followers.count == 0
+
+
+async def test_a_stream_ends_well_where_the_store_can_not_be_asked(dispatch: Dispatch, database: Database) -> None:
+    """The client comes again by itself, and nobody takes a database that is away for a mistake of ours."""
+    wire, streamed = Wire(), await opened(dispatch)
+    await database.close()
+    await sent(wire, streamed)
+    assert wire.sent[-1] == LAST

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.samples import OPERATION
 
-from payrelay.core.bounds import has_customer, has_operation, has_order, key_as_sent, key_of_bound
+from payrelay.core.bounds import has_customer, has_operation, has_order, key_as_sent, key_of_bound, keys_of
 from payrelay.core.credentials import Bound
 
 ids = st.none() | st.sampled_from(["a", "b"])
@@ -51,6 +51,23 @@ def test_no_two_phones_share_a_key(
     assert key_as_sent(first, key_of_bound(first, k)) == k
     if first.customer_id is not None and second.customer_id != first.customer_id:
         assert key_of_bound(first, k).partition("/")[0] != key_of_bound(second, m).partition("/")[0]
+
+
+def test_no_name_passes_for_another_ones_key() -> None:
+    """A phone chooses its keys freely, and orders are called as shops like it; neither reaches another order's keys."""
+    for name in ("order_id", "reference"):
+        short, long = Bound(**{name: "A"}), Bound(**{name: "A/B"})
+        assert key_of_bound(short, "B/k") != key_of_bound(long, "k")
+        assert key_as_sent(long, key_of_bound(long, "k")) == "k"
+
+
+def test_a_person_keeps_ones_keys_when_a_card_comes() -> None:
+    """A repeat after a lost answer is known as one, although meanwhile there is a card, or another one."""
+    before = Bound(reference="user-1")
+    first, second = (Bound(reference="user-1", customer_id=id_, keys_of=keys_of(before)) for id_ in ("cus_1", "cus_2"))
+
+    assert key_of_bound(before, "k") == key_of_bound(first, "k") == key_of_bound(second, "k") == "reference/user-1/k"
+    assert key_as_sent(second, key_of_bound(first, "k")) == "k"
 
 
 def test_a_key_is_shown_to_its_server_as_it_is_kept() -> None:

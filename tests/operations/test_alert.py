@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from tests.operations.receivers import OWNER, dispatch_on, register
 from tests.operations.world import CHARGE, Gate, Raising, World, asked, outcome_of
 from tests.store.test_inbox import NOTIFICATION
 
+from payrelay.core.deliveries import EndpointState
 from payrelay.core.notifications import Event as NewsEvent
 from payrelay.core.notifications import State as NewsState
 from payrelay.core.notifications import Step, Why
@@ -19,12 +21,14 @@ from payrelay.errors import StoreUnavailable
 from payrelay.operations.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, TAKEN_FOR_MS, begin_alerts
 from payrelay.operations.alert_outlets import Alarm, NotGivenError
 from payrelay.operations.charge import charge
+from payrelay.operations.deliver_events import stop_endpoint
+from payrelay.operations.manage_endpoints import Changes, change_endpoint, remove_endpoint
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Watch
 from payrelay.store.alerts import Alerts
 from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
 from payrelay.store.sealing import Seal
-from payrelay.store.statements.alerts import OF_NOTIFICATIONS
+from payrelay.store.statements.alerts import OF_ENDPOINTS, OF_NOTIFICATIONS
 
 BODY = b"card_holder_name=S+Perera"
 
@@ -58,7 +62,11 @@ class Scene:
 
     def another(self) -> Relay:
         """Gives a relay as of another process on the same database."""
-        alarm = Alarm(alerts=Alerts(self.world.database), outlets=self.pagers)
+        alarm = Alarm(
+            alerts=Alerts(self.world.database),
+            outlets=self.pagers,
+            of_endpoints=Alerts(self.world.database, OF_ENDPOINTS),
+        )
         return replace(self.world.relay, alarm=alarm, watch=Watch(alerted=self.outcomes.append))
 
     async def need(self, number: int = 1) -> Operation:
@@ -303,3 +311,60 @@ async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scen
     await scene.round(replace(scene.relay, alarm=alarm, inbox=None))
 
     assert scene.world.log_events == ["alert_failed"]
+
+
+async def stopped_endpoint(scene: Scene, url: str = "https://hooks.example/secret-path") -> tuple[Relay, str]:
+    """Stops an endpoint of the shop's; gives a relay that knows endpoints, and the endpoint."""
+    dispatch = dispatch_on(scene.world.database, scene.world.clock)
+    dispatch.is_closing = True  # it sends nothing
+    issued = await register(dispatch, url)
+    for _ in range(2):
+        await stop_endpoint(dispatch, issued.id, "it took nothing for three days")
+    return replace(scene.relay, dispatch=dispatch), issued.id
+
+
+async def test_an_endpoint_that_was_stopped_is_an_alert(scene: Scene) -> None:
+    """Once for each stop, to everybody who is called for an operation; nobody may read the log for days."""
+    relay, endpoint_id = await stopped_endpoint(scene)
+    scene.pagers["address"].failures = 1
+    assert await scene.round(relay) == 1
+    scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
+    assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
+
+    assert scene.taken == [1, 1]
+    message = scene.pagers["address"].taken[0]
+    assert (message["kind"], message["endpoint_id"], message["host"]) == (
+        "endpoint_stopped",
+        endpoint_id,
+        "hooks.example",
+    )
+    assert (message["why"], message["principal"]) == ("it took nothing for three days", "shop")
+    assert "secret-path" not in json.dumps(message)
+    assert scene.outcomes == ["raised", "failed", "given"]
+
+
+async def test_each_stop_of_an_endpoint_is_an_alert_of_its_own(scene: Scene) -> None:
+    """Whoever started it again thought that it was mended."""
+    relay, endpoint_id = await stopped_endpoint(scene)
+    assert relay.dispatch is not None
+    await scene.round(relay)
+    await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
+    scene.world.clock.passed_ms += 1
+    await stop_endpoint(relay.dispatch, endpoint_id, "it answered with HTTP 410: it wants nothing more")
+    await scene.round(relay)
+
+    assert [str(message["why"])[:11] for message in scene.pagers["command"].taken] == ["it took not", "it answered"]
+
+
+async def test_nobody_is_called_for_an_endpoint_that_somebody_saw_to(scene: Scene) -> None:
+    """It was started again, or removed, before the alert could be given; whoever did so knows."""
+    relay, endpoint_id = await stopped_endpoint(scene)
+    assert relay.dispatch is not None
+    await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
+    other_id = (await register(relay.dispatch, "https://other.example/")).id
+    await stop_endpoint(relay.dispatch, other_id, "it took nothing for three days")
+    await remove_endpoint(relay.dispatch, OWNER, other_id)
+    assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
+
+    assert scene.taken == [0, 0]
+    assert scene.outcomes == []

@@ -38,8 +38,10 @@ from payrelay.operations.manage_endpoints import (
     send_test,
     show_endpoint,
 )
+from payrelay.store.alerts import Alerts
 from payrelay.store.database import Database
 from payrelay.store.opening import open_database
+from payrelay.store.statements.alerts import OF_ENDPOINTS
 
 ENGINES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 
@@ -214,7 +216,9 @@ async def test_an_endpoint_that_fails_for_three_days_is_stopped_and_that_is_told
     assert 2 not in numbers(receiver)
 
 
-async def test_410_stops_an_endpoint_at_once(dispatch: Dispatch, database: Database, receiver: Receiver) -> None:
+async def test_410_stops_an_endpoint_at_once(
+    dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
+) -> None:
     """The receiver says that it wants nothing more; what waits is given up, and can be replayed."""
     issued = await register(dispatch, receiver.url)
     receiver.answers = [web.Response(status=410)]
@@ -224,6 +228,8 @@ async def test_410_stops_an_endpoint_at_once(dispatch: Dispatch, database: Datab
     assert len(receiver.received) == 1
     assert (await show_endpoint(dispatch, OWNER, issued.id)).state is EndpointState.STOPPED
     assert {one.state for one in await deliveries(dispatch, issued.id)} == {DeliveryState.GIVEN_UP}
+    [alert] = await Alerts(database, OF_ENDPOINTS).take(clock.now_ms(), until_ms=clock.now_ms() + 1, limit=10)
+    assert (alert.subject_id, alert.attempts) == (issued.id, 0), "a person is called"
 
     await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.ACTIVE))
     replayed = await replay_events(dispatch, OWNER, issued.id, Span())
@@ -286,6 +292,45 @@ async def test_one_that_never_answers_holds_up_nobody_else(
         await tell_events(dispatch)
         await eventually(lambda: len(quick.received) == 99 and len(receiver.received) == 99)
         assert silent.at_once_max <= 64
+        is_over.set()
+        await deliver(dispatch)
+
+
+async def test_an_event_that_was_told_twice_is_sent_once_and_blocks_nothing(
+    dispatch: Dispatch, database: Database, receiver: Receiver
+) -> None:
+    """What is done again after a crash may tell again, under the same id; what comes after it goes its way."""
+    issued = await register(dispatch, receiver.url)
+    await put(database, event(1))
+    await deliver(dispatch)
+    await put(database, event(1), event(2, subject="customer:cus_1"))
+    await deliver(dispatch)
+
+    assert numbers(receiver) == [1, 2]
+    assert [one.state for one in await deliveries(dispatch, issued.id)] == [DeliveryState.DELIVERED] * 2
+    assert await dispatch.deliveries.waiting() == (0, None)
+
+
+async def test_many_that_never_answer_leave_room_for_others(
+    dispatch: Dispatch, database: Database, receiver: Receiver
+) -> None:
+    """Connections are few: endpoints share them, so that many slow ones of one principal hold up no other."""
+    is_over = asyncio.Event()
+
+    async def hang(_: Received) -> web.Response:
+        await is_over.wait()
+        return web.Response()
+
+    dispatch.room = 40
+    async with receiving() as silent:
+        silent.answering = hang
+        for number in range(4):
+            await register(dispatch, f"{silent.url}/{number}")
+        await register(dispatch, receiver.url)
+        await put(database, *(event(number) for number in range(20)))
+        await tell_events(dispatch)
+        await eventually(lambda: len(receiver.received) == 20)
+        assert silent.at_once_max <= 4 * 8
         is_over.set()
         await deliver(dispatch)
 

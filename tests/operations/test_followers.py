@@ -8,12 +8,14 @@ import pytest
 from tests.operations.receivers import OWNER, event, put
 
 from payrelay.clock import Clock
-from payrelay.operations.followers import WAITING_MAX, Followers, wait_for
+from payrelay.errors import Code, Refusal
+from payrelay.operations.followers import WAITING_MAX, Followers, Holder, wait_for
 from payrelay.store.database import Database
 from payrelay.store.feed import Feed, Reader
 from payrelay.store.opening import open_database
 
 SHOP = OWNER.reader
+KEY = Holder("k1", 10)
 
 
 @pytest.fixture
@@ -35,8 +37,11 @@ async def test_who_follows_is_told_of_its_own_and_what_it_wants(database: Databa
     followers = Followers(feed)
     await put(database, event(0))
     await feed.publish(0)
-    one, everything = await followers.place(SHOP, "customer:cus_1"), await followers.place(SHOP, None)
-    stranger = await followers.place(Reader("m", "stranger"), "customer:cus_1")
+    one, everything = (
+        await followers.place(SHOP, "customer:cus_1", holder=KEY),
+        await followers.place(SHOP, None, holder=KEY),
+    )
+    stranger = await followers.place(Reader("m", "stranger"), "customer:cus_1", holder=KEY)
     assert one is not None
     assert everything is not None
     assert stranger is not None
@@ -61,20 +66,34 @@ async def test_who_follows_is_told_of_its_own_and_what_it_wants(database: Databa
 async def test_there_is_room_for_so_many_and_none_at_the_end(database: Database) -> None:
     """A stop ends those who follow."""
     followers = Followers(Feed(database), limit=1)
-    follower = await followers.place(SHOP, None)
+    follower = await followers.place(SHOP, None, holder=KEY)
     assert follower is not None
-    assert await followers.place(SHOP, None) is None
+    assert await followers.place(SHOP, None, holder=KEY) is None
     followers.close()
     assert follower.is_over
     assert await follower.next(5) is None
     followers.leave(follower)
-    assert await followers.place(SHOP, None) is None
+    assert await followers.place(SHOP, None, holder=KEY) is None
+
+
+async def test_one_credential_does_not_take_everybodys_room(database: Database) -> None:
+    """A phone that opens stream after stream keeps nobody but itself from following; a place given back is free."""
+    followers, phone = Followers(Feed(database)), Holder("ct_1", 2)
+    held = [await followers.place(SHOP, None, holder=phone) for _ in range(2)]
+    with pytest.raises(Refusal) as refused:
+        await followers.place(SHOP, None, holder=phone)
+    assert refused.value.code is Code.RATE_LIMITED
+    assert await followers.place(SHOP, None, holder=KEY) is not None
+    assert held[0] is not None
+    followers.leave(held[0])
+    followers.leave(held[0])
+    assert await followers.place(SHOP, None, holder=phone) is not None
 
 
 async def test_who_takes_nothing_is_let_go(database: Database) -> None:
     """Its connection hangs; it resumes where it was when it comes again."""
     followers = Followers(Feed(database))
-    follower = await followers.place(SHOP, None)
+    follower = await followers.place(SHOP, None, holder=KEY)
     assert follower is not None
     await put(database, event(1))
     await Feed(database).publish(0)
@@ -87,7 +106,7 @@ async def test_who_takes_nothing_is_let_go(database: Database) -> None:
 async def test_a_wait_ends_with_an_event_with_time_and_with_the_client(database: Database) -> None:
     """Only the first of them is news."""
     followers = Followers(Feed(database))
-    follower = await followers.place(SHOP, None)
+    follower = await followers.place(SHOP, None, holder=KEY)
     assert follower is not None
 
     async def gone() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.operations.receivers import OWNER, SetClock, dispatch_on, event, put, register
 
 from payrelay.clock import Clock
-from payrelay.core.deliveries import EndpointState
+from payrelay.core.deliveries import Endpoint, EndpointState
 from payrelay.core.secret import STARS
 from payrelay.errors import Code, Refusal
 from payrelay.operations.deliver_events import Dispatch
@@ -26,8 +26,9 @@ from payrelay.operations.manage_endpoints import (
     show_endpoint,
 )
 from payrelay.store.database import Database
-from payrelay.store.endpoints import ENDPOINTS_MAX
+from payrelay.store.endpoints import ENDPOINTS_MAX, Endpoints
 from payrelay.store.opening import open_database
+from payrelay.store.sealing import Seal
 
 URL = "https://shop.example/events"
 STRANGER = msgspec.structs.replace(OWNER, principal="stranger")
@@ -138,3 +139,47 @@ async def test_ids_of_no_event_are_refused(dispatch: Dispatch, database: Databas
     with pytest.raises(Refusal, match="1 of the ids") as refused:
         await replay_events(dispatch, OWNER, issued.id, Span(ids=(event(1).id, event(2).id)))
     assert refused.value.code is Code.NOT_FOUND
+
+
+class Meddling(Endpoints):
+    """Has an endpoint stopped each time right after it was read, so many times, as another process might."""
+
+    times = 0
+
+    async def get(self, endpoint_id: str) -> Endpoint | None:
+        """Reads one, and changes it."""
+        found = await super().get(endpoint_id)
+        if self.times and found is not None:
+            self.times -= 1
+            started = msgspec.structs.replace(found, state=EndpointState.ACTIVE, reason=None)
+            is_stopped = found.state is EndpointState.STOPPED
+            await (self.change(started, was=found.state) if is_stopped else self.stop(endpoint_id, "gone", 1))
+        return found
+
+
+async def test_a_new_label_does_not_start_what_was_stopped_meanwhile(dispatch: Dispatch, database: Database) -> None:
+    """The receiver said 410 while its owner changed a word of it: the 410 stands."""
+    issued = await register(dispatch, URL)
+    meddling = Meddling(database, Seal((b"k" * 32,)))
+    dispatch.endpoints = meddling
+    meddling.times = 1
+    changed = await change_endpoint(dispatch, OWNER, issued.id, Changes(label="orders"))
+
+    assert (changed.label, changed.state, changed.reason) == ("orders", EndpointState.STOPPED, "gone")
+    meddling.times = 100
+    with pytest.raises(Refusal) as refused:
+        await change_endpoint(dispatch, OWNER, issued.id, Changes(label="others"))
+    assert refused.value.code is Code.UNAVAILABLE
+
+
+async def test_a_replay_looks_through_so_much_and_tells_where_to_go_on(dispatch: Dispatch, database: Database) -> None:
+    """Where few of many events are wanted, one request doesn't read the whole feed."""
+    issued = await register(dispatch, URL, "checkout.*")
+    dispatch.is_closing = True  # it sends nothing
+    await put(database, event(1), event(2, type="checkout.completed"))
+    await dispatch.feed.publish(0)
+    first = await replay_events(dispatch, OWNER, issued.id, Span(), pages_max=1)
+    assert first.after is not None
+    rest = await replay_events(dispatch, OWNER, issued.id, Span(), after=first.after, pages_max=1)
+
+    assert (first.events, rest.events, rest.after) == (1, 0, None)

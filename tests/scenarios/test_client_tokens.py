@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.scenarios.gateway_double import GatewayDouble, found, payment_now, says
+from tests.scenarios.gateway_double import GatewayDouble, found, payment, payment_now, refuses, says
 from tests.scenarios.http_client import Client, Raw
 from tests.scenarios.phones import ALL_SCOPES, AMOUNT, Person, arrive, data, token_for
 from tests.scenarios.program import Program
@@ -220,6 +220,31 @@ def test_a_token_for_a_customer_alone_looks_on(shop: Scene, anna: Person) -> Non
     assert_refused(phone.get(f"payments/{anna.open_order}"), 404, "not_found")
     assert_refused(phone.charge(body_of(anna.open_order)), 403, "forbidden")
     assert data(phone.get(f"checkouts/{anna.checkout_id}"))["id"] == anna.checkout_id
+
+
+def test_what_another_person_paid_on_the_same_order_is_not_shown(shop: Scene, anna: Person, berta: Person) -> None:
+    """Two share a bill: the first one's card is declined, the second one pays, and the record has the second's name."""
+    server, order_id = shop.client, fresh("shared")
+    shop.gateway.script("payment/charge", order_id, refuses("Declined"))
+    assert server.charge(charge_body(order_id, customer_token=anna.customer_id)).status == 402
+    paid = server.charge(charge_body(order_id, customer_token=berta.customer_id))
+    bertas = payment(order_id, payment_id=int(paid.json["data"]["payment_id"]))
+    phones = [
+        token_for(server, customer_id=person.customer_id, **bounds)
+        for person in (anna, berta)
+        for bounds in ({}, {"order_id": order_id})
+    ]
+    replies = []
+    for phone in phones:
+        shop.gateway.script("payment/search", order_id, says(found(bertas)))
+        replies.append(phone.get(f"payments/{order_id}", [("Cache-Control", "no-cache")]))
+
+    assert [reply.status for reply in replies] == [404, 404, 200, 200]
+    assert all(reply.json["data"] == [] for reply in replies[:2])
+    both = says(found(bertas, payment_now(order_id, "345.67")))
+    shop.gateway.script("payment/search", order_id, both)
+    shown = phones[1].get(f"payments/{order_id}", [("Cache-Control", "no-cache")])
+    assert [each["payment_id"] == bertas["payment_id"] for each in shown.json["data"]] == [False]
 
 
 @pytest.mark.parametrize(

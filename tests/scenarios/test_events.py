@@ -18,7 +18,11 @@ from tests.scenarios.program import Program
 from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, settings_for
 from tests.scenarios.waiting import until
 
+from payrelay.operations.read_events import FOLLOWERS_OF_PHONE_MAX
+
 LEAVES_WITHIN_S = 2.0
+ENDS_WITHIN_S = 6.0
+LAST_CHUNK = b"0\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -237,6 +241,28 @@ def test_nobody_follows_what_is_not_his(telling: Scene) -> None:
     assert_refused(client.get("events/stream"), 422, "invalid_request")
     assert_refused(client.get("events/stream?subject=customer:cus_1"), 422, "invalid_request")
     assert_refused(client.holding(None).get(f"events/stream?subject=operation:{operation_id}"), 401, "unauthenticated")
+
+
+def test_a_stream_and_a_wait_end_with_their_token(telling: Scene) -> None:
+    """Who took a phone's token watches no longer than it takes to revoke it, and one phone takes not all the room."""
+    server = telling.another()
+    order_id, operation_id = lost(telling, server)
+    token = server.post("client-tokens", {"order_id": order_id, "scopes": ["events:read", "operations:read"]})
+    phone = server.holding(token.json["data"]["token"])
+    following = [Follower(phone, f"subject=operation:{operation_id}") for _ in range(FOLLOWERS_OF_PHONE_MAX)]
+    for follower in following:
+        follower.read_until(b"data:")
+    one_more = phone.get(f"events/stream?subject=operation:{operation_id}")
+    assert_refused(one_more, 429, "rate_limited")
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(phone.get, f"operations/{operation_id}", [("Prefer", "wait=3")])
+        assert server.delete(f"client-tokens/{token.json['data']['id']}").status == 200
+        began_s = time.monotonic()
+        for follower in following:
+            assert follower.read_until(LAST_CHUNK).endswith(LAST_CHUNK)
+            follower.close()
+        assert time.monotonic() - began_s < ENDS_WITHIN_S
+        assert_refused(waiting.result(), 401, "unauthenticated")
 
 
 def test_a_clean_stop_ends_streams_and_a_kill_loses_no_event(tmp_path: Path, gateway: GatewayDouble) -> None:

@@ -57,6 +57,18 @@ def test_a_person_pays_with_the_providers_token(shop: Scene, provider: IdentityP
     assert [each.json["customer_token"].startswith("cus_") for each in asked] == [False]
 
 
+def test_a_repeat_does_not_charge_another_card(shop: Scene, provider: IdentityProvider, anna: Person) -> None:
+    """The answer is lost, a second card comes, and the app sends the same again: nothing is paid twice."""
+    phone = shop.client.holding(provider.token(anna.reference, order=anna.open_order))
+    body = charge_body(anna.open_order)
+    del body["customer_token"]
+    assert phone.charge(body, key="once").status == 200
+    data(shop.client.post("customers", {"customer_token": fresh("T"), "reference": anna.reference}))
+
+    assert_refused(phone.charge(body, key="once"), 422, "idempotency_mismatch")
+    assert shop.gateway.count("payment/charge", anna.open_order) == 1
+
+
 def test_a_person_sees_nothing_of_another(shop: Scene, provider: IdentityProvider, anna: Person) -> None:
     """Whoever signs in is that person and nobody else; one that has no card yet has nothing at all."""
     berta = arrive(shop.client)

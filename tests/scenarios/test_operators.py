@@ -34,10 +34,14 @@ PAUSE_KNOWN_S = 3.0  # a second, and what a busy machine needs
 
 
 def command_of(folder: Path) -> str:
-    """A program that takes alerts, one a line, as soon as the folder has a file `open`."""
+    """A program that takes alerts, one a line, as soon as the folder has a file `open`.
+
+    Each line is one write: several of them run at once.
+    """
     script = folder / "call me"
     script.write_text(
-        f"#!/bin/sh\nset -e\ntest -e '{folder}/open'\ncat >> '{folder}/alerts'\necho >> '{folder}/alerts'\n"
+        f"#!/bin/sh\nset -e\ntest -e '{folder}/open'\n"
+        f"read -r alert || true\nprintf '%s\\n' \"$alert\" >> '{folder}/alerts'\n"
     )
     script.chmod(0o700)
     return f"'{script}' --loudly"

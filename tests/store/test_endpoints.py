@@ -127,7 +127,7 @@ async def test_a_change_and_a_stop_are_kept(endpoints: Endpoints, database: Data
     """What waits is given up with a stop, and told; a second stop changes nothing."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "customer:cus_1")
-    changed = await endpoints.change(endpoint(1, label=None, types=("*",), updated_at_ms=2))
+    changed = await endpoints.change(endpoint(1, label=None, types=("*",), updated_at_ms=2), was=EndpointState.ACTIVE)
     assert changed == endpoint(1, label=None, types=("*",), updated_at_ms=2)
     stopped = await endpoints.stop(endpoint(1).id, "why", 3)
     assert stopped is not None
@@ -136,7 +136,8 @@ async def test_a_change_and_a_stop_are_kept(endpoints: Endpoints, database: Data
 
     [delivery] = await deliveries.list(endpoint(1).id, state=DeliveryState.GIVEN_UP, before=None, limit=9)
     assert delivery.last_failure == "the endpoint was stopped"
-    assert await endpoints.change(endpoint(2)) is None
+    assert await endpoints.change(endpoint(2), was=EndpointState.ACTIVE) is None
+    assert await endpoints.change(endpoint(1), was=EndpointState.PAUSED) is None
     await Feed(database).publish(0)
     assert [one.type for one in await Feed(database).tail(1, 9)] == ["endpoint.stopped"]
 

@@ -47,8 +47,9 @@ from payrelay.api.streams import Streamed, send_stream
 from payrelay.api.token_door import TokenDoor, TokenSources
 from payrelay.core.answers import Answer, Trace, failed, of_refusal
 from payrelay.core.credentials import Credential, require
+from payrelay.core.credentials import Scope as Permission
 from payrelay.core.idempotency import parse_key
-from payrelay.errors import Code, Refusal, StoreUnavailable
+from payrelay.errors import Code, Refusal, StoreError, StoreUnavailable
 from payrelay.operations.await_outcome import Patience, answer_when_known
 from payrelay.operations.effect import ENDING_SENTENCE, OPERATION_HEADER, REPLAYED
 from payrelay.operations.relay import Request
@@ -74,6 +75,7 @@ class Visit(msgspec.Struct, gc=False):
     line: RequestLine
     quota_headers: tuple[tuple[bytes, bytes], ...] = ()
     page_headers: tuple[tuple[bytes, bytes], ...] = ()
+    scope_needed: Permission | None = None
 
 
 class Api:
@@ -121,7 +123,8 @@ class Api:
             self._under_way.discard(task)
         if isinstance(answer, Streamed):
             self._record(visit.line, answer, perf_counter() - started_s)
-            await send_stream(send, visit.receive, answer, _own_headers(visit))
+            may_go_on = partial(self._is_still_let_in, visit)
+            await send_stream(send, visit.receive, answer, _own_headers(visit), may_go_on=may_go_on)
             return
         try:
             await _send(send, visit, answer)
@@ -167,6 +170,7 @@ class Api:
             visit.line.principal, visit.line.credential_id = credential.principal, credential.id
             visit.quota_headers = self._quota.take(credential)
             route, account, segment = self._routed(visit, segments)
+            visit.scope_needed = route.scope
             require(credential, route.scope, account)
             if credential.bound is not None:
                 require_open(route.bound)
@@ -185,8 +189,13 @@ class Api:
                 last_event_id=_last_event_id(visit.headers) if route.is_stream else None,
             )
             asked = await narrowed(route.bound, self._relay, asked)
-            if asked.patience is None or not route.is_effect:
+            if asked.patience is None:
                 return await route.handler(self._relay, asked)
+            if not route.is_effect:
+                answer = await route.handler(self._relay, asked)
+                # What was read after a wait is for those who may read it then.
+                require(await self._admitted(visit), route.scope, account)
+                return answer
             ask = partial(route.handler, self._relay, asked)
             return await answer_when_known(self._relay, asked.request, asked.patience, ask)
         except Refusal as refusal:
@@ -206,6 +215,18 @@ class Api:
             if refused.failure is Failure.WRONG:
                 self._failed_credentials.note(visit.line.client)
             raise
+
+    async def _is_still_let_in(self, visit: Visit) -> bool:
+        """Tells whether the credential of a request still opens what it asked for; it does while nobody can tell."""
+        try:
+            credential = await self._doorkeeper.admit(visit.headers)
+            if visit.scope_needed is not None and visit.line.account is not None:
+                require(credential, visit.scope_needed, visit.line.account)
+        except StoreError:
+            return True
+        except Refusal as refusal:
+            return refusal.code is Code.UNAVAILABLE
+        return True
 
     def _patience(self, visit: Visit) -> Patience | None:
         wait_s = preferred_wait_s(visit.headers)

@@ -15,7 +15,7 @@ import msgspec
 from payrelay.api.bodies import ChargeBody, parse_body
 from payrelay.api.handlers import Asked
 from payrelay.api.json_text import parse_object
-from payrelay.core.bounds import has_order, key_of_bound
+from payrelay.core.bounds import has_order, key_of_bound, keys_of
 from payrelay.core.checkouts import CheckoutKind, is_within
 from payrelay.core.credentials import Bound
 from payrelay.core.customers import State as CustomerState
@@ -125,7 +125,9 @@ async def resolved(relay: Relay, request: Request) -> Request:
         customer = next(iter(await relay.customers.list(wanted, before=None, limit=1)), None)
     if customer is None or customer.principal != request.principal:
         return request
-    named = msgspec.structs.replace(bound, customer_id=customer.id, reference=customer.reference)
+    named = msgspec.structs.replace(
+        bound, customer_id=customer.id, reference=customer.reference, keys_of=keys_of(bound)
+    )
     return msgspec.structs.replace(request, credential=msgspec.structs.replace(request.credential, bound=named))
 
 

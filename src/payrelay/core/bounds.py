@@ -9,6 +9,8 @@ Rules:
    key need no such thing: their fingerprint has the customer's own token and the order in it.
 """
 
+from urllib.parse import quote
+
 from payrelay.core.credentials import Bound
 from payrelay.core.operations import Operation
 
@@ -47,7 +49,16 @@ def key_as_sent(bound: Bound | None, idempotency_key: str | None) -> str | None:
     return idempotency_key if bound is None or idempotency_key is None else idempotency_key.removeprefix(_prefix(bound))
 
 
-def _prefix(bound: Bound) -> str:
+def keys_of(bound: Bound) -> str:
+    """Gives what the Idempotency-Keys of a credential are kept under; no two credentials' keys can look alike."""
+    if bound.keys_of is not None:
+        return bound.keys_of
     if bound.customer_id is not None:
-        return f"{bound.customer_id}/"
-    return f"order/{bound.order_id}/" if bound.reference is None else f"reference/{bound.reference}/"
+        return bound.customer_id
+    # A slash in a name would let it pass for a shorter name with a longer key.
+    noun, name = ("order", bound.order_id) if bound.reference is None else ("reference", bound.reference)
+    return f"{noun}/{quote(str(name), safe='')}"
+
+
+def _prefix(bound: Bound) -> str:
+    return f"{keys_of(bound)}/"

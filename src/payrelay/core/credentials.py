@@ -67,12 +67,15 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
         order_id: the only order that it may act on.
         reference: the person's name at the caller's; the door finds the customer of it, and puts that in its place.
         currency: the only currency that it may move money in.
+        keys_of: what its Idempotency-Keys are kept under, where that isn't what is named here: whoever names a person
+            keeps its keys when the person gets a card, or another one.
     """
 
     customer_id: str | None = None
     order_id: str | None = None
     reference: str | None = None
     currency: str | None = None
+    keys_of: str | None = None
 
     def __post_init__(self) -> None:
         if self.customer_id is None and self.order_id is None and self.reference is None:

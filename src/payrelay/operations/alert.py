@@ -1,7 +1,7 @@
-"""Calls a person: each time that an operation comes to need one, whoever brought it there, or a notification does.
+"""Calls a person: each time that an operation or a notification comes to need one, or an endpoint is stopped.
 
-Journal and inbox note it in the unit of work that makes the change. From there on it is given to each addressee that is
-configured, again and again until it was taken or is too old. A process that dies loses none; it may give one twice.
+It is noted in the unit of work that makes the change. From there on it is given to each addressee that is configured,
+again and again until it was taken or is too old. A process that dies loses none; it may give one twice.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from payrelay.core.deliveries import EndpointState
 from payrelay.core.explanations import why
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications import WHY_PHRASES
@@ -21,6 +22,7 @@ from payrelay.errors import StoreError
 from payrelay.operations.alert_outlets import Alarm, NotGivenError
 from payrelay.operations.find_operations import utc, view
 from payrelay.operations.relay import Relay
+from payrelay.operations.webhook_sender import host_of
 from payrelay.store.alerts import Alert, Alerts
 from payrelay.store.inbox import REFUSED_ALERT_FROM
 
@@ -33,6 +35,9 @@ AGAIN_AFTER_MS: Final = (10_000, 60_000, 300_000, 1_800_000, HOUR_MS)
 """After the first try that failed, the second, …; the last of them from then on."""
 GIVEN_UP_AFTER_MS: Final = 3 * DAY_MS
 """Whoever could not be reached for that long looks at the list by himself."""
+STOPPED_SENTENCE: Final = (
+    "Events are no longer sent to this endpoint: start it again once its receiver is mended, and replay what it missed"
+)
 
 
 class Outcome(StrEnum):
@@ -91,11 +96,30 @@ class NewsMessage(msgspec.Struct, frozen=True, kw_only=True):
     received_at: str
 
 
+class EndpointMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """What an addressee gets of an endpoint that was stopped; of its address only the host, the rest may be secret."""
+
+    alert: str
+    raised_at: str
+    why: str
+    kind: str = "endpoint_stopped"
+    endpoint_id: str
+    state: str
+    explanation: str
+    account: str
+    principal: str
+    host: str
+    label: str | None
+
+
 class Source(NamedTuple):
-    """A kind of alerts: where they are kept, and what writes the message of one. Raises LookupError, StoreError."""
+    """A kind of alerts: where they are kept, and what writes the message of one.
+
+    It gives None where nobody need be called any more. Raises LookupError, StoreError.
+    """
 
     alerts: Alerts
-    message: Callable[[Relay, Alert], Awaitable[bytes]]
+    message: Callable[[Relay, Alert], Awaitable[bytes | None]]
 
 
 async def begin_alerts(relay: Relay) -> int:
@@ -106,10 +130,12 @@ async def begin_alerts(relay: Relay) -> int:
     alarm = relay.alarm
     if alarm is None:
         return 0
-    begun = await _begin(relay, alarm, Source(alarm.alerts, _of_operation))
+    sources = [Source(alarm.alerts, _of_operation)]
     if alarm.of_notifications is not None:
-        begun += await _begin(relay, alarm, Source(alarm.of_notifications, _of_notification))
-    return begun
+        sources.append(Source(alarm.of_notifications, _of_notification))
+    if alarm.of_endpoints is not None:
+        sources.append(Source(alarm.of_endpoints, _of_endpoint))
+    return sum([await _begin(relay, alarm, source) for source in sources])
 
 
 async def _begin(relay: Relay, alarm: Alarm, source: Source) -> int:
@@ -138,6 +164,9 @@ async def give_alert(relay: Relay, alarm: Alarm, source: Source, alert: Alert) -
 
 async def _give(relay: Relay, alarm: Alarm, source: Source, alert: Alert) -> None:
     message = await source.message(relay, alert)
+    if message is None:
+        await source.alerts.end(alert, alert.given_to)
+        return
     if alert.attempts == 0:
         relay.watch.alerted(Outcome.RAISED)
     waiting = {name: outlet for name, outlet in alarm.outlets.items() if name not in alert.given_to}
@@ -214,6 +243,26 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
     )
     if alert.attempts == 0:
         relay.log.error("notification_alert", notification_id=notification.id, why=message.why)
+    return msgspec.json.encode(message)
+
+
+async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
+    """Says why an endpoint was stopped; its line in the log was written where that was done."""
+    endpoint = None if relay.dispatch is None else await relay.dispatch.endpoints.get(alert.subject_id)
+    if endpoint is None or endpoint.state is not EndpointState.STOPPED or endpoint.reason is None:
+        return None  # whoever removed it, or started it again, knows
+    message = EndpointMessage(
+        alert=f"{alert.subject_id}/{alert.version}",
+        raised_at=utc(alert.created_at_ms),
+        why=endpoint.reason,
+        endpoint_id=endpoint.id,
+        state=endpoint.state,
+        explanation=STOPPED_SENTENCE,
+        account=endpoint.account,
+        principal=endpoint.principal,
+        host=host_of(endpoint.url),
+        label=endpoint.label,
+    )
     return msgspec.json.encode(message)
 
 

@@ -4,7 +4,8 @@ Rules:
 
 1. What is sent was taken before, and what came of it is stored after. A process that dies in between leaves it to the
    next one when its time with us is over: it may be sent again then, under the same id.
-2. Each endpoint has a lane of its own, so that a slow one holds up nobody. An endpoint that fails gets a narrow one.
+2. Each endpoint has a lane of its own, so that a slow one holds up nobody; the more lanes, the narrower each. An
+   endpoint that fails gets a narrow one.
 3. Of the events about one subject the next is taken when the one before was delivered or given up.
 """
 
@@ -37,6 +38,8 @@ WIDE: Final = 64
 """Events that are on their way to one endpoint at once."""
 NARROW: Final = 4
 """The same while it fails."""
+ON_THEIR_WAY_MAX: Final = 512
+"""Events that are on their way at once, to all endpoints together: each has a connection. Lanes share them equally."""
 TAKEN_MAX: Final = 512
 """Events that a lane has taken at once, so that what is on its way never waits for the store."""
 TAKEN_FOR_MS: Final = 45_000
@@ -87,6 +90,7 @@ class Dispatch:
         counted: told what came of each try.
         passed: told of each passage on the way of events, with the endpoint's id, or none.
         chance: gives a number from 0 to 1 for the jitter.
+        room: how many events are on their way at once, but for NARROW to each endpoint.
     """
 
     feed: Feed
@@ -99,6 +103,7 @@ class Dispatch:
     counted: Callable[[Outcome], None] = _nobody
     passed: Callable[[Passage, str], None] = _nobody
     chance: Callable[[], float] = random.random
+    room: int = ON_THEIR_WAY_MAX
     lanes: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     is_closing: bool = False
     waking: asyncio.TimerHandle | None = None
@@ -271,7 +276,8 @@ class _Lane:
             await self._give_back(now_ms)
             return
         is_well = target.endpoint.failing_since_ms is None
-        self._width = WIDE if is_well else NARROW
+        share = self._dispatch.room // max(1, len(self._dispatch.lanes))
+        self._width = max(NARROW, min(WIDE, share)) if is_well else NARROW
         room = (TAKEN_MAX if is_well else NARROW) - len(self._ready) - len(self._senders)
         if room <= 0:
             return

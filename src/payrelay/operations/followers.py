@@ -3,30 +3,42 @@
 Rules:
 
 1. Whoever follows begins with ``place``, and reads the feed after that: what was published before is read, what is
-   published later is told, and what is both is known by its position.
+   published later is told, and what is both is known by its position. One credential takes only so much of the room.
 2. The feed is read once for all who follow. Nobody is waited for: who takes too long is let go, and resumes.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from payrelay.core.events import PublishedEvent
+from payrelay.errors import Code, Refusal
 from payrelay.store.feed import Feed, Reader
 
 FOLLOWERS_MAX: Final = 1_000
 WAITING_MAX: Final = 1_000
 """Events that wait for one who follows; more mean that its connection doesn't take them."""
 READ_AT_ONCE: Final = 500
+AGAIN_AFTER_S: Final = 10
+"""When to come again where a credential has all of its places: nobody knows when one is given back."""
 
 _Key = tuple[str, str, str | None]
+
+
+class Holder(NamedTuple):
+    """Whose room is taken: by the id of a credential, with how many places it may have."""
+
+    credential_id: str
+    places_max: int
 
 
 class Follower:
     """One who follows; ``next`` gives its events."""
 
-    def __init__(self, key: _Key) -> None:
+    def __init__(self, key: _Key, holder: Holder) -> None:
         self.key = key
+        self.holder = holder
         self._events: asyncio.Queue[PublishedEvent | None] = asyncio.Queue(WAITING_MAX)
         self.is_over = False
 
@@ -58,6 +70,7 @@ class Followers:
         self._feed = feed
         self._limit = limit
         self._by_key: dict[_Key, set[Follower]] = {}
+        self._held: Counter[str] = Counter()
         self._count = 0
         self._position: int | None = None
         self._is_closed = False
@@ -68,16 +81,21 @@ class Followers:
         """How many follow now."""
         return self._count
 
-    async def place(self, reader: Reader, subject: str | None) -> Follower | None:
+    async def place(self, reader: Reader, subject: str | None, *, holder: Holder) -> Follower | None:
         """Begins to tell of a reader's events about a subject, of all for None; gives None where there is no room.
 
-        Whoever has it gives it back by ``leave``. Raises StoreError.
+        Whoever has it gives it back by ``leave``. Raises Refusal (rate_limited) where the holder has all of its places,
+        and StoreError.
         """
+        if self._held[holder.credential_id] >= holder.places_max:
+            msg = f"this credential follows events in {holder.places_max} requests already"
+            raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=AGAIN_AFTER_S)
         if self._is_closed or self._count >= self._limit:
             return None
-        follower = Follower((reader.merchant, reader.principal, subject))
+        follower = Follower((reader.merchant, reader.principal, subject), holder)
         self._by_key.setdefault(follower.key, set()).add(follower)
         self._count += 1
+        self._held[holder.credential_id] += 1
         try:
             await self._begin()
         except BaseException:
@@ -91,6 +109,9 @@ class Followers:
         if follower in followers:
             self._count -= 1
             followers.remove(follower)
+            self._held[follower.holder.credential_id] -= 1
+            if not self._held[follower.holder.credential_id]:
+                del self._held[follower.holder.credential_id]
             if not followers:
                 del self._by_key[follower.key]
             if not self._by_key:

@@ -31,6 +31,10 @@ SECRET_BYTES: Final = 32
 REPLAYED_MAX: Final = 10_000
 """Events of one replay; the answer tells where to go on."""
 REPLAYED_IDS_MAX: Final = 100
+DECISIONS_MAX: Final = 3
+"""How often the state of an endpoint may change under a change of it."""
+PAGES_MAX: Final = 50
+"""Pages of the feed that one replay looks through, whether anything in them is wanted or not."""
 _READ_AT_ONCE: Final = 1_000
 
 
@@ -162,13 +166,23 @@ async def show_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> E
 async def change_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str, changes: Changes) -> EndpointView:
     """Changes an endpoint. One that is started again begins with a clean record; one that is paused keeps what waits.
 
-    Raises Refusal: not_found, invalid_request.
+    One that is stopped at the same moment stays stopped, unless it is to be started.
+    Raises Refusal: not_found, invalid_request; unavailable where others change it all the time.
     """
-    before = await _own(dispatch, owner, endpoint_id)
+    for _ in range(DECISIONS_MAX):
+        before = await _own(dispatch, owner, endpoint_id)
+        changed = await dispatch.endpoints.change(_changed(dispatch, before, changes), was=before.state)
+        if changed is not None:
+            dispatch.wake()
+            return view(changed)
+    raise Refusal(Code.UNAVAILABLE, "others are changing the endpoint; try again")
+
+
+def _changed(dispatch: Dispatch, before: Endpoint, changes: Changes) -> Endpoint:
     state = before.state if changes.state is msgspec.UNSET else changes.state
     is_started = state is EndpointState.ACTIVE and before.state is not EndpointState.ACTIVE
     is_moved = changes.url is not msgspec.UNSET and changes.url != before.url
-    after = msgspec.structs.replace(
+    return msgspec.structs.replace(
         before,
         url=before.url if changes.url is msgspec.UNSET else _url(dispatch, changes.url),
         types=before.types if changes.types is msgspec.UNSET else _types(changes.types),
@@ -179,11 +193,6 @@ async def change_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str, ch
         held_until_ms=0 if is_started or is_moved else before.held_until_ms,
         updated_at_ms=dispatch.clock.now_ms(),
     )
-    changed = await dispatch.endpoints.change(after)
-    if changed is None:
-        raise _missing()
-    dispatch.wake()
-    return view(changed)
 
 
 async def remove_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> None:
@@ -232,15 +241,18 @@ async def send_test(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> str:
     return id_
 
 
-async def replay_events(dispatch: Dispatch, owner: Owner, endpoint_id: str, span: Span, *, after: int = 0) -> Replayed:
+async def replay_events(
+    dispatch: Dispatch, owner: Owner, endpoint_id: str, span: Span, *, after: int = 0, pages_max: int = PAGES_MAX
+) -> Replayed:
     """Sends events again: those of a span that the endpoint wants, or some by their ids, whatever became of them.
 
-    An event that waits already is left alone. At most REPLAYED_MAX at once, from a position on.
+    An event that waits already is left alone. At most REPLAYED_MAX at once, from a position on; of the feed at most
+    ``pages_max`` pages are looked through.
     Raises Refusal: not_found; also for ids of no event; conflict for an endpoint that takes nothing now.
     """
     endpoint = await _own(dispatch, owner, endpoint_id)
     _require_started(endpoint)
-    now_ms, count = dispatch.clock.now_ms(), 0
+    now_ms, count, is_end = dispatch.clock.now_ms(), 0, False
     if span.ids:
         events = await dispatch.feed.of_ids(owner.reader, span.ids)
         if missing := sorted(set(span.ids) - {event.id for event in events}):
@@ -248,17 +260,16 @@ async def replay_events(dispatch: Dispatch, owner: Owner, endpoint_id: str, span
         await dispatch.endpoints.queue_again(endpoint_id, events, now_ms)
         dispatch.wake()
         return Replayed(events=len(events))
-    while count < REPLAYED_MAX:
+    for _ in range(pages_max):
         page = await dispatch.feed.between(owner.reader, span.from_ms, span.until_ms, after=after, limit=_READ_AT_ONCE)
         wanted = [event for event in page.events if event.type != TEST and endpoint.wants(event.type)]
         await dispatch.endpoints.queue_again(endpoint_id, wanted, now_ms)
         count += len(wanted)
-        if page.next == after:
-            dispatch.wake()
-            return Replayed(events=count)
-        after = page.next
+        is_end, after = page.next == after, page.next
+        if is_end or count >= REPLAYED_MAX:
+            break
     dispatch.wake()
-    return Replayed(events=count, after=after)
+    return Replayed(events=count, after=None if is_end else after)
 
 
 async def list_deliveries(

@@ -18,7 +18,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.operations.await_outcome import Patience
 from payrelay.operations.deliver_events import Dispatch
 from payrelay.operations.find_operations import show_operation
-from payrelay.operations.followers import Follower, wait_for
+from payrelay.operations.followers import FOLLOWERS_MAX, Follower, Holder, wait_for
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_checkout import show_checkout
 from payrelay.store.feed import Page, Reader
@@ -27,6 +27,10 @@ HEARTBEAT_S: Final = 15.0
 """Between two signs of life on a stream that has nothing to tell: proxies close what is silent for a minute."""
 STREAM_S_MAX: Final = 600.0
 """A stream ends after that; whoever follows resumes, with a credential that is looked at anew."""
+FOLLOWERS_OF_KEY_MAX: Final = FOLLOWERS_MAX // 2
+"""What one key may follow at once, so that none takes everybody's room."""
+FOLLOWERS_OF_PHONE_MAX: Final = 10
+"""The same for a phone: an app shows one payment at a time, and leaves some behind as it comes and goes."""
 _CATCH_UP_MAX: Final = 100
 """Events about one subject that are read at once."""
 
@@ -62,7 +66,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 async def read_events(relay: Relay, request: Request, wanted: Wanted, patience: Patience | None) -> Answer:
     """Answers with one page of the caller's events; where there is none yet, once there is or its patience is over.
 
-    Raises Refusal (forbidden) for a narrow credential.
+    Raises Refusal: forbidden for a narrow credential, rate_limited where too many of the caller's requests wait.
     """
     if request.credential.bound is not None:
         raise Refusal(Code.FORBIDDEN, "this credential may follow what it is bound to, and not read the feed")
@@ -71,7 +75,7 @@ async def read_events(relay: Relay, request: Request, wanted: Wanted, patience: 
     page = await _read(dispatch, reader, wanted)
     if page.events or patience is None:
         return _answer(page)
-    follower = await dispatch.followers.place(reader, wanted.subject)
+    follower = await dispatch.followers.place(reader, wanted.subject, holder=_holder(request))
     if follower is None:
         return _answer(page)
     try:
@@ -112,6 +116,11 @@ class EventStream:
         self._heartbeat_s = heartbeat_s
         self._until_s = until_s
 
+    @property
+    def is_over(self) -> bool:
+        """True when nothing more is told here."""
+        return self._follower.is_over or self._dispatch.clock.boot_s() >= self._until_s
+
     async def events(self) -> AsyncIterator[EventView | None]:
         """Gives each event, and None as a sign of life; ends when nothing more is told here."""
         clock = self._dispatch.clock
@@ -143,17 +152,23 @@ async def follow(
 ) -> EventStream:
     """Begins to follow an operation or a checkout that the caller may see.
 
-    Raises Refusal: not_found for any other subject, unavailable where too many follow already.
+    Raises Refusal: not_found for any other subject, rate_limited where the caller follows too much already,
+    unavailable where too many do.
     """
     dispatch = dispatch_of(relay)
     noun, _, id_ = subject.partition(":")
     await (show_checkout if noun == "checkout" else show_operation)(relay, request, id_)
     reader = Reader(relay.account(request.account).merchant, request.principal)
-    follower = await dispatch.followers.place(reader, subject)
+    follower = await dispatch.followers.place(reader, subject, holder=_holder(request))
     if follower is None:
         raise Refusal(Code.UNAVAILABLE, "too many follow events now, or the program is about to end")
     until_s = relay.clock.boot_s() + _allowed_s(relay, request)
     return EventStream(dispatch, follower, reader, subject, after, heartbeat_s=heartbeat_s, until_s=until_s)
+
+
+def _holder(request: Request) -> Holder:
+    credential = request.credential
+    return Holder(credential.id, FOLLOWERS_OF_KEY_MAX if credential.bound is None else FOLLOWERS_OF_PHONE_MAX)
 
 
 def _allowed_s(relay: Relay, request: Request) -> float:

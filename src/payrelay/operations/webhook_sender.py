@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
 from standardwebhooks import Webhook
 
 from payrelay.clock import Clock
@@ -24,12 +23,12 @@ from payrelay.core.deliveries import Endpoint, Tried, judged
 from payrelay.core.destinations import Allowed, DestinationError, may_reach, require_destination
 from payrelay.core.events import Plain, PublishedEvent, moment
 from payrelay.core.secret import Secret
+from payrelay.operations.names import NameThreads
 
 SEND_MAX_S: Final = 15.0
 """From the name to the end of the answer, as Standard Webhooks recommends."""
 ANSWER_BYTES_MAX: Final = 16_384
 """Of an answer, so that its connection can be used again; a longer one costs it that."""
-CONNECTIONS_MAX: Final = 512
 IDLE_S: Final = 15.0
 """How long a connection that nobody uses is kept."""
 _NAMES_KEPT_S: Final = 10
@@ -147,8 +146,8 @@ class WebhookSender:
         """Gives the connections, which a process that sends nothing never has."""
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                resolver=GuardedResolver(self.allowed, self._resolver or ThreadedResolver()),
-                limit=CONNECTIONS_MAX,
+                resolver=GuardedResolver(self.allowed, self._resolver or NameThreads()),
+                limit=0,  # those who send see to it; here a slow receiver would let others wait
                 ttl_dns_cache=_NAMES_KEPT_S,
                 keepalive_timeout=IDLE_S,
             )

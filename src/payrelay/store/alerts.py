@@ -1,7 +1,7 @@
-"""Alerts as the store keeps them: one for each time that an operation, or a notification, came to need a person.
+"""Alerts as the store keeps them: one for each time that somebody must be called.
 
-The journal and the inbox write them, in the unit of work that made the change; here they are taken, tried again and
-ended.
+About an operation or a notification that came to need a person, or an endpoint that was stopped. They are written in
+the unit of work that made the change; here they are taken, tried again and ended.
 """
 
 from typing import Final, TypeAlias
@@ -18,7 +18,8 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One alert that was taken, to be given now.
 
     Attributes:
-        subject_id, version: the operation or notification, and its version that came to need a person.
+        subject_id, version: the operation or notification, and its version that came to need a person; or the endpoint,
+            and when it was stopped, in milliseconds.
         created_at_ms: when that was.
         taken_until_ms: until then nobody else takes it.
         attempts: how often it was tried before.
@@ -37,7 +38,7 @@ _Alerts: TypeAlias = list[Alert]
 
 
 class Alerts:
-    """Gives out alerts that are due, to one process each; ``queries`` say whether of operations or of notifications."""
+    """Gives out alerts that are due, to one process each; ``queries`` say of which kind."""
 
     def __init__(self, database: Database, queries: statements.AlertQueries = statements.OF_OPERATIONS) -> None:
         self._database = database

@@ -15,6 +15,7 @@ from payrelay.store.database import Database, Row, Statement, Unit, Value, all_r
 from payrelay.store.deliveries import queue_again
 from payrelay.store.feed import Reader
 from payrelay.store.sealing import Seal
+from payrelay.store.statements import alerts as alert_statements
 from payrelay.store.statements import deliveries as delivery_statements
 from payrelay.store.statements import endpoints as statements
 
@@ -73,12 +74,12 @@ class Endpoints:
         """Reads everybody's endpoints."""
         return await self._many(Statement(statements.LIST_ALL_ENDPOINTS, (LISTED_MAX,)))
 
-    async def change(self, endpoint: Endpoint) -> Endpoint | None:
-        """Stores what may be changed of an endpoint; None where there is none any more.
+    async def change(self, endpoint: Endpoint, *, was: EndpointState) -> Endpoint | None:
+        """Stores what may be changed of an endpoint; None where it is in another state than it was, or gone.
 
         With the state ``stopped``, what waits is given up in the same unit of work.
         """
-        return await self._database.write(_change(endpoint))
+        return await self._database.write(_change(endpoint, was))
 
     async def rotate(self, endpoint_id: str, secret: Secret, *, older_ends_at_ms: int, now_ms: int) -> Endpoint | None:
         """Puts a new secret in place; the one before is used beside it until its end, one before that no more."""
@@ -88,7 +89,7 @@ class Endpoints:
         return None if row is None else endpoint_of(row)
 
     async def stop(self, endpoint_id: str, reason: str, now_ms: int) -> Endpoint | None:
-        """Stops an endpoint, gives up what waits for it and tells of it, in one unit; None where it was stopped."""
+        """Stops an endpoint, gives up what waits for it, tells of it and calls a person; None where it was stopped."""
         return await self._database.write(_stop(endpoint_id, reason, now_ms))
 
     async def remove(self, endpoint_id: str) -> bool:
@@ -137,7 +138,7 @@ def _add(endpoint: Endpoint, sealed: bytes) -> Unit[bool]:
     return True
 
 
-def _change(endpoint: Endpoint) -> Unit[Endpoint | None]:
+def _change(endpoint: Endpoint, was: EndpointState) -> Unit[Endpoint | None]:
     parameters = (
         endpoint.id,
         endpoint.url,
@@ -148,6 +149,7 @@ def _change(endpoint: Endpoint) -> Unit[Endpoint | None]:
         endpoint.failing_since_ms,
         endpoint.held_until_ms,
         endpoint.updated_at_ms,
+        was,
     )
     rows = yield Statement(statements.CHANGE_ENDPOINT, parameters)
     if rows and endpoint.state is EndpointState.STOPPED:
@@ -161,6 +163,7 @@ def _stop(endpoint_id: str, reason: str, now_ms: int) -> Unit[Endpoint | None]:
         return None
     endpoint = endpoint_of(rows[0])
     yield Statement(delivery_statements.GIVE_ALL_UP, (endpoint_id, "the endpoint was stopped"))
+    yield Statement(alert_statements.ADD_ENDPOINT_ALERT, (endpoint_id, now_ms, now_ms, now_ms))
     yield from outbox.put(
         OutgoingEvent(
             id=event_id(now_ms, f"{endpoint_id}/stopped/{now_ms}"),
@@ -179,6 +182,7 @@ def _stop(endpoint_id: str, reason: str, now_ms: int) -> Unit[Endpoint | None]:
 def _remove(endpoint_id: str) -> Unit[bool]:
     rows = yield Statement(statements.REMOVE_ENDPOINT, (endpoint_id,))
     yield Statement(delivery_statements.FORGET_OF_ENDPOINT, (endpoint_id,))
+    yield Statement(alert_statements.FORGET_ENDPOINT_ALERTS, (endpoint_id,))
     return bool(rows)
 
 

@@ -126,9 +126,11 @@ def _publish(now_ms: int, limit: int) -> Unit[int]:
         return 0
     in_order = sorted(tuple(row) for row in taken)
     columns = [(last + number, *row[1:]) for number, row in enumerate(in_order, 1)]
-    yield Statement(statements.PUBLISH, (_encode(columns).decode(),))
+    rows = yield Statement(statements.PUBLISH, (_encode(columns).decode(),))
     yield Statement(statements.MOVE_FEED, (last + len(columns),))
-    yield from deliveries.queue(_events(columns), now_ms)
+    # What was told before has no place of its own: a delivery of it could never be sent, and what follows would wait.
+    added = {row[0] for row in rows}
+    yield from deliveries.queue([event for event in _events(columns) if event.position in added], now_ms)
     return len(columns)
 
 

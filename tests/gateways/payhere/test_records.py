@@ -11,7 +11,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments import Nothing, Payment, Seen, Sight, Unseen
 from payrelay.errors import Code
 from payrelay.gateways.payhere.reads import classify_read, lost
-from payrelay.gateways.payhere.records import payments_in, sight_of
+from payrelay.gateways.payhere.records import payments_in, records_without, sight_of
 from payrelay.gateways.payhere.replies import WrongShape
 
 TOKEN: Final = "cb5c47fd-741c-489a-b69e-fd73155ca34e"
@@ -155,3 +155,21 @@ def test_no_bytes_bring_the_reader_down(raw: bytes) -> None:
     """Whatever the gateway sends, the worst is that it proves nothing."""
     sight = sight_of(ORDER, Reading(code=None, msg="", raw_data=raw), ZONE)
     assert isinstance(sight, Seen | Unseen)
+
+
+@pytest.mark.parametrize(
+    ("raw", "left"),
+    [
+        (b'[{"payment_id":1,"amount":1.50}, {"payment_id":2}]', b'[{"payment_id":1,"amount":1.50}]'),
+        (b'[{"payment_id":"2"},{"payment_id":3}]', b'[{"payment_id":3}]'),
+        (b'[{"payment_id":002},{"payment_id":2}]', None),
+        (b'[{"payment_id":2}]', None),
+        (b'[{"payment_id":null},{"other":1},5,{"payment_id":{}}]', None),
+        (b"[]", None),
+        (b"{}", None),
+        (b"[" * 5_000, None),
+    ],
+)
+def test_payments_of_others_are_left_out_and_what_nobody_can_read(raw: bytes, left: bytes | None) -> None:
+    """The rest stays byte for byte; a record whose number can't be told may be anybody's."""
+    assert records_without(raw, frozenset({"2"})) == left

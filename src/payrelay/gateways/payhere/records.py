@@ -49,6 +49,26 @@ def sight_of(call: PaymentsOfOrder | PaymentsOfSubscription, reading: Reading, t
     return Seen(payments=payments, evidence=reading.evidence)
 
 
+def records_without(raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
+    """Leaves some payments out of a list of records, the others byte for byte; None where none is left.
+
+    A record whose number can't be read is left out too: nobody knows whose it is.
+    """
+    try:
+        records = _records.decode(raw_data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    left = [bytes(record) for record in records if (id_ := _number(record)) is not None and id_ not in payment_ids]
+    return b"[" + b",".join(left) + b"]" if left else None
+
+
+def _number(record: msgspec.Raw) -> str | None:
+    try:
+        return id_in(members_of(bytes(record)), "payment_id")
+    except WrongShape:
+        return None
+
+
 def _unseen(reading: Reading, code: Code) -> Unseen:
     return Unseen(code=code, evidence=reading.evidence)
 

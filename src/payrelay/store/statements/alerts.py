@@ -1,6 +1,6 @@
-"""Alerts: one for each time that an operation, or a notification, came to need a person.
+"""Alerts: one for each time that an operation or a notification came to need a person, or an endpoint was stopped.
 
-Both kinds have a table of their own, of the same shape but for the name of what they are about.
+Each kind has a table of their own, of the same shape but for the name of what they are about.
 """
 
 # ruff: noqa: S608 - what is put into the texts are tables and columns named here; values are always parameters
@@ -57,6 +57,7 @@ def _queries(table: str, key: str) -> AlertQueries:
 
 OF_OPERATIONS: Final = _queries("alerts", "operation_id")
 OF_NOTIFICATIONS: Final = _queries("notification_alerts", "notification_id")
+OF_ENDPOINTS: Final = _queries("endpoint_alerts", "endpoint_id")
 
 ADD_NOTIFICATION_ALERT: Final = query(
     "add_notification_alert",
@@ -79,3 +80,14 @@ ADD_REFUSALS_ALERT: Final = query(
     ON CONFLICT DO NOTHING""",
 )
 """Notes that so many notifications were refused since $6 that a person should see why; once a day."""
+
+ADD_ENDPOINT_ALERT: Final = query(
+    "add_endpoint_alert",
+    """
+    INSERT INTO endpoint_alerts (endpoint_id, version, created_at_ms, next_try_at_ms)
+    VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING""",
+)
+"""Notes, beside the change that did it, that an endpoint was stopped."""
+
+FORGET_ENDPOINT_ALERTS: Final = query("forget_endpoint_alerts", "DELETE FROM endpoint_alerts WHERE endpoint_id = $1")
+"""Forgets the alerts about an endpoint."""

@@ -49,10 +49,10 @@ CHANGE_ENDPOINT: Final = query(
     UPDATE endpoints
     SET url = $2, types = $3, label = $4, state = $5, reason = $6, failing_since_ms = $7, held_until_ms = $8,
         updated_at_ms = $9
-    WHERE id = $1
+    WHERE id = $1 AND state = $10
     RETURNING {ENDPOINT_COLUMNS}""",
 )
-"""Changes what may be changed of an endpoint."""
+"""Changes what may be changed of an endpoint that is still in the state in which it was read."""
 
 ROTATE_SECRET: Final = query(
     "rotate_secret",

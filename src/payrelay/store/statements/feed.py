@@ -28,17 +28,20 @@ PUBLISH: Final = query(
     SELECT (event ->> 0)::bigint, event ->> 1, event ->> 2, event ->> 3, event ->> 4, event ->> 5, event ->> 6,
            (event ->> 7)::bigint, event ->> 8
     FROM json_array_elements($1::json) AS event
-    ON CONFLICT DO NOTHING""",
+    ON CONFLICT DO NOTHING
+    RETURNING position""",
     sqlite=(
         f"""
         INSERT INTO events ({EVENT_COLUMNS})
         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
                value ->> 8
         FROM json_each($1) WHERE true
-        ON CONFLICT DO NOTHING""",
+        ON CONFLICT DO NOTHING
+        RETURNING position""",
     ),
 )
-"""Adds events to the feed: a JSON list of the columns of each. One that is there already stays where it is."""
+"""Adds events to the feed: a JSON list of the columns of each. One that is there already stays where it is; gives the
+positions of the others."""
 
 TAIL: Final = query("tail", f"SELECT {EVENT_COLUMNS} FROM events WHERE position > $1 ORDER BY position LIMIT $2")
 """Reads everybody's events behind a position."""
