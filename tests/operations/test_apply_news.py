@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.operations.inbox_world import (
+    AMOUNT_MINOR,
     HOLD_TOKEN,
     PAYMENT_ID,
     SUBSCRIPTION_ID,
@@ -37,6 +38,14 @@ PLAN = {
     "recurring": "1",
     "item_recurrence": "1 Month",
     "item_duration": "1 Year",
+}
+
+SHOWN_PLAN: dict[str, object] = {
+    "subscription_id": int(SUBSCRIPTION_ID),
+    "order_id": "A-1",
+    "status": "ACTIVE",
+    "amount": 1000.0,
+    "currency": "LKR",
 }
 
 
@@ -426,17 +435,70 @@ async def test_an_installment_counts_when_the_gateway_shows_it(world: InboxWorld
 async def test_a_plan_that_begins_later_is_proved_by_itself(world: InboxWorld) -> None:
     """There is no payment to be shown before its first day; the gateway shows the plan."""
     await world.open_checkout(CheckoutKind.RECURRING)
-    world.account.plans[SUBSCRIPTION_ID] = {
-        "subscription_id": int(SUBSCRIPTION_ID),
-        "order_id": "A-1",
-        "status": "ACTIVE",
-        "amount": 1000.0,
-        "currency": "LKR",
-    }
-    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.plans[SUBSCRIPTION_ID] = SHOWN_PLAN
+    taken = await world.take(installment(0, "AUTHORIZATION_SUCCESS"))
 
     assert taken.why is Why.SUBSCRIPTION_NOTED
     assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
+
+
+async def test_a_plan_proves_no_payment(world: InboxWorld) -> None:
+    """Whoever saw a plan's notification could put an operation's payment into it, and take that for the checkout's."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.account.plans[SUBSCRIPTION_ID] = SHOWN_PLAN
+    taken = await world.take(installment(7))
+
+    assert (taken.state, taken.why) == (State.WAITING, Why.NOT_SHOWN)
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, None)
+    assert (await world.standing()).paid == 0
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.payments.append(payment_of())
+    await world.later(60_000)
+    assert (await world.checkout()).payment_id == PAYMENT_ID
+    assert (await world.standing()).paid == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (CheckoutKind.AUTHORIZATION, body_of("3", authorization_token=HOLD_TOKEN)),
+        (CheckoutKind.PREAPPROVAL, body_of(payhere_amount="10.00", customer_token=TOKEN)),
+    ],
+)
+async def test_a_token_proves_no_payment(world: InboxWorld, kind: CheckoutKind, body: bytes) -> None:
+    """A payment in a notification that nothing shows may be an operation's, which could be proved no more then."""
+    amount_minor = AMOUNT_MINOR if kind is CheckoutKind.AUTHORIZATION else None
+    await world.open_checkout(kind, amount_minor=amount_minor)
+    await world.take(body)
+
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, None)
+
+
+@pytest.mark.parametrize("second", [CheckoutKind.PREAPPROVAL, CheckoutKind.AUTHORIZATION])
+async def test_a_payment_is_of_the_checkout_that_asked_for_one(world: InboxWorld, second: CheckoutKind) -> None:
+    """A customer turns back, is asked for something else, and then pays on the first page after all."""
+    await world.open_checkout(state=CheckoutState.CANCELLED, guard=None)
+    await world.open_checkout(second)
+    world.payments.append(payment_of())
+    taken = await world.take(body_of())
+
+    assert taken.why is Why.CHECKOUT_FINISHED
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+    other = await world.checkouts.get("chk_0002")
+    assert other is not None
+    assert other.state is CheckoutState.OPEN
+
+
+async def test_a_payment_is_of_the_checkout_that_asked_for_so_much(world: InboxWorld) -> None:
+    """The second try is for another amount, and the first one is paid: that is known, and for nobody to look into."""
+    await world.open_checkout(state=CheckoutState.CANCELLED, guard=None)
+    await world.open_checkout(amount_minor=500)
+    world.payments.append(payment_of())
+
+    assert (await world.take(body_of())).why is Why.CHECKOUT_FINISHED
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
 
 
 async def test_an_account_that_is_gone_is_waited_for(world: InboxWorld) -> None:

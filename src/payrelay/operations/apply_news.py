@@ -9,6 +9,7 @@ Rules:
 4. Each step may be done again: the process may have died after it.
 """
 
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -24,7 +25,7 @@ from payrelay.core.proof import TOLERANCE_MS, Seen
 from payrelay.core.settlement import BY_PROOF, settled_answer
 from payrelay.operations.arrival import Arrival, shown_payment
 from payrelay.operations.case import open_case
-from payrelay.operations.finish_checkout import checkout_of_order, finish_by_notification
+from payrelay.operations.finish_checkout import checkouts_of_order, finish_by_notification
 from payrelay.operations.keep_chargeback import keep_chargeback
 from payrelay.operations.note_subscription import note_news, shows_plan
 from payrelay.operations.settle import settle_one
@@ -39,6 +40,13 @@ _UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
 _GOOD: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED})
 _OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
 """News of what a customer does on the gateway's page; all other ones are of what comes later."""
+_ASKED: Final = {
+    NewsKind.PAYMENT: CheckoutKind.PAYMENT,
+    NewsKind.PREAPPROVAL: CheckoutKind.PREAPPROVAL,
+    NewsKind.AUTHORIZATION: CheckoutKind.AUTHORIZATION,
+    NewsKind.RECURRING: CheckoutKind.RECURRING,
+}
+"""What a customer was asked for, of whom it is told that something succeeded."""
 _HINTS: Final = {Told.CANCELLED: CheckoutState.CANCELLED, Told.FAILED: CheckoutState.FAILED}
 
 
@@ -51,9 +59,7 @@ async def apply_news(arrival: Arrival) -> Why:
     if news.kind is NewsKind.CHARGEBACK:
         return await keep_chargeback(arrival.relay, arrival.inbox, arrival.account, arrival.notification)
     operations = await _operations(arrival)
-    checkout = None
-    if arrival.relay.checkouts is not None:
-        checkout = await checkout_of_order(arrival.relay, arrival.account.name, news.order_id)
+    checkout = await _checkout(arrival)
     if news.told not in _GOOD:
         return await _tell_on(arrival, operations, checkout)
     of_operations = await _to_operations(arrival, operations)
@@ -72,6 +78,21 @@ async def _operations(arrival: Arrival) -> list[Operation]:
         of_plan = Filter(subscription_id=news.subscription_id)
         found += await journal.list(of_plan, before=None, limit=OPERATIONS_MAX)
     return [each for each in found if each.merchant == arrival.account.merchant and each.kind in _TAKING]
+
+
+async def _checkout(arrival: Arrival) -> Checkout | None:
+    """Finds the checkout that the news are of: one that asked for just that, else the one that holds the order.
+
+    A customer may come back to the page of one that was given up, when the order has another one of another kind or
+    amount. What failed doesn't say what it was.
+    """
+    if arrival.relay.checkouts is None:
+        return None
+    news = arrival.news
+    found = await checkouts_of_order(arrival.relay, arrival.account.name, news.order_id)
+    asked = [each for each in found if news.told in _GOOD and each.kind is _ASKED.get(news.kind)]
+    fitting = [each for each in asked if fits(each, news.amount_minor, news.currency)]
+    return next(iter(fitting or asked or found), None)
 
 
 async def _tell_on(arrival: Arrival, operations: list[Operation], checkout: Checkout | None) -> Why:
@@ -192,20 +213,19 @@ async def _to_checkout(arrival: Arrival, checkout: Checkout) -> Why:
         case CheckoutKind.RECURRING:
             return await _subscribe(arrival, checkout)
         case CheckoutKind.PAYMENT:
-            return await _pay(arrival, checkout)
+            return await _pay(arrival)
 
 
-async def _pay(arrival: Arrival, checkout: Checkout) -> Why:
+async def _pay(arrival: Arrival) -> Why:
     if arrival.news.told is not Told.SUCCEEDED:
         return Why.OTHER_KIND
     shown = await shown_payment(arrival)
     if isinstance(shown, Why):
         return shown
-    finished = await finish_by_notification(
-        arrival.relay, msgspec.structs.replace(arrival.settled, payment_id=shown.payment_id)
-    )
+    settled = msgspec.structs.replace(arrival.settled, payment_id=shown.payment_id)
+    finished = await finish_by_notification(arrival.relay, settled, CheckoutKind.PAYMENT)
     is_second = finished is not None and finished.payment_id not in {None, shown.payment_id}
-    return Why.SECOND_PAYMENT if is_second and checkout.kind is CheckoutKind.PAYMENT else Why.CHECKOUT_FINISHED
+    return Why.SECOND_PAYMENT if is_second else Why.CHECKOUT_FINISHED
 
 
 async def _hold(arrival: Arrival) -> Why:
@@ -216,22 +236,36 @@ async def _hold(arrival: Arrival) -> Why:
     kind = NewsKind.AUTHORIZATION
     if not await arrival.inbox.accept_token(arrival.notification, kind, news.authorization_token, at_ms=now_ms):
         return Why.OTHER_TOKEN
-    await finish_by_notification(arrival.relay, arrival.settled)
+    await finish_by_notification(arrival.relay, arrival.settled, CheckoutKind.AUTHORIZATION)
     return Why.CHECKOUT_FINISHED
 
 
 async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
-    """Completes the checkout of a plan with its first payment, and notes that and every later one."""
+    """Completes the checkout of a plan with its first payment, and notes that and every later one.
+
+    A plan that is shown is proved without it. A payment that isn't shown is not taken up with it, and waited for where
+    there should be one: of a plan that begins later none is to be seen.
+    """
     news = arrival.news
     if news.subscription_id is None:
         return Why.INCOMPLETE
     shown = await shown_payment(arrival)
-    if isinstance(shown, Why) and not (shown is Why.NOT_SHOWN and await _is_plan_shown(arrival)):
-        return shown
-    settled = msgspec.structs.replace(arrival.settled, subscription_id=news.subscription_id)
-    if news.message_type not in _OF_FIRST:
-        settled = msgspec.structs.replace(settled, payment_id=None)  # the checkout is the first payment's
-    await finish_by_notification(arrival.relay, settled)
+    if isinstance(shown, Why):
+        if shown is not Why.NOT_SHOWN or not await _is_plan_shown(arrival):
+            return shown
+        bare = msgspec.structs.replace(news, payment_id=None, installments_paid=None)
+        arrival = replace(arrival, news=bare)
+    why = await _note_plan(arrival, checkout)
+    return why if not isinstance(shown, Why) or news.installments_paid == 0 else shown
+
+
+async def _note_plan(arrival: Arrival, checkout: Checkout) -> Why:
+    """Takes up what is proved of a plan."""
+    news = arrival.news
+    # The checkout is the first payment's.
+    payment_id = news.payment_id if news.message_type in _OF_FIRST else None
+    settled = msgspec.structs.replace(arrival.settled, payment_id=payment_id, subscription_id=news.subscription_id)
+    await finish_by_notification(arrival.relay, settled, CheckoutKind.RECURRING)
     await note_news(arrival.relay, arrival.account, arrival.notification, news, checkout)
     return Why.SUBSCRIPTION_NOTED
 

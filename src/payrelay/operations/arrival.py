@@ -23,13 +23,12 @@ class Arrival:
 
     @property
     def settled(self) -> Settled:
-        """The news as a checkout is told of them, completed."""
+        """The news as a checkout is told of them, completed; without the payment, which is to be proved."""
         return Settled(
             account=self.account.name,
             merchant=self.account.merchant,
             order_id=self.news.order_id,
             outcome=CheckoutState.COMPLETED,
-            payment_id=self.news.payment_id,
             amount_minor=self.news.amount_minor,
             currency=self.news.currency,
         )

@@ -55,19 +55,25 @@ async def checkout_of_order(relay: Relay, account: str, order_id: str) -> Checko
 
     Raises Refusal (not_found) where no account of that name is configured, and StoreError.
     """
-    found = await checkouts_of(relay).of_order(relay.account(account).merchant, order_id)
+    found = await checkouts_of_order(relay, account, order_id)
     return found[0] if found else None
 
 
-async def finish_by_notification(relay: Relay, news: Settled) -> Checkout | None:
+async def checkouts_of_order(relay: Relay, account: str, order_id: str) -> list[Checkout]:
+    """Finds all checkouts of an order: the one that holds it first, then the newest; raises as the above."""
+    return await checkouts_of(relay).of_order(relay.account(account).merchant, order_id)
+
+
+async def finish_by_notification(relay: Relay, news: Settled, kind: CheckoutKind | None = None) -> Checkout | None:
     """Brings the checkout of an order to what verified news say, and gives it as it stands then.
 
-    None where no checkout has that order. Of several it is the one whose amount and currency fit; where none does, the
-    newest one is given as it was, unchanged. It may be repeated, and come in any order. Raises StoreError, and
-    ValueError for an outcome that nobody can tell of.
+    None where no checkout has that order, or none of that kind where one is named. Of several it is the one whose
+    amount and currency fit; where none does, the newest one is given as it was, unchanged. It may be repeated, and come
+    in any order. Raises StoreError, and ValueError for an outcome that nobody can tell of.
     """
     event = news.event
-    found = await checkouts_of(relay).of_order(news.merchant, news.order_id)
+    of_order = await checkouts_of(relay).of_order(news.merchant, news.order_id)
+    found = [each for each in of_order if kind in {None, each.kind}]
     if not found:
         return None
     fitting = [each for each in found if fits(each, news.amount_minor, news.currency)]

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from payrelay.core.checkouts import Checkout
+from payrelay.core.checkouts import Checkout, CheckoutKind
 from payrelay.core.customers import Approval
 from payrelay.core.notifications import NewsKind, Told, Why
 from payrelay.core.secret import Secret
@@ -16,10 +16,12 @@ async def take_approval(arrival: Arrival, checkout: Checkout) -> Why:
     news, notification = arrival.news, arrival.notification
     if news.customer_token is None or news.told is not Told.SUCCEEDED:
         return Why.INCOMPLETE
+    payment_id = None
     if checkout.amount_minor is not None:
         shown = await shown_payment(arrival)
         if isinstance(shown, Why):
             return shown
+        payment_id = shown.payment_id
     now_ms = arrival.relay.clock.now_ms()
     if not await arrival.inbox.accept_token(notification, NewsKind.PREAPPROVAL, news.customer_token, at_ms=now_ms):
         return Why.OTHER_TOKEN
@@ -39,5 +41,6 @@ async def take_approval(arrival: Arrival, checkout: Checkout) -> Why:
             payment_id=news.payment_id,
         ),
     )
-    await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, customer_id=customer.id))
+    approved = msgspec.structs.replace(arrival.settled, payment_id=payment_id, customer_id=customer.id)
+    await finish_by_notification(arrival.relay, approved, CheckoutKind.PREAPPROVAL)
     return Why.CUSTOMER_APPROVED
