@@ -23,7 +23,7 @@ _CHECKOUTS: Final = (
 )
 _STEPS: Final = "SELECT subject, type FROM seen_changes WHERE subject LIKE 'checkout:%' ORDER BY number"
 _NOTIFICATIONS: Final = "SELECT digest, verdict, state, why FROM notifications"
-_CUSTOMERS: Final = "SELECT id, state, order_id, payment_id FROM customers"
+_CUSTOMERS: Final = "SELECT id, order_id FROM customers"
 _OWNED: Final = (
     "SELECT payment_id FROM operations WHERE payment_id IS NOT NULL AND state = 'succeeded' "
     "AND kind NOT IN ('refund', 'release')"
@@ -121,14 +121,20 @@ def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[
             str(each.entry.subscription_id or "") for each in fitting
         }:
             yield f"{checkout} is of another subscription than was begun"
-        if checkout.kind == "payment" and checkout.payment_id not in {str(each.entry.payment_id) for each in fitting}:
+        # What else was taken for the same order shows itself in no other way than the payment that was asked for.
+        made = {str(each.entry.payment_id) for each in paid if _is_like(checkout, each)}
+        if checkout.kind == "payment" and checkout.payment_id not in made:
             yield f"{checkout} is of another payment than was made"
 
 
 def _fits(checkout: Checkout, paid: Paid) -> bool:
+    return checkout.kind == paid.kind and _is_like(checkout, paid)
+
+
+def _is_like(checkout: Checkout, paid: Paid) -> bool:
     entry = paid.entry
     is_equal = checkout.amount_minor in {None, entry.amount_cents} and checkout.currency == entry.currency
-    return (checkout.kind, checkout.order_id) == (paid.kind, entry.order_id) and is_equal
+    return checkout.order_id == entry.order_id and is_equal
 
 
 def _faults_of_owning(run: Judged, checkouts: list[Checkout]) -> Iterator[str]:
@@ -168,7 +174,7 @@ def _faults_of_inbox(inbox: dict[str, Noted], posted: list[Posted]) -> Iterator[
     for noted in inbox.values():
         if noted.state in {"received", "waiting"}:
             yield f"{noted} comes to no end"
-        if noted.why in {"our_fault", "store_down", "body_forgotten", "account_gone", "incomplete"}:
+        if noted.why in {"our_fault", "store_down", "body_forgotten", "account_gone"}:
             yield f"{noted} is our own fault"
 
 
@@ -213,15 +219,14 @@ def _was_shown(run: Judged, paid: Paid, posted: Posted) -> bool:
 def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
     """One approval makes one customer; nobody else is one; and who was removed is charged no more."""
     customers = run.auditor.execute(_CUSTOMERS).fetchall()
-    approvals = {str(each.entry.payment_id): each for each in paid if each.kind == "preapproval"}
-    for order_id, number in Counter(row[2] for row in customers).items():
+    approved = {each.entry.order_id for each in paid if each.kind == "preapproval"}
+    for order_id, number in Counter(row[1] for row in customers).items():
         if number > 1:
             yield f"the approval of {order_id} made {number} customers"
     known = {checkout.customer_id for checkout in checkouts}
-    for customer_id, _, order_id, payment_id in customers:
-        approval = approvals.get(payment_id)
-        if approval is None or approval.entry.order_id != order_id:
-            yield f"{customer_id} is of payment {payment_id} for {order_id}, which approved nothing"
+    for customer_id, order_id in customers:
+        if order_id not in approved:
+            yield f"{customer_id} is of {order_id}, for which nobody approved anything"
         if customer_id not in known:
             yield f"{customer_id} is of no checkout"
     for told in run.told:

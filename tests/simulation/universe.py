@@ -205,7 +205,8 @@ class Universe:
         """Carries a person's browser to a page of ours; what it shows is read there, and goes nowhere."""
         heard = await self._carried(_public_scope("GET", path), b"", 60.0, self._client_random)
         # The secret in the address is made by the program's own chance.
-        self.note("browsed", path.rpartition("/")[2][:6], None if heard is None else heard.http_status)
+        way = path.rpartition("/")[2]
+        self.note("browsed", way if way in {"return", "cancel"} else "", None if heard is None else heard.http_status)
         return heard
 
     async def post(self, body: bytes) -> Heard | None:
