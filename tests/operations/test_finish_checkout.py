@@ -308,6 +308,23 @@ async def test_an_end_that_fails_comes_again(world: World) -> None:
     assert (await current(relay, checkout.id)).state is CheckoutState.EXPIRED
 
 
+async def test_nothing_ends_unseen_while_the_gateway_is_down(world: World) -> None:
+    """The customer may have paid; after a day without an answer it ends all the same."""
+    relay = hosting(world)
+    checkout = await opened(relay)
+    await checkouts_of(relay).mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=0)
+    world.clock.passed_ms += LIFE_S * 1000
+    states = []
+    for passed_ms in (120_000, 24 * 3_600_000, 0):
+        world.account.sights.append(Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
+        await end_checkouts(relay)
+        await relay.background.finish(1)
+        states.append((await current(relay, checkout.id)).state)
+        world.clock.passed_ms += passed_ms
+
+    assert states == [CheckoutState.OPEN, CheckoutState.OPEN, CheckoutState.EXPIRED]
+
+
 async def test_a_persons_data_is_forgotten_after_a_while(world: World) -> None:
     """It is needed no more."""
     relay = hosting(world)

@@ -18,8 +18,11 @@ ORDER: Final = ("open", "expired", "cancelled", "failed", "completed")
 WAITS_FOR_S: Final = 3 * DAY_S
 LAST_TRIES_S: Final = 7 * 3_600.0
 """A notification that waits is tried again every six hours at the latest; so much of calm is enough for one try."""
+LAST_LOOK_S: Final = 60.0
+"""What the last look at the gateway takes at most before a checkout ends."""
 _CHECKOUTS: Final = (
-    "SELECT id, kind, state, order_id, amount_minor, currency, payment_id, subscription_id, customer_id FROM checkouts"
+    "SELECT id, kind, state, order_id, amount_minor, currency, payment_id, subscription_id, customer_id, "
+    "opened_at_ms, updated_at_ms FROM checkouts"
 )
 _STEPS: Final = "SELECT subject, type FROM seen_changes WHERE subject LIKE 'checkout:%' ORDER BY number"
 _NOTIFICATIONS: Final = "SELECT digest, verdict, state, why FROM notifications"
@@ -44,6 +47,8 @@ class Checkout(NamedTuple):
     payment_id: str | None
     subscription_id: str | None
     customer_id: str | None
+    opened_at_ms: int | None
+    updated_at_ms: int
 
 
 class Noted(NamedTuple):
@@ -82,6 +87,7 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
         _faults_of_owning(run, checkouts),
         _faults_of_inbox(inbox, posted),
         _faults_of_silence(run, checkouts, _arrived(posted, inbox), paid),
+        _faults_of_ends(run, checkouts, paid),
         _faults_of_customers(run, checkouts, paid),
         _faults_of_repeats(run),
     ):
@@ -112,7 +118,9 @@ def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[
             yield f"{checkout} is still open at the end"
         if checkout.state != "completed":
             continue
-        fitting = [each for each in paid if _fits(checkout, each)]
+        # What else was taken for the same order shows itself in no other way than the payment that was asked for.
+        is_of = _is_like if checkout.kind == "payment" else _fits
+        fitting = [each for each in paid if is_of(checkout, each)]
         if not fitting:
             yield f"{checkout} was completed, and the ledger has nothing like it"
         if checkout.kind == "preapproval" and checkout.customer_id is None:
@@ -121,8 +129,7 @@ def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[
             str(each.entry.subscription_id or "") for each in fitting
         }:
             yield f"{checkout} is of another subscription than was begun"
-        # What else was taken for the same order shows itself in no other way than the payment that was asked for.
-        made = {str(each.entry.payment_id) for each in paid if _is_like(checkout, each)}
+        made = {str(each.entry.payment_id) for each in fitting}
         if checkout.kind == "payment" and checkout.payment_id not in made:
             yield f"{checkout} is of another payment than was made"
 
@@ -214,6 +221,22 @@ def _was_shown(run: Judged, paid: Paid, posted: Posted) -> bool:
     if blind_from_s < until_s:
         from_s = max(from_s, blind_until_s)
     return from_s + LAST_TRIES_S < until_s
+
+
+def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
+    """A payment that could be seen when its checkout's time ended was seen then, whether or not it was told of."""
+    charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
+    owned = {checkout.payment_id for checkout in checkouts}
+    for checkout in checkouts:
+        ended_s = (checkout.updated_at_ms - START_MS) / 1000
+        is_looked_for = checkout.kind == "payment" and checkout.opened_at_ms is not None
+        is_blind = run.fate.blind_s[0] <= ended_s <= run.fate.blind_s[1] + LAST_LOOK_S
+        if checkout.state != "expired" or not is_looked_for or is_blind or checkout.order_id in charged:
+            continue
+        for each in paid:
+            is_there = _fits(checkout, each) and each.visible_at_s + LAST_LOOK_S < ended_s
+            if is_there and str(each.entry.payment_id) not in owned:
+                yield f"{checkout} ended although {each} could be seen"
 
 
 def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:

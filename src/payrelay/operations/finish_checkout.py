@@ -9,6 +9,7 @@ from typing import Final
 
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts import (
+    LOOKED_FOR_MS,
     Checkout,
     CheckoutEvent,
     CheckoutKind,
@@ -20,7 +21,7 @@ from payrelay.core.checkouts import (
     is_looked_for,
     next_look_ms,
 )
-from payrelay.core.payments import Payment, Seen
+from payrelay.core.payments import Payment, Seen, Unseen
 from payrelay.core.proof import RECEIVED
 from payrelay.errors import Code, Outdated, Refusal, StoreError
 from payrelay.gateways.governor import Priority
@@ -186,8 +187,11 @@ async def _safely_looked(relay: Relay, checkout: Checkout) -> Checkout:
         return checkout
 
 
-async def _looked(relay: Relay, checkout: Checkout) -> Checkout:
-    """Searches the order at the gateway, and completes the checkout where its payment is there."""
+async def _looked(relay: Relay, checkout: Checkout, *, is_last: bool = False) -> Checkout:
+    """Searches the order at the gateway, and completes the checkout where its payment is there.
+
+    Raises Refusal where it is the last look and the gateway can't be seen.
+    """
     account = relay.account(checkout.account)
     if account.merchant != checkout.merchant:
         return checkout  # the name leads to another merchant by now
@@ -195,6 +199,8 @@ async def _looked(relay: Relay, checkout: Checkout) -> Checkout:
     # As a read, behind all effects and their settling: pages that look again must not take the places of charges.
     call = PaymentsOfOrder(order_id=checkout.order_id)
     sight = await account.observe(call, until_s=until_s, priority=Priority.READ)
+    if isinstance(sight, Unseen) and is_last:
+        raise Refusal(sight.code, "the gateway could not be asked before the checkout ends")
     if not isinstance(sight, Seen):
         return checkout
     fitting = tuple(payment for payment in sight.payments if _is_of(checkout, payment))
@@ -220,7 +226,9 @@ def _is_of(checkout: Checkout, payment: Payment) -> bool:
 async def _end(relay: Relay, checkout: Checkout) -> None:
     try:
         is_payment = checkout.kind is CheckoutKind.PAYMENT and checkout.opened_at_ms is not None
-        seen = await _looked(relay, checkout) if is_payment else checkout
+        # A gateway that is down is asked again every two minutes: an end without a look would be one without a reason.
+        is_patient = relay.clock.now_ms() < checkout.expires_at_ms + LOOKED_FOR_MS
+        seen = await _looked(relay, checkout, is_last=is_patient) if is_payment else checkout
         if seen.state is CheckoutState.OPEN:
             await expire(relay, seen)
     except (StoreError, Refusal) as error:
