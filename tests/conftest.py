@@ -8,12 +8,17 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from hypothesis import HealthCheck, settings
 from tests.commands import Ran, Run
 from tests.postgresql_server import PostgresqlServer, ProgramsMissing, running_postgresql
 
 from payrelay.cli import main
 
 __all__ = ["PostgresqlServer"]
+
+# Time is measured by `make bench`: an example that takes long on a busy machine is no failure.
+settings.register_profile("payrelay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("payrelay")
 
 
 @pytest.fixture(scope="session")

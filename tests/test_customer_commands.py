@@ -106,8 +106,14 @@ def test_a_list_shows_no_secret_and_steers_no_terminal(run: Run, seeded: list[Cu
     ran = customers(run, "list")
 
     assert (ran.code, "CANARY" in ran.out, "\x1b" in ran.out) == (0, False, False)
-    assert seeded[0].id[:10] in ran.out
+    assert seeded[0].id in ran.out
     assert "[red]" in ran.out
+
+
+def test_an_empty_list_says_so(run: Run, seeded: list[Customer]) -> None:
+    """A head without rows looks like a fault."""
+    assert seeded
+    assert customers(run, "list", "--state", "removed").out == "Nothing here: there is no such customer.\n"
 
 
 def test_one_is_shown_with_its_operations(run: Run, seeded: list[Customer]) -> None:

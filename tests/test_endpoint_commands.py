@@ -18,7 +18,10 @@ def test_an_endpoint_is_added_listed_rotated_tried_and_removed(run: Run) -> None
     assert (added.code, endpoint_id[:4], secret[:6]) == (0, "end_", "whsec_")
     [listed] = json.loads(run("endpoints", "list", "--json", **GATEWAY).out)
     assert (listed["id"], listed["types"], listed["principal"]) == (endpoint_id, ["operation.*"], "shop")
-    assert "endpoints" not in run("endpoints", "list", **GATEWAY).err
+    shown = run("endpoints", "list", **GATEWAY)
+    assert endpoint_id in shown.out
+    assert "https://shop.example/events" in shown.out
+    assert shown.err == ""
     rotated = run("endpoints", "rotate", endpoint_id, **GATEWAY)
     assert rotated.out.startswith("whsec_")
     assert rotated.out.strip() != secret
@@ -30,6 +33,7 @@ def test_an_endpoint_is_added_listed_rotated_tried_and_removed(run: Run) -> None
     assert run("endpoints", "deliveries", endpoint_id, **GATEWAY).code == 0
     assert run("endpoints", "remove", endpoint_id, **GATEWAY).code == 0
     assert json.loads(run("endpoints", "list", "--json", **GATEWAY).out) == []
+    assert run("endpoints", "list", **GATEWAY).out == "Nothing here: no endpoint is registered.\n"
 
 
 @pytest.mark.parametrize("command", ["remove", "rotate", "test", "deliveries"])
@@ -59,6 +63,11 @@ def test_what_is_wrong_is_one_line(run: Run, arguments: tuple[str, ...], words: 
     assert ran.err.startswith("payrelay: ")
     assert words in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_without_a_gateway_the_list_of_events_says_so(run: Run) -> None:
+    """Nobody can name an account where there is none."""
+    assert run("events", "list", "--name", "shop").err == "payrelay: no gateway is configured\n"
 
 
 def test_events_are_listed(run: Run) -> None:

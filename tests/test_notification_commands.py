@@ -1,16 +1,19 @@
 """What an operator sees of notifications, and how one is worked on anew."""
 
 import asyncio
+import io
 import json
 from pathlib import Path
 
 import msgspec
 import pytest
+from rich.console import Console
 from tests.commands import Run
 from tests.core.test_notifications import NOTIFICATION
 
-from payrelay.core.notifications import State, Verdict, Why
+from payrelay.core.notifications import WHY_PHRASES, State, Verdict, Why
 from payrelay.core.secret import Secret
+from payrelay.notification_commands import list_page
 from payrelay.operator_session import session
 from payrelay.settings import Settings
 
@@ -56,6 +59,18 @@ def test_the_list_is_for_people_and_for_programs(seeded: Run) -> None:
     assert "\x1b[2J" not in ran.out
     assert [row["id"] for row in rows] == ["ntf_2", "ntf_1"]
     assert [row["verdict"] for row in rows] == ["forged", "genuine"]
+
+
+@pytest.mark.parametrize("why", list(Why))
+def test_no_word_is_cut_off_on_a_narrow_terminal(why: Why) -> None:
+    """80 columns are what many have; what is cropped there is lost to the reader."""
+    listed = msgspec.structs.replace(NOTIFICATION, id=f"ntf_{'0' * 32}", why=why)
+    console = Console(width=80, file=io.StringIO())
+    console.print(list_page([listed], 10**6))
+    assert isinstance(console.file, io.StringIO)
+    standing = " ".join(line for line in console.file.getvalue().splitlines()).split()
+
+    assert [word for word in WHY_PHRASES[why].split() if word not in standing] == []
 
 
 @pytest.mark.parametrize(

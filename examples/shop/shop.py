@@ -21,6 +21,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from standardwebhooks import Webhook, WebhookVerificationError
+from yarl import URL
 
 PAGE = Path(__file__).parent / "page"
 COOKIE = "shopper"
@@ -33,6 +34,11 @@ CLUB = ("Tea of the month", "1200.00")
 CURRENCY = "LKR"
 NEWS_MAX = 20
 ABOUT = ("order_id", "customer_id", "checkout_id", "subscription_id")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self' {payrelay}; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The page may talk to the shop and to Payrelay, and to nobody else."""
 PERSON = {
     "first_name": "Saman",
     "last_name": "Perera",
@@ -108,6 +114,7 @@ async def order(request: web.Request) -> web.Response:
     """Takes an order, and gives the phone what it needs to pay it by itself: that order, and nothing else."""
     shop, shopper = _here(request)
     wanted = await request.json()
+    _owned(request, wanted["customer"])
     items, amount = GOODS[wanted["goods"]]
     order_id = f"shop-{secrets.token_hex(6)}"
     shop.shoppers[order_id] = shopper
@@ -129,6 +136,7 @@ async def leave_club(request: web.Request) -> web.Response:
     """Ends a subscription."""
     shop, _ = _here(request)
     subscription_id = request.match_info["id"]
+    _owned(request, subscription_id)
     await shop.call("DELETE", f"/subscriptions/{subscription_id}", once=f"leave-{subscription_id}")
     return web.json_response({})
 
@@ -176,7 +184,8 @@ async def live(request: web.Request) -> web.StreamResponse:
 @routes.get("/")
 async def page(request: web.Request) -> web.StreamResponse:
     """Shows the shop, and remembers who it is."""
-    answer = web.FileResponse(PAGE / "index.html")
+    policy = POLICY.format(payrelay=URL(request.app[SHOP].base).origin())
+    answer = web.FileResponse(PAGE / "index.html", headers={"Content-Security-Policy": policy})
     if COOKIE not in request.cookies:
         answer.set_cookie(COOKIE, f"shopper-{secrets.token_hex(8)}", httponly=True, samesite="Lax")
     return answer
@@ -200,6 +209,13 @@ def _here(request: web.Request) -> tuple[Shop, str]:
     if shopper is None:
         raise web.HTTPUnauthorized(text="open the shop's page first")
     return request.app[SHOP], shopper
+
+
+def _owned(request: web.Request, name: str) -> None:
+    """Refuses what belongs to somebody else: the shop's key reaches every customer's card and subscription."""
+    shop, shopper = _here(request)
+    if shop.shoppers.get(name) != shopper:
+        raise web.HTTPNotFound(text="nothing of yours has this name")
 
 
 def make_shop(payrelay: str, key: str) -> web.Application:

@@ -1,11 +1,13 @@
 """The commands for stored customers: list them, show one, erase one on request."""
 
 import sys
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 import typer
-from rich.console import Console
+from rich import box
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -48,12 +50,7 @@ async def run_list(settings: Settings, wanted: Wanted, *, limit: int, as_json: b
         listed = _Listed(customers=[view(customer) for customer in customers])
         sys.stdout.write(msgspec.json.format(_encode(listed)).decode() + "\n")
         return DONE
-    table = Table(box=None, pad_edge=False)
-    for title in ("id", "state", "account", "principal", "reference", "card", "label", "updated"):
-        table.add_column(title, overflow="fold")
-    for customer in customers:
-        table.add_row(*map(_cell, _line(customer)))
-    Console(highlight=False).print(table)
+    Console(highlight=False).print(_list_page(customers))
     return DONE
 
 
@@ -110,18 +107,24 @@ def _is_confirmed(customer: Customer) -> bool:
     return typer.confirm("Erase, for good, what is kept of this person?", err=True)
 
 
-def _line(customer: Customer) -> tuple[object, ...]:
-    card = " ".join(fact for fact in (customer.method, customer.card_no_masked, customer.card_expiry) if fact)
-    return (
-        customer.id,
-        customer.state,
-        customer.account,
-        customer.principal,
-        customer.reference,
-        card or None,
-        customer.label,
-        utc(customer.updated_at_ms),
-    )
+def _list_page(customers: Sequence[Customer]) -> RenderableType:
+    if not customers:
+        return Text("Nothing here: there is no such customer.")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=1)
+    table.add_column("customer", overflow="fold", width=len("cus_") + 32)
+    table.add_column("card", overflow="fold")
+    table.add_column("state", overflow="fold")
+    for customer in customers:
+        named = [customer.reference, customer.label, f"on {customer.account}, by {customer.principal}"]
+        lines = "\n".join(printable(line) for line in named if line is not None)
+        card = [customer.method, customer.card_no_masked, customer.card_expiry]
+        updated = utc(customer.updated_at_ms)[: len("2026-11-21T10:00")].replace("T", " ")
+        table.add_row(
+            Text.assemble((customer.id, "bold"), "\n", lines),
+            Text("\n".join(printable(fact) for fact in card if fact) or "-"),
+            Text(f"{customer.state}\n{updated} UTC"),
+        )
+    return table
 
 
 def _cell(value: object) -> Text:

@@ -1,14 +1,18 @@
 """The commands for endpoints and events: beside a running server, which does the sending, or without one."""
 
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
-from rich.console import Console
+from rich import box
+from rich.console import Console, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from payrelay.core.deliveries import DeliveryState, pattern_of
 from payrelay.core.events import PublishedEvent
+from payrelay.core.explanations import printable
 from payrelay.errors import Refusal, SettingsError
 from payrelay.operations.deliver_events import Dispatch
 from payrelay.operations.manage_endpoints import (
@@ -51,7 +55,7 @@ async def run_list(settings: Settings, *, as_json: bool) -> int:
     if as_json:
         _write_json(rows)
     else:
-        _print(("ID", "principal", "account", "state", "types", "address", "why not"), [_row(row) for row in rows])
+        Console(highlight=False).print(_list_page(rows))
     return DONE
 
 
@@ -179,7 +183,8 @@ async def run_events(settings: Settings, wanted: Wanted, *, as_json: bool) -> in
 def _owner(relay: Relay, name: str, account: str | None) -> Owner:
     if account is None:
         if len(relay.accounts) != 1:
-            raise SettingsError(f"--account is missing: name one of {', '.join(relay.accounts) or 'none'}")
+            names = ", ".join(relay.accounts)
+            raise SettingsError(f"--account is missing: name one of {names}" if names else "no gateway is configured")
         account = next(iter(relay.accounts))
     return Owner(account=account, merchant=relay.account(account).merchant, principal=name)
 
@@ -207,8 +212,18 @@ def _ms(option: str, text: str) -> int:
         raise SettingsError(f"{option} must be a moment such as 2026-11-21T10:00:00Z") from None
 
 
-def _row(row: EndpointView) -> tuple[str, ...]:
-    return (row.id, row.principal, row.account, row.state, ", ".join(row.types), row.url, row.reason or "")
+def _list_page(rows: Sequence[EndpointView]) -> RenderableType:
+    if not rows:
+        return Text("Nothing here: no endpoint is registered.")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=1)
+    table.add_column("endpoint", overflow="fold", width=len("end_") + 32)
+    table.add_column("takes", overflow="fold")
+    table.add_column("state", overflow="fold")
+    for row in rows:
+        lines = f"{printable(row.url)}\n{printable(f'on {row.account}, by {row.principal}')}"
+        state = row.state if row.reason is None else f"{row.state}: {printable(row.reason)}"
+        table.add_row(Text.assemble((row.id, "bold"), "\n", lines), Text("\n".join(row.types)), Text(state))
+    return table
 
 
 def _event_row(event: PublishedEvent) -> tuple[str, ...]:
@@ -217,7 +232,9 @@ def _event_row(event: PublishedEvent) -> tuple[str, ...]:
 
 
 def _print(head: tuple[str, ...], body: list[tuple[str, ...]]) -> None:
-    table = Table(*head)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for title in head:
+        table.add_column(title, overflow="fold")  # what is cut off can't be copied
     for row in body:
         table.add_row(*row)
     Console(highlight=False, markup=False).print(table)

@@ -92,7 +92,7 @@ def list_page(notifications: Sequence[Notification], now_ms: int) -> RenderableT
         return Text("Nothing here: no such notification came.")
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=1)
     table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("notification", overflow="fold", min_width=len("ntf_") + 32)
+    table.add_column("notification", overflow="fold", width=len("ntf_") + 32)
     table.add_column("where it stands", overflow="fold")
     for each in notifications:
         named = Text.assemble((each.id, "bold"), "\n", printable(_what(each)))

@@ -138,7 +138,7 @@ def show_json(studied: Study, prospects: Mapping[State, Consequence]) -> bytes:
 def _rows(group: Group, now_ms: int) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=1)
     table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("operation", overflow="fold", min_width=len("op_") + 32)
+    table.add_column("operation", overflow="fold", width=len("op_") + 32)
     table.add_column("why", overflow="fold")
     for entry in group.entries:
         operation = entry.operation

@@ -3,7 +3,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.api.bodies import Body, CaptureBody, ChargeBody, EmptyBody, RefundBody, parse_body
@@ -70,7 +70,6 @@ def test_an_authorization_is_a_charge_that_holds() -> None:
 
 
 @given(st.integers(1, 99_999_999_999_999), st.integers(0, 9))
-@settings(deadline=None)
 def test_an_amount_arrives_to_the_last_digit(amount_minor: int, zeros: int) -> None:
     """Whatever the amount and however many zeros it carries, not a cent is lost or made."""
     text = decimal_text(amount_minor) + "0" * zeros
@@ -288,7 +287,6 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*CHARGE, "itemList", "custom_1", "notify_url", "x"]), JSON), st.booleans())
-@settings(deadline=None)
 def test_no_body_is_our_fault(changes: dict[str, object], is_whole: bool) -> None:  # noqa: FBT001 - drawn
     """Whatever comes in is a charge or a refusal that names at least one field; nothing else gets out."""
     body = json.dumps({**(CHARGE if is_whole else {}), **changes}).encode()

@@ -4,7 +4,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.api.bodies import parse_body
@@ -185,7 +185,6 @@ VALIDATOR = jsonschema_rs.validator_for({**SCHEMA, "components": DOCUMENT["compo
 
 
 @given(data=st.data())
-@settings(deadline=None)
 def test_schema_and_check_agree(data: st.DataObject) -> None:
     """A body that the description allows is accepted, and one that it forbids is refused.
 

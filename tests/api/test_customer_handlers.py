@@ -6,7 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 from tests.api.fakes import Caller, Stories
@@ -153,7 +153,6 @@ def test_the_examples_are_right(name: str) -> None:
         parse_body(json.dumps(example).encode(), kind)
 
 
-@settings(deadline=None)
 @given(st.data())
 @pytest.mark.parametrize("kind", CARD_READERS, ids=lambda kind: kind.__name__)
 def test_check_and_schema_agree(kind: type, data: Any) -> None:  # noqa: ANN401, what hypothesis gives

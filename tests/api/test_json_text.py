@@ -2,7 +2,7 @@ import json
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.api.json_text import EXPONENT_NUMBER, NESTING_MAX, parse_object, printable, unusable_texts
@@ -17,7 +17,6 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(TEXTS, VALUES, max_size=4))
-@settings(deadline=None)
 def test_an_object_is_read_as_it_was_written(members: dict[str, object]) -> None:
     """Whatever JSON holds, apart from fractions, comes out as it went in."""
     assert parse_object(json.dumps(members).encode()) == members

@@ -4,7 +4,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.api.fakes import Caller
 
@@ -86,7 +86,6 @@ ODD: st.SearchStrategy[object] = st.sampled_from(
 
 @pytest.mark.parametrize("kind", [ChargeBody, CaptureBody, RefundBody])
 @given(data=st.data())
-@settings(deadline=None)
 def test_schema_and_check_agree(kind: type[ChargeBody], data: st.DataObject) -> None:
     """A body that the description allows is accepted, and one that it forbids is refused.
 

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.api.arrival import Headers
@@ -51,7 +51,6 @@ def test_without_the_header_nobody_waits() -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(deadline=None)
 def test_nothing_that_a_client_sends_breaks_it(value: bytes) -> None:
     """Whatever comes in, it is a wait within the limits."""
     assert 0 <= wait_of(value) <= WAIT_S_MAX

@@ -1,6 +1,6 @@
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.api.fakes import MovableClock
 
@@ -57,7 +57,6 @@ def test_over_the_quota_is_refused_until_one_leaves_the_window(clock: MovableClo
 
 
 @given(st.lists(st.floats(0, 3), max_size=200), st.integers(1, 20))
-@settings(deadline=None)
 def test_no_window_ever_holds_more_than_the_quota(waits: list[float], count: int) -> None:
     """Wherever the window is laid, at most the quota was let through in it."""
     clock = MovableClock()

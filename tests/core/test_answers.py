@@ -2,7 +2,7 @@ import json
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.answers import (
@@ -46,7 +46,6 @@ def test_a_success_is_the_gateways_words_byte_for_byte() -> None:
 
 
 @given(number=numbers)
-@settings(deadline=None)
 def test_no_digit_of_a_number_is_lost(number: str) -> None:
     """A float on the way would change amounts and ids of 17 digits and more."""
     raw = with_member(b'{"amount":%b}' % number.encode(), "payments", b"[]")

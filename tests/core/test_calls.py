@@ -1,6 +1,6 @@
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import (
@@ -42,7 +42,6 @@ effects = st.one_of(
 
 
 @given(effects)
-@settings(deadline=None)
 def test_a_stored_call_reads_back_as_the_same_call(call: Effect) -> None:
     """Settling asks the gateway about exactly what was sent, in another process and years later."""
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(call), type=Effect) == call

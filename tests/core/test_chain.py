@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.chain import (
@@ -51,7 +51,6 @@ def anchored(previous: str, span: Span, lines: Lines) -> str:
     return digest.end()
 
 
-@settings(deadline=None)
 @given(LINKS, LINKS, TEXTS, TEXTS)
 def test_two_lines_have_one_hash_only_where_they_are_equal(
     one: Link, other: Link, before: str, before_other: str
@@ -62,7 +61,6 @@ def test_two_lines_have_one_hash_only_where_they_are_equal(
     assert (KEY.line(before, one) == KEY.line(before_other, other)) is is_equal
 
 
-@settings(deadline=None)
 @given(LINKS, st.sampled_from(Link._fields), TEXTS | NUMBERS | st.none())
 def test_every_member_of_a_line_counts(link: Link, name: str, value: str | int | None) -> None:
     """One changed member changes the hash, and nothing else does."""
@@ -71,7 +69,6 @@ def test_every_member_of_a_line_counts(link: Link, name: str, value: str | int |
     assert (KEY.line("", changed) == KEY.line("", link)) is (changed == link)
 
 
-@settings(deadline=None)
 @given(LINKS, st.data())
 def test_what_moves_from_one_member_to_the_next_is_seen(link: Link, data: st.DataObject) -> None:
     """Members that stand side by side must not run together: `ab` and `c` are not `a` and `bc`."""
@@ -83,7 +80,6 @@ def test_what_moves_from_one_member_to_the_next_is_seen(link: Link, data: st.Dat
     assert KEY.line("", moved) != KEY.line("", other)
 
 
-@settings(deadline=None)
 @given(LINKS, TEXTS)
 def test_a_hash_is_an_hmac(link: Link, before: str) -> None:
     """It is computed from a kept state for speed; it must be what the standard says, and can be computed elsewhere."""
@@ -98,14 +94,12 @@ def test_a_short_key_is_refused() -> None:
         ChainKey(b"k" * 31)
 
 
-@settings(deadline=None)
 @given(LINKS, TEXTS)
 def test_without_the_key_no_hash_can_be_made(link: Link, before: str) -> None:
     """The database alone, in wrong hands, yields no chain that holds."""
     assert KEY.line(before, link) != ChainKey(b"x" * 32).line(before, link)
 
 
-@settings(deadline=None)
 @given(ROWS, ROWS)
 def test_two_rows_have_one_digest_only_where_they_are_equal(
     one: tuple[str | int | None, ...], other: tuple[str | int | None, ...]
@@ -138,7 +132,6 @@ def test_the_digest_of_a_row_without_a_customer_never_changes(make_operation: Ma
     assert row_digest(make_operation(customer_id="cus_1")) != digest
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS, st.binary(max_size=5), st.binary(max_size=5))
 def test_an_answer_is_the_operations_own(one: str, other: str, answer: bytes, other_answer: bytes) -> None:
     """An answer of another operation, or another answer, is found."""
@@ -147,21 +140,18 @@ def test_an_answer_is_the_operations_own(one: str, other: str, answer: bytes, ot
     assert (KEY.answer(one, answer) == KEY.answer(other, other_answer)) is is_equal
 
 
-@settings(deadline=None)
 @given(st.tuples(TEXTS, SPANS, ANCHORED), st.tuples(TEXTS, SPANS, ANCHORED))
 def test_two_anchors_have_one_digest_only_where_all_is_equal(one: Anchored, other: Anchored) -> None:
     """A line that is missing, added, or in another place is found, and so is an anchor that is missing before it."""
     assert (anchored(*one) == anchored(*other)) is (one == other)
 
 
-@settings(deadline=None)
 @given(SPANS, ANCHORED, ANCHORED)
 def test_the_lines_of_an_anchor_alone_decide(span: Span, lines: Lines, more: Lines) -> None:
     """The same with one span, where unequal lines are all there is to tell the anchors apart."""
     assert (anchored("", span, lines) == anchored("", span, more)) is (lines == more)
 
 
-@settings(deadline=None)
 @given(TEXTS, SPANS, ANCHORED)
 def test_the_digest_of_an_anchor_is_an_hmac(previous: str, span: Span, lines: Lines) -> None:
     """Over its span, its lines and their number: an anchor that was kept elsewhere is computed again years later."""

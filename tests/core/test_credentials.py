@@ -1,6 +1,6 @@
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from payrelay.core.credentials import (
@@ -44,14 +44,12 @@ def made(**members: object) -> Credential:
 
 
 @given(environment=environments, credential_id=ids, secret=secrets)
-@settings(deadline=None)
 def test_a_key_tells_its_own_id(environment: str, credential_id: str, secret: str) -> None:
     """The store is asked by the id; the secret is compared by its hash."""
     assert id_of_key(compose_key(environment, credential_id, secret)) == credential_id
 
 
 @given(key=composed, place=st.integers(0, 200), other=st.characters(max_codepoint=0x7F))
-@settings(deadline=None)
 def test_a_key_with_any_one_character_changed_is_no_key(key: str, place: int, other: str) -> None:
     """A mistyped key is refused without a look into the store."""
     place %= len(key)
@@ -60,7 +58,6 @@ def test_a_key_with_any_one_character_changed_is_no_key(key: str, place: int, ot
 
 
 @given(key=composed, length=st.integers(0, 80))
-@settings(deadline=None)
 def test_a_cut_key_is_no_key(key: str, length: int) -> None:
     """Copying often loses the end."""
     assume(length < len(key))

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.credentials import Rate
@@ -20,7 +20,6 @@ def test_a_span_without_a_known_unit_is_refused(text: str) -> None:
 
 
 @given(number=st.integers(0, 3_000), unit=st.sampled_from(sorted(SECONDS_OF_UNIT)))
-@settings(deadline=None)
 def test_a_span_grows_with_its_number(number: int, unit: str) -> None:
     """Whatever the unit, n of it is n times one of it."""
     assert span_s(f"{number}{unit}") == number * span_s(f"1{unit}")

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import Charge, Effect, Item, Refund, Release, RetrySubscription
@@ -55,7 +55,6 @@ def test_no_header_is_no_key() -> None:
 
 
 @given(key=keys)
-@settings(deadline=None)
 def test_the_quoted_form_means_the_same_as_the_bare_one(key: str) -> None:
     """Libraries of the IETF draft quote; most people do not. A repeat through the other must find the first."""
     assume(not key.startswith('"'))

@@ -1,7 +1,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, decimal_text, minor_units
@@ -10,21 +10,18 @@ amounts_minor = st.integers(1, AMOUNT_MINOR_MAX)
 
 
 @given(amounts_minor)
-@settings(deadline=None)
 def test_writing_and_reading_an_amount_gives_the_same_hundredths(amount_minor: int) -> None:
     """What goes out to the gateway is what came in, to the last digit."""
     assert minor_units(Decimal(decimal_text(amount_minor))) == amount_minor
 
 
 @given(amounts_minor, st.integers(0, 60))
-@settings(deadline=None)
 def test_zeros_at_the_end_change_nothing(amount_minor: int, zeros: int) -> None:
     """1.5 and 1.500 are the same money, even with more digits than a decimal context holds."""
     assert minor_units(Decimal(decimal_text(amount_minor) + "0" * zeros)) == amount_minor
 
 
 @given(amounts_minor, st.integers(0, 60))
-@settings(deadline=None)
 def test_a_third_decimal_is_refused_wherever_it_stands(amount_minor: int, zeros: int) -> None:
     """Nothing is rounded away: who asks for a tenth of a cent is told so."""
     with pytest.raises(AmountError, match=r"2 decimals|at most"):
@@ -73,7 +70,6 @@ def test_the_largest_amount_is_accepted_in_both_forms() -> None:
 
 
 @given(st.integers(1, 999_999_999_999))
-@settings(deadline=None)
 def test_a_whole_number_means_the_same_as_an_integer_or_a_decimal(units: int) -> None:
     """1000 and 1000.0 are written by different clients and mean the same."""
     assert minor_units(units) == minor_units(Decimal(units)) == units * 100

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.operations import (
@@ -106,7 +106,6 @@ def test_time_alone_never_says_that_something_failed() -> None:
 
 
 @given(story=choices, kind=st.sampled_from(Kind))
-@settings(deadline=None)
 def test_the_guard_is_held_exactly_while_unsettled_or_captured(
     make_operation: MakeOperation, story: list[int], kind: Kind
 ) -> None:
@@ -132,7 +131,6 @@ def test_a_captured_hold_stays_locked_for_good(make_operation: MakeOperation, ki
 
 
 @given(story=choices)
-@settings(deadline=None)
 def test_versions_count_every_step(make_operation: MakeOperation, story: list[int]) -> None:
     """A writer names the version that it read, so that two of them can't both win."""
     steps = walk(make_operation(state=State.ACCEPTED), story)
@@ -140,7 +138,6 @@ def test_versions_count_every_step(make_operation: MakeOperation, story: list[in
 
 
 @given(story=choices)
-@settings(deadline=None)
 def test_a_step_changes_nothing_that_was_asked(make_operation: MakeOperation, story: list[int]) -> None:
     """What the client asked for can be read from the row whatever became of it."""
     start = make_operation(state=State.ACCEPTED)
@@ -150,7 +147,6 @@ def test_a_step_changes_nothing_that_was_asked(make_operation: MakeOperation, st
 
 
 @given(story=choices, has_key=st.booleans())
-@settings(deadline=None)
 def test_an_unsettled_operation_keeps_its_claim_without_end(
     make_operation: MakeOperation, story: list[int], *, has_key: bool
 ) -> None:

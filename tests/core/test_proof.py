@@ -186,7 +186,6 @@ OTHERS: Final = st.frozensets(st.sampled_from(["320", "321", "322"]))
 
 
 @given(payments=PAYMENTS, others=OTHERS, has_rival=st.booleans())
-@settings(deadline=None)
 def test_a_charge_is_proved_by_exactly_one_fitting_payment_and_never_by_anothers(
     payments: list[Payment], others: frozenset[str], *, has_rival: bool
 ) -> None:
@@ -218,7 +217,7 @@ def changed_to_fit(payment: Payment) -> bool:
         st.sampled_from([PROVED_ABSENT_AFTER_MS - 1, PROVED_ABSENT_AFTER_MS]),
     ),
 )
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_nothing_is_called_failed_too_early_or_unseen(
     seen: Seen,
     control: Control | None,

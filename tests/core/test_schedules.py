@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.schedules import (
@@ -27,7 +27,6 @@ def test_it_is_asked_densely_at_first_and_daily_in_the_end() -> None:
 
 
 @given(open_ms=MOMENTS, for_ms=OPEN_FOR)
-@settings(deadline=None)
 def test_the_next_look_is_always_in_the_future_and_within_a_day(open_ms: int, for_ms: int) -> None:
     """One in the past would be made again and again; one too far away would be forgotten."""
     now_ms = open_ms + for_ms
@@ -45,7 +44,6 @@ def test_after_the_last_probe_it_is_looked_for_on_whole_days() -> None:
 
 
 @given(open_ms=MOMENTS, for_ms=OPEN_FOR)
-@settings(deadline=None)
 def test_what_could_not_be_looked_at_is_tried_no_later_than_the_schedule(open_ms: int, for_ms: int) -> None:
     """That was no look; and a gateway that is down is not asked more often than every 5 s for it."""
     now_ms = open_ms + for_ms

@@ -107,7 +107,6 @@ def governor_of(clock: HandClock, limit: Limit, budget: Budget) -> Governor:
     return Governor(limit, clock, timer=clock.timer, budget=budget, timeout_s=TIMEOUT_S)
 
 
-@settings(deadline=None)
 @given(calls=st.integers(1, 4), plan=st.lists(customers, min_size=1, max_size=30))
 @example(calls=1, plan=DIED_AT_THE_LAST_MOMENT)
 def test_one_process_never_makes_one_call_too_many(calls: int, plan: list[Customer]) -> None:
@@ -122,7 +121,7 @@ def test_one_process_never_makes_one_call_too_many(calls: int, plan: list[Custom
     assert asyncio.run(story()) <= calls
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(calls=st.integers(1, 4), plan=st.lists(customers, min_size=1, max_size=20))
 @example(calls=1, plan=DIED_AT_THE_LAST_MOMENT)
 def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[Customer]) -> None:

@@ -122,7 +122,7 @@ faults = st.tuples(
 
 
 @given(plan=st.lists(faults, max_size=4), way=st.sampled_from(sorted(WAYS)), verdict=st.sampled_from(Verdict))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_any_faults_together_break_no_promise(
     plan: list[tuple[str, int, BaseException]], way: str, verdict: Verdict
 ) -> None:

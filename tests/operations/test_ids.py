@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.operations.ids import new_id
@@ -7,7 +7,6 @@ times_ms = st.integers(0, 2**48 - 1)
 
 
 @given(earlier=times_ms, later=times_ms)
-@settings(deadline=None)
 def test_ids_sort_by_the_time_of_their_making(earlier: int, later: int) -> None:
     """The list of operations is read newest first by the id alone."""
     ids = [new_id("op", now_ms) for now_ms in (earlier, later)]

@@ -137,7 +137,7 @@ def test_any_order_and_number_comes_to_the_same_end(story: str) -> None:
         order=st.permutations(bodies),
         again=st.lists(st.tuples(st.sampled_from(bodies), st.integers(0, 20)), max_size=4),
     )
-    @settings(deadline=None, max_examples=12)
+    @settings(max_examples=12)
     def holds(order: list[bytes], again: list[tuple[bytes, int]]) -> None:
         arriving = list(order)
         for body, place in again:

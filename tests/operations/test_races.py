@@ -76,7 +76,7 @@ def says_done(row: Operation, order_id: str) -> bool:
     seed=st.integers(0, 2**32),
     is_limited=st.booleans(),
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_however_they_mix_no_promise_is_broken(
     plan: list[Customer], verdicts: list[Verdict], failing: list[tuple[str, int]], seed: int, *, is_limited: bool
 ) -> None:

@@ -12,8 +12,9 @@ async def test_a_clean_stop_waits_for_the_work() -> None:
         done.set()
 
     background.start(work())
+    assert background.under_way == 1
     assert await background.finish(5) == 0
-    assert done.is_set()
+    assert (done.is_set(), background.under_way) == (True, 0)
 
 
 async def test_a_clean_stop_also_waits_for_what_the_work_began() -> None:

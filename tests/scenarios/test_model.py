@@ -226,5 +226,5 @@ def relayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[Relayed]]
 @pytest.mark.slow
 def test_any_sequence_of_requests_is_answered_as_the_model_says(relayed: type[Relayed]) -> None:
     """Repeats, races in time, declines and lost answers: each order pays for what was told, and for nothing else."""
-    plan = settings(max_examples=20, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck))
+    plan = settings(max_examples=20, stateful_step_count=12, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(relayed, settings=plan)

@@ -3,7 +3,9 @@
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,16 +18,27 @@ from tests.scenarios.waiting import until
 
 __all__ = ["browser_path"]
 
-SHOP = Path(__file__).parents[2] / "examples" / "shop" / "shop.py"
+ROOT = Path(__file__).parents[2]
+SHOP = ROOT / "examples" / "shop" / "shop.py"
+HEAR = ROOT / "examples" / "hear.py"
 GOOD_CARD, REFUSED_CARD = "4916217501611292", "4024007194349121"
 
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+@dataclass(frozen=True)
+class Demo:
+    """What a newcomer reads in the terminal."""
+
+    shop: str
+    service: str
+    key: str
+
+
 @pytest.fixture(scope="module")
-def shop_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the shop is that the demo has started."""
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """The demo with the shop, as `make demo` starts it."""
     folder = tmp_path_factory.mktemp("shop")
     printed, said = folder / "printed", folder / ".payrelay" / "shop.log"
     with printed.open("wb") as output:
@@ -39,11 +52,17 @@ def shop_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     until(lambda: "ends the" in printed.read_text() or process.poll() is not None, "the demo stands")
     log = folder / ".payrelay" / "demo.log"
     until(lambda: "/{account}/api/endpoints" in log.read_text(), "the shop listens, and has registered its endpoint")
-    (address,) = re.findall(r"shop\s+(http://\S+)", printed.read_text())
-    yield address
+    names = ("shop", "service", "key")
+    yield Demo(**{name: re.findall(rf"\b{name}\s+((?:http|prk_)\S+)", printed.read_text())[0] for name in names})
     process.send_signal(signal.SIGINT)
     assert process.wait(15) == 0, printed.read_text()
     assert "Traceback" not in said.read_text()
+
+
+@pytest.fixture
+def shop_address(demo: Demo) -> str:
+    """Where the shop is."""
+    return demo.shop
 
 
 @pytest_asyncio.fixture
@@ -57,6 +76,20 @@ async def phone(browser_path: str, shop_address: str) -> AsyncIterator[Page]:
         await page.goto(shop_address)
         yield page
         await browser.close()
+
+
+@pytest.fixture
+def receiver(demo: Demo, tmp_path: Path) -> Iterator[Path]:
+    """What the receiver of the README prints; it is stopped by Ctrl-C, and ends without complaint."""
+    heard = tmp_path / "heard"
+    address = {"PAYRELAY": f"{demo.service}/gateway/api", "PAYRELAY_KEY": demo.key}
+    with heard.open("wb") as output:
+        process = subprocess.Popen([sys.executable, HEAR], env=surroundings(address), stdout=output, stderr=output)
+    until(lambda: "listening" in heard.read_text() or process.poll() is not None, "the receiver listens")
+    yield heard
+    process.send_signal(signal.SIGINT)
+    assert process.wait(15) == 0, heard.read_text()
+    assert "Traceback" not in heard.read_text()
 
 
 async def use_card(phone: Page, number: str) -> None:
@@ -90,6 +123,36 @@ async def test_a_newcomer_approves_a_card_pays_and_joins(phone: Page) -> None:
     await news(phone, "A month of the club was paid")
     await phone.get_by_role("button", name="Leave the club").click()
     await news(phone, "You left the club")
+    await news(phone, "Your membership has ended")
+    await expect(phone.get_by_role("button", name="Join the club")).to_be_visible()
+    await expect(phone.get_by_role("button", name="Leave the club")).to_be_hidden()
+
+    await phone.reload()
+    await news(phone, "Your membership has ended")
+    await expect(phone.get_by_role("button", name="Join the club")).to_be_visible()
+
+
+async def test_nobody_pays_with_or_ends_what_is_anothers(phone: Page, shop_address: str) -> None:
+    """The shop's key reaches everybody's card and subscription, so that the shop itself must ask whose they are."""
+    await approve(phone)
+    customer = (await (await phone.request.get(f"{shop_address}/me")).json())["card"]["id"]
+    order = {"goods": "tea", "customer": customer}
+    own = await phone.request.post(f"{shop_address}/orders", data=order)
+    stranger = await (await phone.context.browser.new_context()).new_page()  # type: ignore[union-attr]
+    await stranger.goto(shop_address)
+    foreign = await stranger.request.post(f"{shop_address}/orders", data=order)
+    ended = await stranger.request.delete(f"{shop_address}/club/420075000001")
+
+    assert (own.status, foreign.status, ended.status) == (200, 404, 404)
+
+
+async def test_the_shops_page_loads_and_asks_only_what_is_its_own(phone: Page, shop_address: str) -> None:
+    """A page that holds a token for paying runs no script of anybody else's."""
+    answer = await phone.request.get(shop_address)
+    policy = answer.headers["content-security-policy"]
+
+    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert "unsafe" not in policy
 
 
 async def test_a_refused_card_is_told_and_nothing_is_kept(phone: Page) -> None:
@@ -106,3 +169,26 @@ async def test_the_shop_can_be_used_by_everybody(phone: Page) -> None:
     await approve(phone)
     found = await Axe().run(phone)
     assert found.violations_count == 0, found.generate_report()
+
+
+async def test_an_app_developers_javascript_pays_once(phone: Page, shop_address: str) -> None:
+    """The code of the page for app developers is copied as it is: it must pay once, whatever comes between."""
+    await approve(phone)
+    customer = (await (await phone.request.get(f"{shop_address}/me")).json())["card"]["id"]
+    wanted = {"goods": "tea", "customer": customer}
+    order = await (await phone.request.post(f"{shop_address}/orders", data=wanted)).json()
+    (code,) = re.findall(r"```javascript\n(.*?)```", (ROOT / "docs" / "apps.md").read_text(), re.DOTALL)
+    await phone.route("**/payments/charge", lambda route: route.fulfill(status=502, body="<h1>Bad</h1>"), times=1)
+    paying = f"async ({{address, token, charge}}) => {{ {code}\n return [await pay(address, token, charge), "
+    paying += "await pay(address, token, charge), await pay(address, 'prt_', charge)]; }"
+    first, again, refused = await phone.evaluate(paying, order)
+
+    assert (first["code"], again["code"], refused["code"]) == (200, 200, 401)
+    assert first["told"]["data"]["payment_id"] == again["told"]["data"]["payment_id"]
+
+
+async def test_a_newcomer_receives_a_webhook(phone: Page, receiver: Path) -> None:
+    """The receiver of the README registers itself, and prints what was signed for it."""
+    await approve(phone)
+
+    until(lambda: {"customer.created", "checkout.completed"} <= set(receiver.read_text().split()), "both events arrive")

@@ -210,7 +210,7 @@ def _faults_of_guards(run: Judged, books: dict[str, Book]) -> Iterator[str]:
         by_subject[book.operation.subject].append(book)
     for subject, several in by_subject.items():
         ended_ms, before = 0, None
-        for book in sorted(several, key=lambda each: (each.history[0].at_ms, each.operation.id)):
+        for book in sorted(several, key=lambda each: (each.history[0].at_ms, _ended_ms(each))):
             if before is not None and book.history[0].at_ms + tolerance_ms < ended_ms:
                 yield f"{subject}: {book} began while {before} was open"
             ended_ms, before = _ended_ms(book), book

@@ -133,6 +133,11 @@ class Process:
         """Whether it takes requests."""
         return self.api is not None and not self.owner.is_dead and not self._stopping.done()
 
+    @property
+    def has_work(self) -> bool:
+        """Whether there is work that goes on although nobody may be waiting for it."""
+        return self.relay is not None and self.relay.background.under_way > 0
+
     def stop(self) -> None:
         """Lets it come to a clean end."""
         if not self._stopping.done():

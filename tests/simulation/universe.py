@@ -95,7 +95,7 @@ class Universe:
         self.path: Path = template.folder / "run.db"
         self.keys = template.keys
         self.loop = new_loop(fate.chance("order") if fate.is_shuffled else None)
-        self.loop.stalls = fate.stalls
+        self.loop.stalls = dict(fate.stalls)
         self.clock: Clock = SimulatedClock(self.loop)
         self.numbers: Random = fate.chance("ids")
         self.shared: Database | None = None
@@ -403,6 +403,9 @@ class Universe:
             if process is not None:
                 process.owner.dies_at = process.owner.dies_at_step = None
         while not all(process is not None and process.is_up for process in self.processes):
+            await wait_seconds(1.0)
+        # A client that left doesn't end its request: what was begun may still come to be an operation.
+        while any(process is not None and process.has_work for process in self.processes):
             await wait_seconds(1.0)
 
     async def _settle(self) -> None:

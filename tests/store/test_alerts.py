@@ -156,7 +156,7 @@ async def alerts_of_walk(choices: list[int], folder: Path) -> tuple[set[int], se
     return {alert.version for alert in taken}, needed
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(choices)
 def test_there_is_an_alert_for_each_step_to_needing_a_person_and_no_other(choices: list[int]) -> None:
     """Whatever happens to an operation, and whoever brings it there."""

@@ -487,7 +487,7 @@ async def _after(steps: list[tuple[int, Event, bool]], folder: Path) -> list[Fin
     return found
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(STEPS)
 def test_no_history_of_our_own_making_is_suspicious(steps: list[tuple[int, Event, bool]]) -> None:
     """Whatever happens to operations, with and without answers, the audit finds it as it was left."""

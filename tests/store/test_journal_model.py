@@ -137,7 +137,7 @@ async def _run(steps: Sequence[Accept | Change], folder: Path) -> None:
     await database.close()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(STEPS)
 def test_the_journal_does_what_the_model_does(steps: list[Accept | Change]) -> None:
     """Claims, guards, versions and histories hold together in any order of events, not only in those we thought of."""

@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.errors import SettingsError, StoreUnusable
@@ -15,14 +15,12 @@ OTHER = bytes(32)
 AT_ONCE = 8
 
 
-@settings(deadline=None)
 @given(plain=st.binary(), context=st.binary())
 def test_what_was_sealed_opens_again(plain: bytes, context: bytes) -> None:
     """In another process too, which has drawn another salt."""
     assert Seal((KEY,)).open(Seal((KEY,)).seal(plain, context), context) == plain
 
 
-@settings(deadline=None)
 @given(place=st.integers(min_value=0), bit=st.integers(min_value=0, max_value=7))
 def test_one_changed_bit_anywhere_is_noticed(place: int, bit: int) -> None:
     """A sealed value is right or refused, never nearly right."""
@@ -33,7 +31,6 @@ def test_one_changed_bit_anywhere_is_noticed(place: int, bit: int) -> None:
         Seal((KEY,)).open(bytes(sealed), b"context")
 
 
-@settings(deadline=None)
 @given(length=st.integers(min_value=0, max_value=53))
 def test_a_cut_value_is_noticed(length: int) -> None:
     """However little is left of it."""

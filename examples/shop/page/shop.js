@@ -97,13 +97,19 @@ const WORDS = {
   "checkout.completed": "You finished the gateway's page",
   "checkout.cancelled": "You came back without finishing",
   "checkout.failed": "The gateway did not take the card",
+  "checkout.expired": "The gateway's page has ended",
   "operation.succeeded": "Your payment arrived",
   "operation.declined": "Your payment was declined",
-  "operation.unknown": "Nobody knows yet whether it was paid",
+  "operation.unknown": "Nobody knows yet whether it was done",
   "subscription.updated": "Your membership has changed",
   "subscription.installment_paid": "A month of the club was paid",
+  "subscription.installment_failed": "A month of the club could not be paid",
+  "subscription.completed": "Your membership has come to its end",
+  "subscription.stopped": "Your membership has ended",
 };
+const ENDS = ["subscription.completed", "subscription.stopped"];
 const heard = new Set();
+const memberships = new Map(); // subscription: whether it goes on
 
 // News may come twice, and those of a while ago come again when the page is opened.
 async function hear({ id, type, timestamp, data }) {
@@ -113,13 +119,19 @@ async function hear({ id, type, timestamp, data }) {
   const kind = type.endsWith("failed") || type.endsWith("declined") ? "bad" : "good";
   tell(hasLeft ? "You left the club" : (WORDS[type] ?? type), kind, new Date(timestamp));
   if (type.startsWith("customer.")) await refresh();
-  if (hasLeft) showMembership(null);
-  else if (type.startsWith("subscription.")) showMembership(data.subscription_id);
+  if (hasLeft || type.startsWith("subscription.")) {
+    const isOver = hasLeft || ENDS.includes(type);
+    // What has ended stays so: news of an operation and of its subscription come in any order.
+    const goesOn = memberships.get(data.subscription_id) ?? true;
+    memberships.set(data.subscription_id, goesOn && !isOver);
+    showMembership();
+  }
 }
 
-function showMembership(id) {
-  byId("join").hidden = id !== null;
-  byId("leave").hidden = id === null;
+function showMembership() {
+  const [id] = [...memberships].find(([, goesOn]) => goesOn) ?? [];
+  byId("join").hidden = id !== undefined;
+  byId("leave").hidden = id === undefined;
   byId("leave").value = id ?? "";
 }
 

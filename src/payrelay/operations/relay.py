@@ -54,6 +54,11 @@ class Background:
         """True when the program is about to end, and nobody may begin an effect or wait for one any more."""
         return self._is_leaving
 
+    @property
+    def under_way(self) -> int:
+        """How many pieces of work have begun and not ended."""
+        return len(self._tasks)
+
     def leave(self) -> None:
         """Says that the program is about to end; what is here goes on until ``finish``."""
         self._is_leaving = True

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from payrelay.clock import Clock
 from payrelay.errors import StoreUnusable
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Row, Statement, first_row
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import access_tokens as statements
 from payrelay.store.steady_time import steady_ms
@@ -32,7 +32,7 @@ class AccessTokens:
 
     async def look(self) -> Kept | None:
         """Gives the token that is kept; None also where it can't be opened. Raises StoreUnavailable."""
-        row = await self._database.read(_row(self._find()))
+        row = await self._database.read(first_row(self._find()))
         text = None if row is None else self._opened(row)
         if row is None or text is None:
             return None
@@ -45,25 +45,25 @@ class AccessTokens:
         """Gives True to the one who is to fetch the next token, for so long. Raises StoreUnavailable."""
         parameters = (self._account, _ms(for_s), self._now_ms())
         leased = Statement(statements.LEASE_ACCESS_TOKEN, parameters, is_whole=True)
-        return await self._database.write(_row(leased)) is not None
+        return await self._database.write(first_row(leased)) is not None
 
     async def put(self, text: str, left_s: float) -> None:
         """Keeps a token in place of the one before, and ends the lease. Raises StoreUnavailable."""
         sealed = self._seal.seal(text.encode(), self._context)
         parameters = (self._account, sealed, _ms(left_s), self._now_ms())
-        await self._database.write(_row(Statement(statements.PUT_ACCESS_TOKEN, parameters, is_whole=True)))
+        await self._database.write(first_row(Statement(statements.PUT_ACCESS_TOKEN, parameters, is_whole=True)))
 
     async def give_up(self, for_s: float) -> None:
         """Ends the lease without a token: somebody else may try after so long. Raises StoreUnavailable."""
         parameters = (self._account, _ms(for_s), self._now_ms())
-        await self._database.write(_row(Statement(statements.END_TOKEN_LEASE, parameters, is_whole=True)))
+        await self._database.write(first_row(Statement(statements.END_TOKEN_LEASE, parameters, is_whole=True)))
 
     async def drop(self, text: str) -> None:
         """Forgets a token that the gateway called invalid, where it still is the one. Raises StoreUnavailable."""
-        row = await self._database.read(_row(self._find()))
+        row = await self._database.read(first_row(self._find()))
         if row is not None and self._opened(row) == text:
             parameters = (self._account, row[0])
-            await self._database.write(_row(Statement(statements.DROP_ACCESS_TOKEN, parameters, is_whole=True)))
+            await self._database.write(first_row(Statement(statements.DROP_ACCESS_TOKEN, parameters, is_whole=True)))
 
     def _find(self) -> Statement:
         return Statement(statements.FIND_ACCESS_TOKEN, (self._account, self._now_ms()))
@@ -76,11 +76,6 @@ class AccessTokens:
             return self._seal.open(sealed, self._context).decode()
         except StoreUnusable:
             return None  # sealed with a key that is gone: another one is fetched
-
-
-def _row(statement: Statement) -> Unit[Row | None]:
-    rows = yield statement
-    return rows[0] if rows else None
 
 
 def _ms(seconds: float) -> int:

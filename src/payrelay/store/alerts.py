@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Row, Statement, all_rows
 from payrelay.store.statements import alerts as statements
 
 _SEPARATOR: Final = ","
@@ -43,28 +43,24 @@ class Alerts:
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next alert is to be given; None where none is."""
-        rows = await self._database.read(_rows(Statement(statements.NEXT_ALERT, ())))
+        rows = await self._database.read(all_rows(Statement(statements.NEXT_ALERT, ())))
         at_ms = rows[0][0]
         return at_ms if isinstance(at_ms, int) else None
 
     async def take(self, now_ms: int, *, until_ms: int, limit: int) -> _Alerts:
         """Takes at most ``limit`` alerts that are due, the longest due first; until then nobody else is given them."""
         statement = Statement(statements.TAKE_ALERTS, (now_ms, until_ms, limit), is_whole=True)
-        return [_alert(row) for row in await self._database.write(_rows(statement))]
+        return [_alert(row) for row in await self._database.write(all_rows(statement))]
 
     async def end(self, alert: Alert, given_to: frozenset[str]) -> None:
         """Says that it is not given again, and to whom it was."""
         parameters = (alert.operation_id, alert.version, _names(given_to))
-        await self._database.write(_rows(Statement(statements.END_ALERT, parameters, is_whole=True)))
+        await self._database.write(all_rows(Statement(statements.END_ALERT, parameters, is_whole=True)))
 
     async def put_off(self, alert: Alert, given_to: frozenset[str], until_ms: int) -> None:
         """Says when it is tried again, and who has it already; nothing where somebody else has taken it meanwhile."""
         parameters = (alert.operation_id, alert.version, alert.taken_until_ms, until_ms, _names(given_to))
-        await self._database.write(_rows(Statement(statements.PUT_OFF_ALERT, parameters, is_whole=True)))
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
+        await self._database.write(all_rows(Statement(statements.PUT_OFF_ALERT, parameters, is_whole=True)))
 
 
 def _names(names: frozenset[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeAlias, cast
 from payrelay.core.chain import ChainKey, Link, Span
 from payrelay.core.operations import Operation
 from payrelay.errors import StoreUnusable
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import audit as statements
 
@@ -123,7 +123,7 @@ class Trail:
     async def add(self, anchor: Anchor) -> bool:
         """Stores an anchor; False where another process was quicker."""
         statement = Statement(statements.ADD_ANCHOR, tuple(anchor), is_whole=True)
-        return bool(await self._database.write(_all(statement)))
+        return bool(await self._database.write(all_rows(statement)))
 
     async def time_of_line(self, number: int, from_ms: int, until_ms: int) -> int | None:
         """Tells when the n-th line of a span was written, counted from 0; None where there are fewer."""
@@ -174,7 +174,7 @@ class Trail:
     async def _rows(self, statement: Statement) -> list[Row]:
         # The embedded database reads without waiting: between two pages a server's requests must have their turn.
         await asyncio.sleep(0)
-        return await self._database.read(_all(statement))
+        return await self._database.read(all_rows(statement))
 
     def _record(self, operation_id: str, row: Row | None, lines: _Lines) -> Record:
         if row is None:
@@ -223,10 +223,6 @@ def _reading(operation_id: str) -> Unit[tuple[Row | None, _Lines]]:
             break
         before = after
     return (before[0] if before else None), tuple(map(_line, lines))
-
-
-def _all(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
 
 
 def _line(row: Row) -> ChainedLine:

@@ -15,7 +15,7 @@ from payrelay.core.checkouts import Checkout, Details, event_of
 from payrelay.core.payments import Payment
 from payrelay.errors import Outdated
 from payrelay.store import outbox
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import checkouts as statements
 
@@ -41,7 +41,7 @@ class Checkouts:
         """Stores a new checkout; False where its order is held, or its key taken, by another one."""
         sealed = self._seal.seal(_encode(details), context_of(checkout.id))
         statement = Statement(statements.ADD, (*msgspec.structs.astuple(checkout), sealed), is_whole=True)
-        return bool(await self._database.write(_rows(statement)))
+        return bool(await self._database.write(all_rows(statement)))
 
     async def get(self, checkout_id: str) -> Checkout | None:
         """Reads one checkout."""
@@ -49,8 +49,8 @@ class Checkouts:
 
     async def details_of(self, checkout_id: str) -> Details | None:
         """Reads what is sealed of a checkout; None where it was forgotten. Raises StoreUnusable."""
-        rows = await self._database.read(_rows(Statement(statements.SEALED, (checkout_id,))))
-        sealed = rows[0][0] if rows else None
+        row = await self._database.read(first_row(Statement(statements.SEALED, (checkout_id,))))
+        sealed = None if row is None else row[0]
         return _decode(self._seal.open(sealed, context_of(checkout_id))) if isinstance(sealed, bytes) else None
 
     async def of_key(self, principal: str, idempotency_key: str) -> Checkout | None:
@@ -76,29 +76,29 @@ class Checkouts:
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
         """Notes that its page was shown, which leaves it open so much longer; False where it was shown before."""
         statement = Statement(statements.MARK_OPENED, (checkout_id, at_ms, left_open_ms), is_whole=True)
-        return bool(await self._database.write(_rows(statement)))
+        return bool(await self._database.write(all_rows(statement)))
 
     async def take_look(self, checkout_id: str, now_ms: int, *, next_ms: int) -> bool:
         """Tells whether the caller is the one to look at the gateway now; nobody else is before ``next_ms``."""
         statement = Statement(statements.TAKE_LOOK, (checkout_id, now_ms, next_ms), is_whole=True)
-        return bool(await self._database.write(_rows(statement)))
+        return bool(await self._database.write(all_rows(statement)))
 
     async def take_ending(self, now_ms: int, *, until_ms: int, limit: int) -> _Checkouts:
         """Takes at most ``limit`` open checkouts whose time has ended; until then nobody else is given them."""
-        if not await self._database.read(_rows(Statement(statements.ANY_ENDING, (now_ms,)))):
+        if not await self._database.read(all_rows(Statement(statements.ANY_ENDING, (now_ms,)))):
             return []
         statement = Statement(statements.TAKE_ENDING, (now_ms, until_ms, limit), is_whole=True)
-        return [_checkout(row) for row in await self._database.write(_rows(statement))]
+        return [_checkout(row) for row in await self._database.write(all_rows(statement))]
 
     async def forget(self, before_ms: int) -> int:
         """Forgets what is sealed of checkouts that came to their state before a moment; gives how many."""
         statement = Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX), is_whole=True)
-        return len(await self._database.write(_rows(statement)))
+        return await self._database.write(count_rows(statement))
 
     async def forget_order(self, merchant: str, order_id: str) -> int:
         """Forgets who the customer of an order's checkouts was, of those that have their outcome; gives how many."""
         statement = Statement(statements.FORGET_ORDER, (merchant, order_id), is_whole=True)
-        return len(await self._database.write(_rows(statement)))
+        return await self._database.write(count_rows(statement))
 
     async def unowned(self, checkout: Checkout, payments: tuple[Payment, ...]) -> tuple[Payment, ...]:
         """Gives those of the payments that belong to no operation and no other checkout.
@@ -108,11 +108,11 @@ class Checkouts:
         return await self._database.read(_unowned(checkout, payments))
 
     async def _one(self, statement: Statement) -> Checkout | None:
-        rows = await self._database.read(_rows(statement))
-        return _checkout(rows[0]) if rows else None
+        row = await self._database.read(first_row(statement))
+        return None if row is None else _checkout(row)
 
     async def _many(self, statement: Statement) -> _Checkouts:
-        return [_checkout(row) for row in await self._database.read(_rows(statement))]
+        return [_checkout(row) for row in await self._database.read(all_rows(statement))]
 
 
 def context_of(checkout_id: str) -> bytes:
@@ -151,7 +151,3 @@ def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Pa
 
 def _checkout(row: Row) -> Checkout:
     return msgspec.convert(dict(zip(Checkout.__struct_fields__, row, strict=True)), Checkout)
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)

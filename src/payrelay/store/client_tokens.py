@@ -8,7 +8,7 @@ from payrelay.core.client_tokens import ClientToken
 from payrelay.core.credentials import Credential, Scope
 from payrelay.errors import StoreError
 from payrelay.store.credentials import credential_of
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Row, Statement, all_rows, count_rows, first_row
 from payrelay.store.statements import client_tokens as statements
 
 PAGE_MAX: Final = 1_000
@@ -48,10 +48,10 @@ class ClientTokens:
 
     async def parentage(self, token_id: str) -> Parentage | None:
         """Reads whether a token was revoked, and its parent; None where it is not known (any more)."""
-        rows = await self._database.read(_rows(Statement(statements.FIND_PARENT, (token_id,))))
-        if not rows:
+        row = await self._database.read(first_row(Statement(statements.FIND_PARENT, (token_id,))))
+        if row is None:
             return None
-        revoked_at_ms, *members = rows[0]
+        revoked_at_ms, *members = row
         assert revoked_at_ms is None or isinstance(revoked_at_ms, int)  # noqa: S101, an integer column
         return Parentage(revoked_at_ms=revoked_at_ms, parent=credential_of(members))
 
@@ -65,7 +65,7 @@ class ClientTokens:
         last = () if before is None else (before,)
         query = statements.list_client_tokens(tuple(given), is_continued=before is not None)
         statement = Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))
-        return [_issued(row) for row in await self._database.read(_rows(statement))]
+        return [_issued(row) for row in await self._database.read(all_rows(statement))]
 
     async def revoke(self, token_id: str, principal: str, account: str, at_ms: int) -> bool:
         """Revokes a principal's token, once or again; False where the principal has none of that id there."""
@@ -96,11 +96,7 @@ class ClientTokens:
         return await self._write(Statement(statements.PRUNE_CLIENT_TOKENS, (now_ms, limit), is_whole=True))
 
     async def _write(self, statement: Statement) -> int:
-        return len(await self._database.write(_rows(statement)))
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
+        return await self._database.write(count_rows(statement))
 
 
 def _issued(row: Row) -> Issued:

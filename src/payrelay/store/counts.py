@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.operations import State
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Statement, Value, all_rows
 from payrelay.store.statements import counts as statements
 
 COUNTED: Final = (State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION)
@@ -27,14 +27,10 @@ class Counts:
 
     async def open_operations(self) -> dict[State, OpenCount]:
         """Counts the open operations by state, all of COUNTED; raises StoreUnavailable."""
-        rows = await self._database.read(_all(Statement(statements.COUNT_OPEN, ())))
+        rows = await self._database.read(all_rows(Statement(statements.COUNT_OPEN, ())))
         found = {State(str(state)): _count(total, oldest) for state, total, oldest in rows}
         return {state: found.get(state, OpenCount()) for state in COUNTED}
 
 
 def _count(total: Value, oldest_ms: Value) -> OpenCount:
     return msgspec.convert({"total": total, "oldest_ms": oldest_ms}, OpenCount)
-
-
-def _all(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)

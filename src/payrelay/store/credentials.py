@@ -6,7 +6,7 @@ import msgspec
 
 from payrelay.core.credentials import Credential, Rate, Scope
 from payrelay.errors import StoreError
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Row, Statement, Value, all_rows, first_row
 from payrelay.store.statements import credentials as statements
 
 CREDENTIALS_MAX: Final = 10_000
@@ -22,27 +22,23 @@ class Credentials:
     async def add(self, credential: Credential) -> None:
         """Stores a new credential; raises StoreError where its id is taken."""
         statement = Statement(statements.ADD_CREDENTIAL, _parameters(credential), is_whole=True)
-        if not await self._database.write(_rows(statement)):
+        if not await self._database.write(all_rows(statement)):
             raise StoreError(f"there is a credential {credential.id} already")
 
     async def get(self, credential_id: str) -> Credential | None:
         """Reads one credential, usable or not."""
-        rows = await self._database.read(_rows(Statement(statements.GET_CREDENTIAL, (credential_id,))))
-        return credential_of(rows[0]) if rows else None
+        row = await self._database.read(first_row(Statement(statements.GET_CREDENTIAL, (credential_id,))))
+        return None if row is None else credential_of(row)
 
     async def list(self) -> list[Credential]:
         """Reads all of them, oldest first."""
-        rows = await self._database.read(_rows(Statement(statements.LIST_CREDENTIALS, (CREDENTIALS_MAX,))))
+        rows = await self._database.read(all_rows(Statement(statements.LIST_CREDENTIALS, (CREDENTIALS_MAX,))))
         return [credential_of(row) for row in rows]
 
     async def revoke(self, credential_id: str, at_ms: int) -> bool:
         """Revokes a credential; False where it is unknown or was revoked before, whose time then stands."""
         statement = Statement(statements.REVOKE_CREDENTIAL, (credential_id, at_ms), is_whole=True)
-        return bool(await self._database.write(_rows(statement)))
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
+        return bool(await self._database.write(all_rows(statement)))
 
 
 def _parameters(credential: Credential) -> tuple[Value, ...]:

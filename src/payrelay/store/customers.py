@@ -20,7 +20,7 @@ from payrelay.core.customers import Approval, Customer, Event, State, told_of
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store import outbox
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import customers as statements
 
@@ -114,8 +114,8 @@ class Customers:
 
     async def token_of(self, customer_id: str) -> Secret | None:
         """Reads the gateway's token of a customer, for a charge; None where there is none any more."""
-        rows = await self._database.read(_rows(Statement(statements.TOKEN_OF_CUSTOMER, (customer_id,))))
-        sealed = rows[0][0] if rows else None
+        row = await self._database.read(first_row(Statement(statements.TOKEN_OF_CUSTOMER, (customer_id,))))
+        sealed = None if row is None else row[0]
         return (
             Secret(self._seal.open(sealed, token_context(customer_id)).decode()) if isinstance(sealed, bytes) else None
         )
@@ -130,12 +130,12 @@ class Customers:
             given["reference_hash"] = self._hash("reference", wanted.reference)
         last = () if before is None else (before,)
         query = statements.list_customers(tuple(given), is_continued=before is not None)
-        rows = await self._database.read(_rows(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))))
+        rows = await self._database.read(all_rows(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))))
         return [self._of(row) for row in rows]
 
     async def _one(self, statement: Statement) -> Customer | None:
-        rows = await self._database.read(_rows(statement))
-        return self._of(rows[0]) if rows else None
+        row = await self._database.read(first_row(statement))
+        return None if row is None else self._of(row)
 
     def _of(self, row: Row) -> Customer:
         *columns, sealed, has_holder = row
@@ -187,7 +187,3 @@ def _change(customer: Customer, parameters: tuple[Value, ...], event: Event) -> 
     if not (yield Statement(statements.CHANGE_CUSTOMER, parameters)):
         raise Outdated(f"the customer {customer.id!r} was changed since it was read")
     yield from outbox.put(told_of(customer, event))
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)

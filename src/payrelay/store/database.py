@@ -37,6 +37,23 @@ class Statement(NamedTuple):
 Unit: TypeAlias = Generator[Statement, list[Row], T]
 
 
+def all_rows(statement: Statement) -> Unit[list[Row]]:
+    """A unit of one statement that gives its rows."""
+    return (yield statement)
+
+
+def first_row(statement: Statement) -> Unit[Row | None]:
+    """A unit of one statement that gives its first row; None where it has none."""
+    rows = yield statement
+    return rows[0] if rows else None
+
+
+def count_rows(statement: Statement) -> Unit[int]:
+    """A unit of one statement that gives how many rows it has."""
+    rows = yield statement
+    return len(rows)
+
+
 class Database(Protocol):
     """A database that remembers; belongs to the event loop that it was opened on."""
 

@@ -14,7 +14,7 @@ import msgspec
 
 from payrelay.core.deliveries import DeliveryState, Pattern, pattern_of
 from payrelay.core.events import TEST, PublishedEvent
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Statement, Unit, all_rows
 from payrelay.store.statements import deliveries as statements
 from payrelay.store.statements import endpoints as endpoint_statements
 
@@ -85,19 +85,19 @@ class Deliveries:
 
     async def endpoints_due(self, now_ms: int) -> list[str]:
         """Names the active endpoints to which something is to be sent now."""
-        rows = await self._database.read(_rows(Statement(statements.ENDPOINTS_DUE, (now_ms,))))
+        rows = await self._database.read(all_rows(Statement(statements.ENDPOINTS_DUE, (now_ms,))))
         return [str(row[0]) for row in rows]
 
     async def next_due_ms(self) -> int | None:
         """Tells when something is to be sent next; None where nothing waits."""
-        rows = await self._database.read(_rows(Statement(statements.NEXT_DELIVERY, ())))
+        rows = await self._database.read(all_rows(Statement(statements.NEXT_DELIVERY, ())))
         at_ms = rows[0][0]
         return at_ms if isinstance(at_ms, int) else None
 
     async def take(self, endpoint_id: str, now_ms: int, *, until_ms: int, limit: int) -> _Takens:
         """Takes at most ``limit`` deliveries to an endpoint that are due, in the order of the feed."""
         statement = Statement(statements.TAKE_DELIVERIES, (endpoint_id, now_ms, until_ms, limit), is_whole=True)
-        rows = await self._database.write(_rows(statement))
+        rows = await self._database.write(all_rows(statement))
         members = {"endpoint_id": endpoint_id, "until_ms": until_ms}
         taken = [
             msgspec.convert(members | dict(zip(("position", "subject", "attempts"), row, strict=True)), Taken)
@@ -117,7 +117,7 @@ class Deliveries:
             until.setdefault(delivery.until_ms, []).append(delivery.position)
         for until_ms, positions in until.items():
             parameters = (endpoint_id, _encode(positions).decode(), now_ms, until_ms)
-            await self._database.write(_rows(Statement(statements.GIVE_BACK, parameters, is_whole=True)))
+            await self._database.write(all_rows(Statement(statements.GIVE_BACK, parameters, is_whole=True)))
 
     async def failed(self, failure: Failure, *, now_ms: int, held_until_ms: int) -> int:
         """Says that a try failed, and when it is tried again; gives since when the endpoint takes nothing.
@@ -136,12 +136,12 @@ class Deliveries:
             statement = Statement(statements.LIST_DELIVERIES, parameters)
         else:
             statement = Statement(statements.LIST_DELIVERIES_IN, (*parameters, state))
-        rows = await self._database.read(_rows(statement))
+        rows = await self._database.read(all_rows(statement))
         return [msgspec.convert(dict(zip(Delivery.__struct_fields__, row, strict=True)), Delivery) for row in rows]
 
     async def waiting(self) -> tuple[int, int | None]:
         """Counts what waits, with since when the oldest of it does."""
-        [[count, oldest_ms]] = await self._database.read(_rows(Statement(statements.COUNT_WAITING, ())))
+        [[count, oldest_ms]] = await self._database.read(all_rows(Statement(statements.COUNT_WAITING, ())))
         return msgspec.convert((count, oldest_ms), tuple[int, int | None])
 
 
@@ -201,7 +201,3 @@ def _failed(failure: Failure, now_ms: int, held_until_ms: int) -> Unit[int]:
             yield Statement(statements.HOLD_SUBJECT, (*about, failure.next_try_ms))
     since = yield Statement(endpoint_statements.NOTE_FAILURE, (taken.endpoint_id, now_ms, held_until_ms))
     return int(since[0][0] or now_ms) if since else now_ms
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)

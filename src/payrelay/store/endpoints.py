@@ -11,7 +11,7 @@ from payrelay.core.deliveries import Endpoint, EndpointState
 from payrelay.core.events import STOPPED, OutgoingEvent, PublishedEvent, event_id
 from payrelay.core.secret import Secret
 from payrelay.store import outbox
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.deliveries import queue_again
 from payrelay.store.feed import Reader
 from payrelay.store.sealing import Seal
@@ -50,15 +50,15 @@ class Endpoints:
 
     async def get(self, endpoint_id: str) -> Endpoint | None:
         """Reads one endpoint."""
-        rows = await self._database.read(_rows(Statement(statements.GET_ENDPOINT, (endpoint_id,))))
-        return endpoint_of(rows[0]) if rows else None
+        row = await self._database.read(first_row(Statement(statements.GET_ENDPOINT, (endpoint_id,))))
+        return None if row is None else endpoint_of(row)
 
     async def target(self, endpoint_id: str) -> Target | None:
         """Reads one endpoint with its secrets."""
-        rows = await self._database.read(_rows(Statement(statements.GET_WITH_SECRETS, (endpoint_id,))))
-        if not rows:
+        row = await self._database.read(first_row(Statement(statements.GET_WITH_SECRETS, (endpoint_id,))))
+        if row is None:
             return None
-        *members, newest, older = rows[0]
+        *members, newest, older = row
         opened = self._opened(endpoint_id, newest)
         if opened is None:
             raise TypeError("an endpoint has a sealed secret")
@@ -84,8 +84,8 @@ class Endpoints:
         """Puts a new secret in place; the one before is used beside it until its end, one before that no more."""
         sealed = self._seal.seal(secret.reveal().encode(), secret_context(endpoint_id))
         statement = Statement(statements.ROTATE_SECRET, (endpoint_id, sealed, older_ends_at_ms, now_ms), is_whole=True)
-        rows = await self._database.write(_rows(statement))
-        return endpoint_of(rows[0]) if rows else None
+        row = await self._database.write(first_row(statement))
+        return None if row is None else endpoint_of(row)
 
     async def stop(self, endpoint_id: str, reason: str, now_ms: int) -> Endpoint | None:
         """Stops an endpoint, gives up what waits for it and tells of it, in one unit; None where it was stopped."""
@@ -105,12 +105,12 @@ class Endpoints:
 
     async def count_by_state(self) -> dict[EndpointState, int]:
         """Counts all endpoints by state."""
-        rows = await self._database.read(_rows(Statement(statements.COUNT_BY_STATE, ())))
+        rows = await self._database.read(all_rows(Statement(statements.COUNT_BY_STATE, ())))
         found = {EndpointState(str(state)): int(count or 0) for state, count in rows}
         return {state: found.get(state, 0) for state in EndpointState}
 
     async def _many(self, statement: Statement) -> _Endpoints:
-        return [endpoint_of(row) for row in await self._database.read(_rows(statement))]
+        return [endpoint_of(row) for row in await self._database.read(all_rows(statement))]
 
     def _opened(self, endpoint_id: str, sealed: Value) -> Secret | None:
         if not isinstance(sealed, bytes):
@@ -185,7 +185,3 @@ def _remove(endpoint_id: str) -> Unit[bool]:
 def _columns(endpoint: Endpoint) -> tuple[Value, ...]:
     values = msgspec.structs.asdict(endpoint) | {"types": _SEPARATOR.join(endpoint.types)}
     return tuple(values[name] for name in _COLUMNS)
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)

@@ -16,7 +16,7 @@ import msgspec
 from payrelay.core.deliveries import Pattern
 from payrelay.core.events import Plain, PublishedEvent
 from payrelay.store import deliveries
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.statements import feed as statements
 from payrelay.store.statements import outbox as outbox_statements
 
@@ -56,7 +56,7 @@ class Feed:
 
     async def has_unpublished(self) -> bool:
         """Tells whether there is anything to be published; raises StoreUnavailable."""
-        return bool(await self._database.read(_rows(Statement(outbox_statements.HAS_UNPUBLISHED, ()))))
+        return bool(await self._database.read(all_rows(Statement(outbox_statements.HAS_UNPUBLISHED, ()))))
 
     async def publish(self, now_ms: int, limit: int = PUBLISHED_MAX) -> int:
         """Gives events that were committed their positions, and queues them for their endpoints; gives how many.
@@ -69,22 +69,22 @@ class Feed:
 
     async def last_position(self) -> int:
         """Tells the last position that was given; 0 before the first one."""
-        rows = await self._database.read(_rows(Statement(statements.LAST_POSITION, ())))
+        rows = await self._database.read(all_rows(Statement(statements.LAST_POSITION, ())))
         return int(rows[0][0] or 0)
 
     async def tail(self, after: int, limit: int) -> _Events:
         """Reads everybody's events behind a position, in their order."""
-        return _events(await self._database.read(_rows(Statement(statements.TAIL, (after, limit)))))
+        return _events(await self._database.read(all_rows(Statement(statements.TAIL, (after, limit)))))
 
     async def read(self, reader: Reader, *, after: int, limit: int) -> Page:
         """Reads a reader's events behind a position, in their order."""
         parameters = (reader.merchant, reader.principal, after, min(limit, PAGE_MAX))
-        return _page(await self._database.read(_rows(Statement(statements.READ_FEED, parameters))), after)
+        return _page(await self._database.read(all_rows(Statement(statements.READ_FEED, parameters))), after)
 
     async def read_about(self, reader: Reader, subject: str, *, after: int, limit: int) -> Page:
         """Reads those about one subject."""
         parameters = (reader.merchant, reader.principal, after, min(limit, PAGE_MAX), subject)
-        return _page(await self._database.read(_rows(Statement(statements.READ_ABOUT, parameters))), after)
+        return _page(await self._database.read(all_rows(Statement(statements.READ_ABOUT, parameters))), after)
 
     async def read_types(self, reader: Reader, pattern: Pattern, *, after: int, limit: int) -> Page:
         """Reads those of certain types; where few of many are, a page may be short and is not the last one."""
@@ -93,7 +93,7 @@ class Feed:
     async def of_ids(self, reader: Reader, ids: tuple[str, ...]) -> _Events:
         """Reads a reader's events by their ids, in the order of the feed; those that are not there are missing."""
         parameters = (reader.merchant, reader.principal, _encode(ids).decode())
-        return _events(await self._database.read(_rows(Statement(statements.EVENTS_OF_IDS, parameters))))
+        return _events(await self._database.read(all_rows(Statement(statements.EVENTS_OF_IDS, parameters))))
 
     async def between(self, reader: Reader, from_ms: int, until_ms: int, *, after: int, limit: int) -> Page:
         """Looks at ``limit`` of a reader's events behind a position, and gives those between two moments.
@@ -104,7 +104,7 @@ class Feed:
 
     async def at(self, positions: list[int]) -> _Events:
         """Reads the events at some positions, in their order; those that were forgotten are not among them."""
-        rows = await self._database.read(_rows(Statement(statements.EVENTS_AT, (_encode(positions).decode(),))))
+        rows = await self._database.read(all_rows(Statement(statements.EVENTS_AT, (_encode(positions).decode(),))))
         return sorted(_events(rows), key=lambda event: event.position)
 
     async def forget(self, before_ms: int, limit: int) -> bool:
@@ -113,7 +113,7 @@ class Feed:
 
     async def unpublished(self) -> tuple[int, int | None]:
         """Counts what has no position yet, and tells when the oldest of it happened."""
-        [[count, oldest_ms]] = await self._database.read(_rows(Statement(statements.OUTBOX_WAITING, ())))
+        [[count, oldest_ms]] = await self._database.read(all_rows(Statement(statements.OUTBOX_WAITING, ())))
         return msgspec.convert((count, oldest_ms), tuple[int, int | None])
 
 
@@ -158,10 +158,6 @@ def _forget(before_ms: int, limit: int) -> Unit[bool]:
     yield Statement(statements.FORGET_DELIVERIES, (until,))
     yield Statement(statements.FORGET_EVENTS, (until, before_ms))
     return True
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
 
 
 def _page(rows: list[Row], after: int) -> Page:

@@ -19,7 +19,7 @@ from payrelay.core.notifications import NewsKind, Notification, State, Verdict
 from payrelay.core.schedules import DAY_MS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.outbox import put as put_event
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import inbox as statements
@@ -127,13 +127,13 @@ class Inbox:
 
     async def get(self, notification_id: str) -> Notification | None:
         """Reads one notification."""
-        rows = await self._database.read(_rows(Statement(statements.GET_NOTIFICATION, (notification_id,))))
-        return _of(rows[0]) if rows else None
+        row = await self._database.read(first_row(Statement(statements.GET_NOTIFICATION, (notification_id,))))
+        return None if row is None else _of(row)
 
     async def body_of(self, notification_id: str) -> bytes | None:
         """Reads the body as it came; None where there is none, or it was forgotten. Raises StoreUnusable."""
-        rows = await self._database.read(_rows(Statement(statements.BODY_OF_NOTIFICATION, (notification_id,))))
-        sealed = rows[0][0] if rows else None
+        row = await self._database.read(first_row(Statement(statements.BODY_OF_NOTIFICATION, (notification_id,))))
+        sealed = None if row is None else row[0]
         return self._seal.open(sealed, body_context(notification_id)) if isinstance(sealed, bytes) else None
 
     async def list(self, wanted: Wanted, *, before: str | None, limit: int) -> _Notifications:
@@ -141,19 +141,19 @@ class Inbox:
         given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None}
         last = () if before is None else (before,)
         query = statements.list_notifications(tuple(given), is_continued=before is not None)
-        rows = await self._database.read(_rows(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))))
+        rows = await self._database.read(all_rows(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))))
         return [_of(row) for row in rows]
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next notification is to be worked on; None where none is."""
-        rows = await self._database.read(_rows(Statement(statements.NEXT_NOTIFICATION, ())))
+        rows = await self._database.read(all_rows(Statement(statements.NEXT_NOTIFICATION, ())))
         at_ms = rows[0][0]
         return at_ms if isinstance(at_ms, int) else None
 
     async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Notifications:
         """Takes at most ``limit`` notifications that are due; until then nobody else is given them."""
         statement = Statement(statements.TAKE_NOTIFICATIONS, (now_ms, until_ms, limit), is_whole=True)
-        return [_of(row) for row in await self._database.write(_rows(statement))]
+        return [_of(row) for row in await self._database.write(all_rows(statement))]
 
     async def take_up(self, now_ms: int) -> int:
         """Makes due what a process that is gone was about to work on first; gives how many there were.
@@ -161,22 +161,22 @@ class Inbox:
         Only for the sole owner of the store, at its start.
         """
         statement = Statement(statements.TAKE_UP_NOTIFICATIONS, (now_ms,), is_whole=True)
-        return len(await self._database.write(_rows(statement)))
+        return await self._database.write(count_rows(statement))
 
     async def forget_refused(self, before_ms: int, limit: int) -> int:
         """Removes at most ``limit`` refused ones that came before a moment; gives how many there were."""
         statement = Statement(statements.FORGET_REFUSED, (before_ms, limit), is_whole=True)
-        return len(await self._database.write(_rows(statement)))
+        return await self._database.write(count_rows(statement))
 
     async def forget_bodies(self, before_ms: int, limit: int) -> int:
         """Forgets the bodies of at most ``limit`` finished ones that came before a moment; gives how many."""
         statement = Statement(statements.FORGET_BODIES, (before_ms, limit), is_whole=True)
-        return len(await self._database.write(_rows(statement)))
+        return await self._database.write(count_rows(statement))
 
     async def forget_bodies_of_order(self, merchant: str, order_id: str) -> int:
         """Forgets the bodies of all finished ones of an order, which hold a person's name; gives how many."""
         statement = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id), is_whole=True)
-        return len(await self._database.write(_rows(statement)))
+        return await self._database.write(count_rows(statement))
 
     async def accept_token(self, notification: Notification, kind: NewsKind, token: str, *, at_ms: int) -> bool:
         """Accepts a token for the notification's order, once for each kind; False where it was another one before.
@@ -196,8 +196,8 @@ class Inbox:
         Raises StoreUnusable.
         """
         subject = (merchant, order_id, kind)
-        rows = await self._database.read(_rows(Statement(statements.ACCEPTED_TOKEN, subject)))
-        sealed = rows[0][1] if rows else None
+        row = await self._database.read(first_row(Statement(statements.ACCEPTED_TOKEN, subject)))
+        sealed = None if row is None else row[1]
         token = self._seal.open(sealed, token_context(*subject)).decode() if isinstance(sealed, bytes) else ""
         return Secret(token) if token else None
 
@@ -206,7 +206,7 @@ class Inbox:
         subject = (merchant, order_id, kind)
         parameters = (*subject, self._seal.seal(b"", token_context(*subject)))
         statement = Statement(statements.EMPTY_TOKEN, parameters, is_whole=True)
-        return bool(await self._database.write(_rows(statement)))
+        return bool(await self._database.write(all_rows(statement)))
 
     async def keep_chargeback(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
         """Keeps a chargeback together with its event; False, and nothing, where the payment's is kept already."""
@@ -215,17 +215,17 @@ class Inbox:
     async def chargebacks_of_operation(self, operation_id: str) -> _Chargebacks:
         """Reads the chargebacks of an operation's payments."""
         statement = Statement(statements.CHARGEBACKS_OF_OPERATION, (operation_id, CHARGEBACKS_MAX))
-        return [_chargeback(row) for row in await self._database.read(_rows(statement))]
+        return [_chargeback(row) for row in await self._database.read(all_rows(statement))]
 
     async def chargeback_of_payment(self, merchant: str, payment_id: str) -> Chargeback | None:
         """Reads the chargeback of a payment."""
-        rows = await self._database.read(_rows(Statement(statements.CHARGEBACK_OF_PAYMENT, (merchant, payment_id))))
-        return _chargeback(rows[0]) if rows else None
+        row = await self._database.read(first_row(Statement(statements.CHARGEBACK_OF_PAYMENT, (merchant, payment_id))))
+        return None if row is None else _chargeback(row)
 
     async def owner_of_payment(self, merchant: str, payment_id: str) -> str | None:
         """Finds the operation that a payment belongs to, where it was made through us."""
-        rows = await self._database.read(_rows(Statement(statements.OWNER_OF_PAYMENT, (payment_id, merchant))))
-        return str(rows[0][0]) if rows else None
+        row = await self._database.read(first_row(Statement(statements.OWNER_OF_PAYMENT, (payment_id, merchant))))
+        return None if row is None else str(row[0])
 
 
 def body_context(notification_id: str) -> bytes:
@@ -277,10 +277,6 @@ def _keep_chargeback(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]
         return False
     yield from put_event(event)
     return True
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
 
 
 def _of(row: Row) -> Notification:

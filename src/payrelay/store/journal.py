@@ -22,7 +22,7 @@ from payrelay.core.operations import Kind, Line, Operation, State
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store import outbox
 from payrelay.store.audit import Trail, answer_context, call_context
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import operations as statements
 
@@ -114,7 +114,7 @@ class Journal:
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:
         """Finds the operation that holds a claim which has not lapsed, and its answer."""
-        row = await self._database.read(_first(Statement(statements.FIND_CLAIM, (principal, claim))))
+        row = await self._database.read(first_row(Statement(statements.FIND_CLAIM, (principal, claim))))
         return None if row is None or _has_lapsed(row, now_ms) else self._claimed(row)
 
     async def accept(
@@ -164,12 +164,12 @@ class Journal:
 
     async def answer_of(self, operation_id: str) -> Answer | None:
         """Reads the answer that is kept of an operation."""
-        row = await self._database.read(_first(Statement(statements.ANSWER_OF, (operation_id,))))
+        row = await self._database.read(first_row(Statement(statements.ANSWER_OF, (operation_id,))))
         return None if row is None or row[0] is None else self._open_answer(operation_id, row[0])
 
     async def call_of(self, operation_id: str) -> Effect:
         """Reads what an operation was asked to do; raises LookupError where there is no such operation."""
-        row = await self._database.read(_first(Statement(statements.CALL_OF, (operation_id,))))
+        row = await self._database.read(first_row(Statement(statements.CALL_OF, (operation_id,))))
         if row is None:
             raise LookupError(f"no operation {operation_id}")
         call: Effect = _decode_call(self._seal.open(_blob(row[0]), call_context(operation_id)))
@@ -178,7 +178,7 @@ class Journal:
     async def history(self, operation_id: str) -> _Lines:
         """Reads how an operation came to where it stands, oldest line first."""
         statement = Statement(statements.HISTORY, (operation_id, HISTORY_LINES_MAX))
-        return [_line(row) for row in await self._database.read(_all(statement))]
+        return [_line(row) for row in await self._database.read(all_rows(statement))]
 
     async def newest_by_key(self, account: str, principal: str | None, idempotency_key: str) -> Operation | None:
         """Finds the newest operation on an account under an Idempotency-Key, of one principal or, for None, of any."""
@@ -199,7 +199,7 @@ class Journal:
 
     async def prune(self, now_ms: int, limit: int) -> int:
         """Takes at most ``limit`` lapsed claims back; gives how many there were."""
-        return await self._database.write(_count(Statement(statements.PRUNE, (now_ms, limit), is_whole=True)))
+        return await self._database.write(count_rows(Statement(statements.PRUNE, (now_ms, limit), is_whole=True)))
 
     async def list(self, wanted: Filter, *, before: str | None, limit: int) -> _Operations:
         """Reads one page, newest first: at most ``limit`` operations with ids below ``before``."""
@@ -209,11 +209,11 @@ class Journal:
         return await self._many(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX))))
 
     async def _one(self, statement: Statement) -> Operation | None:
-        row = await self._database.read(_first(statement))
+        row = await self._database.read(first_row(statement))
         return None if row is None else operation_of(row)
 
     async def _many(self, statement: Statement) -> _Operations:
-        return [operation_of(row) for row in await self._database.read(_all(statement))]
+        return [operation_of(row) for row in await self._database.read(all_rows(statement))]
 
     def _claimed(self, row: Row) -> Claimed:
         operation = operation_of(row[: len(_COLUMNS)])
@@ -270,20 +270,6 @@ def _record(statement: Statement, operation: Operation) -> Unit[None]:
 def _is_felt_everywhere(operation: Operation) -> bool:
     """True where a change of it may change what reads of other subjects than its own show (``store.readings``)."""
     return operation.kind in _FELT_EVERYWHERE or (operation.kind is Kind.CAPTURE and operation.order_id is None)
-
-
-def _first(statement: Statement) -> Unit[Row | None]:
-    rows = yield statement
-    return rows[0] if rows else None
-
-
-def _all(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
-
-
-def _count(statement: Statement) -> Unit[int]:
-    rows = yield statement
-    return len(rows)
 
 
 def _link(operation: Operation, line: Line, digest_of_answer: str) -> Link:

@@ -4,7 +4,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Statement, all_rows
 from payrelay.store.statements import pauses as statements
 
 PAUSES_MAX: Final = 10_000
@@ -32,17 +32,13 @@ class Pauses:
     async def add(self, pause: Pause) -> bool:
         """Pauses an account; False where it is paused already, whose pause then stands."""
         parameters = msgspec.structs.astuple(pause)
-        return bool(await self._database.write(_rows(Statement(statements.ADD_PAUSE, parameters, is_whole=True))))
+        return bool(await self._database.write(all_rows(Statement(statements.ADD_PAUSE, parameters, is_whole=True))))
 
     async def remove(self, account: str) -> bool:
         """Ends a pause; False where there was none."""
-        return bool(await self._database.write(_rows(Statement(statements.REMOVE_PAUSE, (account,), is_whole=True))))
+        return bool(await self._database.write(all_rows(Statement(statements.REMOVE_PAUSE, (account,), is_whole=True))))
 
     async def list(self) -> _Pauses:
         """Reads all of them, by the account's name."""
-        rows = await self._database.read(_rows(Statement(statements.LIST_PAUSES, (PAUSES_MAX,))))
+        rows = await self._database.read(all_rows(Statement(statements.LIST_PAUSES, (PAUSES_MAX,))))
         return [msgspec.convert(dict(zip(Pause.__struct_fields__, row, strict=True)), Pause) for row in rows]
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)

@@ -14,7 +14,7 @@ from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrd
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments import Payment
 from payrelay.errors import StoreUnusable
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Statement, Unit, count_rows, first_row
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import readings as statements
 
@@ -57,13 +57,13 @@ class LastAnswers:
 
     async def version(self, merchant: str, call: Read) -> Version:
         """Gives the version of what a read shows, with all that was committed before. Raises StoreUnavailable."""
-        row = await self._database.read(_first(_version_of(merchant, call)))
+        row = await self._database.read(first_row(_version_of(merchant, call)))
         return () if row is None else tuple(int(value) for value in row if value is not None)
 
     async def last(self, merchant: str, call: Read) -> LastAnswer | None:
         """Gives what is kept; None also where it can't be opened. Raises StoreUnavailable."""
         subject = subject_of(call)
-        row = await self._database.read(_first(Statement(statements.LAST_READING, (merchant, subject))))
+        row = await self._database.read(first_row(Statement(statements.LAST_READING, (merchant, subject))))
         if row is None:
             return None
         sealed, read_at_ms = row
@@ -107,7 +107,7 @@ class LastAnswers:
     async def prune(self, before_ms: int, limit: int) -> int:
         """Forgets at most ``limit`` answers from before a moment, the oldest first; gives how many there were."""
         parameters = (before_ms, min(limit, PRUNED_MAX))
-        return await self._database.write(_count(Statement(statements.PRUNE_READINGS, parameters, is_whole=True)))
+        return await self._database.write(count_rows(Statement(statements.PRUNE_READINGS, parameters, is_whole=True)))
 
 
 def subject_of(call: Read) -> str:
@@ -157,13 +157,3 @@ def _notes(merchant: str, payments: Iterable[Payment], at_ms: int) -> list[State
 def _all_of(wanted: list[Statement]) -> Unit[None]:
     for statement in wanted:  # noqa: UP028, a list can't be sent the rows
         yield statement
-
-
-def _first(statement: Statement) -> Unit[Row | None]:
-    rows = yield statement
-    return rows[0] if rows else None
-
-
-def _count(statement: Statement) -> Unit[int]:
-    rows = yield statement
-    return len(rows)

@@ -18,7 +18,7 @@ from payrelay.core.notifications import NewsKind
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store import checkouts, customers, endpoints, inbox, readings
 from payrelay.store.audit import answer_context, call_context
-from payrelay.store.database import Database, Row, Statement, Unit, Value
+from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import seals as statements
 
@@ -105,7 +105,7 @@ class Seals:
         counted = {}
         for column in SEALED:
             statement = Statement(statements.count_by_key(column.table, column.column), ())
-            rows = await self._database.read(_rows(statement))
+            rows = await self._database.read(all_rows(statement))
             counted[column] = Counter({_blob(key_id).hex(): int(number or 0) for key_id, number in rows})
         return counted
 
@@ -116,7 +116,7 @@ class Seals:
         """
         for column in SEALED:
             behind: tuple[Value, ...] = ("",) * len(column.keys)
-            while rows := await self._database.read(_rows(self._page_behind(column, behind))):
+            while rows := await self._database.read(all_rows(self._page_behind(column, behind))):
                 yield await self._exchange(column, rows)
                 behind = tuple(rows[-1][1:])
 
@@ -155,10 +155,6 @@ def _exchanged(wanted: list[Statement]) -> Unit[int]:
     for statement in wanted:
         done += bool((yield statement))
     return done
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
 
 
 def _blob(value: Value) -> bytes:

@@ -3,7 +3,7 @@
 from typing import Final, TypeAlias
 
 from payrelay.core.operations import Operation, State
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.journal import operation_of
 from payrelay.store.statements import settling as statements
 
@@ -21,24 +21,24 @@ class Settling:
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next operation is to be looked for; None where none is."""
-        row = await self._database.read(_first(Statement(statements.NEXT_DUE, ())))
+        row = await self._database.read(first_row(Statement(statements.NEXT_DUE, ())))
         at_ms = None if row is None else row[0]
         return at_ms if isinstance(at_ms, int) else None
 
     async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Operations:
         """Takes at most ``limit`` operations that are due; until then nobody else is given them."""
         statement = Statement(statements.TAKE_DUE, (now_ms, until_ms, limit), is_whole=True)
-        return [operation_of(row) for row in await self._database.write(_all(statement))]
+        return [operation_of(row) for row in await self._database.write(all_rows(statement))]
 
     async def postpone(self, operation: Operation, probe_at_ms: int) -> None:
         """Says when it is looked for next; does nothing where it was changed, or is settled."""
         statement = Statement(statements.POSTPONE, (operation.id, operation.version, probe_at_ms), is_whole=True)
-        await self._database.write(_all(statement))
+        await self._database.write(all_rows(statement))
 
     async def in_state(self, state: State, *, after: str = "") -> _Operations:
         """Reads one page of the operations in a state, oldest first, with ids above ``after``."""
         statement = Statement(statements.OPEN_OPERATIONS, (state, after, PAGE))
-        return [operation_of(row) for row in await self._database.read(_all(statement))]
+        return [operation_of(row) for row in await self._database.read(all_rows(statement))]
 
     async def owned_by_others(self, operation: Operation, payment_ids: tuple[str, ...]) -> frozenset[str]:
         """Tells which of these payments belong to other operations of the merchant account."""
@@ -51,17 +51,17 @@ class Settling:
         of them too early could show itself, and be taken for this one's.
         """
         parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms)
-        return await self._database.read(_first(Statement(statements.RIVALS, parameters))) is not None
+        return await self._database.read(first_row(Statement(statements.RIVALS, parameters))) is not None
 
     async def has_rival_retry(self, operation: Operation, *, from_ms: int, until_ms: int) -> bool:
         """Tells whether another retry of the subscription, under way between the two, may own a payment of it."""
         parameters = (operation.subscription_id, operation.merchant, operation.id, from_ms, until_ms)
-        return await self._database.read(_first(Statement(statements.RIVAL_RETRIES, parameters))) is not None
+        return await self._database.read(first_row(Statement(statements.RIVAL_RETRIES, parameters))) is not None
 
     async def has_other_refund(self, merchant: str, payment_id: str, operation_id: str) -> bool:
         """Tells whether another refund of the payment was, or may have been, made through us."""
         statement = Statement(statements.OTHER_REFUNDS, (payment_id, merchant, operation_id))
-        return await self._database.read(_first(statement)) is not None
+        return await self._database.read(first_row(statement)) is not None
 
     async def order_of_payment(self, merchant: str, payment_id: str) -> str | None:
         """Finds the order of a payment that was made through us."""
@@ -69,7 +69,7 @@ class Settling:
 
     async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, str] | None:
         """Gives the order and the status of a payment as it was last seen at the gateway."""
-        row = await self._database.read(_first(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
+        row = await self._database.read(first_row(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
         return None if row is None else (str(row[0]), str(row[1]))
 
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
@@ -82,7 +82,7 @@ class Settling:
         return await self._text(Statement(statements.SEEN_ORDER, (merchant, other_than)))
 
     async def _text(self, statement: Statement) -> str | None:
-        row = await self._database.read(_first(statement))
+        row = await self._database.read(first_row(statement))
         return None if row is None else str(row[0])
 
 
@@ -93,12 +93,3 @@ def _owned(operation: Operation, payment_ids: tuple[str, ...]) -> Unit[frozenset
         if (yield Statement(statements.OWNERS_OF_PAYMENT, parameters)):
             owned.append(payment_id)
     return frozenset(owned)
-
-
-def _first(statement: Statement) -> Unit[Row | None]:
-    rows = yield statement
-    return rows[0] if rows else None
-
-
-def _all(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)

@@ -8,7 +8,7 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.signatures import SECRET_BYTES, SigningKey
 from payrelay.errors import Outdated
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Row, Statement, Unit, all_rows
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import client_tokens as statements
 from payrelay.store.statements import meta
@@ -77,7 +77,7 @@ class SigningKeys:
         replaced = Statement(
             statements.REPLACE_META, (_NAME, self._seal.seal(_encode(keys), _CONTEXT), current), is_whole=True
         )
-        if not await self._database.write(_rows(replaced)):
+        if not await self._database.write(all_rows(replaced)):
             raise Outdated("the key was changed by somebody else at the same moment")
         self._keys, self._read_at_s = keys, self._clock.boot_s()
         return keys[0]
@@ -98,10 +98,6 @@ class SigningKeys:
     def _new(self) -> SigningKey:
         key_id = secrets.token_hex(_ID_BYTES)
         return SigningKey(id=key_id, secret=secrets.token_bytes(SECRET_BYTES), made_at_ms=self._clock.now_ms())
-
-
-def _rows(statement: Statement) -> Unit[list[Row]]:
-    return (yield statement)
 
 
 def _value() -> Unit[bytes | None]:

@@ -3,7 +3,7 @@ from typing import Final
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import (
@@ -415,7 +415,6 @@ def test_evidence_says_what_was_seen() -> None:
     assert evidence.cause == "unexpected_reply"
 
 
-@settings(deadline=None)
 @given(amount_minor=st.integers(1, AMOUNT_MINOR_MAX), off_by=st.integers(-3, 3))
 def test_a_success_is_about_the_amount_that_was_asked(amount_minor: int, off_by: int) -> None:
     """To the last hundredth of the largest amount: a float would let neighbours pass for equal."""
@@ -425,7 +424,6 @@ def test_a_success_is_about_the_amount_that_was_asked(amount_minor: int, off_by:
     assert decide(call, body).verdict is (Verdict.SUCCEEDED if is_same else Verdict.DIFFERED)
 
 
-@settings(deadline=None)
 @given(
     call=st.sampled_from(ALL),
     http_status=st.integers(100, 599).filter(lambda status: status != 429),
@@ -443,7 +441,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(
     call=st.sampled_from((CHARGE, AUTHORIZE, CAPTURE)), data=JSON, status=st.integers(-3, 3), msg=st.text(max_size=9)
 )
@@ -453,7 +450,6 @@ def test_no_success_without_the_right_data(call: Effect, data: object, status: i
     assert decide(call, body).verdict not in {Verdict.SUCCEEDED, Verdict.DIFFERED, Verdict.PENDING}
 
 
-@settings(deadline=None)
 @given(call=st.sampled_from(ALL), body=st.sampled_from([row[2] for row in REPLIES]), cut=st.integers(1, 60))
 def test_half_a_reply_is_unknown(call: Effect, body: str, cut: int) -> None:
     """Every proper beginning of a reply may have lost the part that matters."""

@@ -2,7 +2,7 @@ import json
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
@@ -130,7 +130,6 @@ def test_a_read_without_a_reply(*, is_sent: bool, code: Code) -> None:
     assert (reading.code, reading.evidence.cause) == (code, "timeout")
 
 
-@settings(deadline=None)
 @given(call=st.sampled_from(ALL), http_status=st.integers(100, 599), body=st.binary(max_size=200))
 def test_noise_is_never_an_answer(call: Read, http_status: int, body: bytes) -> None:
     """Whatever bytes come back, nothing is raised and nothing is passed on."""

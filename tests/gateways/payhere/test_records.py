@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
@@ -151,7 +151,6 @@ def test_a_lost_reply_is_no_observation() -> None:
 
 
 @given(raw=st.one_of(st.binary(max_size=60), st.text(max_size=60).map(lambda text: f'[{{"a":"{text}"}}]'.encode())))
-@settings(deadline=None)
 def test_no_bytes_bring_the_reader_down(raw: bytes) -> None:
     """Whatever the gateway sends, the worst is that it proves nothing."""
     sight = sight_of(ORDER, Reading(code=None, msg="", raw_data=raw), ZONE)

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.gateways.payhere.replies import (
@@ -19,7 +19,6 @@ VALUES = st.sampled_from(["1", "12", "123", '"x"', '"x,"', "[1,2]", '{"a":1}', "
 SPACES = st.sampled_from(["", " ", "\n\t", "\r\n  "])
 
 
-@settings(deadline=None)
 @given(members=st.dictionaries(NAMES, VALUES, max_size=5), space=SPACES, is_ascii=st.booleans())
 def test_every_object_with_single_names_is_read(members: dict[str, str], space: str, *, is_ascii: bool) -> None:
     """Names with quotes, braces and escapes, values that look like syntax, white space anywhere: all of it is kept."""
@@ -32,7 +31,6 @@ def test_every_object_with_single_names_is_read(members: dict[str, str], space: 
     assert members_of(raw) == {name: value.encode() for name, value in members.items()}
 
 
-@settings(deadline=None)
 @given(name=NAMES.filter(str.isprintable), first=VALUES, last=VALUES, others=st.dictionaries(NAMES, VALUES, max_size=3))
 def test_a_name_that_stands_twice_is_found(name: str, first: str, last: str, others: dict[str, str]) -> None:
     """Two amounts in one reply: we would compare the one, and the client would read the other."""

@@ -3,7 +3,7 @@ import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import (
@@ -132,7 +132,6 @@ def test_a_subscription_is_named_by_a_number(call: Effect) -> None:
     assert body_of(build(call)) == '{"subscription_id":4200}'
 
 
-@settings(deadline=None)
 @given(amount_minor=AMOUNTS)
 def test_amounts_are_written_digit_for_digit(amount_minor: int) -> None:
     """No amount passes through a float: the last hundredth of the largest one is still there."""
@@ -143,7 +142,6 @@ def test_amounts_are_written_digit_for_digit(amount_minor: int) -> None:
     assert f'"amount":"{digits[:-2]}.{digits[-2:]}"' in body_of(build(refund))
 
 
-@settings(deadline=None)
 @given(order_id=st.text(st.characters(codec="utf-8"), min_size=1, max_size=255))
 def test_an_order_id_is_a_value_and_never_a_parameter(order_id: str) -> None:
     """Whatever stands in it, the gateway gets exactly that order id and nothing else: no second member, no fragment."""
@@ -158,7 +156,6 @@ def test_every_reserved_character_of_an_order_id_is_encoded() -> None:
     assert path.endswith("order_id=a%2Fb%20c%2Bd%26e%3Df%23g%3Fh%25i")
 
 
-@settings(deadline=None)
 @given(text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=255))
 def test_texts_reach_the_gateway_character_for_character(text: str) -> None:
     """Sinhala, quotes and line breaks arrive as they were given."""
