@@ -262,6 +262,17 @@ async def charge_tea(world: World) -> None:
     await charge(world.relay, asked("k-9"), CHARGE)
 
 
+async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(world: World) -> None:
+    """A customer turned back, and pays on the next page: that is told of one of the two, and not of both."""
+    relay = hosting(world)
+    first = await note_turned_back(relay, await opened(relay))
+    await opened(relay)
+    world.clock.passed_ms += 10_000
+    world.account.sights.append(seen())
+
+    assert (await look(relay, first)).state is CheckoutState.CANCELLED
+
+
 async def test_time_ends_what_nobody_opened(world: World) -> None:
     """And tells so."""
     relay = hosting(world)
