@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.operations.inbox_world import (
+    AMOUNT_MINOR,
     HOLD_TOKEN,
     MERCHANT,
     PAYMENT_ID,
@@ -614,6 +615,48 @@ async def test_a_hold_of_no_amount_is_not_the_one_that_was_asked_for(world: Inbo
 
     assert taken.why is Why.OTHER_AMOUNT
     assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (CheckoutKind.AUTHORIZATION, body_of("3", authorization_token=HOLD_TOKEN)),
+        (CheckoutKind.PREAPPROVAL, body_of(payhere_amount="10.00", customer_token=TOKEN)),
+    ],
+)
+async def test_a_token_proves_no_payment(world: InboxWorld, kind: CheckoutKind, body: bytes) -> None:
+    """A payment in a notification that nothing shows may be an operation's, which could be proved no more then."""
+    amount_minor = AMOUNT_MINOR if kind is CheckoutKind.AUTHORIZATION else None
+    await world.open_checkout(kind, amount_minor=amount_minor)
+    await world.take(body)
+
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, None)
+
+
+@pytest.mark.parametrize("second", [CheckoutKind.PREAPPROVAL, CheckoutKind.AUTHORIZATION])
+async def test_a_payment_is_of_the_checkout_that_asked_for_one(world: InboxWorld, second: CheckoutKind) -> None:
+    """A customer turns back, is asked for something else, and then pays on the first page after all."""
+    await world.open_checkout(state=CheckoutState.CANCELLED, guard=None)
+    await world.open_checkout(second)
+    world.payments.append(payment_of())
+    taken = await world.take(body_of())
+
+    assert taken.why is Why.CHECKOUT_FINISHED
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+    other = await world.checkouts.get("chk_0002")
+    assert other is not None
+    assert other.state is CheckoutState.OPEN
+
+
+async def test_a_payment_is_of_the_checkout_that_asked_for_so_much(world: InboxWorld) -> None:
+    """The second try is for another amount, and the first one is paid: that is known, and for nobody to look into."""
+    await world.open_checkout(state=CheckoutState.CANCELLED, guard=None)
+    await world.open_checkout(amount_minor=500)
+    world.payments.append(payment_of())
+
+    assert (await world.take(body_of())).why is Why.CHECKOUT_FINISHED
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
 
 
 async def test_an_account_that_is_gone_is_waited_for(world: InboxWorld) -> None:

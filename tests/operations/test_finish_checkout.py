@@ -252,6 +252,17 @@ async def charge_tea(world: World) -> None:
     await charge(world.relay, asked("k-9"), CHARGE)
 
 
+async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(world: World) -> None:
+    """A customer turned back, and pays on the next page: that is told of one of the two, and not of both."""
+    relay = hosting(world)
+    first = await note_turned_back(relay, await opened(relay))
+    await opened(relay)
+    world.clock.passed_ms += 10_000
+    world.account.sights.append(seen())
+
+    assert (await look(relay, first)).state is CheckoutState.CANCELLED
+
+
 async def test_time_ends_what_nobody_opened(world: World) -> None:
     """And tells so."""
     relay = hosting(world)
@@ -296,6 +307,23 @@ async def test_an_end_that_fails_comes_again(world: World) -> None:
 
     assert "checkout_not_ended" in world.log_events
     assert (await current(relay, checkout.id)).state is CheckoutState.EXPIRED
+
+
+async def test_nothing_ends_unseen_while_the_gateway_is_down(world: World) -> None:
+    """The customer may have paid; after a day without an answer it ends all the same."""
+    relay = hosting(world)
+    checkout = await opened(relay)
+    await checkouts_of(relay).mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=0)
+    world.clock.passed_ms += LIFE_S * 1000
+    states = []
+    for passed_ms in (120_000, 24 * 3_600_000, 0):
+        world.account.sights.append(Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
+        await end_checkouts(relay)
+        await relay.background.finish(1)
+        states.append((await current(relay, checkout.id)).state)
+        world.clock.passed_ms += passed_ms
+
+    assert states == [CheckoutState.OPEN, CheckoutState.OPEN, CheckoutState.EXPIRED]
 
 
 async def test_a_persons_data_is_forgotten_after_a_while(world: World) -> None:

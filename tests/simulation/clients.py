@@ -75,7 +75,7 @@ class Client:
     async def _buy(self) -> None:
         """Charges; then perhaps looks, and perhaps gives it back."""
         told = await self._persist(self._charge("PAYMENT"))
-        data = _data(told)
+        data = data_of(told)
         if isinstance(data.get("payment_id"), int):
             self._town.payment_ids.append(str(data["payment_id"]))
             if self._random.random() < 0.4:
@@ -84,7 +84,7 @@ class Client:
     async def _hold(self) -> None:
         """Holds money; then takes it, lets it go, or tries both."""
         told = await self._persist(self._charge("AUTHORIZE"))
-        token = _data(told).get("authorization_token")
+        token = data_of(told).get("authorization_token")
         if not isinstance(token, str):
             return
         await wait_seconds(self._random.choice((0.0, 1.0, 100.0)))
@@ -178,7 +178,8 @@ class Client:
         await wait_seconds(min(wait_s, 60) * self._random.uniform(0.5, 1.5))
 
 
-def _data(told: Told | None) -> dict[str, object]:
+def data_of(told: Told | None) -> dict[str, object]:
+    """Gives the data of a good answer; empty where there is none."""
     if told is None or told.heard is None or told.heard.http_status != 200:
         return {}
     data = msgspec.json.decode(told.heard.body).get("data")

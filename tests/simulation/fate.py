@@ -2,7 +2,7 @@
 
 import dataclasses
 from random import Random
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from payrelay_simulator.switches import Switches
 
@@ -35,9 +35,58 @@ FIXED_SWITCHES: Final = {"installments", "accelerated_interval_s", "rate_limit_c
 """Of the gateway's switches, those that are not drawn: subscriptions by the minute would fill half a year."""
 
 
+PAGES_SHARE: Final = 1 / 3
+"""Of the lives, those in which customers are asked on the gateway's pages: each of them costs more than another one."""
+
+
 def chance(seed: int, purpose: str) -> Random:
     """Gives a sequence of its own for each purpose, so that one doesn't disturb another."""
     return Random(f"{seed}:{purpose}")  # noqa: S311, it has to be the same each time
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class PageFate:
+    """How it goes with the gateway's pages, its notifications and our events, in a life that has them.
+
+    Attributes:
+        buyers: how many there are who are asked on the gateway's pages.
+        loss_share: of the notifications that get lost on the way there, or their answer on the way back.
+        late_share: of those that take their time.
+        copy_share: of those that come more than once.
+        forged_share: of those beside which comes one that is not the gateway's.
+        retries: how often the gateway tries one again that was not answered well; PayHere documents nothing.
+        retry_s: how long it waits between two tries.
+        has_endpoint: whether somebody gets the events sent.
+        endpoint_fault_share: of the sendings of events that fail.
+        are_orders_shared: whether charges and checkouts meet on the same orders.
+    """
+
+    buyers: int
+    loss_share: float
+    late_share: float
+    copy_share: float
+    forged_share: float
+    retries: int
+    retry_s: float
+    has_endpoint: bool
+    endpoint_fault_share: float
+    are_orders_shared: bool
+
+    @classmethod
+    def of(cls, draw: Random) -> "PageFate":
+        """Draws it all."""
+        return cls(
+            buyers=draw.randint(1, 2),
+            loss_share=draw.choice((0.0, 0.0, 0.2, 0.6, 1.0)),
+            late_share=draw.choice((0.0, 0.3, 0.7)),
+            copy_share=draw.choice((0.0, 0.3)),
+            forged_share=draw.choice((0.0, 0.3)),
+            retries=draw.choice((0, 0, 3, 10)),
+            retry_s=draw.choice((60.0, 3_600.0)),
+            has_endpoint=draw.random() < 0.5,
+            endpoint_fault_share=draw.choice((0.0, 0.2, 0.5)),
+            are_orders_shared=draw.random() < 0.2,
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +112,7 @@ class Fate:
         spares_reads: whether faults befall only what changes something.
         is_narrow: whether all charges are alike, so that one may be taken for another.
         switches: how the gateway behaves where its documents are silent.
+        pages: how it goes with the gateway's pages; None for a life without them.
     """
 
     seed: int
@@ -83,12 +133,14 @@ class Fate:
     spares_reads: bool
     is_narrow: bool
     switches: Switches
+    pages: PageFate | None
 
     @classmethod
     def of(cls, seed: int) -> "Fate":
         """Draws it all."""
-        draw = chance(seed, "fate")
+        draw, of_pages = chance(seed, "fate"), chance(seed, "pages")
         limit = draw.choice(LIMITS)
+        pages = PageFate.of(of_pages) if of_pages.random() < PAGES_SHARE else None
         return cls(
             seed=seed,
             is_shuffled=draw.random() < 0.5,
@@ -107,7 +159,8 @@ class Fate:
             blind_s=_blind_s(draw),
             spares_reads=draw.random() < 0.4,
             is_narrow=draw.random() < 0.4,
-            switches=_switches(draw, limit),
+            switches=_switches(draw, limit, pages),
+            pages=pages,
         )
 
     def chance(self, purpose: str) -> Random:
@@ -133,10 +186,12 @@ def _blind_s(draw: Random) -> tuple[float, float]:
     return from_s, from_s + draw.choice((600.0, 400_000.0))
 
 
-def _switches(draw: Random, limit: tuple[int, int]) -> Switches:
+def _switches(draw: Random, limit: tuple[int, int], pages: PageFate | None) -> Switches:
     drawn: dict[str, Any] = {}
     for name, kind in get_type_hints(Switches).items():
-        choices = get_args(kind)
+        choices = get_args(kind) if get_origin(kind) is Literal else ()
         if name not in FIXED_SWITCHES and choices:
             drawn[name] = choices[0] if draw.random() < 0.75 else draw.choice(choices)
+    if pages is not None:
+        drawn |= {"notification_retries": pages.retries, "notification_retry_interval_s": pages.retry_s}
     return Switches(**drawn, installments="calendar", rate_limit_calls=limit[0], rate_limit_window_s=float(limit[1]))

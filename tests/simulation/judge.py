@@ -238,7 +238,7 @@ def _faults_of_answer(told: Told, books: dict[str, Book], by_request: dict[str, 
     own = by_request.get(told.request_id)
     if own is not None and heard.http_status in NO_EFFECT and own.entries and not own.is_hidden:
         yield f"was answered {heard.http_status}, but {own} took effect"
-    if heard.http_status == 200:
+    if heard.http_status == 200 and told.ask.path.startswith(("payments/", "subscriptions/")):
         book = books.get(heard.headers.get("payrelay-operation", ""))
         if book is None:
             yield "was answered 200 without an operation"

@@ -130,6 +130,30 @@ def _then(work: Callable[..., T], args: tuple[object, ...], done: "asyncio.Futur
     done.set_result(work(*args))
 
 
+class NumberedTask(asyncio.Task[T]):
+    """A piece of work whose place in a set is its own number, and not where it lies in memory."""
+
+    def __init__(self, number: int, *args: Any, **more: Any) -> None:  # noqa: ANN401, the base's own
+        self._number = number
+        super().__init__(*args, **more)
+
+    def __hash__(self) -> int:
+        """Gives the number."""
+        return self._number
+
+
+class NumberedFuture(asyncio.Future[T]):
+    """The same of a future."""
+
+    def __init__(self, number: int, *, loop: asyncio.AbstractEventLoop) -> None:
+        self._number = number
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        """Gives the number."""
+        return self._number
+
+
 class SimulatedLoop(asyncio.AbstractEventLoop):
     """Runs everything in one thread, in an order that the seed decides.
 
@@ -276,13 +300,15 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def create_future(self) -> "asyncio.Future[Any]":
         """Makes a future of this loop."""
-        return asyncio.Future(loop=self)
+        self._number += 1
+        return NumberedFuture(self._number, loop=self)
 
     def create_task(  # type: ignore[override]
         self, coro: Coroutine[Any, Any, T], *, name: str | None = None, context: contextvars.Context | None = None
     ) -> asyncio.Task[T]:
         """Begins a piece of work; it belongs to whoever begins it, or to the owner of the context."""
-        task: asyncio.Task[T] = asyncio.Task(coro, loop=self, name=name, context=context)
+        self._number += 1
+        task = NumberedTask[T](self._number, coro, loop=self, name=name, context=context)
         owner = OWNER.get() if context is None else context.get(OWNER, OUTSIDE)
         owner.tasks.append(task)
         return task

@@ -3,15 +3,18 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 from multidict import CIMultiDict
+from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.network import OPERATION, SimulatedNetwork
-from tests.simulation.process import ACCOUNT, Parts
+from tests.simulation.process import ACCOUNT, SEAL, Parts
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.checkouts import Checkout, event_of
+from payrelay.core.notifications import Notification
 from payrelay.core.operations import Event, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Payment, Seen, Sight
@@ -20,7 +23,10 @@ from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire import WireRequest
 from payrelay.operations.relay import Relay
+from payrelay.store import outbox
+from payrelay.store.checkouts import Checkouts
 from payrelay.store.database import Database
+from payrelay.store.inbox import Inbox, Put, Wanted
 from payrelay.store.journal import Acceptance, Accepted, Claimed, Journal
 from payrelay.store.settling import Settling
 
@@ -128,6 +134,52 @@ class Lavish(Governor):
         super()._end(place, is_used=False)
 
 
+class Trusting:
+    """Takes what a notification says for what the gateway shows, of the orders of checkouts."""
+
+    def __init__(self, account: PayHere, inbox: Inbox) -> None:
+        self._account = account
+        self._inbox = inbox
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._account, name)
+
+    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription, **more: Any) -> Sight:  # noqa: ANN401
+        """Shows what was told."""
+        if not isinstance(call, PaymentsOfOrder) or call.order_id not in OWN_ORDERS:
+            return await self._account.observe(call, **more)
+        told = await self._inbox.list(Wanted(order_id=call.order_id), before=None, limit=100)
+        payments = tuple(
+            msgspec.structs.replace(
+                SOMETHING,
+                payment_id=each.payment_id or "",
+                order_id=each.order_id,
+                currency=each.currency,
+                amount_minor=each.amount_minor,
+            )
+            for each in told
+        )
+        return Seen(payments=payments, evidence=Evidence())
+
+
+class Dropping(Inbox):
+    """Says that a notification is stored, and keeps it in memory."""
+
+    async def put(self, notification: Notification, body: bytes) -> Put | None:  # noqa: ARG002, it is lost
+        """Takes it for new."""
+        return Put(notification=notification, is_new=True)
+
+
+class Twofold(Checkouts):
+    """Tells of a change in a commit of its own."""
+
+    async def change(self, checkout: Checkout, *, is_told: bool) -> None:
+        """Changes first, and tells then."""
+        await super().change(checkout, is_told=False)
+        if is_told:
+            await self._database.write(outbox.put(event_of(checkout)))
+
+
 async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
     """Takes what a dead process was sending for not sent."""
     stranded = await relay.journal.stranded(before_ms=None if is_sole_owner else 0)
@@ -159,6 +211,19 @@ def _credulous(relay: Relay, _: Database) -> Relay:
     return replace(relay, accounts={ACCOUNT: cast("PayHere", Credulous(relay.accounts[ACCOUNT]))})
 
 
+def _trusting(relay: Relay, _: Database) -> Relay:
+    inbox = cast("Inbox", relay.inbox)
+    return replace(relay, accounts={ACCOUNT: cast("PayHere", Trusting(relay.accounts[ACCOUNT], inbox))})
+
+
+def _dropping(relay: Relay, database: Database) -> Relay:
+    return replace(relay, inbox=Dropping(database, SEAL))
+
+
+def _twofold(relay: Relay, database: Database) -> Relay:
+    return replace(relay, checkouts=Twofold(database, SEAL))
+
+
 def _lavish(relay: Relay, _: Database) -> Relay:
     account = relay.accounts[ACCOUNT]
     account.governor = Lavish(account.governor.limit, relay.clock)
@@ -176,4 +241,7 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "another's payment is proof": lambda: Parts(change=_shameless),
     "nothing found is proof": lambda: Parts(change=_credulous),
     "places free at once": lambda: Parts(change=_lavish),
+    "a notification is proof": lambda: Parts(change=_trusting),
+    "answered before it is kept": lambda: Parts(change=_dropping),
+    "told in another commit": lambda: Parts(change=_twofold),
 }

@@ -73,6 +73,10 @@ class Witness(Protocol):
         """Something happened."""
         ...
 
+    def tell(self) -> None:
+        """The gateway may have something to tell."""
+        ...
+
 
 class Gateway:
     """The gateway's end: the simulator's world, and what befalls calls there and on the way."""
@@ -127,6 +131,7 @@ class Gateway:
             self.world.faults.add_rules(Rule(fault=fault, args=args))
         outcome = self.world.handle(sent.call)
         self.world.faults.clear()
+        self.witness.tell()
         reply, delay_s = self._answer(outcome, fault)
         if endpoint == "search" and self.fate.blind_s[0] <= self.loop.time() < self.fate.blind_s[1]:
             reply = NOTHING_FOUND if isinstance(reply, Reply) and reply.http_status == 200 else reply

@@ -18,6 +18,7 @@ from tests.simulation import storage
 from tests.simulation.fate import Fate
 from tests.simulation.loop import OWNER, Owner, SimulatedLoop, wait_seconds
 from tests.simulation.network import OPERATION, Gateway, SimulatedNetwork
+from tests.simulation.receivers import Receivers, SimulatedSender
 
 from payrelay import worker
 from payrelay.api.app import Api
@@ -43,6 +44,7 @@ START_MS: Final = 1_788_244_200_000
 TIMEOUT_S: Final = 30.0
 QUEUE_S: Final = 5.0
 FINISH_S: Final = 20.0
+PUBLIC_URL: Final = "https://pay.simulated"
 KEY: Final = b"k" * 32
 SEAL: Final = Seal((KEY,))
 ACCOUNT: Final = "gateway"
@@ -76,6 +78,7 @@ class Around(Protocol):
     parts: "Parts"
     shared: Database | None
     numbers: Random
+    receivers: Receivers | None
 
     def store_fault_share(self) -> float:
         """The share of writes that fail at this moment."""
@@ -83,6 +86,10 @@ class Around(Protocol):
 
     def next_due_s(self) -> float:
         """When there is something to do for the worker, as far as the database tells."""
+        ...
+
+    def committed(self) -> None:
+        """Something was committed."""
         ...
 
     def note(self, *words: object) -> None:
@@ -155,9 +162,8 @@ class Process:
     def _opened(self) -> storage.SimulatedDatabase:
         around = self._around
         random = around.fate.chance(f"storage of {self.owner.name}")
-        engine = around.shared or storage.open_engine(
-            around.path, around.loop, around.clock, random, around.fate.commit_s
-        )
+        disk = storage.Disk(random=random, longest_s=around.fate.commit_s, done=around.committed)
+        engine = around.shared or storage.open_engine(around.path, around.loop, around.clock, disk)
         return storage.SimulatedDatabase(
             engine, self.owner, random, around.store_fault_share, is_shared=around.shared is not None
         )
@@ -170,7 +176,7 @@ class Process:
 
         relay = await stack.enter_async_context(
             opened_relay(
-                _settings(around.path, around.fate.limit),
+                _settings(around.path, around.fate),
                 database,
                 clock=around.clock,
                 log=self._log,
@@ -178,6 +184,9 @@ class Process:
                 ways=ways,
             )
         )
+        if relay.dispatch is not None and around.receivers is not None:
+            relay.dispatch.sender = SimulatedSender(around.receivers, around.clock)
+            relay.dispatch.chance = around.numbers.random
         return around.parts.change(replace(relay, new_id=self._new_id), database)
 
     def _context(self, database: Database, relay: Relay) -> ApiContext:
@@ -195,7 +204,7 @@ class Process:
     def _reached(self, stage: Stage, operation_id: str) -> None:
         OPERATION.set(operation_id)
         self._around.note(stage, operation_id)
-        self._wake()
+        self.wake()
         self.owner.reach(stage)
 
     def _changed(self, operation: Operation) -> None:
@@ -219,7 +228,8 @@ class Process:
             if not self._woken.done():
                 return
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Has the worker look whether there is something to do."""
         if self._woken is not None and not self._woken.done():
             self._woken.set_result(None)
 
@@ -233,7 +243,10 @@ def _is_expected(event: structlog.typing.EventDict) -> bool:
     return "simulated" in str(event.get("reason"))
 
 
-def _settings(path: Path, limit: tuple[int, int]) -> Settings:
+def _settings(path: Path, fate: Fate) -> Settings:
+    limit = fate.limit
+    # Where no address of ours is known to the gateway, it notifies nobody.
+    secret = {} if fate.pages is None else {"merchant_secret": DEFAULT_MERCHANT.merchant_secret}
     gateway = GatewaySettings.model_validate(
         {
             "base_url": "https://gateway.simulated",
@@ -243,10 +256,14 @@ def _settings(path: Path, limit: tuple[int, int]) -> Settings:
             "rate_limit": f"{limit[0]}/{limit[1]}s" if limit[0] else "off",
             "timeout_s": TIMEOUT_S,
             "queue_s": QUEUE_S,
+            **secret,
         }
     )
     return Settings(
-        database_url=Secret(f"sqlite:///{path}"), encryption_key=Secret(key_text(KEY)), gateways={ACCOUNT: gateway}
+        database_url=Secret(f"sqlite:///{path}"),
+        encryption_key=Secret(key_text(KEY)),
+        gateways={ACCOUNT: gateway},
+        public_url=None if fate.pages is None else PUBLIC_URL,
     )
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, Final, ParamSpec, TypeVar
@@ -42,13 +43,28 @@ def copy_database(template: Path, path: Path) -> None:
     shutil.copyfile(template, path)
 
 
-class SlowExecutor(Executor):
-    """Runs what it is given after a while, on the loop; its owner may die right before and right after."""
+def nothing() -> None:
+    """Does nothing."""
 
-    def __init__(self, loop: SimulatedLoop, random: Random, longest_s: float) -> None:
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Disk:
+    """How long a commit takes at most, and who is told of each when it is there."""
+
+    random: Random
+    longest_s: float
+    done: Callable[[], None] = nothing
+
+
+class SlowExecutor(Executor):
+    """Runs what it is given after a while, on the loop; its owner may die right before and right after.
+
+    The disk's ``done`` is called in between: what was to be on disk is, and nobody has been told yet.
+    """
+
+    def __init__(self, loop: SimulatedLoop, disk: "Disk") -> None:
         self._loop = loop
-        self._random = random
-        self._longest_s = longest_s
+        self._disk = disk
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
         """Takes it on; nobody waits for the future that it gives."""
@@ -58,13 +74,14 @@ class SlowExecutor(Executor):
             owner = OWNER.get()
             owner.reach(f"before_{point}")
             fn(*args, **kwargs)
+            self._disk.done()
             owner.reach(f"after_{point}")
 
-        self._loop.call_later(self._random.uniform(0, self._longest_s), run)
+        self._loop.call_later(self._disk.random.uniform(0, self._disk.longest_s), run)
         return NEVER
 
 
-def open_engine(path: Path, loop: SimulatedLoop, clock: Clock, random: Random, commit_s: float) -> Sqlite:
+def open_engine(path: Path, loop: SimulatedLoop, clock: Clock, disk: "Disk") -> Sqlite:
     """Opens the real engine; its owner's death closes the file, which undoes what was not committed."""
     connections = sqlite_file.open_file(path, clock=clock)
     # A process that dies loses nothing that it gave to the system; only a machine would.
@@ -75,7 +92,7 @@ def open_engine(path: Path, loop: SimulatedLoop, clock: Clock, random: Random, c
         connections.writer.close()
 
     OWNER.get().at_death.append(drop)
-    return Sqlite(connections, executor=SlowExecutor(loop, random, commit_s), loop=loop, lock=None, busy_s=2.0)
+    return Sqlite(connections, executor=SlowExecutor(loop, disk), loop=loop, lock=None, busy_s=2.0)
 
 
 class SimulatedDatabase:

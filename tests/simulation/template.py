@@ -9,6 +9,7 @@ from tests.simulation import storage
 from tests.simulation.fate import chance
 from tests.simulation.loop import SimulatedLoop, new_loop
 from tests.simulation.process import SEAL, SimulatedClock
+from tests.simulation.witness import watch_over
 
 from payrelay.operations.issue_key import Wanted, issue_key
 from payrelay.store.credentials import Credentials
@@ -43,10 +44,12 @@ class Template:
 
     async def _make(self, loop: SimulatedLoop) -> None:
         clock = SimulatedClock(loop)
-        engine = storage.open_engine(self.path, loop, clock, chance(0, "template"), 0.0)
+        disk = storage.Disk(random=chance(0, "template"), longest_s=0.0)
+        engine = storage.open_engine(self.path, loop, clock, disk)
         await verify_key(engine, SEAL)
         await chain_key(engine, SEAL, clock)
         for principal in PRINCIPALS:
             issued = await issue_key(Credentials(engine), clock, Wanted(principal=principal, environment="sandbox"))
             self.keys[principal] = issued.key
         await engine.close()
+        watch_over(self.path)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-from tests.simulation.fate import Fate
+from tests.simulation.fate import Fate, PageFate
 from tests.simulation.mistakes import MISTAKES
 from tests.simulation.template import Template
 from tests.simulation.universe import run
@@ -21,10 +21,28 @@ SIGNS: Final = {
     "another's payment is proof": "took no effect",
     "nothing found is proof": "took effect all the same",
     "places free at once": "over the gateway's budget",
+    "a notification is proof": "is of another payment than was made",
+    "answered before it is kept": "was answered 200 and is not there",
+    "told in another commit": "in a commit without its event",
 }
+FALSE_NEWS: Final = PageFate(
+    buyers=2,
+    loss_share=0.0,
+    late_share=0.3,
+    copy_share=0.3,
+    forged_share=1.0,
+    retries=3,
+    retry_s=60.0,
+    has_endpoint=False,
+    endpoint_fault_share=0.0,
+    are_orders_shared=False,
+)
 BENT: Final[dict[str, dict[str, Any]]] = {
     "another's payment is proof": {"is_narrow": True, "fault_share": 0.5, "spares_reads": True, "clients": 4},
     "nothing found is proof": {"blind_s": (50.0, 864_000.0), "fault_share": 0.5, "spares_reads": True, "clients": 4},
+    "a notification is proof": {"pages": FALSE_NEWS},
+    "answered before it is kept": {"pages": FALSE_NEWS},
+    "told in another commit": {"pages": FALSE_NEWS},
 }
 
 

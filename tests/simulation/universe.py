@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
@@ -10,15 +11,21 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+import msgspec
 from tests.simulation import storage
-from tests.simulation.clients import CUSTOMERS, Ask, Client, Told
+from tests.simulation.buyers import OWN_ORDERS, Buyer, Paid
+from tests.simulation.clients import CUSTOMERS, ORDERS, Ask, Client, Told
 from tests.simulation.ends import audit, decide_all
 from tests.simulation.fate import Fate
 from tests.simulation.judge import judge
+from tests.simulation.judge_pages import judge_pages
 from tests.simulation.loop import Endless, new_loop, wait_seconds
 from tests.simulation.network import DAY_S, Gateway
+from tests.simulation.postman import Postman
 from tests.simulation.process import ACCOUNT, START_MS, TIMEOUT_S, Heard, Parts, Process, SimulatedClock, serve
+from tests.simulation.receivers import ADDRESS, Receivers
 from tests.simulation.template import Template
+from tests.simulation.witness import Witness
 
 from payrelay.clock import Clock
 from payrelay.errors import StoreError
@@ -39,6 +46,18 @@ _DUE = (
     "SELECT min(at_ms) FROM (SELECT min(probe_at_ms) AS at_ms FROM operations WHERE probe_at_ms IS NOT NULL "
     "UNION ALL SELECT min(send_by_ms) + ? FROM operations WHERE state IN ('accepted','sending') "
     "UNION ALL SELECT min(next_try_at_ms) FROM alerts WHERE next_try_at_ms IS NOT NULL)"
+)
+_DUE_OF_PAGES = (
+    "SELECT min(at_ms) FROM (SELECT min(next_at_ms) AS at_ms FROM notifications WHERE next_at_ms IS NOT NULL "
+    "UNION ALL SELECT min(ends_at_ms) FROM checkouts WHERE state = 'open' "
+    "UNION ALL SELECT min(at_ms) FROM outbox "
+    "UNION ALL SELECT min(next_try_at_ms) FROM (SELECT next_try_at_ms, min(position) FROM deliveries "
+    "WHERE next_try_at_ms IS NOT NULL GROUP BY endpoint_id, subject))"
+)
+_OPEN_PAGES = (
+    "SELECT (SELECT count(*) FROM notifications WHERE state IN ('received', 'waiting')) + "
+    "(SELECT count(*) FROM checkouts WHERE state = 'open') + (SELECT count(*) FROM outbox) + "
+    "(SELECT count(*) FROM deliveries WHERE next_try_at_ms IS NOT NULL)"
 )
 _STATE = (
     "SELECT state, (SELECT event FROM history WHERE operation_id = id ORDER BY version DESC LIMIT 1) "
@@ -94,31 +113,54 @@ class Universe:
         self.settled_s: list[float] = []
         self._requests = 0
         self._client_random = fate.chance("clients' network")
+        self._public_random = fate.chance("public network")
         self._digest = hashlib.blake2b(digest_size=16)
         start = STANDING_START + timedelta(seconds=fate.skew_s)
         world = World((DEFAULT_MERCHANT,), GatewayClock(start, self.loop.time), fate.switches, seed=fate.seed)
         self.gateway = Gateway(world, self.loop, fate.chance("gateway"), fate, self)
         storage.copy_database(template.path, self.path)
         self.auditor = storage.open_auditor(self.path)
+        self.eyes = Witness(self.auditor)
+        self.paid: list[Paid] = []
+        pages = fate.pages
+        self.receivers = None if pages is None else Receivers(self, fate.chance("receivers"), pages)
+        self.postman = None if pages is None else Postman(self, fate.chance("postman"), pages)
 
     # What processes and the gateway's end ask.
 
     def store_fault_share(self) -> float:
         """The share of writes that fail at this moment."""
-        return 0.0 if self._is_calm() else self.fate.store_fault_share
+        return 0.0 if self.is_calm() else self.fate.store_fault_share
 
     def fault_share(self) -> float:
         """The share of calls that meet a fault at this moment."""
-        return 0.0 if self._is_calm() else self.fate.fault_share * (0.5 if self.are_clients_done else 1.0)
+        return 0.0 if self.is_calm() else self.fate.fault_share * (0.5 if self.are_clients_done else 1.0)
 
-    def _is_calm(self) -> bool:
+    def is_calm(self) -> bool:
+        """Tells whether there are no faults at this moment, or no more."""
         return self.is_healed or self.loop.time() >= self.fate.chaos_s
 
     def next_due_s(self) -> float:
         """When there is something to do for a worker; a day from now at the latest."""
-        row = self.auditor.execute(_DUE, (int(TIMEOUT_S * 1000) + GRACE_MS + 1,)).fetchone()
+        due_ms: tuple[int | None, ...] = self.auditor.execute(_DUE, (int(TIMEOUT_S * 1000) + GRACE_MS + 1,)).fetchone()
+        if self.fate.pages is not None:
+            due_ms += self.auditor.execute(_DUE_OF_PAGES).fetchone()
         latest_s = self.loop.time() + DAY_S
-        return latest_s if row[0] is None else min(latest_s, (row[0] - START_MS) / 1000)
+        return min(latest_s, *((at_ms - START_MS) / 1000 for at_ms in due_ms if at_ms is not None), latest_s)
+
+    def committed(self) -> None:
+        """Looks at what was committed just now."""
+        for fault in self.eyes.faults_of_commit():
+            self.blame(fault)
+        if self.fate.pages is not None:
+            for process in self.processes:
+                if process is not None:
+                    process.wake()
+
+    def tell(self) -> None:
+        """Says that the gateway may have something to tell."""
+        if self.postman is not None:
+            self.postman.wake()
 
     def note(self, *words: object) -> None:
         """Keeps what happened, for the digest and for people."""
@@ -159,21 +201,37 @@ class Universe:
         self.told.append(told)
         return told
 
+    async def browse(self, path: str) -> Heard | None:
+        """Carries a person's browser to a page of ours; what it shows is read there, and goes nowhere."""
+        heard = await self._carried(_public_scope("GET", path), b"", 60.0, self._client_random)
+        # The secret in the address is made by the program's own chance.
+        way = path.rpartition("/")[2]
+        self.note("browsed", way if way in {"return", "cancel"} else "", None if heard is None else heard.http_status)
+        return heard
+
+    async def post(self, body: bytes) -> Heard | None:
+        """Carries a notification."""
+        return await self._carried(_public_scope("POST", f"/{ACCOUNT}/notifications", len(body)), body, 10.0, None)
+
     async def _heard(self, ask: Ask, request_id: str, patience_s: float) -> Heard | None:
-        random = self._client_random
-        loses = 0.0 if self.is_healed else self.fate.client_fault_share
+        self.note("asks", request_id, ask.method, ask.path, ask.key)
+        return await self._carried(self._scope(ask, request_id), ask.body, patience_s, self._client_random)
+
+    async def _carried(
+        self, scope: dict[str, object], body: bytes, patience_s: float, random: Random | None
+    ) -> Heard | None:
+        """Carries a request there and its answer back; without chance of its own nothing gets lost on the way."""
+        loses = 0.0 if self.is_healed or random is None else self.fate.client_fault_share
+        random = random or self._public_random
         fate = random.random()
         await wait_seconds(random.uniform(0, 0.2))
         up = [process for process in self.processes if process is not None and process.is_up]
         if not up or fate < loses / 3:
             return None
         process = random.choice(up)
-        self.note("asked", request_id, ask.method, ask.path, ask.key, process.owner.name)
         answer: asyncio.Future[Heard | None] = self.loop.create_future()
         process.owner.at_death.append(partial(_set, answer))
-        work = self.loop.create_task(
-            serve(process, self._scope(ask, request_id), ask.body, answer), context=process.owner.context()
-        )
+        work = self.loop.create_task(serve(process, scope, body, answer), context=process.owner.context())
         patience_s = random.uniform(0, 1.0) if fate > 1 - loses / 3 else patience_s
         await asyncio.wait({answer}, timeout=patience_s)
         if not answer.done():
@@ -210,21 +268,24 @@ class Universe:
         """Lives it from beginning to end."""
         self._plant()
         if self.fate.has_two:
-            self.shared = storage.open_engine(
-                self.path, self.loop, self.clock, self.fate.chance("disk"), self.fate.commit_s
-            )
+            disk = storage.Disk(random=self.fate.chance("disk"), longest_s=self.fate.commit_s, done=self.committed)
+            self.shared = storage.open_engine(self.path, self.loop, self.clock, disk)
         self.processes = [None] * (2 if self.fate.has_two else 1)
         keepers = [self.loop.create_task(self._keep(number)) for number in range(len(self.processes))]
         clients = [
             Client(number, self, self.fate.chance(f"client {number}"), is_narrow=self.fate.is_narrow).live()
             for number in range(self.fate.clients)
         ]
-        await asyncio.gather(*clients)
+        await asyncio.gather(*clients, *self._page_stories())
         self.are_clients_done = True
         self.note("clients are done")
         await wait_seconds(max(0.0, self.fate.chaos_s - self.loop.time()))
         await self._heal()
         await self._settle()
+        if self.postman is not None and self.receivers is not None:
+            judge_pages(self, self.postman.posted, self.paid)
+        for fault in self.eyes.faults_of_events(None if self.receivers is None else self.receivers.received):
+            self.blame(fault)
         books = await judge(self)
         relay = next(process.relay for process in self.processes if process is not None)
         if relay is not None:
@@ -237,6 +298,29 @@ class Universe:
         await asyncio.gather(*keepers)
         if self.shared is not None:
             await self.shared.close()
+
+    def _page_stories(self) -> list[Coroutine[None, None, None]]:
+        """Gives what goes on beside, in a life with the gateway's pages."""
+        pages = self.fate.pages
+        if pages is None or self.postman is None:
+            return []
+        self.loop.create_task(self.postman.work())
+        orders = (*OWN_ORDERS, *ORDERS[:1]) if pages.are_orders_shared else OWN_ORDERS
+        stories = [
+            Buyer(
+                100 + number, self, self.fate.chance(f"buyer {number}"), is_narrow=self.fate.is_narrow, orders=orders
+            ).live()
+            for number in range(pages.buyers)
+        ]
+        return [*stories, self._register()] if pages.has_endpoint else stories
+
+    async def _register(self) -> None:
+        """Has the shop's events sent."""
+        body = msgspec.json.encode({"url": ADDRESS})
+        ask = Ask(principal="shop", method="POST", path="endpoints", body=body)
+        await wait_seconds(2.0)
+        # Once, whatever comes of it: two would have ids that the program's own chance puts in an order.
+        await self.call(ask, 12.0)
 
     def _plant(self) -> None:
         seed = Seed(
@@ -328,12 +412,38 @@ class Universe:
         """Waits until nothing is open any more, at most SETTLED_WITHIN_S."""
         until_s = self.loop.time() + SETTLED_WITHIN_S
         pause_s = 1.0
-        while self.auditor.execute(_OPEN).fetchone()[0] and self.loop.time() < until_s:
+        while self._is_open() and self.loop.time() < until_s:
             await wait_seconds(pause_s)
             pause_s = min(ROUND_S, pause_s * 1.5)
         # What is hidden for longer than any proof waits shows itself in the end, and is looked for until then.
         shown_s = max((arrival.visible_at_s for arrival in self.gateway.arrivals if arrival.entries), default=0.0)
         await wait_seconds(max(0.0, shown_s + 2 * DAY_S - self.loop.time()) if shown_s > self.loop.time() else 0.0)
+        while self._is_open() and self.loop.time() < until_s:
+            await wait_seconds(60.0)
+
+    def _is_open(self) -> bool:
+        """Tells whether anything goes on by itself."""
+        if self.auditor.execute(_OPEN).fetchone()[0]:
+            return True
+        return self.postman is not None and (
+            not self.postman.is_idle() or bool(self.auditor.execute(_OPEN_PAGES).fetchone()[0])
+        )
+
+
+def _public_scope(method: str, path: str, length: int = 0) -> dict[str, object]:
+    """Says a request of somebody who needs no key."""
+    headers = [(b"content-length", b"%d" % length)]
+    if length:
+        headers.append((b"content-type", b"application/x-www-form-urlencoded"))
+    return {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": headers,
+        "client": ("192.0.2.2", 2),
+    }
 
 
 def _set(future: "asyncio.Future[None] | asyncio.Future[Heard | None]") -> None:

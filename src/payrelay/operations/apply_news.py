@@ -60,8 +60,10 @@ async def apply_news(arrival: Arrival) -> Why:
     if news.told not in GOOD:
         return await _tell_on(arrival, operations, checkout)
     of_operations = await _to_operations(arrival, operations)
-    if of_operations is not None and (checkout is None or await _is_of_operation(arrival, of_operations)):
-        return of_operations
+    if of_operations is not None and (checkout is None or await _is_of_operation(arrival, of_operations, checkout)):
+        # What was looked for and not found may show itself yet: until then it is nobody's.
+        is_open = checkout is not None and of_operations is Why.OPERATION_LOOKED_FOR and not await _is_owned(arrival)
+        return Why.OPERATION_UNDER_WAY if is_open else of_operations
     if checkout is None:
         return await _of_no_checkout(arrival)
     return await _to_checkout(arrival, checkout)
@@ -151,20 +153,30 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     return Why.OPERATION_PROVED
 
 
-async def _is_of_operation(arrival: Arrival, why: Why) -> bool:
+async def _is_of_operation(arrival: Arrival, why: Why, checkout: Checkout) -> bool:
     """Tells whether the news are of an operation, where a checkout has the same order.
 
-    They are where the payment is an operation's, or the hold; while one is open nobody can tell yet.
+    They are where the payment is an operation's, or the hold; while one is open nobody can tell yet, and a payment that
+    isn't the checkout's already may be the operation's.
     """
     if why in {Why.OPERATION_PROVED, Why.OPERATION_UNDER_WAY, Why.OTHER_TOKEN}:
         return True
     payment_id, token = arrival.news.payment_id, arrival.news.authorization_token
     if payment_id is not None:
-        return await arrival.inbox.owner_of_payment(arrival.account.merchant, payment_id) is not None
+        is_open = why in {Why.OPERATION_LOOKED_FOR, Why.OPERATION_OPEN}
+        return await _is_owned(arrival) or (is_open and checkout.payment_id != payment_id)
     if token is not None:
         ref = secret_hash(token)
         return await arrival.relay.journal.authorization_of(ref, arrival.account.merchant) is not None
     return False
+
+
+async def _is_owned(arrival: Arrival) -> bool:
+    """Tells whether the payment of the news is an operation's."""
+    payment_id = arrival.news.payment_id
+    if payment_id is None:
+        return False
+    return await arrival.inbox.owner_of_payment(arrival.account.merchant, payment_id) is not None
 
 
 async def _of_no_checkout(arrival: Arrival) -> Why:
@@ -219,7 +231,8 @@ async def _hold(arrival: Arrival) -> Why:
         return Why.INCOMPLETE
     if not await arrival.accepts_token(NewsKind.AUTHORIZATION, news.authorization_token):
         return Why.OTHER_TOKEN
-    await finish_by_notification(arrival.relay, arrival.settled)
+    # The payment in the news is not signed, and nothing shows it: it proves none.
+    await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, payment_id=None))
     return Why.CHECKOUT_FINISHED
 
 

@@ -9,6 +9,7 @@ from typing import Final
 
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts import (
+    LOOKED_FOR_MS,
     Checkout,
     CheckoutEvent,
     CheckoutKind,
@@ -20,7 +21,7 @@ from payrelay.core.checkouts import (
     is_looked_for,
     next_look_ms,
 )
-from payrelay.core.payments import Payment, Seen
+from payrelay.core.payments import Payment, Seen, Unseen
 from payrelay.core.proof import RECEIVED
 from payrelay.errors import Code, Outdated, Refusal, StoreError
 from payrelay.gateways.governor import Priority
@@ -175,8 +176,11 @@ async def _safely_looked(relay: Relay, checkout: Checkout) -> Checkout:
         return checkout
 
 
-async def _looked(relay: Relay, checkout: Checkout) -> Checkout:
-    """Searches the order at the gateway, and completes the checkout where its payment is there."""
+async def _looked(relay: Relay, checkout: Checkout, *, is_last: bool = False) -> Checkout:
+    """Searches the order at the gateway, and completes the checkout where its payment is there.
+
+    Raises Refusal where it is the last look and the gateway can't be seen.
+    """
     account = relay.account(checkout.account)
     if account.merchant != checkout.merchant:
         return checkout  # the name leads to another merchant by now
@@ -186,6 +190,8 @@ async def _looked(relay: Relay, checkout: Checkout) -> Checkout:
     relay.watch.passed(Passage.ASKING, checkout.id)
     sight = await account.observe(call, until_s=until_s, priority=Priority.READ)
     relay.watch.passed(Passage.ASKED, checkout.id)
+    if isinstance(sight, Unseen) and is_last:
+        raise Refusal(sight.code, "the gateway could not be asked before the checkout ends")
     if not isinstance(sight, Seen):
         return checkout
     fitting = tuple(payment for payment in sight.payments if _is_of(checkout, payment))
@@ -211,7 +217,9 @@ def _is_of(checkout: Checkout, payment: Payment) -> bool:
 async def _end(relay: Relay, checkout: Checkout) -> Checkout:
     """Ends a checkout, and gives it as it stands then; as it was where it could not be ended."""
     try:
-        seen = await _looked(relay, checkout) if _may_be_paid(checkout) else checkout
+        # A gateway that is down is asked again every two minutes: an end without a look would be one without a reason.
+        is_patient = relay.clock.now_ms() < checkout.expires_at_ms + LOOKED_FOR_MS
+        seen = await _looked(relay, checkout, is_last=is_patient) if _may_be_paid(checkout) else checkout
         return await expire(relay, seen) if seen.is_open else seen
     except (StoreError, Refusal) as error:
         relay.log.warning("checkout_not_ended", checkout_id=checkout.id, reason=str(error))

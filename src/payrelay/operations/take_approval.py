@@ -16,10 +16,12 @@ async def take_approval(arrival: Arrival, checkout: Checkout) -> Why:
     news = arrival.news
     if news.customer_token is None or news.told is not Told.SUCCEEDED:
         return Why.INCOMPLETE
+    payment_id = None  # that of the news is not signed
     if checkout.amount_minor is not None:
         shown = await shown_payment(arrival)
         if isinstance(shown, Why):
             return shown
+        payment_id = shown.payment_id
     if not await arrival.accepts_token(NewsKind.PREAPPROVAL, news.customer_token):
         return Why.OTHER_TOKEN
     if checkout.customer_id is not None:
@@ -41,5 +43,6 @@ async def take_approval(arrival: Arrival, checkout: Checkout) -> Why:
             payment_id=news.payment_id,
         ),
     )
-    await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, customer_id=customer.id))
+    approved = msgspec.structs.replace(arrival.settled, payment_id=payment_id, customer_id=customer.id)
+    await finish_by_notification(arrival.relay, approved)
     return Why.CUSTOMER_APPROVED

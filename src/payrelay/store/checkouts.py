@@ -128,7 +128,7 @@ class Checkouts:
     async def unowned(self, checkout: Checkout, payments: tuple[Payment, ...]) -> tuple[Payment, ...]:
         """Gives those of the payments that belong to no operation and no other checkout.
 
-        Gives none where a charge of the same order may turn out to own one.
+        Gives none where a charge of the same order, or another checkout that is open, may turn out to own one.
         """
         return await self._database.read(_unowned(checkout, payments))
 
@@ -164,7 +164,7 @@ def _change(checkout: Checkout, *, is_told: bool) -> Unit[None]:
 
 
 def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Payment, ...]]:
-    if (yield Statement(statements.ORDER_HAS_RIVAL, (checkout.order_id, checkout.merchant))):
+    if (yield Statement(statements.ORDER_HAS_RIVAL, (checkout.order_id, checkout.merchant, checkout.id))):
         return ()
     unowned = []
     for payment in payments:

@@ -164,6 +164,9 @@ ORDER_HAS_RIVAL: Final = query(
     SELECT id FROM operations
     WHERE order_id = $1 AND merchant = $2 AND kind IN ('charge', 'authorization')
       AND state IN ('accepted', 'sending', 'pending', 'unknown', 'needs_attention', 'failed')
+    UNION ALL
+    SELECT id FROM checkouts WHERE order_id = $1 AND merchant = $2 AND id <> $3 AND state = 'open'
     LIMIT 1""",
 )
-"""Tells whether a payment of an order may turn out to belong to a charge that is open, or that was taken for failed."""
+"""Tells whether a payment of an order may turn out to belong to a charge that is open, or that was taken for failed; or
+to another checkout, at which the customer is now."""

@@ -1,0 +1,274 @@
+"""The verdict on the gateway's pages: what the ledger says, against checkouts, customers and notifications."""
+
+import hashlib
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+from tests.simulation.buyers import Paid
+from tests.simulation.clients import Told
+from tests.simulation.fate import Fate
+from tests.simulation.network import DAY_S, Gateway
+from tests.simulation.postman import Posted
+from tests.simulation.process import START_MS
+
+ORDER: Final = ("open", "expired", "cancelled", "failed", "completed")
+WAITS_FOR_S: Final = 3 * DAY_S
+LAST_TRIES_S: Final = 7 * 3_600.0
+"""A notification that waits is tried again every six hours at the latest; so much of calm is enough for one try."""
+LAST_LOOK_S: Final = 60.0
+"""What the last look at the gateway takes at most before a checkout ends."""
+_CHECKOUTS: Final = (
+    "SELECT id, kind, state, order_id, amount_minor, currency, payment_id, subscription_id, customer_id, "
+    "opened_at_ms, updated_at_ms FROM checkouts"
+)
+_STEPS: Final = "SELECT subject, type FROM seen_changes WHERE subject LIKE 'checkout:%' ORDER BY number"
+_NOTIFICATIONS: Final = "SELECT digest, verdict, state, why FROM notifications"
+_CUSTOMERS: Final = "SELECT id, order_id FROM customers"
+_OWNED: Final = (
+    "SELECT payment_id FROM operations WHERE payment_id IS NOT NULL AND state = 'succeeded' "
+    "AND kind NOT IN ('refund', 'release')"
+)
+_CHARGED_AFTER: Final = "SELECT id FROM operations WHERE customer_id = ? AND created_at_ms > ?"
+_ORDERS_CHARGED: Final = "SELECT DISTINCT order_id FROM operations WHERE order_id IS NOT NULL"
+
+
+class Checkout(NamedTuple):
+    """A checkout as our books have it."""
+
+    id: str
+    kind: str
+    state: str
+    order_id: str
+    amount_minor: int | None
+    currency: str
+    payment_id: str | None
+    subscription_id: str | None
+    customer_id: str | None
+    opened_at_ms: int | None
+    updated_at_ms: int
+
+
+class Noted(NamedTuple):
+    """A notification as our books have it."""
+
+    digest: str
+    verdict: str
+    state: str
+    why: str
+
+
+class Judged(Protocol):
+    """A run that is over."""
+
+    fate: Fate
+    gateway: Gateway
+    told: list[Told]
+    auditor: sqlite3.Connection
+
+    def blame(self, text: str) -> None:
+        """Keeps what never should have happened."""
+        ...
+
+    def count(self, what: str) -> None:
+        """Counts."""
+        ...
+
+
+def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
+    """Looks at all of it, and blames."""
+    checkouts = [Checkout(*row) for row in run.auditor.execute(_CHECKOUTS)]
+    inbox = {row[0]: Noted(*row) for row in run.auditor.execute(_NOTIFICATIONS)}
+    for faults in (
+        _faults_of_steps(run),
+        _faults_of_success(checkouts, paid),
+        _faults_of_owning(run, checkouts),
+        _faults_of_inbox(inbox, posted),
+        _faults_of_silence(run, checkouts, _arrived(posted, inbox), paid),
+        _faults_of_ends(run, checkouts, paid),
+        _faults_of_customers(run, checkouts, paid),
+        _faults_of_repeats(run),
+    ):
+        for fault in faults:
+            run.blame(fault)
+    for checkout in checkouts:
+        run.count(f"checkout {checkout.kind} {checkout.state}")
+    for noted in inbox.values():
+        run.count(f"notification {noted.state}: {noted.why}")
+    for each in paid:
+        run.count(f"paid on a page: {each.kind}")
+
+
+def _faults_of_steps(run: Judged) -> Iterator[str]:
+    """The states never go backwards."""
+    before: dict[str, str] = defaultdict(lambda: "open")
+    for subject, type_ in run.auditor.execute(_STEPS):
+        after = type_.partition(".")[2]
+        if ORDER.index(after) <= ORDER.index(before[subject]):
+            yield f"{subject} went from {before[subject]} to {after}"
+        before[subject] = after
+
+
+def _faults_of_success(checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
+    """What is completed was paid, approved or held on the gateway's page, for what was asked."""
+    for checkout in checkouts:
+        if checkout.state == "open":
+            yield f"{checkout} is still open at the end"
+        if checkout.state != "completed":
+            continue
+        # What else was taken for the same order shows itself in no other way than the payment that was asked for.
+        is_of = _is_like if checkout.kind == "payment" else _fits
+        fitting = [each for each in paid if is_of(checkout, each)]
+        if not fitting:
+            yield f"{checkout} was completed, and the ledger has nothing like it"
+        if checkout.kind == "preapproval" and checkout.customer_id is None:
+            yield f"{checkout} was completed without a customer"
+        if checkout.kind == "recurring" and checkout.subscription_id not in {
+            str(each.entry.subscription_id or "") for each in fitting
+        }:
+            yield f"{checkout} is of another subscription than was begun"
+        made = {str(each.entry.payment_id) for each in fitting}
+        if checkout.kind == "payment" and checkout.payment_id not in made:
+            yield f"{checkout} is of another payment than was made"
+
+
+def _fits(checkout: Checkout, paid: Paid) -> bool:
+    return checkout.kind == paid.kind and _is_like(checkout, paid)
+
+
+def _is_like(checkout: Checkout, paid: Paid) -> bool:
+    entry = paid.entry
+    is_equal = checkout.amount_minor in {None, entry.amount_cents} and checkout.currency == entry.currency
+    return checkout.order_id == entry.order_id and is_equal
+
+
+def _faults_of_owning(run: Judged, checkouts: list[Checkout]) -> Iterator[str]:
+    """One payment is of one checkout or of one operation, and never of two."""
+    owned = [row[0] for row in run.auditor.execute(_OWNED)]
+    captured = {str(each.payment_id) for each in run.gateway.world.ledger.entries() if each.kind == "capture"}
+    owned += [each.payment_id for each in checkouts if each.payment_id is not None]
+    for payment_id, number in Counter(owned).items():
+        if number > 1 and payment_id not in captured:
+            yield f"payment {payment_id} is of {number} checkouts or operations"
+
+
+def _arrived(posted: list[Posted], inbox: dict[str, Noted]) -> list[tuple[Posted, Noted]]:
+    """Gives the gateway's own notifications that were taken in, each as it was taken first."""
+    first: dict[str, Posted] = {}
+    for each in posted:
+        if each.origin == "gateway" and each.http_status == 200:
+            first.setdefault(_digest(each), each)
+    return [(each, inbox[digest]) for digest, each in first.items() if digest in inbox]
+
+
+def _digest(posted: Posted) -> str:
+    return hashlib.sha256(posted.body).hexdigest()
+
+
+def _faults_of_inbox(inbox: dict[str, Noted], posted: list[Posted]) -> Iterator[str]:
+    """What was answered 200 is kept once and worked to an end; what a forger sent is refused."""
+    for each in posted:
+        noted, name = inbox.get(_digest(each)), f"a notification of {each.origin} for {each.fields['order_id']}"
+        if each.origin == "forger":
+            if each.http_status in {200, 202} or (noted is not None and noted.state != "refused"):
+                yield f"{name} was answered {each.http_status} and is {noted}"
+        elif each.http_status == 200 and noted is None:
+            yield f"{name} was answered 200 and is not there"
+        elif each.http_status not in {None, 200, 503}:
+            yield f"{name} was answered {each.http_status}"
+    for noted in inbox.values():
+        if noted.state in {"received", "waiting"}:
+            yield f"{noted} comes to no end"
+        if noted.why in {"our_fault", "store_down", "body_forgotten", "account_gone"}:
+            yield f"{noted} is our own fault"
+
+
+def _faults_of_silence(
+    run: Judged, checkouts: list[Checkout], arrived: list[tuple[Posted, Noted]], paid: list[Paid]
+) -> Iterator[str]:
+    """What was paid, told by the gateway, taken in and shown in time completes a checkout, or waits for a person."""
+    charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
+    for each in paid:
+        order_id = each.entry.order_id
+        of_it = [(posted, noted) for posted, noted in arrived if _is_of(posted, each)]
+        in_time = [noted for posted, noted in of_it if _was_shown(run, each, posted)]
+        asked = [checkout for checkout in checkouts if checkout.order_id == order_id]
+        if not in_time or order_id in charged or not any(_fits(checkout, each) for checkout in asked):
+            continue
+        if any(noted.state == "needs_attention" for noted in in_time):
+            continue
+        if not any(checkout.state == "completed" and _fits(checkout, each) for checkout in asked):
+            yield f"{each} was told and shown, and there is {asked}; {in_time}"
+
+
+def _is_of(posted: Posted, paid: Paid) -> bool:
+    fields, entry = posted.fields, paid.entry
+    if fields["status_code"] not in {"2", "3"}:
+        return False
+    if entry.authorization_token is not None:
+        return fields.get("authorization_token") == entry.authorization_token
+    is_first = fields.get("message_type", "AUTHORIZATION_SUCCESS") == "AUTHORIZATION_SUCCESS"
+    return is_first and fields.get("payment_id") == str(entry.payment_id)
+
+
+def _was_shown(run: Judged, paid: Paid, posted: Posted) -> bool:
+    """Tells whether the gateway showed it for long enough while the notification of it waited, and all was calm."""
+    blind_from_s, blind_until_s = run.fate.blind_s
+    until_s = posted.at_s + WAITS_FOR_S
+    from_s = max(posted.at_s, paid.visible_at_s, run.fate.chaos_s)
+    if blind_from_s < until_s:
+        from_s = max(from_s, blind_until_s)
+    return from_s + LAST_TRIES_S < until_s
+
+
+def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
+    """A payment that could be seen when its checkout's time ended was seen then, whether or not it was told of."""
+    charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
+    owned = {checkout.payment_id for checkout in checkouts}
+    for checkout in checkouts:
+        ended_s = (checkout.updated_at_ms - START_MS) / 1000
+        is_looked_for = checkout.kind == "payment" and checkout.opened_at_ms is not None
+        is_blind = run.fate.blind_s[0] <= ended_s <= run.fate.blind_s[1] + LAST_LOOK_S
+        if checkout.state != "expired" or not is_looked_for or is_blind or checkout.order_id in charged:
+            continue
+        for each in paid:
+            is_there = _fits(checkout, each) and each.visible_at_s + LAST_LOOK_S < ended_s
+            if is_there and str(each.entry.payment_id) not in owned:
+                yield f"{checkout} ended although {each} could be seen"
+
+
+def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
+    """One approval makes one customer; nobody else is one; and who was removed is charged no more."""
+    customers = run.auditor.execute(_CUSTOMERS).fetchall()
+    approved = {each.entry.order_id for each in paid if each.kind == "preapproval"}
+    for order_id, number in Counter(row[1] for row in customers).items():
+        if number > 1:
+            yield f"the approval of {order_id} made {number} customers"
+    known = {checkout.customer_id for checkout in checkouts}
+    for customer_id, order_id in customers:
+        if order_id not in approved:
+            yield f"{customer_id} is of {order_id}, for which nobody approved anything"
+        if customer_id not in known:
+            yield f"{customer_id} is of no checkout"
+    for told in run.told:
+        if told.ask.method != "DELETE" or "customers/" not in told.ask.path or told.heard is None:
+            continue
+        if told.heard.http_status == 200:
+            removed = told.ask.path.partition("/")[2], START_MS + int(told.heard_at_s * 1000)
+            for row in run.auditor.execute(_CHARGED_AFTER, removed):
+                yield f"{row[0]} began after its customer had been removed"
+
+
+def _faults_of_repeats(run: Judged) -> Iterator[str]:
+    """One Idempotency-Key opens one checkout."""
+    opened: dict[tuple[str, str, bytes], set[str]] = defaultdict(set)
+    for told in run.told:
+        ask, heard = told.ask, told.heard
+        if ask.path == "checkouts" and ask.key is not None and heard is not None and heard.http_status == 200:
+            checkout_id = msgspec.json.decode(heard.body)["data"]["id"]
+            opened[ask.principal, ask.key, ask.body].add(checkout_id)
+    for (_, key, _), ids in opened.items():
+        if len(ids) > 1:
+            yield f"{key} opened {len(ids)} checkouts: {sorted(ids)}"

@@ -1,0 +1,120 @@
+"""The witness: sees every change of a state and every event that tells of one, in the commit in which it is written.
+
+It lies in the database itself, as triggers, so that it forgets nothing that the program forgets in its time.
+"""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+_TRIGGERS: Final = """
+CREATE TABLE seen_changes (number INTEGER PRIMARY KEY, subject TEXT, version INTEGER, type TEXT);
+CREATE TABLE seen_events (
+    number INTEGER PRIMARY KEY, id TEXT, subject TEXT, data TEXT, type TEXT, principal TEXT
+);
+CREATE INDEX seen_events_of ON seen_events (subject);
+CREATE TRIGGER see_operation AFTER UPDATE OF state ON operations
+    WHEN new.state <> old.state AND new.state NOT IN ('accepted', 'sending')
+    BEGIN INSERT INTO seen_changes (subject, version, type)
+        VALUES ('operation:' || new.id, new.version, 'operation.' || new.state); END;
+CREATE TRIGGER see_checkout AFTER UPDATE OF state ON checkouts WHEN new.state <> old.state
+    BEGIN INSERT INTO seen_changes (subject, version, type)
+        VALUES ('checkout:' || new.id, new.version, 'checkout.' || new.state); END;
+CREATE TRIGGER see_new_customer AFTER INSERT ON customers
+    BEGIN INSERT INTO seen_changes (subject, version, type)
+        VALUES ('customer:' || new.id, new.version, 'customer.created'); END;
+CREATE TRIGGER see_customer AFTER UPDATE OF state ON customers WHEN new.state <> old.state
+    BEGIN INSERT INTO seen_changes (subject, version, type)
+        VALUES ('customer:' || new.id, new.version, 'customer.' || new.state); END;
+CREATE TRIGGER see_event AFTER INSERT ON outbox
+    BEGIN INSERT INTO seen_events (id, subject, data, type, principal)
+        VALUES (new.id, new.subject, new.data, new.type, new.principal); END;
+CREATE TRIGGER see_endpoint AFTER INSERT ON endpoints
+    BEGIN INSERT INTO seen_events (id, subject, type, principal)
+        VALUES (new.id, 'endpoint:' || new.id, 'registered', new.principal); END;
+"""
+_UNTOLD: Final = """
+SELECT subject, type FROM seen_changes AS change WHERE number > ? AND NOT EXISTS (
+    SELECT 1 FROM seen_events AS event
+    WHERE event.subject = change.subject AND event.type = change.type
+    AND json_extract(event.data, '$.version') = change.version
+)
+"""
+_LAST: Final = "SELECT coalesce(max(number), 0) FROM seen_changes"
+_CHANGES: Final = "SELECT subject, type FROM seen_changes ORDER BY number"
+_EVENTS: Final = "SELECT id, subject, type, principal FROM seen_events ORDER BY number"
+_WAITING: Final = (
+    "SELECT (SELECT count(*) FROM outbox), (SELECT count(*) FROM deliveries WHERE next_try_at_ms IS NOT NULL), "
+    "(SELECT count(*) FROM endpoints WHERE state <> 'active')"
+)
+
+
+def watch_over(path: Path) -> None:
+    """Puts the witness into a database."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(_TRIGGERS)
+
+
+class Witness:
+    """Looks after each commit whether what changed in it is told by an event of the same commit."""
+
+    def __init__(self, auditor: sqlite3.Connection) -> None:
+        self._auditor = auditor
+        self._seen = 0
+
+    def faults_of_commit(self) -> Iterator[str]:
+        """Looks at what was committed since it was asked last."""
+        last = self._auditor.execute(_LAST).fetchone()[0]
+        if last == self._seen:
+            return
+        for subject, type_ in self._auditor.execute(_UNTOLD, (self._seen,)).fetchall():
+            yield f"{subject} came to {type_} in a commit without its event"
+        self._seen = last
+
+    def faults_of_events(self, received: dict[str, list[str]] | None) -> Iterator[str]:
+        """Looks at all events when all is over.
+
+        ``received`` are the ids that each endpoint got, in their order; None where none was waited for.
+        """
+        events = self._auditor.execute(_EVENTS).fetchall()
+        changes: dict[str, list[str]] = defaultdict(list)
+        told: dict[str, list[str]] = defaultdict(list)
+        for subject, type_ in self._auditor.execute(_CHANGES):
+            changes[subject].append(type_)
+        for _, subject, type_, _ in events:
+            if type_ != "customer.updated":
+                told[subject].append(type_)
+        for subject, types in changes.items():
+            # What comes late to an operation that needs a person is told again; any other state once.
+            if [type_ for type_, _ in groupby(told[subject])] != [type_ for type_, _ in groupby(types)]:
+                yield f"{subject} went through {types}, and {told[subject]} was told of it"
+            if not subject.startswith("operation:") and len(told[subject]) != len(types):
+                yield f"{subject} was told of twice: {told[subject]}"
+        if received is None:
+            return
+        unpublished, undelivered, stopped = self._auditor.execute(_WAITING).fetchone()
+        if unpublished or undelivered or stopped:
+            yield f"{unpublished} events have no position, {undelivered} were not delivered, {stopped} endpoints stand"
+        yield from _faults_of_receiving(events, received)
+
+
+def _faults_of_receiving(events: list[tuple[str, str, str, str]], received: dict[str, list[str]]) -> Iterator[str]:
+    """Each endpoint got each of its principal's events from its registration on, those of a subject in their order."""
+    for number, (endpoint_id, _, registered, principal) in enumerate(events):
+        if registered != "registered":
+            continue
+        firsts = list(dict.fromkeys(received.get(endpoint_id, [])))
+        place = {event_id: at for at, event_id in enumerate(firsts)}
+        last: dict[str, int] = {}
+        for event_id, subject, type_, told in events[number + 1 :]:
+            if told != principal or type_ == "registered":
+                continue
+            if event_id not in place:
+                yield f"{endpoint_id} never got {type_} of {subject}"
+            elif place[event_id] < last.get(subject, -1):
+                yield f"{endpoint_id} got {type_} of {subject} before what came before it"
+            last[subject] = max(place.get(event_id, -1), last.get(subject, -1))
