@@ -216,6 +216,35 @@ async def test_a_charges_payment_pays_for_no_checkout(world: InboxWorld) -> None
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
+async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: InboxWorld) -> None:
+    """Given to the page of the same order and amount, the charge could be proved no more, and would end as failed."""
+    operation = await world.charge(Verdict.UNKNOWN)
+    await world.open_checkout()
+    world.account.is_hidden = True
+    taken = await world.take(body_of())
+    assert (taken.state, taken.why) == (State.WAITING, Why.OPERATION_UNDER_WAY)
+    world.account.is_hidden = False
+    world.payments.append(payment_of(at_ms=world.clock.now_ms()))
+    await world.later()
+
+    assert [each.why for each in await world.all()] == [Why.OPERATION_LOOKED_FOR]
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    settled = await world.relay.journal.get(operation.id)
+    assert settled is not None
+    assert (settled.state, settled.payment_id) == (OperationState.SUCCEEDED, PAYMENT_ID)
+
+
+async def test_what_a_person_has_yet_to_decide_pays_for_no_checkout(world: InboxWorld) -> None:
+    """The payment may be the charge's; whoever decides about that decides about this."""
+    await world.charge(Verdict.DIFFERED)
+    await world.open_checkout()
+    world.payments.append(payment_of())
+    taken = await world.take(body_of())
+
+    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.OPERATION_OPEN)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
 async def test_another_payment_of_a_settled_order_is_not_the_charges(world: InboxWorld) -> None:
     """The charge has its payment; one more for the same order is nobody's here, and stays to be seen."""
     await world.charge(Verdict.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
