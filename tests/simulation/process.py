@@ -48,6 +48,8 @@ PUBLIC_URL: Final = "https://pay.simulated"
 KEY: Final = b"k" * 32
 SEAL: Final = Seal((KEY,))
 ACCOUNT: Final = "gateway"
+UPKEEP_ROUNDS, UPKEEP_EVERY = 20, 10
+"""What the program does as seldom as that is done here every so many rounds."""
 ALARMING: Final = frozenset({"effect_raised", "settling_failed", "upkeep_failed", "request_failed", "alert_raised"})
 """Words of the log that say that something happened which nobody had thought of."""
 
@@ -152,7 +154,7 @@ class Process:
             self.relay = await self._relay(database, stack)
             await around.parts.recover(self.relay, is_sole_owner=around.shared is None)
             stack.push_async_callback(self.relay.background.finish, FINISH_S)
-            chores = tuple(worker.Chore(1, chore.do) for chore in worker.CHORES)
+            chores = tuple(worker.Chore(_rounds_of(chore), chore.do) for chore in worker.CHORES)
             await stack.enter_async_context(worker.working(self.relay, self._pause, chores))
             self.api = Api(self._context(database, self.relay))
             around.note("up", self.owner.name)
@@ -237,6 +239,11 @@ class Process:
         if event["event"] in ALARMING and not _is_expected(event):
             self._around.blame(f"the log says {event['event']}: {event.get('errors') or event.get('reason')}")
         raise structlog.DropEvent
+
+
+def _rounds_of(chore: worker.Chore) -> int:
+    """Rounds in which there is nothing to do are left out: chores come oftener in so many, and upkeep not in all."""
+    return 1 if chore.rounds < UPKEEP_ROUNDS else UPKEEP_EVERY
 
 
 def _is_expected(event: structlog.typing.EventDict) -> bool:
