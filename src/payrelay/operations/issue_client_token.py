@@ -68,6 +68,8 @@ async def issue_client_token(relay: Relay, request: Request, wanted: WantedToken
     )
     key = await desk.keys.newest()
     await desk.tokens.add(token)
+    # A removal at this moment may have ended the customer's tokens just before this one was kept.
+    await _require_customer(relay, request, wanted.customer_id)
     return found(issued_view(token, signed(token, key)))
 
 
