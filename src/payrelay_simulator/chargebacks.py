@@ -3,7 +3,7 @@
 import msgspec
 
 from payrelay_simulator.errors import ControlError
-from payrelay_simulator.ledger import LedgerLine
+from payrelay_simulator.ledger_lines import payment_line
 from payrelay_simulator.messages import CHARGED_BACK, payment_message
 from payrelay_simulator.notification_faults import Flow
 from payrelay_simulator.world import World
@@ -26,16 +26,6 @@ def charge_back(world: World, payment_id: int, notify_url: str = "") -> tuple[in
     turn = world.turn_of(merchant, None)
     charged_back = msgspec.structs.replace(payment, is_charged_back=True, notify_url=payment.notify_url or notify_url)
     turn.state.put_payment(charged_back)
-    turn.enter(
-        LedgerLine(
-            kind="chargeback",
-            merchant_id=payment.merchant_id,
-            order_id=payment.order_id,
-            amount_cents=left_cents,
-            currency=payment.currency,
-            payment_id=payment.payment_id,
-            subscription_id=payment.subscription_id,
-        )
-    )
+    turn.enter(payment_line(payment, "chargeback", left_cents))
     flow: Flow = "payment" if payment.subscription_id is None else "recurring"
     return turn.tell(payment_message(flow, charged_back, CHARGED_BACK))

@@ -3,7 +3,7 @@
 import msgspec
 
 from payrelay_simulator.fields import Fields
-from payrelay_simulator.ledger import Kind, LedgerLine
+from payrelay_simulator.ledger_lines import hold_line
 from payrelay_simulator.money import cents_of
 from payrelay_simulator.payments import SUCCESS_CODE, given_number, signed
 from payrelay_simulator.records import Hold, Payment
@@ -88,16 +88,3 @@ def own_hold(turn: Turn, authorization_token: str | None) -> Hold | None:
     """Return the caller's hold of that token, None where there is none."""
     hold = turn.state.holds.get(authorization_token or "")
     return hold if hold is not None and hold.merchant_id == turn.merchant.merchant_id else None
-
-
-def hold_line(hold: Hold, kind: Kind, amount_cents: int) -> LedgerLine:
-    """Return a ledger line about a hold."""
-    return LedgerLine(
-        kind=kind,
-        merchant_id=hold.merchant_id,
-        order_id=hold.order_id,
-        amount_cents=amount_cents,
-        currency=hold.currency,
-        payment_id=hold.payment_id,
-        authorization_token=hold.authorization_token,
-    )

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from payrelay_simulator.holds import hold_line
-from payrelay_simulator.ledger import Ledger, LedgerLine
+from payrelay_simulator.ledger import Ledger
+from payrelay_simulator.ledger_lines import hold_line, payment_line
 from payrelay_simulator.messages import MessageType, recurring_message
 from payrelay_simulator.records import Customer, Hold, Payment, Period, Subscription
 from payrelay_simulator.state import Due, State
@@ -170,15 +170,7 @@ def receive_installment(
     """Keep one installment's payment and enter it; return the subscription with the payment in its list."""
     payment = _installment(course, subscription, at)
     course.state.put_payment(payment)
-    line = LedgerLine(
-        kind=kind,
-        merchant_id=payment.merchant_id,
-        order_id=payment.order_id,
-        amount_cents=payment.amount_cents,
-        currency=payment.currency,
-        payment_id=payment.payment_id,
-        subscription_id=payment.subscription_id,
-    )
+    line = payment_line(payment, kind, payment.amount_cents)
     course.ledger.enter(at, line, arrival=arrival)
     return msgspec.structs.replace(subscription, payment_ids=(*subscription.payment_ids, payment.payment_id))
 

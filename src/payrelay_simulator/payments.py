@@ -7,7 +7,7 @@ import msgspec
 
 from payrelay_simulator.errors import RefusalError
 from payrelay_simulator.fields import Fields
-from payrelay_simulator.ledger import LedgerLine
+from payrelay_simulator.ledger_lines import hold_line, payment_line
 from payrelay_simulator.messages import AUTHORIZED, hold_message, payment_message
 from payrelay_simulator.money import CURRENCIES, cents_of, text_of
 from payrelay_simulator.records import Customer, Hold, Payment
@@ -146,16 +146,7 @@ def _payment(turn: Turn, order: ChargeOrder) -> Payment:
 def receive(turn: Turn, payment: Payment) -> None:
     """Keep a payment and enter it as a charge, in one step so that record and ledger cannot differ."""
     turn.state.put_payment(payment)
-    turn.enter(
-        LedgerLine(
-            kind="charge",
-            merchant_id=payment.merchant_id,
-            order_id=payment.order_id,
-            amount_cents=payment.amount_cents,
-            currency=payment.currency,
-            payment_id=payment.payment_id,
-        )
-    )
+    turn.enter(payment_line(payment, "charge", payment.amount_cents))
 
 
 def _authorize(turn: Turn, order: ChargeOrder, *, is_pending: bool) -> Reply:
@@ -190,17 +181,7 @@ def _authorize(turn: Turn, order: ChargeOrder, *, is_pending: bool) -> Reply:
 def set_aside(turn: Turn, hold: Hold) -> None:
     """Keep a hold and enter its authorization, in one step."""
     turn.state.put_hold(hold)
-    turn.enter(
-        LedgerLine(
-            kind="authorization",
-            merchant_id=hold.merchant_id,
-            order_id=hold.order_id,
-            amount_cents=hold.amount_cents,
-            currency=hold.currency,
-            payment_id=hold.payment_id,
-            authorization_token=hold.authorization_token,
-        )
-    )
+    turn.enter(hold_line(hold, "authorization", hold.amount_cents))
 
 
 def _declined(turn: Turn, order: ChargeOrder, reason: str, *, is_envelope: bool) -> Reply:

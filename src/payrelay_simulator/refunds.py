@@ -4,7 +4,7 @@ import msgspec
 
 from payrelay_simulator.fields import Fields
 from payrelay_simulator.holds import give_back, own_hold
-from payrelay_simulator.ledger import LedgerLine
+from payrelay_simulator.ledger_lines import payment_line
 from payrelay_simulator.money import cents_of
 from payrelay_simulator.records import Payment, Refund
 from payrelay_simulator.reply import Reply, failure, marked_failure, success
@@ -56,16 +56,5 @@ def _refunded(turn: Turn, payment: Payment, amount_cents: int) -> Reply:
     refund_id = turn.state.next_refund_id()
     done = Refund(refund_id=refund_id, at=turn.now, amount_cents=amount_cents)
     turn.state.put_payment(msgspec.structs.replace(payment, refunds=(*payment.refunds, done)))
-    turn.enter(
-        LedgerLine(
-            kind="refund",
-            merchant_id=payment.merchant_id,
-            order_id=payment.order_id,
-            amount_cents=amount_cents,
-            currency=payment.currency,
-            payment_id=payment.payment_id,
-            subscription_id=payment.subscription_id,
-            refund_id=refund_id,
-        )
-    )
+    turn.enter(payment_line(payment, "refund", amount_cents, refund_id))
     return success("Successfully processed the refund", refund_id)

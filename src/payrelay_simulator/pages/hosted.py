@@ -6,7 +6,7 @@ import msgspec
 
 from payrelay_simulator.clock import GATEWAY_ZONE
 from payrelay_simulator.installments import Course, go_on, plan_next, receive_installment
-from payrelay_simulator.ledger import LedgerLine
+from payrelay_simulator.ledger_lines import payment_line
 from payrelay_simulator.messages import (
     AUTHORIZED,
     CANCELED,
@@ -164,17 +164,7 @@ def _give_back(turn: Turn, payment: Payment) -> None:
     """Refund at once what was only taken to try the card."""
     refund = Refund(refund_id=turn.state.next_refund_id(), at=turn.now, amount_cents=payment.amount_cents)
     turn.state.put_payment(msgspec.structs.replace(payment, refunds=(refund,)))
-    turn.enter(
-        LedgerLine(
-            kind="refund",
-            merchant_id=payment.merchant_id,
-            order_id=payment.order_id,
-            amount_cents=payment.amount_cents,
-            currency=payment.currency,
-            payment_id=payment.payment_id,
-            refund_id=refund.refund_id,
-        )
-    )
+    turn.enter(payment_line(payment, "refund", payment.amount_cents, refund.refund_id))
 
 
 def _hold(turn: Turn, form: HostedForm, card: Card) -> Hold:
