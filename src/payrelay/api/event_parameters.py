@@ -1,9 +1,8 @@
 """The parameters of the routes for events and endpoints."""
 
-import re
-from collections.abc import Callable
 from typing import Final
 
+from payrelay.api.complaints import anything, matches, up_to
 from payrelay.api.parameters import Parameter
 from payrelay.core.deliveries import PATTERNS, DeliveryState, PatternError, pattern_of
 
@@ -18,11 +17,6 @@ _SUBJECT: Final = r"[a-z]{1,20}:[a-zA-Z0-9_-]{1,64}"
 _FOLLOWED: Final = r"operation:op_[0-9a-f]{32}|checkout:chk_[0-9a-f]{32}"
 
 
-def _matches(pattern: str, words: str) -> Callable[[str], str | None]:
-    fullmatch = re.compile(pattern).fullmatch
-    return lambda text: None if fullmatch(text) else words
-
-
 def _is_pattern(text: str) -> str | None:
     try:
         pattern_of(text)
@@ -31,31 +25,19 @@ def _is_pattern(text: str) -> str | None:
     return None
 
 
-def _up_to(largest: int) -> Callable[[str], str | None]:
-    def complaint(text: str) -> str | None:
-        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(largest))
-        return None if is_number and 1 <= int(text) <= largest else f"must be 1 to {largest}"
-
-    return complaint
-
-
-def _anything(_: str) -> str | None:
-    return None
-
-
 ENDPOINT: Final = Parameter(
     name="id",
     sentence="Identifier of the endpoint.",
     schema={"type": "string", "pattern": f"^{_ENDPOINT_ID}$"},
     # A wrong one is no such endpoint.
-    complaint=_anything,
+    complaint=anything,
     example="end_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 AFTER: Final = Parameter(
     name="after",
     sentence="Goes on behind this position; `next` of a page has it. 0 is the beginning.",
     schema={"type": "integer", "minimum": 0, "maximum": 10**18 - 1, "default": 0},
-    complaint=_matches(_POSITION, "must be a position, as next of a page has it"),
+    complaint=matches(_POSITION, "must be a position, as next of a page has it"),
     example=0,
 )
 TYPE: Final = Parameter(
@@ -69,14 +51,14 @@ SUBJECT: Final = Parameter(
     name="subject",
     sentence="Only events about this, such as `operation:op_…`.",
     schema={"type": "string", "pattern": f"^{_SUBJECT}$"},
-    complaint=_matches(_SUBJECT, "must be a subject such as operation:op_… or customer:cus_…"),
+    complaint=matches(_SUBJECT, "must be a subject such as operation:op_… or customer:cus_…"),
     example="operation:op_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 FOLLOWED: Final = Parameter(
     name="subject",
     sentence="The operation or the checkout to follow: `operation:op_…` or `checkout:chk_…`. Required.",
     schema={"type": "string", "pattern": f"^({_FOLLOWED})$"},
-    complaint=_matches(_FOLLOWED, "must be operation:op_… or checkout:chk_…"),
+    complaint=matches(_FOLLOWED, "must be operation:op_… or checkout:chk_…"),
     example="operation:op_019c8b2f5a7e4d10b6f3a92c7e08d154",
     is_required=True,
 )
@@ -84,14 +66,14 @@ EVENT_LIMIT: Final = Parameter(
     name="limit",
     sentence="Events on the page.",
     schema={"type": "integer", "minimum": 1, "maximum": EVENTS_MAX, "default": EVENTS_USUAL},
-    complaint=_up_to(EVENTS_MAX),
+    complaint=up_to(EVENTS_MAX),
     example=EVENTS_USUAL,
 )
 DELIVERY_LIMIT: Final = Parameter(
     name="limit",
     sentence="Deliveries on the page.",
     schema={"type": "integer", "minimum": 1, "maximum": DELIVERIES_MAX, "default": DELIVERIES_USUAL},
-    complaint=_up_to(DELIVERIES_MAX),
+    complaint=up_to(DELIVERIES_MAX),
     example=DELIVERIES_USUAL,
 )
 DELIVERY_STATE: Final = Parameter(
@@ -105,6 +87,6 @@ BEFORE: Final = Parameter(
     name="before",
     sentence="Only deliveries of events below this position, for the next page.",
     schema={"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
-    complaint=_matches(_POSITION, "must be a position, as a delivery has it"),
+    complaint=matches(_POSITION, "must be a position, as a delivery has it"),
     example=1_000,
 )

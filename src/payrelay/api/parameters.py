@@ -1,10 +1,9 @@
 """The parameters that routes take in their path and query: one value each, from which check and schema are made."""
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from payrelay.api.complaints import Complaint, anything, at_most_long, matches, one_of, up_to
 from payrelay.core.calls import SUBSCRIPTION_ID_DIGITS_MAX
 from payrelay.core.idempotency import KEY_LENGTH_MAX
 from payrelay.core.operations import Kind, State
@@ -33,7 +32,7 @@ class Parameter:
     name: str
     sentence: str
     schema: dict[str, object]
-    complaint: Callable[[str], str | None]
+    complaint: Complaint
     example: str | int
     is_required: bool = False
 
@@ -45,28 +44,6 @@ def query_errors(parameters: tuple[Parameter, ...], values: dict[str, str]) -> l
         for parameter in parameters
         if parameter.name in values and (words := parameter.complaint(values[parameter.name])) is not None
     ]
-
-
-def _matches(pattern: str, words: str) -> Callable[[str], str | None]:
-    fullmatch = re.compile(pattern).fullmatch
-    return lambda text: None if fullmatch(text) else words
-
-
-def _one_of(*values: str) -> Callable[[str], str | None]:
-    return lambda text: None if text in values else f"must be one of {', '.join(values)}"
-
-
-def _has_length(text: str) -> str | None:
-    return None if 1 <= len(text) <= ORDER_ID_LENGTH_MAX else f"must have 1 to {ORDER_ID_LENGTH_MAX} characters"
-
-
-def _is_page_size(text: str) -> str | None:
-    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(PAGE_SIZE_MAX))
-    return None if is_number and 1 <= int(text) <= PAGE_SIZE_MAX else f"must be 1 to {PAGE_SIZE_MAX}"
-
-
-def _anything(_: str) -> str | None:
-    return None
 
 
 _NUMBER: Final = rf"[0-9]{{1,{SUBSCRIPTION_ID_DIGITS_MAX}}}"
@@ -83,7 +60,7 @@ ORDER: Final = Parameter(
     name="id",
     sentence="Identifier of the order.",
     schema=_TEXT_SCHEMA,
-    complaint=_has_length,
+    complaint=at_most_long(ORDER_ID_LENGTH_MAX),
     example="Order12345",
 )
 SUBSCRIPTION: Final = Parameter(
@@ -91,118 +68,118 @@ SUBSCRIPTION: Final = Parameter(
     sentence="The gateway's subscription identifier.",
     schema={"type": "string", "pattern": f"^{_NUMBER}$"},
     # A wrong one is no such subscription: the route answers 404, and sends nothing.
-    complaint=_anything,
+    complaint=anything,
     example="420075032251",
 )
 OPERATION: Final = Parameter(
     name="id",
     sentence="Identifier of the operation.",
     schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
-    complaint=_anything,
+    complaint=anything,
     example="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 CHECKOUT: Final = Parameter(
     name="id",
     sentence="Identifier of the checkout.",
     schema={"type": "string", "pattern": "^chk_[0-9a-f]{32}$"},
-    complaint=_anything,
+    complaint=anything,
     example="chk_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 IDEMPOTENCY_KEY: Final = Parameter(
     name="idempotency_key",
     sentence="The Idempotency-Key of the request, unquoted.",
     schema={"type": "string", "pattern": rf"^[!-~]{{1,{KEY_LENGTH_MAX}}}$"},
-    complaint=_anything,
+    complaint=anything,
     example="order-12345-attempt-1",
 )
 EXPAND: Final = Parameter(
     name="expand",
     sentence="`payments` adds the subscription's payments.",
     schema={"type": "string", "enum": ["payments"]},
-    complaint=_one_of("payments"),
+    complaint=one_of("payments"),
     example="payments",
 )
 STATE: Final = Parameter(
     name="state",
     sentence="Only operations in this state.",
     schema={"type": "string", "enum": [*State]},
-    complaint=_one_of(*State),
+    complaint=one_of(*State),
     example=State.UNKNOWN,
 )
 KIND: Final = Parameter(
     name="kind",
     sentence="Only operations of this kind.",
     schema={"type": "string", "enum": [*Kind]},
-    complaint=_one_of(*Kind),
+    complaint=one_of(*Kind),
     example=Kind.CHARGE,
 )
 ORDER_ID: Final = Parameter(
     name="order_id",
     sentence="Only operations on this order.",
     schema=_TEXT_SCHEMA,
-    complaint=_has_length,
+    complaint=at_most_long(ORDER_ID_LENGTH_MAX),
     example="Order12345",
 )
 PAYMENT_ID: Final = Parameter(
     name="payment_id",
     sentence="Only operations on this payment.",
     schema={"type": "string", "pattern": f"^{_NUMBER}$"},
-    complaint=_matches(_NUMBER, "must be 1 to 19 digits"),
+    complaint=matches(_NUMBER, "must be 1 to 19 digits"),
     example="320025021815",
 )
 SUBSCRIPTION_ID: Final = Parameter(
     name="subscription_id",
     sentence="Only operations on this subscription.",
     schema={"type": "string", "pattern": f"^{_NUMBER}$"},
-    complaint=_matches(_NUMBER, "must be 1 to 19 digits"),
+    complaint=matches(_NUMBER, "must be 1 to 19 digits"),
     example="420075032251",
 )
 SUBSCRIPTION_CURSOR: Final = Parameter(
     name="cursor",
     sentence="Goes on behind this subscription; the Link header of a page has it.",
     schema={"type": "string", "pattern": f"^{_NUMBER}$"},
-    complaint=_matches(_NUMBER, "must be the id of a subscription"),
+    complaint=matches(_NUMBER, "must be the id of a subscription"),
     example="420075032251",
 )
 CLIENT_TOKEN: Final = Parameter(
     name="id",
     sentence="Identifier of the client token.",
     schema={"type": "string", "pattern": f"^{_CT_ID}$"},
-    complaint=_anything,
+    complaint=anything,
     example="ct_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 TOKEN_CURSOR: Final = Parameter(
     name="cursor",
     sentence="Goes on behind this token; the Link header of a page has it.",
     schema={"type": "string", "pattern": f"^{_CT_ID}$"},
-    complaint=_matches(_CT_ID, "must be the id of a client token"),
+    complaint=matches(_CT_ID, "must be the id of a client token"),
     example="ct_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 OF_CUSTOMER: Final = Parameter(
     name="customer_id",
     sentence="Only those of this customer.",
     schema=_TEXT_SCHEMA,
-    complaint=_has_length,
+    complaint=at_most_long(ORDER_ID_LENGTH_MAX),
     example="cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 OF_CREDENTIAL: Final = Parameter(
     name="credential_id",
     sentence="Only those that this key has issued; its id as `payrelay keys list` shows it.",
     schema=_TEXT_SCHEMA,
-    complaint=_has_length,
+    complaint=at_most_long(ORDER_ID_LENGTH_MAX),
     example="Q7nGb2LxT0ap",
 )
 CURSOR: Final = Parameter(
     name="cursor",
     sentence="Goes on behind this operation; the Link header of a page has it.",
     schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
-    complaint=_matches(_OPERATION_ID, "must be the id of an operation"),
+    complaint=matches(_OPERATION_ID, "must be the id of an operation"),
     example="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 LIMIT: Final = Parameter(
     name="limit",
     sentence="Operations on the page.",
     schema={"type": "integer", "minimum": 1, "maximum": PAGE_SIZE_MAX, "default": PAGE_SIZE_USUAL},
-    complaint=_is_page_size,
+    complaint=up_to(PAGE_SIZE_MAX),
     example=PAGE_SIZE_USUAL,
 )
