@@ -20,7 +20,8 @@ from tests.operations.inbox_world import (
     inbox_world,
     payment_of,
 )
-from tests.operations.test_apply_news import HOLD, installment
+from tests.operations.test_apply_news import HOLD
+from tests.operations.test_apply_plans import installment
 from tests.operations.world import Crash, Raising
 
 from payrelay.core.checkouts import CheckoutKind
