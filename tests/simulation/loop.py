@@ -308,7 +308,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     ) -> asyncio.Task[T]:
         """Begins a piece of work; it belongs to whoever begins it, or to the owner of the context."""
         self._number += 1
-        task = NumberedTask[T](self._number, coro, loop=self, name=name, context=context)
+        task: asyncio.Task[T] = NumberedTask(self._number, coro, loop=self, name=name, context=context)
         owner = OWNER.get() if context is None else context.get(OWNER, OUTSIDE)
         owner.tasks.append(task)
         return task

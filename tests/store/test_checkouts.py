@@ -301,6 +301,30 @@ async def test_where_a_charge_of_the_order_is_open_nothing_is_taken(checkouts: C
     assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == ()
 
 
+@pytest.mark.parametrize(
+    ("members", "is_rival"),
+    [
+        ({"kind": CheckoutKind.PAYMENT, "state": CheckoutState.OPEN}, True),
+        ({"kind": CheckoutKind.PAYMENT, "state": CheckoutState.CANCELLED}, False),
+        ({"kind": CheckoutKind.RECURRING, "state": CheckoutState.FAILED}, True),
+        ({"kind": CheckoutKind.RECURRING, "state": CheckoutState.COMPLETED, "payment_id": "320025000009"}, True),
+        ({"kind": CheckoutKind.AUTHORIZATION, "state": CheckoutState.EXPIRED}, True),
+        ({"kind": CheckoutKind.PREAPPROVAL, "state": CheckoutState.COMPLETED, "payment_id": "320025000009"}, False),
+        ({"kind": CheckoutKind.PREAPPROVAL, "state": CheckoutState.CANCELLED, "amount_minor": None}, False),
+        ({"kind": CheckoutKind.RECURRING, "state": CheckoutState.FAILED, "order_id": "B-1"}, False),
+    ],
+)
+async def test_what_another_checkout_may_have_taken_is_not_given_away(
+    checkouts: Checkouts, members: dict[str, object], *, is_rival: bool
+) -> None:
+    """A customer was refused, tried another card, and paid for the plan after all: that pays for no second page."""
+    await checkouts.add(msgspec.structs.replace(CHECKOUT, guard=None), DETAILS)
+    await checkouts.add(other(2, **{"guard": None, "order_id": "A-1", **members}), DETAILS)
+
+    expected = () if is_rival else (paid("320025000001"),)
+    assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == expected
+
+
 async def test_a_charge_is_not_proved_by_a_checkouts_payment(
     checkouts: Checkouts, book: Book, database: Database
 ) -> None:

@@ -165,8 +165,12 @@ ORDER_HAS_RIVAL: Final = query(
     WHERE order_id = $1 AND merchant = $2 AND kind IN ('charge', 'authorization')
       AND state IN ('accepted', 'sending', 'pending', 'unknown', 'needs_attention', 'failed')
     UNION ALL
-    SELECT id FROM checkouts WHERE order_id = $1 AND merchant = $2 AND id <> $3 AND state = 'open'
+    SELECT id FROM checkouts
+    WHERE order_id = $1 AND merchant = $2 AND id <> $3
+      AND (state = 'open' OR kind = 'recurring'
+           OR (kind <> 'payment' AND state <> 'completed' AND amount_minor IS NOT NULL))
     LIMIT 1""",
 )
 """Tells whether a payment of an order may turn out to belong to a charge that is open, or that was taken for failed; or
-to another checkout, at which the customer is now."""
+to another checkout, at which the customer is now, or which asked for something else and may have been paid late. Of a
+plan there may always be one payment more."""
