@@ -9,7 +9,7 @@ from payrelay.core.operations import Kind, Operation, State
 
 NOW_MS: Final = 1_700_000_000_000
 OPERATION: Final = Operation(
-    id="op_00000000000000000000000001",
+    id="op_1",
     account="gateway",
     merchant="0123456789abcdef",
     principal="shop",
