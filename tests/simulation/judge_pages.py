@@ -224,7 +224,10 @@ def _was_shown(run: Judged, paid: Paid, posted: Posted) -> bool:
 
 
 def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
-    """A payment that could be seen when its checkout's time ended was seen then, whether or not it was told of."""
+    """A payment that could be seen when its checkout's time ended was seen then, whether or not it was told of.
+
+    But for an order that was asked for as something else too: by the payment alone nobody can tell which of them it is.
+    """
     charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
     owned = {checkout.payment_id for checkout in checkouts}
     for checkout in checkouts:
@@ -232,6 +235,8 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
         is_looked_for = checkout.kind == "payment" and checkout.opened_at_ms is not None
         is_blind = run.fate.blind_s[0] <= ended_s <= run.fate.blind_s[1] + LAST_LOOK_S
         if checkout.state != "expired" or not is_looked_for or is_blind or checkout.order_id in charged:
+            continue
+        if any(other.order_id == checkout.order_id and other.kind != "payment" for other in checkouts):
             continue
         for each in paid:
             is_there = _fits(checkout, each) and each.visible_at_s + LAST_LOOK_S < ended_s
