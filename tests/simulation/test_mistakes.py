@@ -9,6 +9,8 @@ from tests.simulation.mistakes import MISTAKES
 from tests.simulation.template import Template
 from tests.simulation.universe import run
 
+pytestmark = pytest.mark.no_cover
+
 SEEDS_MAX: Final = 300
 SIGNS: Final = {
     "no guard": "while",
