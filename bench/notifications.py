@@ -35,7 +35,8 @@ from contenders import Contender, PayrelayPostgresql, PayrelaySqlite, Served, Se
 
 AIM_MS = 50.0
 """At most, of the 99th percentile."""
-WARM_UP_S = 1.0
+WARM_UP_S = 8.0
+"""PostgreSQL is busy with itself for some seconds after its start; in service that is long over."""
 CONNECTIONS = 32
 """The gateway has several servers; more than are ever under way at once, or the client would wait for itself."""
 STORES: dict[str, Callable[[Setting], Contender]] = {"sqlite": PayrelaySqlite, "postgresql": PayrelayPostgresql}

@@ -19,6 +19,7 @@ from payrelay.operations.finish_checkout import (
     checkouts_of,
     end_checkouts,
     finish_by_notification,
+    finish_with,
     forget_checkouts,
     look,
     note_turned_back,
@@ -92,6 +93,18 @@ async def test_of_two_checkouts_of_an_order_it_is_the_one_that_fits(world: World
     await finish_by_notification(relay, PAID)
 
     assert (await current(relay, first.id)).state is CheckoutState.COMPLETED
+    assert (await current(relay, second.id)).state is CheckoutState.OPEN
+
+
+async def test_what_is_proved_of_a_checkout_is_no_other_ones(world: World) -> None:
+    """While the gateway was asked, the order was asked for anew, and is held by another checkout that would fit too."""
+    relay = hosting(world)
+    first = await opened(relay)
+    first = await note_turned_back(relay, first)
+    second = await opened(relay)
+    done = await finish_with(relay, first, PAID)
+
+    assert (done.id, done.state) == (first.id, CheckoutState.COMPLETED)
     assert (await current(relay, second.id)).state is CheckoutState.OPEN
 
 

@@ -154,7 +154,7 @@ class Buyer(Client):
 
     def _try(self, kind: str, visit: Visit, card: str) -> Visit:
         world, loop = self._street.gateway.world, self._street.loop
-        fault, late_s = self._draw_fault(kind)
+        fault, late_s = self._draw_fault()
         if fault is not None:
             world.faults.add_rules(fault)
         before = len(world.ledger)
@@ -167,7 +167,7 @@ class Buyer(Client):
         self._street.tell()
         return visit
 
-    def _draw_fault(self, kind: str) -> tuple[Rule | None, float]:
+    def _draw_fault(self) -> tuple[Rule | None, float]:
         if self._random.random() >= self._street.gateway.witness.fault_share() / 2:
             return None, 0.0
         wait_s = self._random.choice(LATE_S)
@@ -176,7 +176,7 @@ class Buyer(Client):
             return Rule(fault=name), 0.0
         settles = self._random.random() < 0.6
         args = Arguments(wait_s=wait_s, settles=settles) if name == "pending" else Arguments(wait_s=wait_s)
-        return Rule(fault=name, args=args), wait_s if name == "late_visibility" or kind == "payment" else 0.0
+        return Rule(fault=name, args=args), wait_s
 
     async def _look_after(self, checkout_id: str) -> dict[str, object]:
         """Asks a few times what became of a checkout."""

@@ -25,7 +25,7 @@ from payrelay.core.proof import TOLERANCE_MS, Seen
 from payrelay.core.settlement import BY_PROOF, settled_answer
 from payrelay.operations.arrival import GOOD, Arrival, shown_installment, shown_payment
 from payrelay.operations.case import open_case
-from payrelay.operations.finish_checkout import finish_by_notification
+from payrelay.operations.finish_checkout import finish_by_notification, finish_with
 from payrelay.operations.keep_chargeback import keep_chargeback
 from payrelay.operations.note_subscription import note_news
 from payrelay.operations.settle import settle_one
@@ -201,7 +201,7 @@ async def _to_checkout(arrival: Arrival, checkout: Checkout) -> Why:
         case CheckoutKind.PREAPPROVAL:
             return await take_approval(arrival, checkout)
         case CheckoutKind.AUTHORIZATION:
-            return await _hold(arrival)
+            return await _hold(arrival, checkout)
         case CheckoutKind.RECURRING:
             return await _subscribe(arrival, checkout)
         case CheckoutKind.PAYMENT:
@@ -217,14 +217,13 @@ async def _pay(arrival: Arrival, checkout: Checkout) -> Why:
     shown = await shown_payment(arrival)
     if isinstance(shown, Why):
         return shown
-    finished = await finish_by_notification(
-        arrival.relay, msgspec.structs.replace(arrival.settled, payment_id=shown.payment_id)
-    )
-    is_second = finished is not None and finished.payment_id not in {None, shown.payment_id}
-    return Why.SECOND_PAYMENT if is_second and checkout.kind is CheckoutKind.PAYMENT else Why.CHECKOUT_FINISHED
+    settled = msgspec.structs.replace(arrival.settled, payment_id=shown.payment_id)
+    finished = await finish_with(arrival.relay, checkout, settled)
+    is_second = finished.payment_id not in {None, shown.payment_id}
+    return Why.SECOND_PAYMENT if is_second else Why.CHECKOUT_FINISHED
 
 
-async def _hold(arrival: Arrival) -> Why:
+async def _hold(arrival: Arrival, checkout: Checkout) -> Why:
     """Takes up a hold's token, which is kept sealed for its capture."""
     news = arrival.news
     if news.authorization_token is None:
@@ -232,7 +231,7 @@ async def _hold(arrival: Arrival) -> Why:
     if not await arrival.accepts_token(NewsKind.AUTHORIZATION, news.authorization_token):
         return Why.OTHER_TOKEN
     # The payment in the news is not signed, and nothing shows it: it proves none.
-    await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, payment_id=None))
+    await finish_with(arrival.relay, checkout, msgspec.structs.replace(arrival.settled, payment_id=None))
     return Why.CHECKOUT_FINISHED
 
 
@@ -256,8 +255,8 @@ async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
     # The payment of the checkout is the first one.
     payment_id = shown.payment_id if shown is not None and is_first else None
     ids = {"subscription_id": news.subscription_id, "payment_id": payment_id}
-    finished = await finish_by_notification(arrival.relay, msgspec.structs.replace(arrival.settled, **ids))
-    is_second = finished is not None and finished.subscription_id not in {None, news.subscription_id}
+    finished = await finish_with(arrival.relay, checkout, msgspec.structs.replace(arrival.settled, **ids))
+    is_second = finished.subscription_id not in {None, news.subscription_id}
     return Why.SECOND_PAYMENT if is_second and is_first else why
 
 

@@ -48,8 +48,8 @@ BEGUN_BEFORE_MS: Final = 20_000
 """What has not begun so long before that is somebody else's."""
 ROUNDS_MAX: Final = 20
 """Units of publishing in one go; the rest is for the next."""
-STORED_AT_ONCE: Final = 64
-STORED_AFTER_S: Final = 0.05
+STORED_AT_ONCE: Final = 192
+STORED_AFTER_S: Final = 0.1
 """What landed is stored when there is so much of it, or so soon."""
 AGAIN_S: Final = 0.5
 """How long a lane on which none lands waits before it looks for more."""

@@ -67,6 +67,14 @@ async def finish_by_notification(relay: Relay, news: Settled) -> Checkout | None
     return found[0] if chosen is None else await _bring(relay, chosen, event, news.result)
 
 
+async def finish_with(relay: Relay, checkout: Checkout, news: Settled) -> Checkout:
+    """Brings a checkout to what was proved of it, and of no other one of its order; gives it as it stands then.
+
+    May be repeated, and come in any order. Raises StoreError, and ValueError for an outcome that nobody can tell of.
+    """
+    return await _bring(relay, checkout, news.event, news.result)
+
+
 async def note_turned_back(relay: Relay, checkout: Checkout) -> Checkout:
     """Notes that the customer's browser came to the page for those who cancel. Raises StoreError."""
     return await _bring(relay, checkout, CheckoutEvent.TURNED_BACK, None)

@@ -8,7 +8,7 @@ from payrelay.core.notifications import NewsKind, Told, Why
 from payrelay.core.secret import Secret
 from payrelay.operations.approve_customer import approve
 from payrelay.operations.arrival import Arrival, shown_payment
-from payrelay.operations.finish_checkout import finish_by_notification
+from payrelay.operations.finish_checkout import finish_with
 
 
 async def take_approval(arrival: Arrival, checkout: Checkout) -> Why:
@@ -44,5 +44,5 @@ async def take_approval(arrival: Arrival, checkout: Checkout) -> Why:
         ),
     )
     approved = msgspec.structs.replace(arrival.settled, payment_id=payment_id, customer_id=customer.id)
-    await finish_by_notification(arrival.relay, approved)
+    await finish_with(arrival.relay, checkout, approved)
     return Why.CUSTOMER_APPROVED
