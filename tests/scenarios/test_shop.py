@@ -49,7 +49,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         )
     until(lambda: "ends the" in printed.read_text() or process.poll() is not None, "the demo stands")
     log = folder / ".payrelay" / "demo.log"
-    until(lambda: "/{account}/api/endpoints" in log.read_text(), "the shop listens, and has registered its endpoint")
+    until(
+        lambda: "/{account}/api/endpoints" in log.read_text(),
+        "the shop listens, and has registered its endpoint",
+        deadline_s=60,
+    )
     names = ("shop", "service", "key")
     yield Demo(**{name: re.findall(rf"\b{name}\s+((?:http|prk_)\S+)", printed.read_text())[0] for name in names})
     process.send_signal(signal.SIGINT)
