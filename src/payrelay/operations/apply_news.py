@@ -60,10 +60,10 @@ async def apply_news(arrival: Arrival) -> Why:
     if news.told not in GOOD:
         return await _tell_on(arrival, operations, checkout)
     of_operations = await _to_operations(arrival, operations)
-    if of_operations is not None and (checkout is None or await _is_of_operation(arrival, of_operations, checkout)):
-        # What was looked for and not found may show itself yet: until then it is nobody's.
-        is_open = checkout is not None and of_operations is Why.OPERATION_LOOKED_FOR and not await _is_owned(arrival)
-        return Why.OPERATION_UNDER_WAY if is_open else of_operations
+    if of_operations is not None and checkout is not None:
+        of_operations = await _beside_checkout(arrival, of_operations, checkout)
+    if of_operations is not None:
+        return of_operations
     if checkout is None:
         return await _of_no_checkout(arrival)
     return await _to_checkout(arrival, checkout)
@@ -153,30 +153,24 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     return Why.OPERATION_PROVED
 
 
-async def _is_of_operation(arrival: Arrival, why: Why, checkout: Checkout) -> bool:
-    """Tells whether the news are of an operation, where a checkout has the same order.
+async def _beside_checkout(arrival: Arrival, why: Why, checkout: Checkout) -> Why | None:
+    """Gives what the news are to an operation, where a checkout has the same order; None where they are none of it.
 
-    They are where the payment is an operation's, or the hold; while one is open nobody can tell yet, and a payment that
-    isn't the checkout's already may be the operation's.
+    They are its own where the payment is an operation's, or the hold; while one is open nobody can tell yet, and a
+    payment that isn't the checkout's already may be the operation's: what was looked for and not found may show itself.
     """
     if why in {Why.OPERATION_PROVED, Why.OPERATION_UNDER_WAY, Why.OTHER_TOKEN}:
-        return True
-    payment_id, token = arrival.news.payment_id, arrival.news.authorization_token
+        return why
+    while_open = Why.OPERATION_UNDER_WAY if why is Why.OPERATION_LOOKED_FOR else why
+    payment_id, token, merchant = arrival.news.payment_id, arrival.news.authorization_token, arrival.account.merchant
     if payment_id is not None:
+        if await arrival.inbox.owner_of_payment(merchant, payment_id) is not None:
+            return why
         is_open = why in {Why.OPERATION_LOOKED_FOR, Why.OPERATION_OPEN}
-        return await _is_owned(arrival) or (is_open and checkout.payment_id != payment_id)
-    if token is not None:
-        ref = secret_hash(token)
-        return await arrival.relay.journal.authorization_of(ref, arrival.account.merchant) is not None
-    return False
-
-
-async def _is_owned(arrival: Arrival) -> bool:
-    """Tells whether the payment of the news is an operation's."""
-    payment_id = arrival.news.payment_id
-    if payment_id is None:
-        return False
-    return await arrival.inbox.owner_of_payment(arrival.account.merchant, payment_id) is not None
+        return while_open if is_open and checkout.payment_id != payment_id else None
+    if token is not None and await arrival.relay.journal.authorization_of(secret_hash(token), merchant) is not None:
+        return while_open
+    return None
 
 
 async def _of_no_checkout(arrival: Arrival) -> Why:

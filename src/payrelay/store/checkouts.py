@@ -128,7 +128,8 @@ class Checkouts:
     async def unowned(self, checkout: Checkout, payments: tuple[Payment, ...]) -> tuple[Payment, ...]:
         """Gives those of the payments that belong to no operation and no other checkout.
 
-        Gives none where a charge of the same order, or another checkout that is open, may turn out to own one.
+        Gives none where a charge of the same order, or another checkout that is open or asked for something else, may
+        turn out to own one.
         """
         return await self._database.read(_unowned(checkout, payments))
 
