@@ -117,34 +117,26 @@ async def remove(relay: Relay, customer: Customer) -> Customer:
     """
     changed = await changed_by(relay, customer, Event.REMOVED, partial(_removed, relay))
     await _end_client_tokens(relay, Person(customer=changed, order_ids=()))
-    async for order_ids in _approvals(relay, changed):
+    async for order_ids in _orders_of_checkouts(relay, changed, None):
         await _forget_notifications(relay, Person(customer=changed, order_ids=order_ids))
     return changed
 
 
 async def _orders(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, ...]]:
     """Gives the orders of a person in lots: of approvals, of all other checkouts, and those that were charged."""
-    async for order_ids in _approvals(relay, customer):
+    async for order_ids in _orders_of_checkouts(relay, customer, customer.reference):
         yield order_ids
-    if customer.reference is not None:
-        async for order_ids in _orders_of_checkouts(relay, customer, customer.reference):
-            yield order_ids
     before = None
     while operations := await relay.journal.list(Filter(customer_id=customer.id), before=before, limit=ORDERS_AT_ONCE):
         yield tuple(sorted({each.order_id for each in operations if each.order_id is not None}))
         before = operations[-1].id
 
 
-async def _approvals(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, ...]]:
-    """Gives the orders of a customer's approvals, the last and all others, and of what its phones have opened."""
-    yield () if customer.order_id is None else (customer.order_id,)
-    async for order_ids in _orders_of_checkouts(relay, customer, None):
-        yield order_ids
-
-
 async def _orders_of_checkouts(
     relay: Relay, customer: Customer, reference: str | None
 ) -> AsyncIterator[tuple[str, ...]]:
+    """Gives the orders of all approvals, of what the customer's phones opened, and of what has the reference."""
+    yield () if customer.order_id is None else (customer.order_id,)
     if relay.checkouts is None:
         return
     sought = Sought(
