@@ -10,6 +10,7 @@ Rules:
 
 import socket
 from datetime import UTC, datetime
+from functools import lru_cache, partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -32,6 +33,8 @@ ANSWER_BYTES_MAX: Final = 16_384
 IDLE_S: Final = 15.0
 """How long a connection that nobody uses is kept."""
 _NAMES_KEPT_S: Final = 10
+_CHECKED_MAX: Final = 1_024
+"""Addresses that are known to be good, so that each is looked at once and not for each event."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -113,6 +116,7 @@ class WebhookSender:
         self._clock = clock
         self._limit_s = limit_s
         self._resolver = resolver
+        self._require = lru_cache(_CHECKED_MAX)(partial(require_destination, allowed=allowed))
         self._session: aiohttp.ClientSession | None = None
 
     async def send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> Tried:
@@ -121,7 +125,7 @@ class WebhookSender:
         headers = signer.headers(event.id, self._clock.now_ms(), body.decode())
         try:
             # The resolver isn't asked about an address that stands there literally.
-            require_destination(endpoint.url, self.allowed)
+            self._require(endpoint.url)
             async with self._opened().post(endpoint.url, data=body, headers=headers, allow_redirects=False) as response:
                 tried = judged(response.status, response.headers.get("Retry-After"), self._clock.now_ms())
                 await _read_some(response)
