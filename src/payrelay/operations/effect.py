@@ -42,6 +42,7 @@ from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StillRunning, StoreDoubtful, StoreError
 from payrelay.gateways.governor import Place, Shut, worth_of
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
+from payrelay.operations.case import record
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
 from payrelay.operations.watch import Stage
@@ -433,8 +434,8 @@ class Attempt:
             decided = changes.applied_to(decided)
             self._reach(Stage.RECORDING)
             try:
-                self.operation = await self._relay.journal.record(
-                    decided, line, answer if decided.state in FROZEN else None
+                self.operation = await record(
+                    self._relay, self.operation, decided, line, answer if decided.state in FROZEN else None
                 )
             except Outdated:
                 self.operation = await self._reread()
