@@ -9,7 +9,7 @@ from typing import Final
 from payrelay.core.answers import Trace, of_outcome
 from payrelay.core.calls import Capture, Charge, PaymentsOfOrder
 from payrelay.core.idempotency import secret_hash
-from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Line, Operation
+from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Line, Operation, State
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen
@@ -19,6 +19,7 @@ from payrelay.gateways.governor import Priority
 from payrelay.gateways.payhere.client import Expected, Sending
 from payrelay.gateways.payhere.replies import Cause
 from payrelay.operations.case import Case, evidence_of
+from payrelay.operations.note_subscription import note_cancelled
 from payrelay.operations.watch import Stage
 
 SEND_WITHIN_S: Final = 10
@@ -58,6 +59,8 @@ async def settle_cancel(case: Case) -> None:
     if _under_way_until_ms(case) is not None or (case.is_nudged and case.has_line(Event.PROBING)):
         return  # each sending is a line of history: after the first they keep to the schedule
     await _send_again(case, _read_second_cancel)
+    if case.operation.state is State.SUCCEEDED and case.operation.subscription_id is not None:
+        await note_cancelled(case.relay, case.account.name, case.operation.subscription_id)
 
 
 def under_way_until_ms(history: Sequence[Line], timeout_s: float, now_ms: int) -> int | None:
