@@ -29,13 +29,16 @@ class AlertQueries(NamedTuple):
 
 def _queries(table: str, key: str) -> AlertQueries:
     columns = f"{key}, version, created_at_ms, next_try_at_ms, attempts, given_to"
-    due = f"SELECT {key}, version FROM {table} WHERE next_try_at_ms <= $1::bigint ORDER BY next_try_at_ms LIMIT $3"
-    take = f"UPDATE {table} SET next_try_at_ms = $2::bigint WHERE ({key}, version) IN ({{}}) RETURNING {columns}"
     return AlertQueries(
         take=query(
             f"take_{table}",
-            take.format(f"{due} FOR UPDATE SKIP LOCKED"),
-            sqlite=(take.format(due).replace("::bigint", ""),),
+            f"""
+            UPDATE {table} SET next_try_at_ms = $2::bigint
+            WHERE ({key}, version) IN (
+                SELECT {key}, version FROM {table} WHERE next_try_at_ms <= $1::bigint ORDER BY next_try_at_ms LIMIT $3
+                FOR UPDATE SKIP LOCKED
+            )
+            RETURNING {columns}""",
         ),
         next_due=query(f"next_of_{table}", f"SELECT min(next_try_at_ms) FROM {table} WHERE next_try_at_ms IS NOT NULL"),
         end=query(

@@ -71,12 +71,6 @@ TAKE_NOTIFICATIONS: Final = query(
         SELECT id FROM notifications WHERE next_at_ms <= $1::bigint ORDER BY next_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
     )
     RETURNING {NOTIFICATION_COLUMNS}""",
-    sqlite=(
-        f"""
-        UPDATE notifications SET next_at_ms = $2
-        WHERE id IN (SELECT id FROM notifications WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $3)
-        RETURNING {NOTIFICATION_COLUMNS}""",
-    ),
 )
 """Takes notifications that are to be worked on now, and puts them off for as long as that may last, so that no other
 process works on the same at the same time."""
