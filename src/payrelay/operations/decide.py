@@ -20,7 +20,8 @@ from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Outdated
 from payrelay.operations.relay import Relay
-from payrelay.store.journal import PAGE_MAX, Filter
+from payrelay.store.journal import Filter
+from payrelay.store.statements.pages import PAGE_MAX
 
 VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
 """What can be decided."""

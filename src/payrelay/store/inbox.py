@@ -25,6 +25,7 @@ from payrelay.store.sealing import Seal
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
 from payrelay.store.statements.operations import BUMP
+from payrelay.store.statements.pages import given_of, page_of
 
 REFUSED_MAX: Final = 1_000
 """Refused notifications that are kept of a merchant account, for somebody to look at."""
@@ -37,7 +38,6 @@ OF_AN_ORDER_MAX: Final = 200
 A customer who has the notification of a payment can post it in any number of disguises, and must not keep that of a
 chargeback out by it.
 """
-PAGE_MAX: Final = 1_000
 CHARGEBACKS_MAX: Final = 100
 """Of one operation: it has one payment."""
 
@@ -146,11 +146,8 @@ class Inbox:
 
     async def list(self, wanted: Wanted, *, before: str | None, limit: int) -> _Notifications:
         """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
-        given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None}
-        last = () if before is None else (before,)
-        query = statements.list_notifications(tuple(given), is_continued=before is not None)
-        rows = await self._database.read(all_rows(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))))
-        return [_of(row) for row in rows]
+        page = page_of(statements.LIST_NOTIFICATIONS, given_of(wanted), before=before, limit=limit)
+        return [_of(row) for row in await self._database.read(all_rows(page))]
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next notification is to be worked on; None where none is."""

@@ -25,13 +25,12 @@ from payrelay.store.audit import Trail, answer_context, call_context
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import operations as statements
+from payrelay.store.statements.pages import given_of, page_of
 
 STRANDED_MAX: Final = 10_000
 """More operations than one process can have under way."""
 HISTORY_LINES_MAX: Final = 1_000
 """Settling looks daily after the first days: this is years."""
-PAGE_MAX: Final = 1_000
-"""Rows of one page, whatever the caller asks for."""
 _ACCEPT_ATTEMPTS_MAX: Final = 3
 """Each further attempt needs another holder to have let go between two statements."""
 _FELT_EVERYWHERE: Final = frozenset({Kind.REFUND, Kind.RELEASE, Kind.RETRY, Kind.CANCEL})
@@ -203,10 +202,7 @@ class Journal:
 
     async def list(self, wanted: Filter, *, before: str | None, limit: int) -> _Operations:
         """Reads one page, newest first: at most ``limit`` operations with ids below ``before``."""
-        given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None}
-        last = () if before is None else (before,)
-        query = statements.list_operations(tuple(given), is_continued=before is not None)
-        return await self._many(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX))))
+        return await self._many(page_of(statements.LIST_OPERATIONS, given_of(wanted), before=before, limit=limit))
 
     async def _one(self, statement: Statement) -> Operation | None:
         row = await self._database.read(first_row(statement))
