@@ -13,6 +13,7 @@ import msgspec
 
 from payrelay.core.deliveries import EndpointState
 from payrelay.core.explanations import why
+from payrelay.core.moments import rfc3339
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications import WHY_PHRASES
 from payrelay.core.notifications import State as NewsState
@@ -20,7 +21,7 @@ from payrelay.core.operations import Operation
 from payrelay.core.schedules import DAY_MS, HOUR_MS
 from payrelay.errors import StoreError
 from payrelay.operations.alert_outlets import Alarm, NotGivenError
-from payrelay.operations.find_operations import utc, view
+from payrelay.operations.find_operations import view
 from payrelay.operations.relay import Relay
 from payrelay.operations.webhook_sender import host_of
 from payrelay.store.alerts import Alert, Alerts
@@ -193,7 +194,7 @@ async def _try_again(
         relay.watch.alerted(Outcome.GIVEN_UP)
         return
     await source.alerts.put_off(alert, given_to, next_ms)
-    relay.log.warning("alert_not_given", again_at=utc(next_ms), **told)
+    relay.log.warning("alert_not_given", again_at=rfc3339(next_ms), **told)
     relay.watch.alerted(Outcome.FAILED)
 
 
@@ -227,7 +228,7 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
     minor = notification.amount_minor
     message = NewsMessage(
         alert=f"{alert.subject_id}/{alert.version}",
-        raised_at=utc(alert.created_at_ms),
+        raised_at=rfc3339(alert.created_at_ms),
         why=f"{reason[:1].upper()}{reason[1:]}",
         notification_id=notification.id,
         kind=notification.kind,
@@ -239,7 +240,7 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
         subscription_id=notification.subscription_id,
         amount=msgspec.Raw(b"null" if minor is None else decimal_text(minor).encode()),
         currency=notification.currency,
-        received_at=utc(notification.received_at_ms),
+        received_at=rfc3339(notification.received_at_ms),
     )
     if alert.attempts == 0:
         relay.log.error("notification_alert", notification_id=notification.id, why=message.why)
@@ -253,7 +254,7 @@ async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
         return None  # whoever removed it, or started it again, knows
     message = EndpointMessage(
         alert=f"{alert.subject_id}/{alert.version}",
-        raised_at=utc(alert.created_at_ms),
+        raised_at=rfc3339(alert.created_at_ms),
         why=endpoint.reason,
         endpoint_id=endpoint.id,
         state=endpoint.state,
@@ -272,7 +273,7 @@ def message_of(alert: Alert, operation: Operation, reason: str) -> bytes:
     return msgspec.json.encode(
         Message(
             alert=f"{alert.subject_id}/{alert.version}",
-            raised_at=utc(alert.created_at_ms),
+            raised_at=rfc3339(alert.created_at_ms),
             why=reason,
             operation_id=shown.id,
             kind=shown.kind,

@@ -3,8 +3,8 @@
 import msgspec
 
 from payrelay.core.client_tokens import ClientToken
+from payrelay.core.moments import rfc3339
 from payrelay.core.money import decimal_text
-from payrelay.operations.find_operations import utc
 
 
 class ClientTokenView(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,9 +39,9 @@ def view(token: ClientToken, revoked_at_ms: int | None = None) -> ClientTokenVie
         currency=token.currency,
         scopes=sorted(token.scopes),
         credential_id=token.credential_id,
-        issued_at=utc(token.issued_at_ms),
-        expires_at=utc(token.expires_at_ms),
-        revoked_at=None if revoked_at_ms is None else utc(revoked_at_ms),
+        issued_at=rfc3339(token.issued_at_ms),
+        expires_at=rfc3339(token.expires_at_ms),
+        revoked_at=None if revoked_at_ms is None else rfc3339(revoked_at_ms),
     )
 
 

@@ -1,6 +1,5 @@
 """Shows operations to those who asked for them: state, history and evidence, in words that can be read out."""
 
-from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlencode
 
@@ -10,6 +9,7 @@ from payrelay.core.answers import Answer, found
 from payrelay.core.bounds import has_customer, has_operation, has_order, key_as_sent
 from payrelay.core.credentials import Scope
 from payrelay.core.explanations import told
+from payrelay.core.moments import rfc3339
 from payrelay.core.money import decimal_text
 from payrelay.core.operations import Line, Operation, State
 from payrelay.core.outcomes import Evidence
@@ -140,7 +140,7 @@ async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView
             payment_id=each.payment_id,
             amount=msgspec.Raw(b"null" if each.amount_minor is None else decimal_text(each.amount_minor).encode()),
             currency=each.currency,
-            at=utc(each.noted_at_ms),
+            at=rfc3339(each.noted_at_ms),
             notification_id=each.notification_id,
         )
         for each in await relay.inbox.chargebacks_of_operation(operation_id)
@@ -194,20 +194,15 @@ def view(operation: Operation) -> OperationView:
         customer_id=operation.customer_id,
         amount=msgspec.Raw(amount),
         currency=operation.currency,
-        created_at=utc(operation.created_at_ms),
-        updated_at=utc(operation.updated_at_ms),
-        send_by=utc(operation.send_by_ms),
+        created_at=rfc3339(operation.created_at_ms),
+        updated_at=rfc3339(operation.updated_at_ms),
+        send_by=rfc3339(operation.send_by_ms),
     )
 
 
 def _entry(line: Line) -> HistoryEntry:
-    return HistoryEntry(at=utc(line.at_ms), state=line.state, text=told(line), evidence=line.evidence)
+    return HistoryEntry(at=rfc3339(line.at_ms), state=line.state, text=told(line), evidence=line.evidence)
 
 
 def _sees_all(request: Request) -> bool:
     return Scope.OPERATIONS_READ_ALL in request.credential.scopes
-
-
-def utc(at_ms: int) -> str:
-    """Writes a moment as RFC 3339, in UTC."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

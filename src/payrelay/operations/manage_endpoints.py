@@ -17,7 +17,8 @@ from payrelay.core.deliveries import (
     pattern_of,
 )
 from payrelay.core.destinations import DestinationError, require_destination
-from payrelay.core.events import TEST, OutgoingEvent, event_id, moment
+from payrelay.core.events import TEST, OutgoingEvent, event_id
+from payrelay.core.moments import rfc3339
 from payrelay.core.secret import STARS, Secret
 from payrelay.errors import Code, FieldError, Refusal
 from payrelay.operations.deliver_events import Dispatch
@@ -297,8 +298,8 @@ def _members(endpoint: Endpoint) -> dict[str, object]:
     return members | {
         "failing_since": _moment(endpoint.failing_since_ms),
         "older_secret_ends_at": _moment(endpoint.older_ends_at_ms),
-        "created_at": moment(endpoint.created_at_ms),
-        "updated_at": moment(endpoint.updated_at_ms),
+        "created_at": rfc3339(endpoint.created_at_ms),
+        "updated_at": rfc3339(endpoint.updated_at_ms),
     }
 
 
@@ -314,7 +315,7 @@ def _delivery(delivery: Delivery) -> DeliveryView:
         subject=delivery.subject,
         state=delivery.state,
         attempts=delivery.attempts,
-        queued_at=moment(delivery.queued_at_ms),
+        queued_at=rfc3339(delivery.queued_at_ms),
         last_try_at=_moment(delivery.last_try_at_ms),
         next_try_at=_moment(delivery.next_try_at_ms),
         last_status=delivery.last_status,
@@ -323,7 +324,7 @@ def _delivery(delivery: Delivery) -> DeliveryView:
 
 
 def _moment(at_ms: int | None) -> str | None:
-    return None if at_ms is None else moment(at_ms)
+    return None if at_ms is None else rfc3339(at_ms)
 
 
 async def _own(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> Endpoint:

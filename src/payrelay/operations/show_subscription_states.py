@@ -6,10 +6,10 @@ from urllib.parse import urlencode
 import msgspec
 
 from payrelay.core.answers import Answer, found
+from payrelay.core.moments import rfc3339
 from payrelay.core.money import decimal_text
 from payrelay.core.subscriptions import SubscriptionState
 from payrelay.errors import Code, Refusal
-from payrelay.operations.find_operations import utc
 from payrelay.operations.relay import Relay, Request
 from payrelay.store.subscriptions import Installment, Standing, Subscriptions
 
@@ -89,7 +89,7 @@ def view(standing: Standing) -> SubscriptionStateView:
         next_on=subscription.next_on,
         last_paid=_installment(standing.last_paid),
         last_failure=_installment(standing.last_failure),
-        as_of=utc(subscription.as_of_ms),
+        as_of=rfc3339(subscription.as_of_ms),
     )
 
 
@@ -106,7 +106,7 @@ def _installment(installment: Installment | None) -> InstallmentView | None:
     if installment is None:
         return None
     return InstallmentView(
-        payment_id=installment.payment_id, amount=_amount(installment.amount_minor), at=utc(installment.at_ms)
+        payment_id=installment.payment_id, amount=_amount(installment.amount_minor), at=rfc3339(installment.at_ms)
     )
 
 
