@@ -14,7 +14,7 @@ import msgspec
 from payrelay.core.deliveries import EndpointState
 from payrelay.core.explanations import why
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import decimal_text
+from payrelay.core.money import amount_json
 from payrelay.core.notifications import WHY_PHRASES
 from payrelay.core.notifications import State as NewsState
 from payrelay.core.operations import Operation
@@ -225,7 +225,6 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
     reason = WHY_PHRASES[notification.why]
     if notification.state is NewsState.REFUSED:
         reason = f"{REFUSED_ALERT_FROM} notifications or more were refused within a day; of this one {reason}"
-    minor = notification.amount_minor
     message = NewsMessage(
         alert=f"{alert.subject_id}/{alert.version}",
         raised_at=rfc3339(alert.created_at_ms),
@@ -238,7 +237,7 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
         order_id=notification.order_id,
         payment_id=notification.payment_id,
         subscription_id=notification.subscription_id,
-        amount=msgspec.Raw(b"null" if minor is None else decimal_text(minor).encode()),
+        amount=amount_json(notification.amount_minor),
         currency=notification.currency,
         received_at=rfc3339(notification.received_at_ms),
     )

@@ -4,7 +4,7 @@ import msgspec
 
 from payrelay.core.client_tokens import ClientToken
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import decimal_text
+from payrelay.core.money import amount_json
 
 
 class ClientTokenView(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,12 +30,11 @@ class IssuedClientToken(ClientTokenView, frozen=True, kw_only=True):
 
 def view(token: ClientToken, revoked_at_ms: int | None = None) -> ClientTokenView:
     """Gives a token as it is listed."""
-    amount = b"null" if token.amount_max_minor is None else decimal_text(token.amount_max_minor).encode()
     return ClientTokenView(
         id=token.id,
         customer_id=token.customer_id,
         order_id=token.order_id,
-        amount_max=msgspec.Raw(amount),
+        amount_max=amount_json(token.amount_max_minor),
         currency=token.currency,
         scopes=sorted(token.scopes),
         credential_id=token.credential_id,

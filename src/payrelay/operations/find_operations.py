@@ -10,7 +10,7 @@ from payrelay.core.bounds import has_customer, has_operation, has_order, key_as_
 from payrelay.core.credentials import Scope
 from payrelay.core.explanations import told
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import decimal_text
+from payrelay.core.money import amount_json
 from payrelay.core.operations import Line, Operation, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.words import STATE_SENTENCES
@@ -138,7 +138,7 @@ async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView
     return [
         ChargebackView(
             payment_id=each.payment_id,
-            amount=msgspec.Raw(b"null" if each.amount_minor is None else decimal_text(each.amount_minor).encode()),
+            amount=amount_json(each.amount_minor),
             currency=each.currency,
             at=rfc3339(each.noted_at_ms),
             notification_id=each.notification_id,
@@ -177,7 +177,6 @@ def _as_seen(operation: Operation, request: Request) -> OperationView:
 
 def view(operation: Operation) -> OperationView:
     """Gives an operation as a client sees it in a list."""
-    amount = b"null" if operation.amount_minor is None else decimal_text(operation.amount_minor).encode()
     return OperationView(
         id=operation.id,
         kind=operation.kind,
@@ -192,7 +191,7 @@ def view(operation: Operation) -> OperationView:
         payment_id=operation.payment_id,
         subscription_id=operation.subscription_id,
         customer_id=operation.customer_id,
-        amount=msgspec.Raw(amount),
+        amount=amount_json(operation.amount_minor),
         currency=operation.currency,
         created_at=rfc3339(operation.created_at_ms),
         updated_at=rfc3339(operation.updated_at_ms),

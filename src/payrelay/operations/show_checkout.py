@@ -5,7 +5,7 @@ import msgspec
 from payrelay.core.answers import Answer, found
 from payrelay.core.checkouts import STATE_SENTENCES, Checkout, CheckoutKind, CheckoutState, is_within
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import decimal_text
+from payrelay.core.money import amount_json
 from payrelay.core.secret import STARS
 from payrelay.errors import Code, Refusal
 from payrelay.operations.finish_checkout import checkouts_of, look
@@ -72,7 +72,6 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
 
 def view(checkout: Checkout) -> CheckoutView:
     """Gives a checkout as a client sees it."""
-    amount = b"null" if checkout.amount_minor is None else decimal_text(checkout.amount_minor).encode()
     return CheckoutView(
         id=checkout.id,
         kind=checkout.kind,
@@ -80,7 +79,7 @@ def view(checkout: Checkout) -> CheckoutView:
         explanation=STATE_SENTENCES[checkout.state],
         account=checkout.account,
         order_id=checkout.order_id,
-        amount=msgspec.Raw(amount),
+        amount=amount_json(checkout.amount_minor),
         currency=checkout.currency,
         customer_reference=checkout.customer_reference,
         payment_id=checkout.payment_id,

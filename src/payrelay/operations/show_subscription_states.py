@@ -7,7 +7,7 @@ import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.moments import rfc3339
-from payrelay.core.money import decimal_text
+from payrelay.core.money import amount_json
 from payrelay.core.subscriptions import SubscriptionState
 from payrelay.errors import Code, Refusal
 from payrelay.operations.relay import Relay, Request
@@ -83,7 +83,7 @@ def view(standing: Standing) -> SubscriptionStateView:
         explanation=FAILING_SENTENCE if is_failing else STATE_SENTENCES[subscription.state],
         is_failing=is_failing,
         order_id=subscription.order_id,
-        amount=_amount(subscription.amount_minor),
+        amount=amount_json(subscription.amount_minor),
         currency=subscription.currency,
         installments_paid=standing.paid,
         next_on=subscription.next_on,
@@ -106,12 +106,8 @@ def _installment(installment: Installment | None) -> InstallmentView | None:
     if installment is None:
         return None
     return InstallmentView(
-        payment_id=installment.payment_id, amount=_amount(installment.amount_minor), at=rfc3339(installment.at_ms)
+        payment_id=installment.payment_id, amount=amount_json(installment.amount_minor), at=rfc3339(installment.at_ms)
     )
-
-
-def _amount(amount_minor: int | None) -> msgspec.Raw:
-    return msgspec.Raw(b"null" if amount_minor is None else decimal_text(amount_minor).encode())
 
 
 def _subscriptions(relay: Relay) -> Subscriptions:
