@@ -13,7 +13,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture, Charge, Effect
 from payrelay.core.durations import span_text
 from payrelay.core.idempotency import secret_hash
-from payrelay.core.operations import TRANSITIONS, Event, Kind, Line, Operation, State, advance
+from payrelay.core.operations import TAKING, TRANSITIONS, WITHOUT_EFFECT, Event, Kind, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.core.proof import CONTRADICTORY, Seen
 from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
@@ -25,15 +25,12 @@ from payrelay.store.statements.pages import PAGE_MAX
 
 VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
 """What can be decided."""
-PAYING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
-"""Operations that a payment belongs to, whose number a person may know."""
 PAYMENT_ID_DIGITS_MAX: Final = 19
 """What a 64-bit integer can hold; the gateway's numbers have 12 digits today."""
 DECISIONS_MAX: Final = 5
 """How often a row may change under a decision, by looks that settle nothing, before it is given up."""
 
 _SHOWN: Final = CONTRADICTORY | {Seen.MAY_BE_ANOTHERS}
-_NO_OWNER: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
 _NOUNS: Final = {
     Kind.CHARGE: "order",
     Kind.AUTHORIZATION: "order",
@@ -121,7 +118,7 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
         raise UndecidedError(f"{operation.id} has become {state.replace('_', ' ')} meanwhile; look at it again")
     if decision.payment_id is None:
         return
-    if decision.verdict is not State.SUCCEEDED or operation.kind not in PAYING:
+    if decision.verdict is not State.SUCCEEDED or operation.kind not in TAKING:
         raise UndecidedError("a payment's number belongs only to a charge, capture or retry that succeeded")
     owner = await _owner_of(relay, operation, decision.payment_id)
     if owner is not None:
@@ -177,11 +174,11 @@ def sentences_of(consequence: Consequence) -> list[str]:
     else:
         sentences.append("The hold counts as captured for good: a second capture of it is refused.")
     is_done = after.state is State.SUCCEEDED
-    if is_done and after.kind in PAYING and after.payment_id is None:
+    if is_done and after.kind in TAKING and after.payment_id is None:
         sentences.append("The answer names no payment; --payment-id puts its number there, and makes it this one's.")
     if is_done and after.kind is Kind.AUTHORIZATION:
         sentences.append("The answer has no authorization token: the hold can't be captured with it.")
-    if not is_done and after.kind in PAYING and after.payment_id is not None:
+    if not is_done and after.kind in TAKING and after.payment_id is not None:
         sentences.append(f"Nothing is given back by this: should payment {after.payment_id} be there, see to it first.")
     if after.probe_at_ms is not None:
         sentences.append("The gateway is still asked for it once a day; should it show itself, a person is called.")
@@ -215,8 +212,8 @@ async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Oper
         if (
             other.id != operation.id
             and other.merchant == operation.merchant
-            and other.kind in PAYING
-            and other.state not in _NO_OWNER
+            and other.kind in TAKING
+            and other.state not in WITHOUT_EFFECT
             and not is_hold
         ):
             return other

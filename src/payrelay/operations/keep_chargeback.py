@@ -7,7 +7,7 @@ from payrelay.core.checkouts import Checkout
 from payrelay.core.events import OutgoingEvent
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications import Why
-from payrelay.core.operations import Kind, Operation, State
+from payrelay.core.operations import TAKING, Operation, State
 from payrelay.core.payments import Seen, Unseen
 from payrelay.operations.arrival import Arrival
 from payrelay.operations.watch import Passage
@@ -98,7 +98,7 @@ def _owner(operations: list[Operation], merchant: str, payment_id: str | None) -
         each
         for each in operations
         if each.merchant == merchant
-        and each.kind in {Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY}
+        and each.kind in TAKING
         and each.state in {State.SUCCEEDED, State.NEEDS_ATTENTION, State.UNKNOWN, State.PENDING}
         and each.payment_id is not None
         and payment_id in {None, each.payment_id}
