@@ -16,6 +16,7 @@ from payrelay.api.provider_door import ProviderDoor
 from payrelay.clock import Clock
 from payrelay.core.identity import Provider
 from payrelay.core.operations import Retention
+from payrelay.core.schedules import DAY_MS
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Governor
 from payrelay.gateways.payhere.account import BASE_URLS, merchant_of, token_name_of
@@ -60,7 +61,7 @@ from payrelay.store.signing_keys import SigningKeys
 from payrelay.store.statements.alerts import OF_ENDPOINTS, OF_NOTIFICATIONS
 from payrelay.store.subscriptions import Subscriptions
 
-KEYED_RETENTION_MS: Final = 30 * 86_400_000
+KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
 FINISH_WITHIN_S: Final = 5.0
 """For work that nobody waits for any more, such as storing an outcome late, when the program ends."""

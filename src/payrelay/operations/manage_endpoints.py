@@ -19,6 +19,7 @@ from payrelay.core.deliveries import (
 from payrelay.core.destinations import DestinationError, require_destination
 from payrelay.core.events import TEST, OutgoingEvent, event_id
 from payrelay.core.moments import rfc3339
+from payrelay.core.schedules import NEVER_MS
 from payrelay.core.secret import STARS, Secret
 from payrelay.errors import Code, FieldError, Refusal
 from payrelay.operations.deliver_events import Dispatch
@@ -73,7 +74,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     """Which events are to be sent again: those from one moment up to, and without, another; or some by their ids."""
 
     from_ms: int = 0
-    until_ms: int = 2**62
+    until_ms: int = NEVER_MS
     ids: tuple[str, ...] = ()
 
 

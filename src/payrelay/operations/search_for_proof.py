@@ -21,14 +21,13 @@ from payrelay.core.proof import (
     ruling,
     ruling_after_failure,
 )
+from payrelay.core.schedules import NEVER_MS
 from payrelay.operations.case import Case, evidence_of
 from payrelay.operations.watch import Stage
 
 CONTROLLED_FROM_MS: Final = 300_000
 """From when on an observation of nothing gets its control query: earlier ones are made because what was done shows
 itself then, and can't be the last; they should not cost the gateway's budget twice."""
-NEVER_MS: Final = 2**62
-"""A time after every other one."""
 KNOWN_PAID_FOR_MS: Final = 900_000
 """A control order is rather one that was paid this long ago: the gateway may show a newer payment late."""
 

@@ -20,7 +20,7 @@ from payrelay.store.statements import endpoints as endpoint_statements
 
 DELIVERIES_MAX: Final = 1_000
 """Of one page, whatever the caller asks for."""
-_BEFORE_ALL: Final = 2**62
+_ABOVE_ALL: Final = 2**62
 """Above every position."""
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -130,7 +130,7 @@ class Deliveries:
         self, endpoint_id: str, *, state: DeliveryState | None, before: int | None, limit: int
     ) -> _Deliveries:
         """Reads the deliveries to an endpoint, newest first, below a position."""
-        first = _BEFORE_ALL if before is None else before
+        first = _ABOVE_ALL if before is None else before
         parameters = (endpoint_id, first, min(limit, DELIVERIES_MAX))
         if state is None:
             statement = Statement(statements.LIST_DELIVERIES, parameters)

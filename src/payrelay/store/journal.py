@@ -19,6 +19,7 @@ from payrelay.core.chain import ChainKey, Link, row_digest
 from payrelay.core.events import OutgoingEvent, of_operation
 from payrelay.core.idempotency import claim_of
 from payrelay.core.operations import Kind, Line, Operation, State
+from payrelay.core.schedules import NEVER_MS
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store import outbox
 from payrelay.store.audit import Trail, answer_context, call_context
@@ -40,8 +41,6 @@ _CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
 _NOTHING_BEFORE: Final = ""
 """What the first line of a history is chained to."""
 _NO_ANSWER: Final = ""
-_NEVER_MS: Final = 2**62
-"""A time after every other one."""
 
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
 _LINE_COLUMNS: Final = tuple(Line.__struct_fields__)
@@ -189,7 +188,7 @@ class Journal:
     async def stranded(self, *, before_ms: int | None) -> _Operations:
         """Finds accepted and sending operations whose time to be sent ended before a moment; all of them for None."""
         return await self._many(
-            Statement(statements.STRANDED, (_NEVER_MS if before_ms is None else before_ms, STRANDED_MAX))
+            Statement(statements.STRANDED, (NEVER_MS if before_ms is None else before_ms, STRANDED_MAX))
         )
 
     async def authorization_of(self, result_ref: str, merchant: str) -> Operation | None:

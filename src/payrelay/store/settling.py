@@ -3,6 +3,7 @@
 from typing import Final, TypeAlias
 
 from payrelay.core.operations import Operation, State
+from payrelay.core.schedules import NEVER_MS
 from payrelay.store.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.journal import operation_of
 from payrelay.store.statements import settling as statements
@@ -74,8 +75,7 @@ class Settling:
 
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
         """Finds an order that is known to be paid: rather one that was paid before a moment than a newer one."""
-        newest_ms = 2**62
-        for at_ms in (before_ms, newest_ms):
+        for at_ms in (before_ms, NEVER_MS):
             order_id = await self._text(Statement(statements.PAID_ORDER, (merchant, other_than, at_ms)))
             if order_id is not None:
                 return order_id
