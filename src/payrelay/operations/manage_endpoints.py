@@ -21,7 +21,7 @@ from payrelay.core.events import TEST, OutgoingEvent, event_id
 from payrelay.core.moments import rfc3339
 from payrelay.core.schedules import NEVER_MS
 from payrelay.core.secret import STARS, Secret
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.errors import Code, Refusal, wrong_field
 from payrelay.operations.deliver_events import Dispatch
 from payrelay.operations.ids import new_id
 from payrelay.store.deliveries import Delivery
@@ -350,33 +350,29 @@ def _url(dispatch: Dispatch, url: str) -> str:
     try:
         require_destination(url, dispatch.sender.allowed)
     except DestinationError as error:
-        raise _invalid("url", str(error)) from None
+        raise wrong_field("url", str(error)) from None
     return url
 
 
 def _types(types: tuple[str, ...]) -> tuple[str, ...]:
     if not 1 <= len(types) <= PATTERNS_MAX:
-        raise _invalid("types", f"must have 1 to {PATTERNS_MAX} entries")
+        raise wrong_field("types", f"must have 1 to {PATTERNS_MAX} entries")
     for index, text in enumerate(types):
         try:
             pattern_of(text)
         except PatternError as error:
-            raise _invalid(f"types[{index}]", str(error)) from None
+            raise wrong_field(f"types[{index}]", str(error)) from None
     return tuple(dict.fromkeys(types))
 
 
 def _label(label: str | None) -> str | None:
     if label is not None and (not label.strip() or not label.isprintable() or len(label) > LABEL_LENGTH_MAX):
-        raise _invalid("label", f"must have 1 to {LABEL_LENGTH_MAX} printable characters")
+        raise wrong_field("label", f"must have 1 to {LABEL_LENGTH_MAX} printable characters")
     return label
 
 
 def _new_secret() -> Secret:
     return Secret("whsec_" + base64.b64encode(os.urandom(SECRET_BYTES)).decode())
-
-
-def _invalid(path: str, words: str) -> Refusal:
-    return Refusal(Code.INVALID_REQUEST, f"{path} {words}", fields=(FieldError(path, words),))
 
 
 def _missing() -> Refusal:
