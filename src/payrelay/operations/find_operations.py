@@ -1,7 +1,6 @@
 """Shows operations to those who asked for them: state, history and evidence, in words that can be read out."""
 
 from typing import Final
-from urllib.parse import urlencode
 
 import msgspec
 
@@ -15,6 +14,7 @@ from payrelay.core.operations import Line, Operation, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, Refusal
+from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
 from payrelay.store.journal import Filter
@@ -88,18 +88,15 @@ async def list_operations(relay: Relay, request: Request, wanted: Filter, *, bef
     """
     narrowed = _narrowed(wanted, request)
     operations = [] if narrowed is None else await relay.journal.list(narrowed, before=before, limit=limit + 1)
-    page = operations[:limit]
-    answer = found([_as_seen(operation, request) for operation in page])
-    if len(operations) <= limit:
-        return answer
-    query = {
-        name: value
-        for name, value in msgspec.structs.asdict(wanted).items()
-        if value is not None and name not in {"principal", "account"}
-    }
-    following = urlencode({**query, "cursor": page[-1].id, "limit": limit})
-    link = f'</{request.account}/api/operations?{following}>; rel="next"'
-    return msgspec.structs.replace(answer, headers=(("Link", link),))
+    return answer_page(
+        request,
+        "operations",
+        operations,
+        limit,
+        show=lambda each: _as_seen(each, request),
+        id_of=lambda each: each.id,
+        query={**msgspec.structs.asdict(wanted), "principal": None, "account": None},
+    )
 
 
 async def show_operation(relay: Relay, request: Request, operation_id: str) -> Answer:

@@ -1,7 +1,6 @@
 """Shows how subscriptions stand, as it is known here: without a call to the gateway."""
 
 from typing import Final
-from urllib.parse import urlencode
 
 import msgspec
 
@@ -10,6 +9,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.subscriptions import SubscriptionState
 from payrelay.errors import Code, Refusal
+from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
 from payrelay.store.subscriptions import Installment, Standing, Subscriptions
 
@@ -64,13 +64,16 @@ async def show_subscription_state(relay: Relay, request: Request, subscription_i
 async def list_subscription_states(relay: Relay, request: Request, *, after: str, limit: int) -> Answer:
     """Answers a page, by id; a Link header leads to the next one where there are more."""
     merchant = relay.account(request.account).merchant
-    page = await _subscriptions(relay).list(merchant, after=after, limit=limit + 1)
-    answer = found([view(each) for each in page[:limit]])
-    if len(page) <= limit:
-        return answer
-    following = urlencode({"cursor": page[limit - 1].subscription.subscription_id, "limit": limit})
-    link = f'</{request.account}/api/subscription-states?{following}>; rel="next"'
-    return msgspec.structs.replace(answer, headers=(("Link", link),))
+    standings = await _subscriptions(relay).list(merchant, after=after, limit=limit + 1)
+    return answer_page(
+        request,
+        "subscription-states",
+        standings,
+        limit,
+        show=view,
+        id_of=lambda each: each.subscription.subscription_id,
+        query={},
+    )
 
 
 def view(standing: Standing) -> SubscriptionStateView:
