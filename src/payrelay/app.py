@@ -39,7 +39,7 @@ from payrelay.operations.webhook_sender import WebhookSender
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
 from payrelay.store.access_tokens import AccessTokens
-from payrelay.store.alerts import Alerts
+from payrelay.store.alerts import About, Alerts
 from payrelay.store.budget import StoredBudget
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.client_tokens import ClientTokens
@@ -58,7 +58,6 @@ from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal, parse_keys
 from payrelay.store.settling import Settling
 from payrelay.store.signing_keys import SigningKeys
-from payrelay.store.statements.alerts import OF_ENDPOINTS, OF_NOTIFICATIONS
 from payrelay.store.subscriptions import Subscriptions
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
@@ -183,12 +182,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            alarm=Alarm(
-                alerts=Alerts(database),
-                outlets=outlets_of(settings),
-                of_notifications=Alerts(database, OF_NOTIFICATIONS),
-                of_endpoints=Alerts(database, OF_ENDPOINTS),
-            ),
+            alarm=Alarm(alerts=tuple(Alerts(database, about) for about in About), outlets=outlets_of(settings)),
             waiters=waiters,
             readings=Readings(
                 LastAnswers(database, seal),

@@ -26,6 +26,7 @@ from payrelay.store.audit import Trail, answer_context, call_context
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import operations as statements
+from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
 from payrelay.store.statements.pages import given_of, page_of
 
 STRANDED_MAX: Final = 10_000
@@ -257,7 +258,7 @@ def _record(statement: Statement, operation: Operation) -> Unit[None]:
     if not changed:
         raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
     if is_for_a_person:
-        yield Statement(statements.ADD_ALERT, (operation.id, operation.version, operation.updated_at_ms))
+        yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
     if is_felt:
         yield Statement(statements.BUMP, (operation.merchant,))
 

@@ -206,17 +206,6 @@ PRUNE: Final = query(
 LIST_OPERATIONS: Final = Listing("operations", OPERATION_COLUMNS)
 """Operations, as they are listed."""
 
-ADD_ALERT: Final = query(
-    "add_alert",
-    """
-    INSERT INTO alerts (operation_id, version, created_at_ms, next_try_at_ms)
-    SELECT $1::text, $2::bigint, $3::bigint, $3::bigint
-    WHERE NOT EXISTS (
-        SELECT 1 FROM history WHERE operation_id = $1::text AND version = $2::bigint - 1 AND state = 'needs_attention'
-    )""",
-)
-"""Notes, beside the change that did it, that an operation came to need a person; not where it needed one before."""
-
 BUMP: Final = query(
     "bump",
     """
