@@ -81,10 +81,7 @@ async def _payer(arrival: Arrival) -> Payer | Why:
 
 async def _of_plan(arrival: Arrival, plan: Checkout, payment_id: str) -> Payer | Why:
     """Looks whether the payment is an installment of the order: of those we may not have been told."""
-    until_s = arrival.relay.clock.boot_s() + arrival.account.queue_s
-    arrival.relay.watch.passed(Passage.ASKING, arrival.notification.id)
-    sight = await arrival.account.observe(PaymentsOfOrder(order_id=plan.order_id), until_s=until_s)
-    arrival.relay.watch.passed(Passage.ASKED, arrival.notification.id)
+    sight = await arrival.observe(PaymentsOfOrder(order_id=plan.order_id))
     if isinstance(sight, Unseen):
         return Why.UNSEEN
     payments = sight.payments if isinstance(sight, Seen) else ()

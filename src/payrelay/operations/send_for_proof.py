@@ -120,9 +120,7 @@ async def _confirm_capture(case: Case) -> None:
     if operation.order_id is None:
         await case.unclear(evidence_of(Look(seen=Seen.ALREADY_DONE), None))
         return
-    case.reach(Stage.LOOKING)
-    sight = await case.account.observe(PaymentsOfOrder(order_id=operation.order_id), until_s=case.until_s)
-    case.reach(Stage.LOOKED)
+    sight = await case.observe(PaymentsOfOrder(order_id=operation.order_id))
     if isinstance(sight, Unseen):
         await case.could_not_look()
         return
