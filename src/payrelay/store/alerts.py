@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.store.database import Database, Row, Statement, all_rows
+from payrelay.store.rows import moment_in
 from payrelay.store.statements import alerts as statements
 
 _SEPARATOR: Final = ","
@@ -71,9 +72,7 @@ class Alerts:
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next alert is to be given; None where none is."""
-        rows = await self._database.read(all_rows(Statement(self._queries.next_due, ())))
-        at_ms = rows[0][0]
-        return at_ms if isinstance(at_ms, int) else None
+        return await self._database.read(moment_in(Statement(self._queries.next_due, ())))
 
     async def take(self, now_ms: int, *, until_ms: int, limit: int) -> _Alerts:
         """Takes at most ``limit`` alerts that are due, the longest due first; until then nobody else is given them."""

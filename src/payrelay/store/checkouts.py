@@ -16,6 +16,7 @@ from payrelay.core.payments import Payment
 from payrelay.errors import Outdated
 from payrelay.store import outbox
 from payrelay.store.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
+from payrelay.store.rows import struct_of
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import checkouts as statements
 
@@ -176,4 +177,4 @@ def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Pa
 
 
 def _checkout(row: Row) -> Checkout:
-    return msgspec.convert(dict(zip(Checkout.__struct_fields__, row, strict=True)), Checkout)
+    return struct_of(row, Checkout)

@@ -21,6 +21,7 @@ from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.outbox import put as put_event
+from payrelay.store.rows import moment_in, struct_of
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
@@ -40,8 +41,6 @@ chargeback out by it.
 """
 CHARGEBACKS_MAX: Final = 100
 """Of one operation: it has one payment."""
-
-_COLUMNS: Final = tuple(Notification.__struct_fields__)
 
 
 class Put(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,9 +150,7 @@ class Inbox:
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next notification is to be worked on; None where none is."""
-        rows = await self._database.read(all_rows(Statement(statements.NEXT_NOTIFICATION, ())))
-        at_ms = rows[0][0]
-        return at_ms if isinstance(at_ms, int) else None
+        return await self._database.read(moment_in(Statement(statements.NEXT_NOTIFICATION, ())))
 
     async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Notifications:
         """Takes at most ``limit`` notifications that are due; until then nobody else is given them."""
@@ -294,8 +291,8 @@ def _keep_chargeback(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]
 
 
 def _of(row: Row) -> Notification:
-    return msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Notification)
+    return struct_of(row, Notification)
 
 
 def _chargeback(row: Row) -> Chargeback:
-    return msgspec.convert(dict(zip(Chargeback.__struct_fields__, row, strict=True)), Chargeback)
+    return struct_of(row, Chargeback)

@@ -24,6 +24,7 @@ from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store import outbox
 from payrelay.store.audit import Trail, answer_context, call_context
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
+from payrelay.store.rows import blob_of, struct_of
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import operations as statements
 from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
@@ -171,7 +172,7 @@ class Journal:
         row = await self._database.read(first_row(Statement(statements.CALL_OF, (operation_id,))))
         if row is None:
             raise LookupError(f"no operation {operation_id}")
-        call: Effect = _decode_call(self._seal.open(_blob(row[0]), call_context(operation_id)))
+        call: Effect = _decode_call(self._seal.open(blob_of(row[0]), call_context(operation_id)))
         return call
 
     async def history(self, operation_id: str) -> _Lines:
@@ -217,7 +218,7 @@ class Journal:
         return Claimed(operation, None if sealed is None else self._open_answer(operation.id, sealed))
 
     def _open_answer(self, operation_id: str, sealed: Value) -> Answer:
-        return _decode_answer(self._seal.open(_blob(sealed), answer_context(operation_id)))
+        return _decode_answer(self._seal.open(blob_of(sealed), answer_context(operation_id)))
 
 
 def _accept(
@@ -327,15 +328,9 @@ def _has_lapsed(row: Row, now_ms: int) -> bool:
 
 def operation_of(row: Row) -> Operation:
     """Makes an operation of a row that has its columns in their order."""
-    return msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Operation)
+    return struct_of(row, Operation)
 
 
 def _line(row: Row) -> Line:
     members = dict(zip(_LINE_COLUMNS, row, strict=True))
     return msgspec.convert(members | {"evidence": msgspec.json.decode(str(members["evidence"]))}, Line)
-
-
-def _blob(value: Value) -> bytes:
-    if not isinstance(value, bytes):
-        raise TypeError("a sealed column holds bytes")
-    return value

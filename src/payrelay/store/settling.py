@@ -6,6 +6,7 @@ from payrelay.core.operations import Operation, State
 from payrelay.core.schedules import NEVER_MS
 from payrelay.store.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.journal import operation_of
+from payrelay.store.rows import moment_in
 from payrelay.store.statements import settling as statements
 
 PAGE: Final = 200
@@ -22,9 +23,7 @@ class Settling:
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next operation is to be looked for; None where none is."""
-        row = await self._database.read(first_row(Statement(statements.NEXT_DUE, ())))
-        at_ms = None if row is None else row[0]
-        return at_ms if isinstance(at_ms, int) else None
+        return await self._database.read(moment_in(Statement(statements.NEXT_DUE, ())))
 
     async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Operations:
         """Takes at most ``limit`` operations that are due; until then nobody else is given them."""

@@ -8,7 +8,8 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.signatures import SECRET_BYTES, SigningKey
 from payrelay.errors import Outdated
-from payrelay.store.database import Database, Row, Statement, Unit, all_rows
+from payrelay.store.database import Database, Statement, Unit, all_rows
+from payrelay.store.rows import blob_of
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import client_tokens as statements
 from payrelay.store.statements import meta
@@ -102,17 +103,10 @@ class SigningKeys:
 
 def _value() -> Unit[bytes | None]:
     rows = yield Statement(meta.GET_META, (_NAME,))
-    return _sealed(rows[0]) if rows else None
+    return blob_of(rows[0][0]) if rows else None
 
 
 def _added(first: bytes) -> Unit[bytes]:
     yield Statement(meta.ADD_META, (_NAME, first))
     rows = yield Statement(meta.GET_META, (_NAME,))
-    return _sealed(rows[0])
-
-
-def _sealed(row: Row) -> bytes:
-    value = row[0]
-    if not isinstance(value, bytes):
-        raise TypeError("a sealed column holds bytes")
-    return value
+    return blob_of(rows[0][0])
