@@ -11,7 +11,6 @@ from payrelay.errors import Outdated
 from payrelay.store.database import Database, Statement, Unit, all_rows
 from payrelay.store.rows import blob_of
 from payrelay.store.sealing import Seal
-from payrelay.store.statements import client_tokens as statements
 from payrelay.store.statements import meta
 
 KEYS_MAX: Final = 2
@@ -76,7 +75,7 @@ class SigningKeys:
         before = () if current is None else _decode(self._seal.open(current, _CONTEXT))
         keys = (self._new(), *before)[:KEYS_MAX]
         replaced = Statement(
-            statements.REPLACE_META, (_NAME, self._seal.seal(_encode(keys), _CONTEXT), current), is_whole=True
+            meta.REPLACE_META, (_NAME, self._seal.seal(_encode(keys), _CONTEXT), current), is_whole=True
         )
         if not await self._database.write(all_rows(replaced)):
             raise Outdated("the key was changed by somebody else at the same moment")

@@ -1,4 +1,4 @@
-"""Client tokens, and the keys that they are signed with."""
+"""Client tokens."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -74,9 +74,6 @@ PRUNE_CLIENT_TOKENS: Final = query(
     RETURNING id""",
 )
 """Forgets tokens that have ended, some at a time."""
-
-REPLACE_META: Final = query("replace_meta", "UPDATE meta SET value = $2 WHERE name = $1 AND value = $3 RETURNING name")
-"""Puts another value in place of the one that was read; gives no row where somebody was quicker."""
 
 LIST_CLIENT_TOKENS: Final = Listing("client_tokens", ISSUED_COLUMNS)
 """Tokens, as they are listed."""
