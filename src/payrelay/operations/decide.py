@@ -10,15 +10,15 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.calls import Capture, Charge, Effect
+from payrelay.core.calls import Capture
 from payrelay.core.durations import span_text
-from payrelay.core.idempotency import secret_hash
 from payrelay.core.operations import TAKING, TRANSITIONS, WITHOUT_EFFECT, Event, Kind, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.core.proof import CONTRADICTORY, Seen
 from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Outdated
+from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.relay import Relay
 from payrelay.store.journal import Filter
 from payrelay.store.statements.pages import PAGE_MAX
@@ -145,7 +145,9 @@ async def consequence_of(relay: Relay, operation: Operation, decision: Decision)
         return Consequence(operation=changed, line=line, answer=failed_answer(changed))
     changed = changed if paid is None else msgspec.structs.replace(changed, payment_id=paid)
     call = await relay.journal.call_of(operation.id)
-    hold = await _hold_of(relay, operation, call)
+    hold = None
+    if isinstance(call, Capture):
+        hold = await charge_of_hold(relay, await hold_of_capture(relay, call, operation.merchant))
     answer = settled_answer(changed, call, payment=None, msg=BY_DECISION, hold=hold)
     return Consequence(operation=changed, line=line, answer=answer)
 
@@ -218,15 +220,6 @@ async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Oper
         ):
             return other
     return None
-
-
-async def _hold_of(relay: Relay, operation: Operation, call: Effect) -> Charge | None:
-    """Finds the charge that held the money of a capture, where it was made through us."""
-    if not isinstance(call, Capture):
-        return None
-    hold = await relay.journal.authorization_of(secret_hash(call.authorization_token), operation.merchant)
-    made = None if hold is None else await relay.journal.call_of(hold.id)
-    return made if isinstance(made, Charge) else None
 
 
 def _lower(state: State) -> str:
