@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress, TaskID
 
 from payrelay.app import opened_database, seal_of
 from payrelay.clock import Clock
@@ -17,6 +17,7 @@ from payrelay.core.chain import ChainKey
 from payrelay.core.moments import rfc3339
 from payrelay.errors import SettingsError
 from payrelay.operations.audit import Audit, Finding, Phase, Summary
+from payrelay.operator_session import progress_bar
 from payrelay.settings import Settings
 from payrelay.store.audit import Trail
 from payrelay.store.meta import chain_key
@@ -51,16 +52,7 @@ async def _audit(settings: Settings, noted: dict[int, str]) -> AsyncIterator[Aud
     async with opened_database(settings, clock, is_owner=False) as database:
         seal = await seal_of(settings, database)
         start = await chain_key(database, seal, clock)
-        console = Console(stderr=True)
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        ) as bar:
+        with progress_bar(Console(stderr=True)) as bar:
             trail = Trail(database, seal, ChainKey(start.secret))
             yield Audit(trail, start.since_ms, Bars(bar), noted=noted)
 
