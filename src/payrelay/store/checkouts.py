@@ -33,7 +33,7 @@ _decode: Final = msgspec.msgpack.Decoder(Details).decode
 _Checkouts: TypeAlias = list[Checkout]
 
 
-class Person(msgspec.Struct, frozen=True, kw_only=True):
+class Sought(msgspec.Struct, frozen=True, kw_only=True):
     """By what a person's checkouts are found: a stored customer, and its principal's own name for it.
 
     ``reference`` is None where there is none, or it shall not be looked for by it.
@@ -45,7 +45,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None
 
     def __repr__(self) -> str:
-        return f"Person(customer_id={self.customer_id!r})"
+        return f"Sought(customer_id={self.customer_id!r})"
 
 
 class Checkouts:
@@ -121,7 +121,7 @@ class Checkouts:
         statement = Statement(statements.FORGET_ORDER, (merchant, principal, order_id), is_whole=True)
         return await self._database.write(count_rows(statement))
 
-    async def of_person(self, person: Person, *, after: str, limit: int) -> _Checkouts:
+    async def of_person(self, person: Sought, *, after: str, limit: int) -> _Checkouts:
         """Reads one page of a person's checkouts, by their ids above ``after``."""
         parameters = (*msgspec.structs.astuple(person), after, min(limit, OF_PERSON_MAX))
         return await self._many(Statement(statements.OF_PERSON, parameters))
