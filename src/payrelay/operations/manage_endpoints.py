@@ -250,7 +250,8 @@ async def replay_events(
 
     An event that waits already is left alone. At most REPLAYED_MAX at once, from a position on; of the feed at most
     ``pages_max`` pages are looked through.
-    Raises Refusal: not_found; also for ids of no event; conflict for an endpoint that takes nothing now.
+    Raises Refusal: not_found for an endpoint that is not the owner's, and for an id of no event, of which nothing is
+    sent then; conflict for an endpoint that takes nothing now.
     """
     endpoint = await _own(dispatch, owner, endpoint_id)
     _require_started(endpoint)
