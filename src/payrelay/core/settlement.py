@@ -12,7 +12,7 @@ from payrelay.core.answers import Answer, Trace, failed, succeeded
 from payrelay.core.calls import Capture, Charge, Effect
 from payrelay.core.money import amount_json
 from payrelay.core.operations import Kind, Operation
-from payrelay.core.payments import Payment
+from payrelay.core.payments import Payment, plain_number
 from payrelay.errors import Code
 
 BY_PROOF: Final = "Settled by proof"
@@ -122,4 +122,4 @@ def failed_answer(operation: Operation) -> Answer:
 
 def _number(text: str | None) -> msgspec.Raw:
     """Writes an id as the number that it is; leading zeros are no part of it."""
-    return msgspec.Raw(_NULL if text is None else (text.lstrip("0") or "0").encode())
+    return msgspec.Raw(_NULL if text is None else plain_number(text).encode())

@@ -14,6 +14,7 @@ from payrelay.core.calls import Capture
 from payrelay.core.durations import span_text
 from payrelay.core.operations import TAKING, TRANSITIONS, WITHOUT_EFFECT, Event, Kind, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
+from payrelay.core.payments import plain_number
 from payrelay.core.proof import CONTRADICTORY, Seen
 from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
 from payrelay.core.words import STATE_SENTENCES
@@ -80,7 +81,7 @@ class Consequence(msgspec.Struct, frozen=True, kw_only=True):
 def payment_number(text: str) -> str | None:
     """Gives a payment's number as it is kept, or None where the text can't be one (1 to 19 digits)."""
     is_number = text.isascii() and text.isdigit() and len(text) <= PAYMENT_ID_DIGITS_MAX
-    return (text.lstrip("0") or "0") if is_number else None
+    return plain_number(text) if is_number else None
 
 
 def is_decidable(state: State) -> bool:

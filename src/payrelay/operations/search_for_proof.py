@@ -6,7 +6,7 @@ from payrelay.core.calls import Charge, PaymentsOfOrder, PaymentsOfSubscription,
 from payrelay.core.operations import Event, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Seen as SeenPayments
-from payrelay.core.payments import Unseen
+from payrelay.core.payments import Unseen, plain_number
 from payrelay.core.proof import (
     ABSENT,
     HOLD_LAPSES_MS,
@@ -83,7 +83,7 @@ async def settle_refund(case: Case) -> None:
     if not isinstance(sight, SeenPayments):
         await case.could_not_look()  # the payment is known to be there: an answer without it shows nothing
         return
-    payment_id = call.payment_id.lstrip("0")
+    payment_id = plain_number(call.payment_id)
     has_other = await case.relay.settling.has_other_refund(operation.merchant, payment_id, operation.id)
     look = look_for_refund(payment_id, sight.payments, is_refund_ours=not has_other)
     if look.seen is Seen.NOTHING:
