@@ -1,4 +1,4 @@
-"""Lists client tokens that have not ended, so that somebody can see and revoke them."""
+"""Lists client tokens whose time is not over, the revoked ones too, so that somebody can see and revoke them."""
 
 from payrelay.core.answers import Answer
 from payrelay.operations.client_token_views import view

@@ -1,4 +1,4 @@
-"""What the store keeps about itself, sealed: what shows a wrong encryption key, and the key of the audit chain."""
+"""What the store keeps about itself: what shows a wrong encryption key, the audit chain's key, whose an app is."""
 
 import secrets
 from pathlib import Path
@@ -19,6 +19,7 @@ _PLAIN: Final = b"payrelay"
 _CHAIN_KEY: Final = "chain_key"
 _CHAIN_CONTEXT: Final = b"meta/chain_key"
 _SINCE_BYTES: Final = 8
+_MERCHANT: Final = "merchant/"
 
 
 class ChainStart(NamedTuple):
@@ -65,6 +66,15 @@ async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
     return ChainStart(plain[:KEY_BYTES], int.from_bytes(plain[KEY_BYTES:], "big"))
 
 
+async def standing_merchant(database: Database, app: str, merchant: str) -> str:
+    """Gives the merchant that the books have an app as: the one that was given here first.
+
+    An app is one merchant's for good. Were it another's as soon as an operator adds the merchant's number to its
+    settings, what holds an order would hold it no more. May be repeated; raises StoreUnavailable.
+    """
+    return await database.write(_standing_merchant(f"{_MERCHANT}{app}", merchant.encode()))
+
+
 async def schema_version(database: Database) -> int:
     """Gives the number of the newest migration that this database has had."""
     return await database.read(_schema_version())
@@ -75,6 +85,14 @@ def _key_check(sealed: bytes) -> Unit[bytes]:
     yield Statement(statements.ADD_META, (_KEY_CHECK, sealed))
     rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
     return blob_of(rows[0][0])
+
+
+def _standing_merchant(name: str, merchant: bytes) -> Unit[str]:
+    rows = yield Statement(statements.GET_META, (name,))
+    if not rows:
+        yield Statement(statements.ADD_META, (name, merchant))
+        rows = yield Statement(statements.GET_META, (name,))
+    return blob_of(rows[0][0]).decode()
 
 
 def _kept_chain_key(sealed: bytes) -> Unit[bytes | None]:

@@ -1,4 +1,4 @@
-"""What a row of the database becomes at the door of the store: a value, an instant, the bytes of a sealed column."""
+"""What a row of the database becomes at the door of the store: a value, an instant, the bytes of a column."""
 
 from typing import TypeVar
 
@@ -18,9 +18,9 @@ def struct_of(row: Row, kind: type[StructT]) -> StructT:
 
 
 def blob_of(value: Value) -> bytes:
-    """Gives the bytes of a sealed column; raises TypeError where it holds none."""
+    """Gives what a column of bytes holds, such as a sealed one; raises TypeError where it holds something else."""
     if not isinstance(value, bytes):
-        raise TypeError("a sealed column holds bytes")
+        raise TypeError("the column holds bytes, and this is something else")
     return value
 
 
