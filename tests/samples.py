@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import msgspec
+
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.notifications import WAITS_FOR_MS, NewsKind, Notification, Told, Verdict, Why
 from payrelay.core.notifications import State as NotificationState
@@ -33,6 +35,21 @@ OPERATION: Final = Operation(
     updated_at_ms=1_000,
     send_by_ms=11_000,
 )
+CANCEL: Final = msgspec.structs.replace(
+    OPERATION,
+    kind=Kind.CANCEL,
+    subject="subscription/1",
+    guard=None,
+    claim=None,
+    idempotency_key=None,
+    order_id=None,
+    amount_minor=None,
+    currency=None,
+    created_at_ms=1,
+    updated_at_ms=1,
+    send_by_ms=1,
+)
+"""The barest of operations: it names nothing, and holds neither claim nor guard."""
 NOTIFICATION: Final = Notification(
     id="ntf_0001",
     account="gateway",

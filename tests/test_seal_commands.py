@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from tests.commands import GATEWAY, Ran, Run
 
-from payrelay.seal_commands import progress_bar
+from payrelay.operator_session import progress_bar
 
 OLD: Final = base64.urlsafe_b64encode(b"o" * 32).decode()
 NEW: Final = base64.urlsafe_b64encode(b"n" * 32).decode()

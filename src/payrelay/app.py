@@ -17,6 +17,7 @@ from payrelay.api.provider_door import ProviderDoor
 from payrelay.clock import Clock
 from payrelay.core.identity import Provider
 from payrelay.core.operations import Retention
+from payrelay.core.schedules import DAY_MS
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Governor
 from payrelay.gateways.payhere.account import BASE_URLS, app_of, merchant_of, token_name_of
@@ -39,7 +40,7 @@ from payrelay.operations.webhook_sender import WebhookSender
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
 from payrelay.store.access_tokens import AccessTokens
-from payrelay.store.alerts import Alerts
+from payrelay.store.alerts import About, Alerts
 from payrelay.store.budget import StoredBudget
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.client_tokens import ClientTokens
@@ -58,10 +59,9 @@ from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal, parse_keys
 from payrelay.store.settling import Settling
 from payrelay.store.signing_keys import SigningKeys
-from payrelay.store.statements.alerts import OF_ENDPOINTS, OF_NOTIFICATIONS
 from payrelay.store.subscriptions import Subscriptions
 
-KEYED_RETENTION_MS: Final = 30 * 86_400_000
+KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
 FINISH_WITHIN_S: Final = 5.0
 """For work that nobody waits for any more, such as storing an outcome late, when the program ends."""
@@ -183,12 +183,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            alarm=Alarm(
-                alerts=Alerts(database),
-                outlets=outlets_of(settings),
-                of_notifications=Alerts(database, OF_NOTIFICATIONS),
-                of_endpoints=Alerts(database, OF_ENDPOINTS),
-            ),
+            alarm=Alarm(alerts=tuple(Alerts(database, about) for about in About), outlets=outlets_of(settings)),
             waiters=waiters,
             readings=Readings(
                 LastAnswers(database, seal),

@@ -5,18 +5,19 @@ import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress, TaskID
 
 from payrelay.app import opened_database, seal_of
 from payrelay.clock import Clock
 from payrelay.core.chain import ChainKey
+from payrelay.core.moments import rfc3339
 from payrelay.errors import SettingsError
 from payrelay.operations.audit import Audit, Finding, Phase, Summary
+from payrelay.operator_session import progress_bar
 from payrelay.settings import Settings
 from payrelay.store.audit import Trail
 from payrelay.store.meta import chain_key
@@ -51,16 +52,7 @@ async def _audit(settings: Settings, noted: dict[int, str]) -> AsyncIterator[Aud
     async with opened_database(settings, clock, is_owner=False) as database:
         seal = await seal_of(settings, database)
         start = await chain_key(database, seal, clock)
-        console = Console(stderr=True)
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        ) as bar:
+        with progress_bar(Console(stderr=True)) as bar:
             trail = Trail(database, seal, ChainKey(start.secret))
             yield Audit(trail, start.since_ms, Bars(bar), noted=noted)
 
@@ -92,8 +84,8 @@ def _shown(summary: Summary) -> dict[str, object]:
     """Gives the summary for programs; times are texts, as everywhere outside the database."""
     members = msgspec.structs.asdict(summary)
     since_ms, until_ms = members.pop("chain_since_ms"), members.pop("anchored_until_ms")
-    until = None if until_ms is None else _time(until_ms)
-    return {"chain_since": _time(since_ms), **members, "anchored_until": until}
+    until = None if until_ms is None else rfc3339(until_ms, "seconds")
+    return {"chain_since": rfc3339(since_ms, "seconds"), **members, "anchored_until": until}
 
 
 def _line(finding: Finding) -> str:
@@ -109,16 +101,14 @@ def _printable(text: str) -> str:
 
 def _summary_lines(summary: Summary) -> list[str]:
     looked_at = f"{summary.operations} operations with {summary.lines} lines of history, {summary.anchors} anchors"
-    lines = [f"{looked_at}; the chain began at {_time(summary.chain_since_ms)}."]
+    lines = [f"{looked_at}; the chain began at {rfc3339(summary.chain_since_ms, 'seconds')}."]
     if summary.lines_before_chain:
         lines.append(f"{summary.lines_before_chain} lines are from before the chain.")
     if summary.lines_unanchored:
         lines.append(f"{summary.lines_unanchored} lines are not anchored yet: of these, removed ones can't be found.")
     if summary.newest_anchor is not None and summary.anchored_until_ms is not None:
-        lines.append(f"The newest anchor, up to {_time(summary.anchored_until_ms)}, is {summary.newest_anchor}.")
+        lines.append(
+            f"The newest anchor, up to {rfc3339(summary.anchored_until_ms, 'seconds')}, is {summary.newest_anchor}."
+        )
     lines.append(f"{summary.findings} findings." if summary.findings else "Nothing was changed or removed.")
     return lines
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

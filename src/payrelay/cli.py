@@ -455,7 +455,7 @@ def verify(
     anchor: Annotated[
         list[str] | None, typer.Option(metavar="NUMBER:DIGEST", help="An anchor as it was noted; repeatable.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Find every operation, line of history and kept answer that was changed or removed."""
     from payrelay.audit_commands import run_verify

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from payrelay.core.customers import Customer, State
 from payrelay.core.explanations import printable
+from payrelay.core.moments import rfc3339
 from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.erase_customer import erase
-from payrelay.operations.find_operations import utc
 from payrelay.operations.relay import Relay
 from payrelay.operations.show_customer import CustomerView, view
 from payrelay.operator_session import DONE, REFUSED, UNKNOWN, complain, session
@@ -118,7 +118,7 @@ def _list_page(customers: Sequence[Customer]) -> RenderableType:
         named = [customer.reference, customer.label, f"on {customer.account}, by {customer.principal}"]
         lines = "\n".join(printable(line) for line in named if line is not None)
         card = [customer.method, customer.card_no_masked, customer.card_expiry]
-        updated = utc(customer.updated_at_ms)[: len("2026-11-21T10:00")].replace("T", " ")
+        updated = rfc3339(customer.updated_at_ms)[: len("2026-11-21T10:00")].replace("T", " ")
         table.add_row(
             Text.assemble((customer.id, "bold"), "\n", lines),
             Text("\n".join(printable(fact) for fact in card if fact) or "-"),

@@ -155,6 +155,11 @@ class Refusal(PayrelayError):
         self.headers = headers
 
 
+def wrong_field(path: str, words: str) -> Refusal:
+    """Makes the refusal (invalid_request) that names one field; ``words`` fit behind its name."""
+    return Refusal(Code.INVALID_REQUEST, f"{path} {words}", fields=(FieldError(path, words),))
+
+
 class StillRunning(Refusal):
     """The very same request is being worked on now, as the operation with this id."""
 

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Final
 
@@ -16,6 +15,7 @@ from rich.table import Table
 from payrelay.clock import Clock
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
 from payrelay.core.durations import SpanError, rate, span_s
+from payrelay.core.moments import rfc3339
 from payrelay.core.money import AmountError, decimal_text, minor_units
 from payrelay.operations.issue_key import PRINCIPAL_LENGTH_MAX, Issued, Wanted, issue_key
 from payrelay.settings import GATEWAY_NAME, Settings, read_settings
@@ -163,7 +163,7 @@ def _shown(credential: Credential, now_ms: int) -> dict[str, object]:
 
 
 def _utc(at_ms: int | None) -> str | None:
-    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if at_ms is None else rfc3339(at_ms, "seconds")
 
 
 def _table(rows: list[dict[str, object]]) -> Table:

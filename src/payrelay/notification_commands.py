@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -13,9 +12,9 @@ from rich.text import Text
 
 from payrelay.core.durations import span_text
 from payrelay.core.explanations import printable
+from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications import WHY_PHRASES, Notification, State, Verdict
-from payrelay.operations.find_operations import utc
 from payrelay.operations.replay_notification import (
     NotReplayedError,
     UnknownNotificationError,
@@ -117,14 +116,14 @@ def _facts(notification: Notification, now_ms: int) -> Iterator[tuple[str, str]]
     yield "on", f"account {notification.account}"
     if notification.message_type is not None:
         yield "about", _word(notification.message_type)
-    came = f"{_moment(notification.received_at_ms)} UTC, {_age(notification.received_at_ms, now_ms)} ago"
+    came = f"{spoken(notification.received_at_ms)} UTC, {_age(notification.received_at_ms, now_ms)} ago"
     yield "came", came
     if notification.repeats:
         times = "once" if notification.repeats == 1 else f"{notification.repeats} times"
-        yield "came again", f"{times}, at last {_moment(notification.last_at_ms)} UTC"
+        yield "came again", f"{times}, at last {spoken(notification.last_at_ms)} UTC"
     yield "worked on", f"{notification.attempts} times"
     if notification.next_at_ms is not None:
-        yield "next", f"{_moment(notification.next_at_ms)} UTC"
+        yield "next", f"{spoken(notification.next_at_ms)} UTC"
     yield "digest", notification.digest
 
 
@@ -158,7 +157,7 @@ def _view(notification: Notification) -> dict[str, object]:
         **shown,
         "amount": None if amount_minor is None else decimal_text(amount_minor),
         "explanation": WHY_PHRASES[notification.why],
-        **{name: None if at_ms is None else utc(at_ms) for name, at_ms in moments.items()},
+        **{name: None if at_ms is None else rfc3339(at_ms) for name, at_ms in moments.items()},
     }
 
 
@@ -172,10 +171,6 @@ def _style(state: State) -> str:
 
 def _age(at_ms: int, now_ms: int) -> str:
     return span_text(max(now_ms - at_ms, 0) // 1000)
-
-
-def _moment(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _json(value: object) -> bytes:

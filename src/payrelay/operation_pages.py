@@ -1,7 +1,6 @@
 """What the commands for operations show: for people, as pages for any width of terminal, and for programs, as JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final
 
@@ -17,10 +16,11 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture, Charge, Effect, Refund, Release
 from payrelay.core.durations import span_text
 from payrelay.core.explanations import phrases_of, printable, sentence_of, what, why
+from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.operations import Event, Line, Operation, State
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.operations.decide import VERDICTS, Consequence, sentences_of
-from payrelay.operations.find_operations import utc, view
+from payrelay.operations.find_operations import view
 from payrelay.operations.review import Group, Study
 
 TITLES: Final[dict[State | None, str]] = {
@@ -116,7 +116,7 @@ def show_json(studied: Study, prospects: Mapping[State, Consequence]) -> bytes:
     """Gives all that is known of one operation as JSON, with what each decision would do."""
     history = [
         {
-            "at": utc(line.at_ms),
+            "at": rfc3339(line.at_ms),
             "state": line.state,
             "event": line.event,
             "text": sentence_of(line),
@@ -169,7 +169,7 @@ def _asked(operation: Operation, call: Effect, now_ms: int) -> Iterator[tuple[st
     if isinstance(call, Refund) and call.amount_minor is None:
         yield "how much", "the whole payment"
     age = span_text(_age_s(operation, now_ms))
-    yield "when", f"{_moment(operation.created_at_ms)} UTC, {age} ago"
+    yield "when", f"{spoken(operation.created_at_ms)} UTC, {age} ago"
     yield "on, by", f"account {operation.account}, key {operation.principal}"
     if operation.idempotency_key is not None:
         yield "Idempotency-Key", operation.idempotency_key
@@ -205,8 +205,8 @@ def _history(history: Sequence[Line]) -> Table:
             told.append(Text(printable(seen[:1].upper() + seen[1:]), style="dim"))
         if len(lines) > 1:
             times = "once more, at" if len(lines) == _A_PAIR else f"{len(lines) - 1} times more, at last at"
-            told.append(Text(f"The same {times} {_moment(lines[-1].at_ms)}", style="dim"))
-        table.add_row(_moment(lines[0].at_ms), Text("\n").join(told))
+            told.append(Text(f"The same {times} {spoken(lines[-1].at_ms)}", style="dim"))
+        table.add_row(spoken(lines[0].at_ms), Text("\n").join(told))
     return table
 
 
@@ -254,10 +254,6 @@ def _style(state: State | None) -> str:
 
 def _age_s(operation: Operation, now_ms: int) -> int:
     return max(now_ms - operation.created_at_ms, 0) // 1000
-
-
-def _moment(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _answer_json(answer: Answer) -> dict[str, object]:

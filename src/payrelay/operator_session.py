@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import structlog
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from structlog.typing import EventDict
 
 from payrelay.app import opened_database, opened_relay
@@ -68,6 +70,19 @@ def login_name() -> str:
 def complain(line: str) -> None:
     """Says on standard error why something was not done."""
     sys.stderr.write(f"payrelay: {line}\n")
+
+
+def progress_bar(console: Console) -> Progress:
+    """Gives the bar of a long command, for a person who looks on; nothing where nobody does."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
 
 
 def _told(_logger: object, _method: str, event: EventDict) -> EventDict:

@@ -9,12 +9,11 @@ from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from payrelay.app import opened_database, seal_of
 from payrelay.clock import Clock
-from payrelay.operator_session import DONE, REFUSED, complain
+from payrelay.operator_session import DONE, REFUSED, complain, progress_bar
 from payrelay.settings import Settings
 from payrelay.store.sealing import KEY_BYTES, Seal, key_text
 from payrelay.store.seals import SealedColumn, Seals
@@ -87,19 +86,6 @@ async def _opened(settings: Settings) -> AsyncIterator[_Opened]:
     async with opened_database(settings, Clock(), is_owner=False) as database:
         seal = await seal_of(settings, database)
         yield _Opened(seal, Seals(database, seal))
-
-
-def progress_bar(console: Console) -> Progress:
-    """Gives the bar of a rotation, for a person who looks on; nothing where nobody does."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _left(counted: Counted, first: str) -> int:

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import sys
 from collections import Counter
-from datetime import UTC, datetime
 from typing import Final
 
 import structlog
@@ -14,6 +13,7 @@ from rich.table import Table
 
 from payrelay.app import opened_database, opened_relay
 from payrelay.clock import Clock
+from payrelay.core.moments import spoken
 from payrelay.core.operations import PROBED, Operation, State
 from payrelay.operations.relay import Relay
 from payrelay.operations.settle import AT_ONCE_MAX, settle_one
@@ -109,7 +109,7 @@ def _line(operation: Operation, now_ms: int) -> str:
         return words
     if operation.probe_at_ms <= now_ms:
         return f"{words}, asked for again at once"
-    at = datetime.fromtimestamp(operation.probe_at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    at = spoken(operation.probe_at_ms)
     return f"{words}, asked for again at {at} UTC"
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, decimal_text, minor_units
+from payrelay.core.money import AMOUNT_MINOR_MAX, AmountError, amount_json, decimal_text, minor_units
 
 amounts_minor = st.integers(1, AMOUNT_MINOR_MAX)
 
@@ -101,3 +101,12 @@ def test_what_is_wrong_with_an_amount_is_said_in_words(amount: Decimal | int, wo
 def test_digits_and_exponent_together_are_the_amount(text: str, amount_minor: int) -> None:
     """At each side of the two places that hundredths have."""
     assert minor_units(Decimal(text)) == amount_minor
+
+
+def test_an_amount_is_a_number_of_json_with_both_decimals() -> None:
+    """What was asked for is shown to the last digit; what isn't known is null, and no 0."""
+    assert [bytes(amount_json(amount_minor)) for amount_minor in (34_567, 100_000, None)] == [
+        b"345.67",
+        b"1000.00",
+        b"null",
+    ]

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests import samples
 
 from payrelay.core.calls import Charge
-from payrelay.core.operations import Event, Kind, Line, Operation, State
+from payrelay.core.operations import Event, Line, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Payment
 from payrelay.core.proof import (
@@ -47,27 +48,10 @@ PAYMENT: Final = Payment(
     currency="LKR",
     amount_minor=100_000,
 )
-OPERATION: Final = Operation(
-    id="op_1",
-    account="gateway",
-    merchant="m",
-    principal="shop",
-    kind=Kind.CHARGE,
+OPERATION: Final = msgspec.structs.replace(
+    samples.OPERATION,
     state=State.UNKNOWN,
     version=2,
-    subject="order/A-1",
-    guard="order/A-1",
-    claim=None,
-    claim_ends_at_ms=None,
-    idempotency_key=None,
-    fingerprint="f",
-    request_id="req_1",
-    order_id="A-1",
-    payment_id=None,
-    subscription_id=None,
-    amount_minor=100_000,
-    currency="LKR",
-    result_ref=None,
     created_at_ms=BEGAN_MS - 5_000,
     updated_at_ms=BEGAN_MS,
     send_by_ms=BEGAN_MS + 10_000,

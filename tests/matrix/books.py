@@ -16,10 +16,10 @@ from payrelay.operations.audit import Audit
 from payrelay.operations.watch import Watch
 from payrelay.settings import Settings, read_settings
 from payrelay.store.audit import Trail
-from payrelay.store.inbox import PAGE_MAX as NOTIFICATIONS_MAX
 from payrelay.store.inbox import Wanted
-from payrelay.store.journal import PAGE_MAX, Filter
+from payrelay.store.journal import Filter
 from payrelay.store.meta import chain_key
+from payrelay.store.statements.pages import PAGE_MAX
 
 UNDER_WAY = frozenset({State.ACCEPTED, State.SENDING})
 """States that nothing is left in for long: whoever is in them is being worked on, or was and died."""
@@ -77,7 +77,7 @@ async def _read(settings: Settings) -> Books:
                 operations += page
                 before = page[-1].id
             assert relay.inbox is not None
-            notifications = await relay.inbox.list(Wanted(), before=None, limit=NOTIFICATIONS_MAX)
+            notifications = await relay.inbox.list(Wanted(), before=None, limit=PAGE_MAX)
             histories = {operation.id: await relay.journal.history(operation.id) for operation in operations}
         seal = await seal_of(settings, database)
         start = await chain_key(database, seal, clock)

@@ -25,10 +25,9 @@ from payrelay.operations.deliver_events import stop_endpoint
 from payrelay.operations.manage_endpoints import Changes, change_endpoint, remove_endpoint
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Watch
-from payrelay.store.alerts import Alerts
+from payrelay.store.alerts import About, Alerts
 from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
 from payrelay.store.sealing import Seal
-from payrelay.store.statements.alerts import OF_ENDPOINTS, OF_NOTIFICATIONS
 
 BODY = b"card_holder_name=S+Perera"
 
@@ -62,11 +61,8 @@ class Scene:
 
     def another(self) -> Relay:
         """Gives a relay as of another process on the same database."""
-        alarm = Alarm(
-            alerts=Alerts(self.world.database),
-            outlets=self.pagers,
-            of_endpoints=Alerts(self.world.database, OF_ENDPOINTS),
-        )
+        kinds = tuple(Alerts(self.world.database, about) for about in About)
+        alarm = Alarm(alerts=kinds, outlets=self.pagers)
         return replace(self.world.relay, alarm=alarm, watch=Watch(alerted=self.outcomes.append))
 
     async def need(self, number: int = 1) -> Operation:
@@ -185,9 +181,9 @@ async def test_two_processes_give_an_alert_once(scene: Scene) -> None:
 async def test_what_a_dead_process_took_is_given_by_another(scene: Scene) -> None:
     """Nobody knows whether it was given; twice is better than never."""
     await scene.need()
-    assert scene.relay.alarm is not None
     now_ms = scene.world.clock.now_ms()
-    await scene.relay.alarm.alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=1)
+    alerts = Alerts(scene.world.database, About.OPERATION)
+    await alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=1)
     early = await scene.round()
     scene.world.clock.passed_ms += TAKEN_FOR_MS
 
@@ -258,12 +254,7 @@ async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> N
     await inbox.put(NOTIFICATION, BODY)
     doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
     await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
-    alarm = Alarm(
-        alerts=Alerts(scene.world.database),
-        outlets=scene.pagers,
-        of_notifications=Alerts(scene.world.database, OF_NOTIFICATIONS),
-    )
-    relay = replace(scene.relay, alarm=alarm, inbox=inbox)
+    relay = replace(scene.relay, inbox=inbox)
     scene.pagers["address"].failures = 1
     assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
     scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
@@ -291,9 +282,7 @@ async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> 
     for number in range(REFUSED_ALERT_FROM + 1):
         own = {"id": f"ntf_{number}", "digest": f"{number}" * 64, "received_at_ms": now_ms}
         await inbox.put(msgspec.structs.replace(NOTIFICATION, **refused, **own), BODY)
-    of_notifications = Alerts(scene.world.database, OF_NOTIFICATIONS)
-    alarm = Alarm(alerts=Alerts(scene.world.database), outlets=scene.pagers, of_notifications=of_notifications)
-    assert await scene.round(replace(scene.relay, alarm=alarm, inbox=inbox)) == 1
+    assert await scene.round(replace(scene.relay, inbox=inbox)) == 1
 
     message = scene.pagers["command"].taken[0]
     assert str(message["why"]).startswith(f"{REFUSED_ALERT_FROM} notifications or more were refused within a day")
@@ -306,9 +295,7 @@ async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scen
     await inbox.put(NOTIFICATION, BODY)
     doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
     await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
-    of_notifications = Alerts(scene.world.database, OF_NOTIFICATIONS)
-    alarm = Alarm(alerts=Alerts(scene.world.database), outlets=scene.pagers, of_notifications=of_notifications)
-    await scene.round(replace(scene.relay, alarm=alarm, inbox=None))
+    await scene.round(replace(scene.relay, inbox=None))
 
     assert scene.world.log_events == ["alert_failed"]
 

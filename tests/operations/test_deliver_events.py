@@ -38,10 +38,9 @@ from payrelay.operations.manage_endpoints import (
     send_test,
     show_endpoint,
 )
-from payrelay.store.alerts import Alerts
+from payrelay.store.alerts import About, Alerts
 from payrelay.store.database import Database
 from payrelay.store.opening import open_database
-from payrelay.store.statements.alerts import OF_ENDPOINTS
 
 ENGINES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 
@@ -228,7 +227,7 @@ async def test_410_stops_an_endpoint_at_once(
     assert len(receiver.received) == 1
     assert (await show_endpoint(dispatch, OWNER, issued.id)).state is EndpointState.STOPPED
     assert {one.state for one in await deliveries(dispatch, issued.id)} == {DeliveryState.GIVEN_UP}
-    [alert] = await Alerts(database, OF_ENDPOINTS).take(clock.now_ms(), until_ms=clock.now_ms() + 1, limit=10)
+    [alert] = await Alerts(database, About.ENDPOINT).take(clock.now_ms(), until_ms=clock.now_ms() + 1, limit=10)
     assert (alert.subject_id, alert.attempts) == (issued.id, 0), "a person is called"
 
     await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.ACTIVE))

@@ -43,6 +43,13 @@ async def test_two_refunds_of_one_payment_exclude_each_other_while_open(world: W
         await refund(world.relay, asked("k-2"), Refund(payment_id=payment_id, description="late"))
 
 
+async def test_a_number_of_zeros_alone_is_still_a_number(world: World) -> None:
+    """Whoever mistypes it finds the refund by what was asked, and not under an empty name."""
+    await refund(world.relay, asked("k-1"), Refund(payment_id="000", description="late"))
+    operation = await world.operation()
+    assert (operation.subject, operation.payment_id) == ("payment/0", "0")
+
+
 async def test_a_hold_that_was_captured_is_not_released(world: World) -> None:
     """What the gateway would make of it is not documented; it might give money back beside a refund of the payment."""
     await capture(world.relay, asked("k-1"), CAPTURE)

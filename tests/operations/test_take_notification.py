@@ -11,8 +11,7 @@ from payrelay.core.checkouts import CheckoutState
 from payrelay.core.notifications import State, Verdict, Why
 from payrelay.errors import Code, IllegalTransition, Refusal, StoreUnavailable, StoreUnusable
 from payrelay.operations.take_notification import take_notification
-from payrelay.store.alerts import Alerts
-from payrelay.store.statements.alerts import OF_NOTIFICATIONS
+from payrelay.store.alerts import About, Alerts
 
 
 @pytest.fixture
@@ -122,4 +121,4 @@ async def test_what_can_never_be_applied_does_not_wait_for_ever(world: InboxWorl
         await world.later(6 * 3_600_000)
 
     assert [(each.state, each.why) for each in await world.all()] == [(State.IGNORED, Why.OUR_FAULT)]
-    assert await Alerts(world.database, OF_NOTIFICATIONS).next_due_ms() is not None
+    assert await Alerts(world.database, About.NOTIFICATION).next_due_ms() is not None

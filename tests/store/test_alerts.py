@@ -13,7 +13,7 @@ from payrelay.clock import Clock
 from payrelay.core.operations import TRANSITIONS, Event, Operation, State
 from payrelay.errors import Outdated
 from payrelay.store import open_database
-from payrelay.store.alerts import Alert, Alerts
+from payrelay.store.alerts import About, Alert, Alerts
 from payrelay.store.sqlite import InlineExecutor
 
 NOW_MS = 10_000
@@ -25,7 +25,7 @@ choices = st.lists(st.integers(0, len(Event)), max_size=12)
 @pytest.fixture
 def alerts(book: Book) -> Alerts:
     """Gives the alerts in the same database."""
-    return Alerts(book.database)
+    return Alerts(book.database, About.OPERATION)
 
 
 async def in_need(book: Book, number: int = 1) -> Operation:
@@ -149,7 +149,7 @@ async def alerts_of_walk(choices: list[int], folder: Path) -> tuple[set[int], se
         if possible:
             operation = await book.advance(operation, possible[choice % len(possible)])
     states = [line.state for line in await book.journal.history(operation.id)]
-    taken = await Alerts(database).take(NOW_MS, until_ms=20_000, limit=100)
+    taken = await Alerts(database, About.OPERATION).take(NOW_MS, until_ms=20_000, limit=100)
     await database.close()
     steps = enumerate(pairwise(states), 2)
     needed = {version for version, (before, after) in steps if before is not after is State.NEEDS_ATTENTION}

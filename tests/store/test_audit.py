@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import asyncpg
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.samples import CANCEL
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.chain import ChainKey
-from payrelay.core.operations import TRANSITIONS, Event, Kind, Line, Operation, Retention, State, advance
+from payrelay.core.operations import TRANSITIONS, Event, Line, Operation, Retention, State, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.operations.audit import ANCHOR_EVERY_MS, SETTLED_AFTER_MS, Audit, Finding, anchor
 from payrelay.store import migrations, open_database
@@ -432,31 +434,7 @@ async def test_everything_is_read_page_by_page(book: Book) -> None:
 
 
 def _cancel(number: int) -> Operation:
-    return Operation(
-        id=f"op_{number:026d}",
-        account="gateway",
-        merchant="m",
-        principal="shop",
-        kind=Kind.CANCEL,
-        state=State.SENDING,
-        version=1,
-        subject=f"subscription/{number}",
-        guard=None,
-        claim=None,
-        claim_ends_at_ms=None,
-        idempotency_key=None,
-        fingerprint="f",
-        request_id="r",
-        order_id=None,
-        payment_id=None,
-        subscription_id=None,
-        amount_minor=None,
-        currency=None,
-        result_ref=None,
-        created_at_ms=1,
-        updated_at_ms=1,
-        send_by_ms=1,
-    )
+    return msgspec.structs.replace(CANCEL, id=f"op_{number:026d}", subject=f"subscription/{number}")
 
 
 STEPS: Final = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(Event), st.booleans()), max_size=25)

@@ -14,7 +14,7 @@ from payrelay.core.hosted import Person as Payer
 from payrelay.core.operations import Event
 from payrelay.core.payments import Payment
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store.checkouts import Checkouts, Person
+from payrelay.store.checkouts import Checkouts, Sought
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
@@ -358,7 +358,7 @@ async def test_a_person_is_found_by_everything_that_names_it(checkouts: Checkout
         own = {"id": f"chk_{number}", "order_id": f"A-{number}", "guard": None, "idempotency_key": None}
         checkout = msgspec.structs.replace(CHECKOUT, **own, **{"customer_reference": None, **members})
         assert await checkouts.add(checkout, DETAILS)
-    person = Person(customer_id="cus_1", merchant=CHECKOUT.merchant, principal="shop", reference="person-7")
+    person = Sought(customer_id="cus_1", merchant=CHECKOUT.merchant, principal="shop", reference="person-7")
     found = [each.id for each in await checkouts.of_person(person, after="", limit=2)]
     found += [each.id for each in await checkouts.of_person(person, after=found[-1], limit=2)]
     unnamed = msgspec.structs.replace(person, reference=None)

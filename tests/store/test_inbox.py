@@ -12,12 +12,11 @@ from payrelay.core.notifications import Event, NewsKind, Notification, State, St
 from payrelay.core.schedules import DAY_MS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store.alerts import Alerts
+from payrelay.store.alerts import About, Alerts
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.inbox import REFUSED_ALERT_FROM, Chargeback, Inbox, Wanted
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
-from payrelay.store.statements.alerts import OF_NOTIFICATIONS
 
 REFUSED_MAX = 20
 OF_AN_ORDER_MAX = 8
@@ -229,7 +228,7 @@ async def doubted(inbox: Inbox, number: int, **members: object) -> Notification:
 
 async def test_what_needs_a_person_is_an_alert_once_a_day_for_its_order(inbox: Inbox, database: Database) -> None:
     """It is written with the change; and whoever posts the same again and again rings nobody to death."""
-    alerts = Alerts(database, OF_NOTIFICATIONS)
+    alerts = Alerts(database, About.NOTIFICATION)
     first = await doubted(inbox, 1)
     await doubted(inbox, 2)
     await doubted(inbox, 3, order_id="A-3")
@@ -247,7 +246,7 @@ async def test_what_needs_a_person_is_an_alert_once_a_day_for_its_order(inbox: I
 
 async def test_many_that_are_refused_are_one_alert_a_day(inbox: Inbox, database: Database) -> None:
     """A flood is one alert; so is a wrong secret, by which all that the gateway sends is refused."""
-    alerts = Alerts(database, OF_NOTIFICATIONS)
+    alerts = Alerts(database, About.NOTIFICATION)
     refused = {"verdict": Verdict.FORGED, "state": State.REFUSED, "why": Why.FORGED, "next_at_ms": None}
     await inbox.put(numbered(50, **refused, received_at_ms=NOW_MS - 2 * DAY_MS), BODY)
     for number in range(1, REFUSED_ALERT_FROM):

@@ -9,10 +9,11 @@ from typing import Final
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.samples import CANCEL
 
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
-from payrelay.core.operations import TRANSITIONS, Event, Kind, Line, Operation, Retention, State, advance
+from payrelay.core.operations import TRANSITIONS, Event, Line, Operation, Retention, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.errors import Outdated
 from payrelay.store import open_database
@@ -73,27 +74,13 @@ class Model:
 
 
 def _new(number: int, step: Accept, now_ms: int) -> Operation:
-    return Operation(
+    return msgspec.structs.replace(
+        CANCEL,
         id=f"op_{number:026d}",
-        account="gateway",
-        merchant="m",
-        principal="shop",
-        kind=Kind.CANCEL,
-        state=State.SENDING,
-        version=1,
         subject=step.guard,
         guard=step.guard,
         claim=step.claim,
-        claim_ends_at_ms=None,
         idempotency_key=step.claim,
-        fingerprint="f",
-        request_id="r",
-        order_id=None,
-        payment_id=None,
-        subscription_id=None,
-        amount_minor=None,
-        currency=None,
-        result_ref=None,
         created_at_ms=now_ms,
         updated_at_ms=now_ms,
         send_by_ms=now_ms,

@@ -19,3 +19,12 @@ def test_sqlite_is_spared_the_casts() -> None:
     """It has no such syntax, and no need of it."""
     assert query("name", "SELECT $1::bigint").sqlite[0].text == "SELECT ?"
     assert query("name", "SELECT $1::bigint").postgresql == "SELECT $1::bigint"
+
+
+def test_sqlite_is_spared_the_locks_of_rows() -> None:
+    """It has no such syntax either: a unit of work that writes has the whole file to itself."""
+    locking = query("name", "SELECT 1 FROM t ORDER BY id LIMIT $1\n    FOR UPDATE SKIP LOCKED")
+
+    assert locking.sqlite[0].text == "SELECT 1 FROM t ORDER BY id LIMIT ?"
+    assert locking.postgresql.endswith("FOR UPDATE SKIP LOCKED")
+    assert query("name", "SELECT 1 FROM t FOR UPDATE").sqlite[0].text == "SELECT 1 FROM t"

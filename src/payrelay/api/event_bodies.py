@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.bodies import Body, Text, invalid
 from payrelay.core.deliveries import LABEL_LENGTH_MAX, PATTERNS, PATTERNS_MAX, URL_LENGTH_MAX, EndpointState
+from payrelay.core.schedules import NEVER_MS
 from payrelay.errors import FieldError
 from payrelay.operations.manage_endpoints import REPLAYED_IDS_MAX, Changes, NewEndpoint, Span
 
@@ -49,7 +50,6 @@ _Moment = Annotated[
         extra_json_schema={"format": "date-time"},
     ),
 ]
-_LAST_MS: Final = 2**62
 
 
 class NewEndpointBody(Body, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ class ReplayBody(Body, frozen=True, kw_only=True):
             return Span(ids=tuple(self.ids))
         if self.since is UNSET:
             raise invalid([FieldError("since", "is required, or ids")])
-        until_ms = _LAST_MS if self.until is UNSET else _ms("until", self.until)
+        until_ms = NEVER_MS if self.until is UNSET else _ms("until", self.until)
         return Span(from_ms=_ms("since", self.since), until_ms=until_ms)
 
 

@@ -1,9 +1,9 @@
 """The step between a route and its story, for events and endpoints."""
 
-from payrelay.api.bodies import EmptyBody, invalid, parse_body
+from payrelay.api.bodies import invalid, parse_body
 from payrelay.api.event_bodies import ChangeEndpointBody, NewEndpointBody, ReplayBody
 from payrelay.api.event_parameters import AFTER, DELIVERIES_USUAL, EVENTS_USUAL, FOLLOWED
-from payrelay.api.handlers import Asked
+from payrelay.api.handlers import Asked, require_empty
 from payrelay.api.streams import Streamed
 from payrelay.core.answers import Answer, found
 from payrelay.core.deliveries import DeliveryState, pattern_of
@@ -61,20 +61,20 @@ async def changed_endpoint(relay: Relay, asked: Asked) -> Answer:
 
 async def removed_endpoint(relay: Relay, asked: Asked) -> Answer:
     """Removes one endpoint."""
-    _require_empty(asked)
+    require_empty(asked.body)
     await endpoints.remove_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id)
     return found(None)
 
 
 async def rotated_endpoint(relay: Relay, asked: Asked) -> Answer:
     """Gives an endpoint a new secret."""
-    _require_empty(asked)
+    require_empty(asked.body)
     return found(await endpoints.rotate_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id))
 
 
 async def tested_endpoint(relay: Relay, asked: Asked) -> Answer:
     """Sends a test event to one endpoint."""
-    _require_empty(asked)
+    require_empty(asked.body)
     event_id = await endpoints.send_test(dispatch_of(relay), _owner(relay, asked), asked.id)
     return found({"event_id": event_id})
 
@@ -105,8 +105,3 @@ def _owner(relay: Relay, asked: Asked) -> Owner:
     request = asked.request
     merchant = relay.account(request.account).merchant
     return Owner(account=request.account, merchant=merchant, principal=request.principal)
-
-
-def _require_empty(asked: Asked) -> None:
-    if asked.body.strip():
-        parse_body(asked.body, EmptyBody)

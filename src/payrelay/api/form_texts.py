@@ -13,8 +13,6 @@ from payrelay.core.money import AMOUNT_MINOR_MAX, MINOR_PER_UNIT, AmountError, m
 
 FORM_TEXT_LENGTH_MAX: Final = 255
 FORM_TITLE_LENGTH_MAX: Final = 1000
-PERIODS_MAX: Final = 999
-"""Of weeks, months or years in one period."""
 RETRIES_MAX: Final = 100
 EXPIRES_IN_S_MIN: Final = 60
 EXPIRES_IN_S_MAX: Final = 86_400

@@ -1,7 +1,6 @@
 """Events: what is told to those who registered for it, once for each change of an operation, customer or checkout."""
 
 import hashlib
-from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 import msgspec
@@ -85,11 +84,6 @@ def event_id(at_ms: int, cause: str) -> str:
     """Makes the id of the event that a cause brings about: the same for the same cause, and ids sort by time."""
     digest = hashlib.sha256(cause.encode()).hexdigest()
     return f"evt_{at_ms:012x}{digest[:_DIGEST_LENGTH]}"
-
-
-def moment(at_ms: int) -> str:
-    """Writes a moment as RFC 3339, in UTC."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def of_operation(operation: Operation, line: Line) -> OutgoingEvent | None:

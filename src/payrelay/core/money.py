@@ -6,6 +6,8 @@ Every currency of the gateway has two decimals, so the minor unit is a hundredth
 from decimal import Decimal
 from typing import Final
 
+import msgspec
+
 MINOR_PER_UNIT: Final = 100
 AMOUNT_MINOR_MAX: Final = 99_999_999_999_999
 """The largest amount, 999,999,999,999.99: far above any card limit, and it fits every database's 64-bit integer."""
@@ -48,6 +50,11 @@ def _hundredths(amount: Decimal) -> int:
     if tail:
         raise AmountError("must have at most 2 decimals")
     return hundredths
+
+
+def amount_json(amount_minor: int | None) -> msgspec.Raw:
+    """Writes hundredths as a number of JSON with two places, and None as null; a float would lose digits."""
+    return msgspec.Raw(b"null" if amount_minor is None else decimal_text(amount_minor).encode())
 
 
 def decimal_text(amount_minor: int) -> str:

@@ -167,6 +167,12 @@ PROBED: Final = frozenset({State.UNKNOWN, State.PENDING})
 SEARCHED: Final = frozenset({Kind.CHARGE, Kind.REFUND, Kind.RETRY})
 """What shows itself, or doesn't, among the payments of an order or a subscription."""
 
+TAKING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
+"""They take or hold money: a payment belongs to them, and the gateway may notify of it."""
+
+WITHOUT_EFFECT: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
+"""No payment can belong to what stands there."""
+
 FIRST_PROBE_MS: Final = 1_000
 """After an outcome was lost; with the pace of the worker it is asked for within 2 s."""
 

@@ -29,6 +29,14 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
     amount_minor: int | None
 
 
+def plain_number(digits: str) -> str:
+    """Gives one of the gateway's numbers as it is kept, without leading zeros: with them it would be the same payment.
+
+    Of zeros alone one stays.
+    """
+    return digits.lstrip("0") or "0"
+
+
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """A complete answer showed these payments."""
 

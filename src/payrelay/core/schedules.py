@@ -4,6 +4,8 @@ from typing import Final
 
 HOUR_MS: Final = 3_600_000
 DAY_MS: Final = 24 * HOUR_MS
+NEVER_MS: Final = 2**62
+"""A time after every other one, which every database can hold."""
 
 PROBES_MS: Final = (
     2_000,

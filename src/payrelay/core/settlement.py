@@ -10,9 +10,9 @@ import msgspec
 
 from payrelay.core.answers import Answer, Trace, failed, succeeded
 from payrelay.core.calls import Capture, Charge, Effect
-from payrelay.core.money import decimal_text
+from payrelay.core.money import amount_json
 from payrelay.core.operations import Kind, Operation
-from payrelay.core.payments import Payment
+from payrelay.core.payments import Payment, plain_number
 from payrelay.errors import Code
 
 BY_PROOF: Final = "Settled by proof"
@@ -91,7 +91,7 @@ def settled_answer(
                 order_id=call.order_id,
                 items=call.items,
                 currency=call.currency,
-                amount=_amount(call.amount_minor),
+                amount=amount_json(call.amount_minor),
                 custom_1=call.custom_1,
                 custom_2=call.custom_2,
                 payment_id=_number(payment_id),
@@ -103,8 +103,8 @@ def settled_answer(
             _CaptureData(
                 payment_id=_number(payment_id),
                 currency=operation.currency,
-                amount=_amount(None if hold is None else hold.amount_minor),
-                captured_amount=_amount(call.amount_minor),
+                amount=amount_json(None if hold is None else hold.amount_minor),
+                captured_amount=amount_json(call.amount_minor),
                 items=None if hold is None else hold.items,
                 order_id=operation.order_id,
                 custom_1=None if hold is None else hold.custom_1,
@@ -120,10 +120,6 @@ def failed_answer(operation: Operation) -> Answer:
     return failed(CODES_OF_FAILED[operation.kind], FAILED_SENTENCE, trace)
 
 
-def _amount(amount_minor: int | None) -> msgspec.Raw:
-    return msgspec.Raw(_NULL if amount_minor is None else decimal_text(amount_minor).encode())
-
-
 def _number(text: str | None) -> msgspec.Raw:
     """Writes an id as the number that it is; leading zeros are no part of it."""
-    return msgspec.Raw(_NULL if text is None else (text.lstrip("0") or "0").encode())
+    return msgspec.Raw(_NULL if text is None else plain_number(text).encode())

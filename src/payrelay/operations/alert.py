@@ -7,23 +7,24 @@ again and again until it was taken or is too old. A process that dies loses none
 import asyncio
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from payrelay.core.deliveries import EndpointState
 from payrelay.core.explanations import why
-from payrelay.core.money import decimal_text
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
 from payrelay.core.notifications import WHY_PHRASES
 from payrelay.core.notifications import State as NewsState
 from payrelay.core.operations import Operation
 from payrelay.core.schedules import DAY_MS, HOUR_MS
 from payrelay.errors import StoreError
 from payrelay.operations.alert_outlets import Alarm, NotGivenError
-from payrelay.operations.find_operations import utc, view
+from payrelay.operations.find_operations import view
 from payrelay.operations.relay import Relay
 from payrelay.operations.webhook_sender import host_of
-from payrelay.store.alerts import Alert, Alerts
+from payrelay.store.alerts import About, Alert, Alerts
 from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 AT_ONCE_MAX: Final = 8
@@ -54,14 +55,19 @@ class Outcome(StrEnum):
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """What an addressee gets, as JSON; holds no secret.
+    """What an addressee gets, as JSON, whatever it is about; holds no secret.
 
-    ``alert`` is the same whenever the same alert is given again. ``state`` is as it stands when it is given.
+    ``alert`` is the same whenever the same alert is given again. A ``state`` is as it stands when it is given.
     """
 
     alert: str
     raised_at: str
     why: str
+
+
+class OperationMessage(Message, frozen=True, kw_only=True):
+    """What an addressee gets of an operation."""
+
     operation_id: str
     kind: str
     state: str
@@ -77,12 +83,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str
 
 
-class NewsMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What an addressee gets of a notification, as JSON; as ``Message`` otherwise."""
+class NotificationMessage(Message, frozen=True, kw_only=True):
+    """What an addressee gets of a notification."""
 
-    alert: str
-    raised_at: str
-    why: str
     notification_id: str
     kind: str
     told: str
@@ -96,12 +99,9 @@ class NewsMessage(msgspec.Struct, frozen=True, kw_only=True):
     received_at: str
 
 
-class EndpointMessage(msgspec.Struct, frozen=True, kw_only=True):
+class EndpointMessage(Message, frozen=True, kw_only=True):
     """What an addressee gets of an endpoint that was stopped; of its address only the host, the rest may be secret."""
 
-    alert: str
-    raised_at: str
-    why: str
     kind: str = "endpoint_stopped"
     endpoint_id: str
     state: str
@@ -112,16 +112,6 @@ class EndpointMessage(msgspec.Struct, frozen=True, kw_only=True):
     label: str | None
 
 
-class Source(NamedTuple):
-    """A kind of alerts: where they are kept, and what writes the message of one.
-
-    It gives None where nobody need be called any more. Raises LookupError, StoreError.
-    """
-
-    alerts: Alerts
-    message: Callable[[Relay, Alert], Awaitable[bytes | None]]
-
-
 async def begin_alerts(relay: Relay) -> int:
     """Begins to give what is due, in the background; gives how many there were.
 
@@ -130,30 +120,25 @@ async def begin_alerts(relay: Relay) -> int:
     alarm = relay.alarm
     if alarm is None:
         return 0
-    sources = [Source(alarm.alerts, _of_operation)]
-    if alarm.of_notifications is not None:
-        sources.append(Source(alarm.of_notifications, _of_notification))
-    if alarm.of_endpoints is not None:
-        sources.append(Source(alarm.of_endpoints, _of_endpoint))
-    return sum([await _begin(relay, alarm, source) for source in sources])
+    return sum([await _begin(relay, alarm, alerts) for alerts in alarm.alerts])
 
 
-async def _begin(relay: Relay, alarm: Alarm, source: Source) -> int:
+async def _begin(relay: Relay, alarm: Alarm, alerts: Alerts) -> int:
     now_ms, room = relay.clock.now_ms(), AT_ONCE_MAX - len(alarm.under_way)
-    due_ms = await source.alerts.next_due_ms() if room > 0 else None
+    due_ms = await alerts.next_due_ms() if room > 0 else None
     if due_ms is None or due_ms > now_ms:
         return 0
-    taken = await source.alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
+    taken = await alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
     for alert in taken:
         alarm.under_way.add((alert.subject_id, alert.version))
-        relay.background.start(give_alert(relay, alarm, source, alert))
+        relay.background.start(give_alert(relay, alarm, alerts, alert))
     return len(taken)
 
 
-async def give_alert(relay: Relay, alarm: Alarm, source: Source, alert: Alert) -> None:
+async def give_alert(relay: Relay, alarm: Alarm, alerts: Alerts, alert: Alert) -> None:
     """Gives one alert to all who don't have it yet, and stores what came of it; raises nothing but a cancellation."""
     try:
-        await _give(relay, alarm, source, alert)
+        await _give(relay, alarm, alerts, alert)
     except StoreError as error:  # it comes back when its time with us is over
         relay.log.warning("alert_not_stored", about=alert.subject_id, reason=str(error))
     except Exception:  # our own mistake in one must not keep the others from being given
@@ -162,10 +147,10 @@ async def give_alert(relay: Relay, alarm: Alarm, source: Source, alert: Alert) -
         alarm.under_way.discard((alert.subject_id, alert.version))
 
 
-async def _give(relay: Relay, alarm: Alarm, source: Source, alert: Alert) -> None:
-    message = await source.message(relay, alert)
+async def _give(relay: Relay, alarm: Alarm, alerts: Alerts, alert: Alert) -> None:
+    message = await _MESSAGES[alerts.about](relay, alert)
     if message is None:
-        await source.alerts.end(alert, alert.given_to)
+        await alerts.end(alert, alert.given_to)
         return
     if alert.attempts == 0:
         relay.watch.alerted(Outcome.RAISED)
@@ -174,26 +159,26 @@ async def _give(relay: Relay, alarm: Alarm, source: Source, alert: Alert) -> Non
     failed = {name: failure for name, failure in zip(waiting, failures, strict=True) if failure is not None}
     given_to = alert.given_to | (waiting.keys() - failed.keys())
     if not failed:
-        await source.alerts.end(alert, given_to)
+        await alerts.end(alert, given_to)
         if alarm.outlets:
             relay.watch.alerted(Outcome.GIVEN)
         return
-    await _try_again(relay, source, alert, given_to, failed)
+    await _try_again(relay, alerts, alert, given_to, failed)
 
 
 async def _try_again(
-    relay: Relay, source: Source, alert: Alert, given_to: frozenset[str], failed: dict[str, str]
+    relay: Relay, alerts: Alerts, alert: Alert, given_to: frozenset[str], failed: dict[str, str]
 ) -> None:
     now_ms = relay.clock.now_ms()
     next_ms = now_ms + AGAIN_AFTER_MS[min(alert.attempts, len(AGAIN_AFTER_MS) - 1)]
     told = {"about": alert.subject_id, "attempts": alert.attempts + 1, "failures": failed}
     if next_ms - alert.created_at_ms > GIVEN_UP_AFTER_MS:
-        await source.alerts.end(alert, given_to)
+        await alerts.end(alert, given_to)
         relay.log.error("alert_given_up", **told)
         relay.watch.alerted(Outcome.GIVEN_UP)
         return
-    await source.alerts.put_off(alert, given_to, next_ms)
-    relay.log.warning("alert_not_given", again_at=utc(next_ms), **told)
+    await alerts.put_off(alert, given_to, next_ms)
+    relay.log.warning("alert_not_given", again_at=rfc3339(next_ms), **told)
     relay.watch.alerted(Outcome.FAILED)
 
 
@@ -224,10 +209,9 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
     reason = WHY_PHRASES[notification.why]
     if notification.state is NewsState.REFUSED:
         reason = f"{REFUSED_ALERT_FROM} notifications or more were refused within a day; of this one {reason}"
-    minor = notification.amount_minor
-    message = NewsMessage(
-        alert=f"{alert.subject_id}/{alert.version}",
-        raised_at=utc(alert.created_at_ms),
+    message = NotificationMessage(
+        alert=alert.id,
+        raised_at=rfc3339(alert.created_at_ms),
         why=f"{reason[:1].upper()}{reason[1:]}",
         notification_id=notification.id,
         kind=notification.kind,
@@ -237,9 +221,9 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
         order_id=notification.order_id,
         payment_id=notification.payment_id,
         subscription_id=notification.subscription_id,
-        amount=msgspec.Raw(b"null" if minor is None else decimal_text(minor).encode()),
+        amount=amount_json(notification.amount_minor),
         currency=notification.currency,
-        received_at=utc(notification.received_at_ms),
+        received_at=rfc3339(notification.received_at_ms),
     )
     if alert.attempts == 0:
         relay.log.error("notification_alert", notification_id=notification.id, why=message.why)
@@ -252,8 +236,8 @@ async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
     if endpoint is None or endpoint.state is not EndpointState.STOPPED or endpoint.reason is None:
         return None  # whoever removed it, or started it again, knows
     message = EndpointMessage(
-        alert=f"{alert.subject_id}/{alert.version}",
-        raised_at=utc(alert.created_at_ms),
+        alert=alert.id,
+        raised_at=rfc3339(alert.created_at_ms),
         why=endpoint.reason,
         endpoint_id=endpoint.id,
         state=endpoint.state,
@@ -266,13 +250,21 @@ async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
     return msgspec.json.encode(message)
 
 
+_MESSAGES: Final[dict[About, Callable[[Relay, Alert], Awaitable[bytes | None]]]] = {
+    About.OPERATION: _of_operation,
+    About.NOTIFICATION: _of_notification,
+    About.ENDPOINT: _of_endpoint,
+}
+"""Write what is given out; give None where nobody need be called any more. Raise LookupError, StoreError."""
+
+
 def message_of(alert: Alert, operation: Operation, reason: str) -> bytes:
     """Writes what an addressee gets of an operation."""
     shown = view(operation)
     return msgspec.json.encode(
-        Message(
-            alert=f"{alert.subject_id}/{alert.version}",
-            raised_at=utc(alert.created_at_ms),
+        OperationMessage(
+            alert=alert.id,
+            raised_at=rfc3339(alert.created_at_ms),
             why=reason,
             operation_id=shown.id,
             kind=shown.kind,

@@ -37,15 +37,13 @@ class Alarm:
     """What an alert is given with.
 
     Attributes:
-        alerts, of_notifications, of_endpoints: where those of each kind are kept until they were given.
+        alerts: where those of each kind are kept until they were given.
         outlets: the addressees by the names under which the store remembers them.
         under_way: alerts that this process is giving now, by what they are about and its version.
     """
 
-    alerts: Alerts
+    alerts: tuple[Alerts, ...]
     outlets: Mapping[str, Outlet]
-    of_notifications: Alerts | None = None
-    of_endpoints: Alerts | None = None
     under_way: set[tuple[str, int]] = field(default_factory=set)
 
 

@@ -18,7 +18,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, fits
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
-from payrelay.core.operations import PROBED, Event, Kind, Operation, State
+from payrelay.core.operations import PROBED, TAKING, Event, Kind, Operation, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Payment
 from payrelay.core.proof import TOLERANCE_MS, Seen
@@ -34,8 +34,6 @@ from payrelay.store.journal import Filter
 
 OPERATIONS_MAX: Final = 50
 """Operations of one order, or of one subscription, that are looked through: the newest."""
-_TAKING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
-"""They take or hold money, so that the gateway may notify of them."""
 _UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
 _OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
 """News of what a customer does on the gateway's page; all other ones are of what comes later."""
@@ -76,7 +74,7 @@ async def _operations(arrival: Arrival) -> list[Operation]:
     if news.subscription_id is not None:
         of_plan = Filter(subscription_id=news.subscription_id)
         found += await journal.list(of_plan, before=None, limit=OPERATIONS_MAX)
-    return [each for each in found if each.merchant == arrival.account.merchant and each.kind in _TAKING]
+    return [each for each in found if each.merchant == arrival.account.merchant and each.kind in TAKING]
 
 
 async def _tell_on(arrival: Arrival, operations: list[Operation], checkout: Checkout | None) -> Why:

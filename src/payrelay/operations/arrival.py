@@ -6,7 +6,7 @@ from typing import Final
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts import CheckoutKind, CheckoutState, Settled
 from payrelay.core.notifications import News, NewsKind, Notification, Told, Why, payment_shown
-from payrelay.core.payments import Payment, Seen, Unseen
+from payrelay.core.payments import Payment, Seen, Sight, Unseen
 from payrelay.core.proof import TOLERANCE_MS
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.relay import Relay
@@ -39,6 +39,14 @@ class Arrival:
     notification: Notification
     news: News
     asked_since_ms: int | None = None
+
+    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Sight:
+        """Asks the gateway which payments there are; waits for a place in its budget as long as an effect may."""
+        until_s = self.relay.clock.boot_s() + self.account.queue_s
+        self.relay.watch.passed(Passage.ASKING, self.notification.id)
+        sight = await self.account.observe(call, until_s=until_s)
+        self.relay.watch.passed(Passage.ASKED, self.notification.id)
+        return sight
 
     async def accepts_token(self, kind: NewsKind, token: str) -> bool:
         """Accepts a token for the order, once for each kind; False where it was another one before.
@@ -87,10 +95,7 @@ async def shown_installment(arrival: Arrival) -> Payment | Why:
 async def _shown(arrival: Arrival, call: PaymentsOfOrder | PaymentsOfSubscription) -> Payment | Why:
     relay, account, news = arrival.relay, arrival.account, arrival.news
     asked_ms = relay.clock.now_ms()
-    until_s = relay.clock.boot_s() + account.queue_s
-    relay.watch.passed(Passage.ASKING, arrival.notification.id)
-    sight = await account.observe(call, until_s=until_s)
-    relay.watch.passed(Passage.ASKED, arrival.notification.id)
+    sight = await arrival.observe(call)
     if isinstance(sight, Unseen):
         return Why.UNSEEN
     if not isinstance(sight, Seen):

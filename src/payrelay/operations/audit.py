@@ -4,7 +4,6 @@ What it finds it says in plain words, one sentence a finding. It repairs nothing
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
@@ -13,6 +12,7 @@ import msgspec
 
 from payrelay.core.chain import HASHED, Span, digest_of_values
 from payrelay.core.idempotency import claim_of
+from payrelay.core.moments import rfc3339
 from payrelay.operations.relay import Relay
 from payrelay.store.audit import Anchor, ChainedLine, Record, Trail
 from payrelay.store.database import Value
@@ -170,7 +170,7 @@ class Audit:
         if now == each:
             return []
         found = f"; there are {now.lines} lines, and it has {each.lines}" if now.lines != each.lines else ""
-        between = f"between {_time(each.from_ms)} and {_time(each.until_ms)}"
+        between = f"between {rfc3339(each.from_ms, 'seconds')} and {rfc3339(each.until_ms, 'seconds')}"
         return [f"it was changed, or lines of history {between} were changed, removed or added{found}"]
 
     async def _operations(self) -> AsyncIterator[Finding]:
@@ -268,7 +268,3 @@ def _wrong_with_sealed(record: Record) -> list[tuple[int | None, str]]:
     elif record.answer_digest and not brought and all(line.hash for line in record.lines):
         wrong.append((None, "an answer is kept that came with no line of its history"))
     return wrong
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -7,10 +7,10 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.calls import Effect
+from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.operations import FROZEN, PROBED, Event, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence, Facts
-from payrelay.core.payments import Payment
+from payrelay.core.payments import Payment, Sight
 from payrelay.core.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, Span, open_since_ms, span_of
 from payrelay.core.schedules import next_probe_ms, next_search_ms, next_try_ms
 from payrelay.core.settlement import BY_PROOF, failed_answer, settled_answer
@@ -74,6 +74,13 @@ class Case:
     def reach(self, stage: Stage) -> None:
         """Announces a stage."""
         self.relay.watch.reached(stage, self.operation.id)
+
+    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Sight:
+        """Asks the gateway which payments there are; that it can't be asked is no observation."""
+        self.reach(Stage.LOOKING)
+        sight = await self.account.observe(call, until_s=self.until_s)
+        self.reach(Stage.LOOKED)
+        return sight
 
     async def prove(self, look: Look, evidence: Evidence, *, answer: Answer | None = None) -> None:
         """It took effect: the record that was found gives the answer."""

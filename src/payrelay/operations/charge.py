@@ -9,7 +9,7 @@ from payrelay.core.calls import Charge
 from payrelay.core.credentials import require_amount
 from payrelay.core.customers import State, is_handle
 from payrelay.core.operations import Kind
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.errors import wrong_field
 from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.relay import Relay, Request
@@ -46,15 +46,10 @@ async def _with_token(relay: Relay, request: Request, call: Charge, intent: Inte
     customers = customers_of(relay)
     customer = await customers.get(call.customer_token)
     if customer is None or not may_see(relay, request, customer):
-        raise _refused("names no customer of yours on this account")
+        raise wrong_field("customer_token", "names no customer of yours on this account")
     token = await customers.token_of(customer.id)
     if token is None:
         became = "erased" if customer.state is State.ERASED else "removed"
-        raise _refused(f"names a customer that was {became}")
+        raise wrong_field("customer_token", f"names a customer that was {became}")
     sent = msgspec.structs.replace(call, customer_token=token.reveal())
     return msgspec.structs.replace(intent, sent=sent, customer_id=customer.id)
-
-
-def _refused(words: str) -> Refusal:
-    field = FieldError("customer_token", words)
-    return Refusal(Code.INVALID_REQUEST, f"{field.path} {field.msg}", fields=(field,))

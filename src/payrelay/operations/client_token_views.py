@@ -3,8 +3,8 @@
 import msgspec
 
 from payrelay.core.client_tokens import ClientToken
-from payrelay.core.money import decimal_text
-from payrelay.operations.find_operations import utc
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
 
 
 class ClientTokenView(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,18 +30,17 @@ class IssuedClientToken(ClientTokenView, frozen=True, kw_only=True):
 
 def view(token: ClientToken, revoked_at_ms: int | None = None) -> ClientTokenView:
     """Gives a token as it is listed."""
-    amount = b"null" if token.amount_max_minor is None else decimal_text(token.amount_max_minor).encode()
     return ClientTokenView(
         id=token.id,
         customer_id=token.customer_id,
         order_id=token.order_id,
-        amount_max=msgspec.Raw(amount),
+        amount_max=amount_json(token.amount_max_minor),
         currency=token.currency,
         scopes=sorted(token.scopes),
         credential_id=token.credential_id,
-        issued_at=utc(token.issued_at_ms),
-        expires_at=utc(token.expires_at_ms),
-        revoked_at=None if revoked_at_ms is None else utc(revoked_at_ms),
+        issued_at=rfc3339(token.issued_at_ms),
+        expires_at=rfc3339(token.expires_at_ms),
+        revoked_at=None if revoked_at_ms is None else rfc3339(revoked_at_ms),
     )
 
 

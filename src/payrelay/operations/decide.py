@@ -10,31 +10,29 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.calls import Capture, Charge, Effect
+from payrelay.core.calls import Capture
 from payrelay.core.durations import span_text
-from payrelay.core.idempotency import secret_hash
-from payrelay.core.operations import TRANSITIONS, Event, Kind, Line, Operation, State, advance
+from payrelay.core.operations import TAKING, TRANSITIONS, WITHOUT_EFFECT, Event, Kind, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
+from payrelay.core.payments import plain_number
 from payrelay.core.proof import CONTRADICTORY, Seen
 from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Outdated
+from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.relay import Relay
 from payrelay.operations.send_for_proof import under_way_until_ms
-from payrelay.operations.settle import account_of
-from payrelay.store.journal import PAGE_MAX, Filter
+from payrelay.store.journal import Filter
+from payrelay.store.statements.pages import PAGE_MAX
 
 VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
 """What can be decided."""
-PAYING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
-"""Operations that a payment belongs to, whose number a person may know."""
 PAYMENT_ID_DIGITS_MAX: Final = 19
 """What a 64-bit integer can hold; the gateway's numbers have 12 digits today."""
 DECISIONS_MAX: Final = 5
 """How often a row may change under a decision, by looks that settle nothing, before it is given up."""
 
 _SHOWN: Final = CONTRADICTORY | {Seen.MAY_BE_ANOTHERS}
-_NO_OWNER: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
 _NOUNS: Final = {
     Kind.CHARGE: "order",
     Kind.AUTHORIZATION: "order",
@@ -84,7 +82,7 @@ class Consequence(msgspec.Struct, frozen=True, kw_only=True):
 def payment_number(text: str) -> str | None:
     """Gives a payment's number as it is kept, or None where the text can't be one (1 to 19 digits)."""
     is_number = text.isascii() and text.isdigit() and len(text) <= PAYMENT_ID_DIGITS_MAX
-    return (text.lstrip("0") or "0") if is_number else None
+    return plain_number(text) if is_number else None
 
 
 def is_decidable(state: State) -> bool:
@@ -123,7 +121,7 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
     await _require_at_rest(relay, operation)
     if decision.payment_id is None:
         return
-    if decision.verdict is not State.SUCCEEDED or operation.kind not in PAYING:
+    if decision.verdict is not State.SUCCEEDED or operation.kind not in TAKING:
         raise UndecidedError("a payment's number belongs only to a charge, capture or retry that succeeded")
     owner = await _owner_of(relay, operation, decision.payment_id)
     if owner is not None:
@@ -134,7 +132,7 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
 
 async def _require_at_rest(relay: Relay, operation: Operation) -> None:
     """Raises UndecidedError while it is being sent once more: nobody can know yet what comes of that."""
-    account = account_of(relay, operation)
+    account = relay.account_of(operation.account, operation.merchant)
     if account is None:
         return
     now_ms = relay.clock.now_ms()
@@ -162,7 +160,9 @@ async def consequence_of(relay: Relay, operation: Operation, decision: Decision)
         return Consequence(operation=changed, line=line, answer=failed_answer(changed))
     changed = changed if paid is None else msgspec.structs.replace(changed, payment_id=paid)
     call = await relay.journal.call_of(operation.id)
-    hold = await _hold_of(relay, operation, call)
+    hold = None
+    if isinstance(call, Capture):
+        hold = await charge_of_hold(relay, await hold_of_capture(relay, call, operation.merchant))
     answer = settled_answer(changed, call, payment=None, msg=BY_DECISION, hold=hold)
     return Consequence(operation=changed, line=line, answer=answer)
 
@@ -191,11 +191,11 @@ def sentences_of(consequence: Consequence) -> list[str]:
     else:
         sentences.append("The hold counts as captured for good: a second capture of it is refused.")
     is_done = after.state is State.SUCCEEDED
-    if is_done and after.kind in PAYING and after.payment_id is None:
+    if is_done and after.kind in TAKING and after.payment_id is None:
         sentences.append("The answer names no payment; --payment-id puts its number there, and makes it this one's.")
     if is_done and after.kind is Kind.AUTHORIZATION:
         sentences.append("The answer has no authorization token: the hold can't be captured with it.")
-    if not is_done and after.kind in PAYING and after.payment_id is not None:
+    if not is_done and after.kind in TAKING and after.payment_id is not None:
         sentences.append(f"Nothing is given back by this: should payment {after.payment_id} be there, see to it first.")
     if after.probe_at_ms is not None:
         sentences.append("The gateway is still asked for it once a day; should it show itself, a person is called.")
@@ -229,21 +229,12 @@ async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Oper
         if (
             other.id != operation.id
             and other.merchant == operation.merchant
-            and other.kind in PAYING
-            and other.state not in _NO_OWNER
+            and other.kind in TAKING
+            and other.state not in WITHOUT_EFFECT
             and not is_hold
         ):
             return other
     return None
-
-
-async def _hold_of(relay: Relay, operation: Operation, call: Effect) -> Charge | None:
-    """Finds the charge that held the money of a capture, where it was made through us."""
-    if not isinstance(call, Capture):
-        return None
-    hold = await relay.journal.authorization_of(secret_hash(call.authorization_token), operation.merchant)
-    made = None if hold is None else await relay.journal.call_of(hold.id)
-    return made if isinstance(made, Charge) else None
 
 
 def _lower(state: State) -> str:

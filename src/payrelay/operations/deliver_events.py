@@ -28,7 +28,7 @@ from payrelay.core.operations import Operation
 from payrelay.core.schedules import DAY_MS
 from payrelay.errors import StoreError
 from payrelay.operations.followers import Followers
-from payrelay.operations.watch import Passage, Watch
+from payrelay.operations.watch import Passage, Watch, nobody
 from payrelay.operations.webhook_sender import Secrets, Signer, WebhookSender, host_of
 from payrelay.store.deliveries import Deliveries, Failure, Taken
 from payrelay.store.endpoints import Endpoints, Target
@@ -74,10 +74,6 @@ class Outcome(StrEnum):
     """An endpoint was stopped."""
 
 
-def _nobody(*_: object) -> None:
-    """Counts nothing."""
-
-
 @dataclass(kw_only=True, slots=True)
 class Dispatch:
     """What events are published, sent and followed with; made once at start.
@@ -100,8 +96,8 @@ class Dispatch:
     followers: Followers
     clock: Clock
     log: FilteringBoundLogger
-    counted: Callable[[Outcome], None] = _nobody
-    passed: Callable[[Passage, str], None] = _nobody
+    counted: Callable[[Outcome], None] = nobody
+    passed: Callable[[Passage, str], None] = nobody
     chance: Callable[[], float] = random.random
     room: int = ON_THEIR_WAY_MAX
     lanes: dict[str, asyncio.Task[None]] = field(default_factory=dict)

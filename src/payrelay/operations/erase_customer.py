@@ -23,7 +23,7 @@ from payrelay.operations.change_customer import changed_by
 from payrelay.operations.finish_checkout import expire
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import answer_of, visible_customer
-from payrelay.store.checkouts import Person as Sought
+from payrelay.store.checkouts import Sought
 from payrelay.store.journal import Filter
 
 ORDERS_AT_ONCE: Final = 100

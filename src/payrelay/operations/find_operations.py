@@ -1,8 +1,6 @@
 """Shows operations to those who asked for them: state, history and evidence, in words that can be read out."""
 
-from datetime import UTC, datetime
 from typing import Final
-from urllib.parse import urlencode
 
 import msgspec
 
@@ -10,11 +8,13 @@ from payrelay.core.answers import Answer, found
 from payrelay.core.bounds import has_customer, has_operation, has_order, key_as_sent
 from payrelay.core.credentials import Scope
 from payrelay.core.explanations import told
-from payrelay.core.money import decimal_text
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
 from payrelay.core.operations import Line, Operation, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, Refusal
+from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
 from payrelay.store.journal import Filter
@@ -88,18 +88,15 @@ async def list_operations(relay: Relay, request: Request, wanted: Filter, *, bef
     """
     narrowed = _narrowed(wanted, request)
     operations = [] if narrowed is None else await relay.journal.list(narrowed, before=before, limit=limit + 1)
-    page = operations[:limit]
-    answer = found([_as_seen(operation, request) for operation in page])
-    if len(operations) <= limit:
-        return answer
-    query = {
-        name: value
-        for name, value in msgspec.structs.asdict(wanted).items()
-        if value is not None and name not in {"principal", "account"}
-    }
-    following = urlencode({**query, "cursor": page[-1].id, "limit": limit})
-    link = f'</{request.account}/api/operations?{following}>; rel="next"'
-    return msgspec.structs.replace(answer, headers=(("Link", link),))
+    return answer_page(
+        request,
+        "operations",
+        operations,
+        limit,
+        show=lambda each: _as_seen(each, request),
+        id_of=lambda each: each.id,
+        query={**msgspec.structs.asdict(wanted), "principal": None, "account": None},
+    )
 
 
 async def show_operation(relay: Relay, request: Request, operation_id: str) -> Answer:
@@ -138,9 +135,9 @@ async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView
     return [
         ChargebackView(
             payment_id=each.payment_id,
-            amount=msgspec.Raw(b"null" if each.amount_minor is None else decimal_text(each.amount_minor).encode()),
+            amount=amount_json(each.amount_minor),
             currency=each.currency,
-            at=utc(each.noted_at_ms),
+            at=rfc3339(each.noted_at_ms),
             notification_id=each.notification_id,
         )
         for each in await relay.inbox.chargebacks_of_operation(operation_id)
@@ -177,7 +174,6 @@ def _as_seen(operation: Operation, request: Request) -> OperationView:
 
 def view(operation: Operation) -> OperationView:
     """Gives an operation as a client sees it in a list."""
-    amount = b"null" if operation.amount_minor is None else decimal_text(operation.amount_minor).encode()
     return OperationView(
         id=operation.id,
         kind=operation.kind,
@@ -192,22 +188,17 @@ def view(operation: Operation) -> OperationView:
         payment_id=operation.payment_id,
         subscription_id=operation.subscription_id,
         customer_id=operation.customer_id,
-        amount=msgspec.Raw(amount),
+        amount=amount_json(operation.amount_minor),
         currency=operation.currency,
-        created_at=utc(operation.created_at_ms),
-        updated_at=utc(operation.updated_at_ms),
-        send_by=utc(operation.send_by_ms),
+        created_at=rfc3339(operation.created_at_ms),
+        updated_at=rfc3339(operation.updated_at_ms),
+        send_by=rfc3339(operation.send_by_ms),
     )
 
 
 def _entry(line: Line) -> HistoryEntry:
-    return HistoryEntry(at=utc(line.at_ms), state=line.state, text=told(line), evidence=line.evidence)
+    return HistoryEntry(at=rfc3339(line.at_ms), state=line.state, text=told(line), evidence=line.evidence)
 
 
 def _sees_all(request: Request) -> bool:
     return Scope.OPERATIONS_READ_ALL in request.credential.scopes
-
-
-def utc(at_ms: int) -> str:
-    """Writes a moment as RFC 3339, in UTC."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -22,7 +22,8 @@ from payrelay.core.checkouts import (
     next_look_ms,
 )
 from payrelay.core.payments import Payment, Seen, Unseen
-from payrelay.core.proof import RECEIVED
+from payrelay.core.proof import RECEIVED, TOLERANCE_MS
+from payrelay.core.schedules import DAY_MS
 from payrelay.errors import Code, Outdated, Refusal, StoreError
 from payrelay.gateways.governor import Priority
 from payrelay.operations.relay import Relay
@@ -31,8 +32,6 @@ from payrelay.store.checkouts import Checkouts
 
 DECISIONS_MAX: Final = 5
 """Each further one needs somebody else to have changed the row between our reading and our writing."""
-TOLERANCE_MS: Final = 300_000
-"""How far the gateway's clock may be behind ours."""
 LOOK_WAIT_S: Final = 3.0
 """How long who asks waits for a look; it goes on, and whoever asks next has what it found."""
 LOOK_WITHIN_S: Final = 10.0
@@ -41,7 +40,7 @@ ENDING_AT_ONCE_MAX: Final = 5
 """Checkouts of one round whose time has ended: each may cost a call to the gateway."""
 TAKEN_FOR_MS: Final = 120_000
 """How long a process keeps what it took to end: longer than a look lasts, with all its waits."""
-FORGOTTEN_AFTER_MS: Final = 30 * 86_400_000
+FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 """How long the customer's data and the Idempotency-Key are kept after the outcome: as long as an operation's answer."""
 
 

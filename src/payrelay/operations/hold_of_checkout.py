@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.notifications import NewsKind
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.errors import wrong_field
 from payrelay.operations.relay import Relay, Request
 
 _HANDLE: Final = "chk_"
@@ -33,14 +33,10 @@ async def hold_of_checkout(relay: Relay, request: Request, given: str) -> HeldBy
         and checkout.merchant == relay.account(request.account).merchant
     )
     if checkout is None or not is_own or checkout.kind is not CheckoutKind.AUTHORIZATION:
-        raise _refused("names no checkout of yours that asked for a hold")
+        raise wrong_field(_FIELD, "names no checkout of yours that asked for a hold")
     token = None
     if relay.inbox is not None and checkout.state is CheckoutState.COMPLETED:
         token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NewsKind.AUTHORIZATION)
     if token is None:
-        raise _refused(f"names a checkout that is {checkout.state}, and holds nothing yet")
+        raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and holds nothing yet")
     return HeldBy(checkout, token.reveal())
-
-
-def _refused(words: str) -> Refusal:
-    return Refusal(Code.INVALID_REQUEST, f"{_FIELD} {words}", fields=(FieldError(_FIELD, words),))

@@ -2,7 +2,7 @@
 
 from payrelay.core.answers import Answer
 from payrelay.core.customers import Approval, HandedOver, is_handle
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.errors import wrong_field
 from payrelay.operations.approve_customer import approve
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import answer_of
@@ -15,8 +15,7 @@ async def import_customer(relay: Relay, request: Request, given: HandedOver) -> 
     Raises Refusal (invalid_request) for a handle in place of a token.
     """
     if is_handle(given.token.reveal()):
-        field = FieldError("customer_token", "is the handle of a stored customer, and not a gateway's token")
-        raise Refusal(Code.INVALID_REQUEST, f"{field.path} {field.msg}", fields=(field,))
+        raise wrong_field("customer_token", "is the handle of a stored customer, and not a gateway's token")
     approval = Approval(
         account=request.account,
         merchant=relay.account(request.account).merchant,

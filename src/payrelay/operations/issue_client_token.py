@@ -6,7 +6,7 @@ from payrelay.core.answers import Answer, found
 from payrelay.core.client_tokens import CLIENT_SCOPES, LIFE_USUAL_S, PAYING, USUAL_SCOPES, ClientToken
 from payrelay.core.credentials import Credential, Scope, require_amount
 from payrelay.core.signatures import signed
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.errors import Code, Refusal, wrong_field
 from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.client_token_views import issued_view
 from payrelay.operations.relay import Relay, Request
@@ -82,11 +82,11 @@ def _scopes(parent: Credential, wanted: WantedToken) -> frozenset[Scope]:
         return scopes
     for index, scope in enumerate(wanted.scopes):
         if scope not in CLIENT_SCOPES:
-            raise _invalid(f"scopes[{index}]", "is not for client tokens")
+            raise wrong_field(f"scopes[{index}]", "is not for client tokens")
         if scope not in parent.scopes:
             raise Refusal(Code.FORBIDDEN, f"the credential lacks the scope {scope}")
     if not wanted.scopes:
-        raise _invalid("scopes", "must not be empty")
+        raise wrong_field("scopes", "must not be empty")
     return frozenset(wanted.scopes)
 
 
@@ -103,16 +103,12 @@ async def _require_customer(relay: Relay, request: Request, customer_id: str | N
 
 def _require_sense(wanted: WantedToken, scopes: frozenset[Scope]) -> None:
     if wanted.customer_id is None and wanted.order_id is None:
-        raise _invalid("customer_id", "is required, or order_id")
+        raise wrong_field("customer_id", "is required, or order_id")
     if (wanted.amount_max_minor is None) != (wanted.currency is None):
         missing, other = ("currency", "amount_max") if wanted.currency is None else ("amount_max", "currency")
-        raise _invalid(missing, f"is required with {other}")
+        raise wrong_field(missing, f"is required with {other}")
     if Scope.PAYMENTS_CHARGE in scopes and wanted.customer_id is None:
-        raise _invalid("customer_id", f"is required with the scope {Scope.PAYMENTS_CHARGE}")
+        raise wrong_field("customer_id", f"is required with the scope {Scope.PAYMENTS_CHARGE}")
     for scope in sorted(scopes & PAYING):
         if wanted.order_id is None:
-            raise _invalid("order_id", f"is required with the scope {scope}")
-
-
-def _invalid(path: str, words: str) -> Refusal:
-    return Refusal(Code.INVALID_REQUEST, f"{path} {words}", fields=(FieldError(path, words),))
+            raise wrong_field("order_id", f"is required with the scope {scope}")

@@ -7,7 +7,7 @@ from payrelay.core.checkouts import Checkout
 from payrelay.core.events import OutgoingEvent
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications import Why
-from payrelay.core.operations import Kind, Operation, State
+from payrelay.core.operations import TAKING, Operation, State
 from payrelay.core.payments import Seen, Unseen
 from payrelay.operations.arrival import Arrival
 from payrelay.operations.watch import Passage
@@ -84,18 +84,13 @@ async def _of_plan(arrival: Arrival, plan: Checkout, payment_id: str) -> Payer |
 
     Like any installment it may be shown with its subscription alone.
     """
-    relay, subscription_id = arrival.relay, plan.subscription_id or ""
+    subscriptions, subscription_id = arrival.relay.subscriptions, plan.subscription_id or ""
     payer = Payer(payment_id, plan.principal, None)
-    if relay.subscriptions is not None and await relay.subscriptions.is_paid(
-        plan.merchant, subscription_id, payment_id
-    ):
+    if subscriptions is not None and await subscriptions.is_paid(plan.merchant, subscription_id, payment_id):
         return payer
     of_plan = PaymentsOfSubscription(subscription_id=int(subscription_id))
     for call in (PaymentsOfOrder(order_id=plan.order_id), of_plan):
-        until_s = relay.clock.boot_s() + arrival.account.queue_s
-        relay.watch.passed(Passage.ASKING, arrival.notification.id)
-        sight = await arrival.account.observe(call, until_s=until_s)
-        relay.watch.passed(Passage.ASKED, arrival.notification.id)
+        sight = await arrival.observe(call)
         if isinstance(sight, Unseen):
             return Why.UNSEEN
         payments = sight.payments if isinstance(sight, Seen) else ()
@@ -110,7 +105,7 @@ def _owner(operations: list[Operation], merchant: str, payment_id: str | None) -
         each
         for each in operations
         if each.merchant == merchant
-        and each.kind in {Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY}
+        and each.kind in TAKING
         and each.state in {State.SUCCEEDED, State.NEEDS_ATTENTION, State.UNKNOWN, State.PENDING}
         and each.payment_id is not None
         and payment_id in {None, each.payment_id}

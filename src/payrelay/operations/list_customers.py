@@ -1,12 +1,11 @@
 """Lists the caller's stored customers, newest first."""
 
-from urllib.parse import urlencode
-
 import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.customers import State
 from payrelay.operations.approve_customer import customers_of
+from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import view
 from payrelay.store.customers import Wanted
@@ -38,11 +37,5 @@ async def list_customers(
         state=wanted.state,
     )
     customers = await customers_of(relay).list(narrowed, before=before, limit=limit + 1)
-    page = customers[:limit]
-    answer = found([view(customer) for customer in page])
-    if len(customers) <= limit:
-        return answer
-    query = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
-    following = urlencode({**query, "cursor": page[-1].id, "limit": limit})
-    link = f'</{request.account}/api/customers?{following}>; rel="next"'
-    return msgspec.structs.replace(answer, headers=(("Link", link),))
+    asked = msgspec.structs.asdict(wanted)
+    return answer_page(request, "customers", customers, limit, show=view, id_of=lambda each: each.id, query=asked)

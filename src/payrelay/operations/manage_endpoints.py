@@ -17,9 +17,11 @@ from payrelay.core.deliveries import (
     pattern_of,
 )
 from payrelay.core.destinations import DestinationError, require_destination
-from payrelay.core.events import TEST, OutgoingEvent, event_id, moment
+from payrelay.core.events import TEST, OutgoingEvent, event_id
+from payrelay.core.moments import rfc3339
+from payrelay.core.schedules import NEVER_MS
 from payrelay.core.secret import STARS, Secret
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.errors import Code, Refusal, wrong_field
 from payrelay.operations.deliver_events import Dispatch
 from payrelay.operations.ids import new_id
 from payrelay.store.deliveries import Delivery
@@ -72,7 +74,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     """Which events are to be sent again: those from one moment up to, and without, another; or some by their ids."""
 
     from_ms: int = 0
-    until_ms: int = 2**62
+    until_ms: int = NEVER_MS
     ids: tuple[str, ...] = ()
 
 
@@ -248,7 +250,8 @@ async def replay_events(
 
     An event that waits already is left alone. At most REPLAYED_MAX at once, from a position on; of the feed at most
     ``pages_max`` pages are looked through.
-    Raises Refusal: not_found; also for ids of no event; conflict for an endpoint that takes nothing now.
+    Raises Refusal: not_found for an endpoint that is not the owner's, and for an id of no event, of which nothing is
+    sent then; conflict for an endpoint that takes nothing now.
     """
     endpoint = await _own(dispatch, owner, endpoint_id)
     _require_started(endpoint)
@@ -297,8 +300,8 @@ def _members(endpoint: Endpoint) -> dict[str, object]:
     return members | {
         "failing_since": _moment(endpoint.failing_since_ms),
         "older_secret_ends_at": _moment(endpoint.older_ends_at_ms),
-        "created_at": moment(endpoint.created_at_ms),
-        "updated_at": moment(endpoint.updated_at_ms),
+        "created_at": rfc3339(endpoint.created_at_ms),
+        "updated_at": rfc3339(endpoint.updated_at_ms),
     }
 
 
@@ -314,7 +317,7 @@ def _delivery(delivery: Delivery) -> DeliveryView:
         subject=delivery.subject,
         state=delivery.state,
         attempts=delivery.attempts,
-        queued_at=moment(delivery.queued_at_ms),
+        queued_at=rfc3339(delivery.queued_at_ms),
         last_try_at=_moment(delivery.last_try_at_ms),
         next_try_at=_moment(delivery.next_try_at_ms),
         last_status=delivery.last_status,
@@ -323,7 +326,7 @@ def _delivery(delivery: Delivery) -> DeliveryView:
 
 
 def _moment(at_ms: int | None) -> str | None:
-    return None if at_ms is None else moment(at_ms)
+    return None if at_ms is None else rfc3339(at_ms)
 
 
 async def _own(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> Endpoint:
@@ -348,33 +351,29 @@ def _url(dispatch: Dispatch, url: str) -> str:
     try:
         require_destination(url, dispatch.sender.allowed)
     except DestinationError as error:
-        raise _invalid("url", str(error)) from None
+        raise wrong_field("url", str(error)) from None
     return url
 
 
 def _types(types: tuple[str, ...]) -> tuple[str, ...]:
     if not 1 <= len(types) <= PATTERNS_MAX:
-        raise _invalid("types", f"must have 1 to {PATTERNS_MAX} entries")
+        raise wrong_field("types", f"must have 1 to {PATTERNS_MAX} entries")
     for index, text in enumerate(types):
         try:
             pattern_of(text)
         except PatternError as error:
-            raise _invalid(f"types[{index}]", str(error)) from None
+            raise wrong_field(f"types[{index}]", str(error)) from None
     return tuple(dict.fromkeys(types))
 
 
 def _label(label: str | None) -> str | None:
     if label is not None and (not label.strip() or not label.isprintable() or len(label) > LABEL_LENGTH_MAX):
-        raise _invalid("label", f"must have 1 to {LABEL_LENGTH_MAX} printable characters")
+        raise wrong_field("label", f"must have 1 to {LABEL_LENGTH_MAX} printable characters")
     return label
 
 
 def _new_secret() -> Secret:
     return Secret("whsec_" + base64.b64encode(os.urandom(SECRET_BYTES)).decode())
-
-
-def _invalid(path: str, words: str) -> Refusal:
-    return Refusal(Code.INVALID_REQUEST, f"{path} {words}", fields=(FieldError(path, words),))
 
 
 def _missing() -> Refusal:

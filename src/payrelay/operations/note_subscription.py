@@ -101,9 +101,7 @@ async def _paid_by_then(arrival: Arrival, whose: Whose, fact: Fact) -> int | Why
         return fact.paid
     call = PaymentsOfSubscription(subscription_id=int(fact.subscription_id))
     asked_ms = relay.clock.now_ms()
-    relay.watch.passed(Passage.ASKING, arrival.notification.id)
-    sight = await arrival.account.observe(call, until_s=relay.clock.boot_s() + arrival.account.queue_s)
-    relay.watch.passed(Passage.ASKED, arrival.notification.id)
+    sight = await arrival.observe(call)
     if isinstance(sight, Unseen):
         return Why.UNSEEN
     payments = sight.payments if isinstance(sight, Seen) else ()

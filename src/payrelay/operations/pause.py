@@ -4,13 +4,13 @@ Each process learns of it by reading the store again, at most PAUSES_KEPT_MS aft
 """
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
 from payrelay.core.explanations import printable
+from payrelay.core.moments import spoken
 from payrelay.errors import Code, Refusal
 from payrelay.store.pauses import Pause, Pauses
 
@@ -77,5 +77,4 @@ class PausedAccounts:
 
 def in_words(pause: Pause) -> str:
     """Tells since when, by whom and why, for an operator."""
-    since = datetime.fromtimestamp(pause.since_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return f"since {since} UTC by {printable(pause.operator)}, because “{printable(pause.reason)}”"
+    return f"since {spoken(pause.since_ms)} UTC by {printable(pause.operator)}, because “{printable(pause.reason)}”"

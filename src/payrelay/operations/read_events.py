@@ -13,7 +13,8 @@ import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.deliveries import Pattern
-from payrelay.core.events import Plain, PublishedEvent, moment
+from payrelay.core.events import Plain, PublishedEvent
+from payrelay.core.moments import rfc3339
 from payrelay.errors import Code, Refusal
 from payrelay.operations.await_outcome import Patience
 from payrelay.operations.deliver_events import Dispatch
@@ -191,7 +192,7 @@ def view(event: PublishedEvent) -> EventView:
         position=event.position,
         id=event.id,
         type=event.type,
-        timestamp=moment(event.at_ms),
+        timestamp=rfc3339(event.at_ms),
         account=event.account,
         subject=event.subject,
         data=event.data,

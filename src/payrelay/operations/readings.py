@@ -28,6 +28,7 @@ from payrelay.core.answers import Answer, Trace, of_reading
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments import Payment
+from payrelay.core.schedules import DAY_MS
 from payrelay.errors import Code, StoreError
 from payrelay.gateways.payhere.records import payments_in
 from payrelay.gateways.payhere.replies import WrongShape
@@ -46,7 +47,7 @@ STORED_MAX: Final = 10_000
 """Subjects of which we remember what is stored; of another one it is stored once more."""
 STORING_MAX: Final = 200
 """Answers that wait to be stored. More means that the store doesn't keep up; they get their turn when asked again."""
-KNOWN_FOR_MS: Final = 30 * 86_400_000
+KNOWN_FOR_MS: Final = 30 * DAY_MS
 """How long the last known answer stands in; then it is forgotten."""
 FORGOTTEN_MAX: Final = 500
 """Of one round of forgetting."""

@@ -8,6 +8,7 @@ from payrelay.core.credentials import require_amount
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.operations import Kind, captured_guard
 from payrelay.core.outcomes import Evidence
+from payrelay.core.payments import plain_number
 from payrelay.core.proof import RECEIVED, Seen
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.hold_of_checkout import hold_of_checkout
@@ -36,7 +37,7 @@ async def refund(relay: Relay, request: Request, call: Refund | Release) -> Answ
 async def _with_what_is_known(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
     """Adds the payment's order, and whether it was seen received: what a lost answer is proved by later."""
     merchant = relay.account(request.account).merchant
-    payment_id = call.payment_id.lstrip("0")
+    payment_id = plain_number(call.payment_id)
     seen = await relay.settling.payment_seen(merchant, payment_id)
     if seen is not None:
         order_id: str | None
@@ -53,7 +54,7 @@ def _intent(call: Refund | Release) -> Intent:
     if isinstance(call, Refund):
         # The gateway's ids are numbers: 0320… would be the same payment, and must meet the same guard and be found
         # beside the other refunds of it.
-        payment_id = call.payment_id.lstrip("0")
+        payment_id = plain_number(call.payment_id)
         return Intent(
             kind=Kind.REFUND,
             call=call,

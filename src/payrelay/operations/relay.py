@@ -155,6 +155,16 @@ class Relay:
         except KeyError:
             raise Refusal(Code.NOT_FOUND, f"there is no gateway account called {name}") from None
 
+    def account_of(self, name: str, merchant: str) -> PayHere | None:
+        """Finds the account of a merchant, under whatever name it is configured now; the given one comes first.
+
+        None where the merchant is not configured any more.
+        """
+        named = self.accounts.get(name)
+        if named is not None and named.merchant == merchant:
+            return named
+        return next((account for account in self.accounts.values() if account.merchant == merchant), None)
+
     async def read(self, request: "Request", call: Read) -> Told:
         """Tells what the gateway says to a read, as new as is asked for; see ``readings``.
 

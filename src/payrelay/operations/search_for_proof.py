@@ -5,8 +5,8 @@ from typing import Final
 from payrelay.core.calls import Charge, PaymentsOfOrder, PaymentsOfSubscription, Refund, RetrySubscription
 from payrelay.core.operations import Event, State
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments import Nothing, Unseen
 from payrelay.core.payments import Seen as SeenPayments
+from payrelay.core.payments import Unseen, plain_number
 from payrelay.core.proof import (
     ABSENT,
     HOLD_LAPSES_MS,
@@ -21,14 +21,12 @@ from payrelay.core.proof import (
     ruling,
     ruling_after_failure,
 )
+from payrelay.core.schedules import NEVER_MS
 from payrelay.operations.case import Case, evidence_of
-from payrelay.operations.watch import Stage
 
 CONTROLLED_FROM_MS: Final = 300_000
 """From when on an observation of nothing gets its control query: earlier ones are made because what was done shows
 itself then, and can't be the last; they should not cost the gateway's budget twice."""
-NEVER_MS: Final = 2**62
-"""A time after every other one."""
 KNOWN_PAID_FOR_MS: Final = 900_000
 """A control order is rather one that was paid this long ago: the gateway may show a newer payment late."""
 
@@ -39,7 +37,7 @@ async def settle_charge(case: Case) -> None:
     """Searches the order for the payment."""
     call = case.call
     assert isinstance(call, Charge)  # noqa: S101, the table of stories pairs them
-    sight = await _observe(case, PaymentsOfOrder(order_id=call.order_id))
+    sight = await case.observe(PaymentsOfOrder(order_id=call.order_id))
     if isinstance(sight, Unseen):
         await case.could_not_look()
         return
@@ -81,11 +79,11 @@ async def settle_refund(case: Case) -> None:
     if call.amount_minor is not None or operation.order_id is None or not was_received:
         await _cannot_be_seen(case)
         return
-    sight = await _observe(case, PaymentsOfOrder(order_id=operation.order_id))
+    sight = await case.observe(PaymentsOfOrder(order_id=operation.order_id))
     if not isinstance(sight, SeenPayments):
         await case.could_not_look()  # the payment is known to be there: an answer without it shows nothing
         return
-    payment_id = call.payment_id.lstrip("0")
+    payment_id = plain_number(call.payment_id)
     has_other = await case.relay.settling.has_other_refund(operation.merchant, payment_id, operation.id)
     look = look_for_refund(payment_id, sight.payments, is_refund_ours=not has_other)
     if look.seen is Seen.NOTHING:
@@ -104,7 +102,7 @@ async def settle_retry(case: Case) -> None:
     """Compares the subscription's payments with those that it had before the sending."""
     call = case.call
     assert isinstance(call, RetrySubscription)  # noqa: S101, the table of stories pairs them
-    sight = await _observe(case, PaymentsOfSubscription(subscription_id=call.subscription_id))
+    sight = await case.observe(PaymentsOfSubscription(subscription_id=call.subscription_id))
     if isinstance(sight, Unseen):
         await case.could_not_look()
         return
@@ -164,12 +162,5 @@ async def _control(case: Case) -> Control:
     )
     if order_id is None:
         return Control.NONE_KNOWN
-    sight = await _observe(case, PaymentsOfOrder(order_id=order_id))
+    sight = await case.observe(PaymentsOfOrder(order_id=order_id))
     return Control.FOUND if isinstance(sight, SeenPayments) and sight.payments else Control.NOT_FOUND
-
-
-async def _observe(case: Case, call: PaymentsOfOrder | PaymentsOfSubscription) -> SeenPayments | Nothing | Unseen:
-    case.reach(Stage.LOOKING)
-    sight = await case.account.observe(call, until_s=case.until_s)
-    case.reach(Stage.LOOKED)
-    return sight

@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from payrelay.core.answers import Trace, of_outcome
-from payrelay.core.calls import Capture, Charge, PaymentsOfOrder
-from payrelay.core.idempotency import secret_hash
-from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Line, Operation, State
+from payrelay.core.calls import Capture, PaymentsOfOrder
+from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Line, State
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen
@@ -19,6 +18,7 @@ from payrelay.gateways.governor import Priority
 from payrelay.gateways.payhere.client import Expected, Sending
 from payrelay.gateways.payhere.replies import Cause
 from payrelay.operations.case import Case, evidence_of
+from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.note_subscription import note_cancelled
 from payrelay.operations.watch import Stage
 
@@ -127,15 +127,13 @@ async def _confirm_capture(case: Case) -> None:
     if operation.order_id is None:
         await case.unclear(evidence_of(Look(seen=Seen.ALREADY_DONE), None))
         return
-    case.reach(Stage.LOOKING)
-    sight = await case.account.observe(PaymentsOfOrder(order_id=operation.order_id), until_s=case.until_s)
-    case.reach(Stage.LOOKED)
+    sight = await case.observe(PaymentsOfOrder(order_id=operation.order_id))
     if isinstance(sight, Unseen):
         await case.could_not_look()
         return
     payments = sight.payments if isinstance(sight, SeenPayments) else ()
     ids = tuple(payment.payment_id for payment in payments)
-    hold = await _hold_of(case, call)
+    hold = await hold_of_capture(case.relay, call, operation.merchant)
     # The payment may go by the number that the hold had; it is not another one's for that.
     own = frozenset() if hold is None or hold.payment_id is None else {hold.payment_id}
     # Rivals first: one that is settled in between is then found as an owner, or was counted as a rival.
@@ -147,16 +145,9 @@ async def _confirm_capture(case: Case) -> None:
     if look.seen is not Seen.ONE_FITS:
         await case.unclear(evidence)
         return
-    made = None if hold is None else await case.relay.journal.call_of(hold.id)
-    charge = made if isinstance(made, Charge) else None
+    charge = await charge_of_hold(case.relay, hold)
     answer = settled_answer(operation, call, payment=look.payment, msg=BY_PROOF, hold=charge)
     await case.hear(Event.PROVED, evidence, answer=answer, payment=look.payment)
-
-
-async def _hold_of(case: Case, call: Capture) -> Operation | None:
-    """Finds the operation that holds the money, where it was made through us."""
-    token_hash = secret_hash(call.authorization_token)
-    return await case.relay.journal.authorization_of(token_hash, case.operation.merchant)
 
 
 async def _read_second_cancel(case: Case, outcome: Outcome) -> None:

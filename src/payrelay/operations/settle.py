@@ -15,7 +15,6 @@ from payrelay.core.operations import PROBED, Event, Kind, Operation, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.core.proof import GIVEN_UP_AFTER_MS, Seen
 from payrelay.errors import IllegalTransition, Outdated, StoreError
-from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.case import Case, is_looked_for, open_case
 from payrelay.operations.relay import Relay
 from payrelay.operations.search_for_proof import (
@@ -128,7 +127,7 @@ def nudge(relay: Relay, operation: Operation) -> None:
 
 
 async def _settle(relay: Relay, operation: Operation, *, is_nudged: bool) -> None:
-    account = account_of(relay, operation)
+    account = relay.account_of(operation.account, operation.merchant)
     if account is None:
         relay.log.warning("settling_without_account", operation_id=operation.id, account=operation.account)
         await _without_account(relay, operation)
@@ -154,11 +153,3 @@ async def _without_account(relay: Relay, operation: Operation) -> None:
     evidence = Evidence(seen=Seen.UNSEEN)
     changed, line = advance(operation, Event.UNCLEAR, at_ms=now_ms, retention=relay.retention, evidence=evidence)
     relay.watch.operation_changed(await relay.journal.record(changed, line, None))
-
-
-def account_of(relay: Relay, operation: Operation) -> PayHere | None:
-    """Finds the account that an operation was sent to, under whatever name it is configured now."""
-    named = relay.accounts.get(operation.account)
-    if named is not None and named.merchant == operation.merchant:
-        return named
-    return next((account for account in relay.accounts.values() if account.merchant == operation.merchant), None)

@@ -4,10 +4,10 @@ import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.checkouts import STATE_SENTENCES, Checkout, CheckoutKind, CheckoutState, is_within
-from payrelay.core.money import decimal_text
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
 from payrelay.core.secret import STARS
 from payrelay.errors import Code, Refusal
-from payrelay.operations.find_operations import utc
 from payrelay.operations.finish_checkout import checkouts_of, look
 from payrelay.operations.relay import Relay, Request
 
@@ -72,7 +72,6 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
 
 def view(checkout: Checkout) -> CheckoutView:
     """Gives a checkout as a client sees it."""
-    amount = b"null" if checkout.amount_minor is None else decimal_text(checkout.amount_minor).encode()
     return CheckoutView(
         id=checkout.id,
         kind=checkout.kind,
@@ -80,13 +79,13 @@ def view(checkout: Checkout) -> CheckoutView:
         explanation=STATE_SENTENCES[checkout.state],
         account=checkout.account,
         order_id=checkout.order_id,
-        amount=msgspec.Raw(amount),
+        amount=amount_json(checkout.amount_minor),
         currency=checkout.currency,
         customer_reference=checkout.customer_reference,
         payment_id=checkout.payment_id,
         subscription_id=checkout.subscription_id,
         customer_id=checkout.customer_id,
-        created_at=utc(checkout.created_at_ms),
-        updated_at=utc(checkout.updated_at_ms),
-        expires_at=utc(checkout.expires_at_ms),
+        created_at=rfc3339(checkout.created_at_ms),
+        updated_at=rfc3339(checkout.updated_at_ms),
+        expires_at=rfc3339(checkout.expires_at_ms),
     )

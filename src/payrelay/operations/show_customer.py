@@ -4,9 +4,9 @@ import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.customers import STATE_SENTENCES, Customer, State
+from payrelay.core.moments import rfc3339
 from payrelay.errors import Code, Refusal
 from payrelay.operations.approve_customer import customers_of
-from payrelay.operations.find_operations import utc
 from payrelay.operations.relay import Relay, Request
 
 
@@ -76,6 +76,6 @@ def view(customer: Customer) -> CustomerView:
         has_holder=customer.has_holder,
         order_id=customer.order_id,
         payment_id=customer.payment_id,
-        created_at=utc(customer.created_at_ms),
-        updated_at=utc(customer.updated_at_ms),
+        created_at=rfc3339(customer.created_at_ms),
+        updated_at=rfc3339(customer.updated_at_ms),
     )

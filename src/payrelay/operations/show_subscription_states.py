@@ -1,15 +1,15 @@
 """Shows how subscriptions stand, as it is known here: without a call to the gateway."""
 
 from typing import Final
-from urllib.parse import urlencode
 
 import msgspec
 
 from payrelay.core.answers import Answer, found
-from payrelay.core.money import decimal_text
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
 from payrelay.core.subscriptions import SubscriptionState
 from payrelay.errors import Code, Refusal
-from payrelay.operations.find_operations import utc
+from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
 from payrelay.store.subscriptions import Installment, Standing, Subscriptions
 
@@ -64,13 +64,16 @@ async def show_subscription_state(relay: Relay, request: Request, subscription_i
 async def list_subscription_states(relay: Relay, request: Request, *, after: str, limit: int) -> Answer:
     """Answers a page, by id; a Link header leads to the next one where there are more."""
     merchant = relay.account(request.account).merchant
-    page = await _subscriptions(relay).list(merchant, after=after, limit=limit + 1)
-    answer = found([view(each) for each in page[:limit]])
-    if len(page) <= limit:
-        return answer
-    following = urlencode({"cursor": page[limit - 1].subscription.subscription_id, "limit": limit})
-    link = f'</{request.account}/api/subscription-states?{following}>; rel="next"'
-    return msgspec.structs.replace(answer, headers=(("Link", link),))
+    standings = await _subscriptions(relay).list(merchant, after=after, limit=limit + 1)
+    return answer_page(
+        request,
+        "subscription-states",
+        standings,
+        limit,
+        show=view,
+        id_of=lambda each: each.subscription.subscription_id,
+        query={},
+    )
 
 
 def view(standing: Standing) -> SubscriptionStateView:
@@ -83,13 +86,13 @@ def view(standing: Standing) -> SubscriptionStateView:
         explanation=FAILING_SENTENCE if is_failing else STATE_SENTENCES[subscription.state],
         is_failing=is_failing,
         order_id=subscription.order_id,
-        amount=_amount(subscription.amount_minor),
+        amount=amount_json(subscription.amount_minor),
         currency=subscription.currency,
         installments_paid=standing.paid,
         next_on=subscription.next_on,
         last_paid=_installment(standing.last_paid),
         last_failure=_installment(standing.last_failure),
-        as_of=utc(subscription.as_of_ms),
+        as_of=rfc3339(subscription.as_of_ms),
     )
 
 
@@ -106,12 +109,8 @@ def _installment(installment: Installment | None) -> InstallmentView | None:
     if installment is None:
         return None
     return InstallmentView(
-        payment_id=installment.payment_id, amount=_amount(installment.amount_minor), at=utc(installment.at_ms)
+        payment_id=installment.payment_id, amount=amount_json(installment.amount_minor), at=rfc3339(installment.at_ms)
     )
-
-
-def _amount(amount_minor: int | None) -> msgspec.Raw:
-    return msgspec.Raw(b"null" if amount_minor is None else decimal_text(amount_minor).encode())
 
 
 def _subscriptions(relay: Relay) -> Subscriptions:

@@ -81,8 +81,8 @@ class Passage(StrEnum):
     KEPT = "kept"
 
 
-def _nobody(*_: object) -> None:
-    """Counts nothing."""
+def nobody(*_: object) -> None:
+    """Stands where nobody is to be told."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,11 +102,11 @@ class Watch:
         worked_on: with where a notification came to stand, and why there.
     """
 
-    operation_changed: Callable[[Operation], None] = _nobody
-    call_made: CallMade = _nobody
-    alerted: Callable[[str], None] = _nobody
-    event_tried: Callable[[str], None] = _nobody
-    reached: Callable[[Stage, str], None] = _nobody
-    passed: Callable[[Passage, str], None] = _nobody
-    notified: Callable[[str, str], None] = _nobody
-    worked_on: Callable[[str, str], None] = _nobody
+    operation_changed: Callable[[Operation], None] = nobody
+    call_made: CallMade = nobody
+    alerted: Callable[[str], None] = nobody
+    event_tried: Callable[[str], None] = nobody
+    reached: Callable[[Stage, str], None] = nobody
+    passed: Callable[[Passage, str], None] = nobody
+    notified: Callable[[str, str], None] = nobody
+    worked_on: Callable[[str, str], None] = nobody

@@ -22,7 +22,8 @@ from standardwebhooks import Webhook
 from payrelay.clock import Clock
 from payrelay.core.deliveries import Endpoint, Tried, judged
 from payrelay.core.destinations import Allowed, DestinationError, may_reach, require_destination
-from payrelay.core.events import Plain, PublishedEvent, moment
+from payrelay.core.events import Plain, PublishedEvent
+from payrelay.core.moments import rfc3339
 from payrelay.core.secret import Secret
 from payrelay.operations.names import NameThreads
 
@@ -174,7 +175,7 @@ def message_of(event: PublishedEvent) -> Message:
     return Message(
         id=event.id,
         type=event.type,
-        timestamp=moment(event.at_ms),
+        timestamp=rfc3339(event.at_ms),
         account=event.account,
         subject=event.subject,
         data=event.data,

@@ -100,7 +100,7 @@ async def work_on(relay: Relay, notification: Notification) -> None:
 
 
 async def _work(relay: Relay, inbox: Inbox, notification: Notification) -> None:
-    account = _account_of(relay, notification)
+    account = relay.account_of(notification.account, notification.merchant)
     step = step_of(Why.ACCOUNT_GONE) if account is None else await _step(relay, inbox, account, notification)
     changed = advance(notification, step, at_ms=relay.clock.now_ms())
     relay.watch.passed(Passage.CLOSING, changed.id)
@@ -159,11 +159,3 @@ async def _why(arrival: Arrival) -> Why:
             arrival.relay.log.exception("notification_failed", notification_id=arrival.notification.id)
             return Why.OUR_FAULT
     return Why.STORE_DOWN
-
-
-def _account_of(relay: Relay, notification: Notification) -> PayHere | None:
-    """Finds the account that it came for, under whatever name it is configured now."""
-    named = relay.accounts.get(notification.account)
-    if named is not None and named.merchant == notification.merchant:
-        return named
-    return next((each for each in relay.accounts.values() if each.merchant == notification.merchant), None)

@@ -4,14 +4,34 @@ About an operation or a notification that came to need a person, or an endpoint 
 the unit of work that made the change; here they are taken, tried again and ended.
 """
 
+from enum import StrEnum
 from typing import Final, TypeAlias
 
 import msgspec
 
 from payrelay.store.database import Database, Row, Statement, all_rows
+from payrelay.store.rows import moment_in
 from payrelay.store.statements import alerts as statements
 
 _SEPARATOR: Final = ","
+
+
+class About(StrEnum):
+    """What an alert is about; each kind has a table of its own."""
+
+    OPERATION = "operation"
+    """It came to need a person."""
+    NOTIFICATION = "notification"
+    """It came to need a person, or so many were refused that one must look."""
+    ENDPOINT = "endpoint"
+    """It was stopped."""
+
+
+_QUERIES: Final = {
+    About.OPERATION: statements.OF_OPERATIONS,
+    About.NOTIFICATION: statements.OF_NOTIFICATIONS,
+    About.ENDPOINT: statements.OF_ENDPOINTS,
+}
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,22 +53,26 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     given_to: frozenset[str]
 
+    @property
+    def id(self) -> str:
+        """Names it to its addressees: the same whenever it is given again."""
+        return f"{self.subject_id}/{self.version}"
+
 
 _Alerts: TypeAlias = list[Alert]
 
 
 class Alerts:
-    """Gives out alerts that are due, to one process each; ``queries`` say of which kind."""
+    """Gives out the alerts of one kind that are due, to one process each."""
 
-    def __init__(self, database: Database, queries: statements.AlertQueries = statements.OF_OPERATIONS) -> None:
+    def __init__(self, database: Database, about: About) -> None:
+        self.about = about
         self._database = database
-        self._queries = queries
+        self._queries = _QUERIES[about]
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next alert is to be given; None where none is."""
-        rows = await self._database.read(all_rows(Statement(self._queries.next_due, ())))
-        at_ms = rows[0][0]
-        return at_ms if isinstance(at_ms, int) else None
+        return await self._database.read(moment_in(Statement(self._queries.next_due, ())))
 
     async def take(self, now_ms: int, *, until_ms: int, limit: int) -> _Alerts:
         """Takes at most ``limit`` alerts that are due, the longest due first; until then nobody else is given them."""

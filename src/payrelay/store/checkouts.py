@@ -16,6 +16,7 @@ from payrelay.core.payments import Payment
 from payrelay.errors import Outdated
 from payrelay.store import outbox
 from payrelay.store.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
+from payrelay.store.rows import struct_of
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import checkouts as statements
 
@@ -32,7 +33,7 @@ _decode: Final = msgspec.msgpack.Decoder(Details).decode
 _Checkouts: TypeAlias = list[Checkout]
 
 
-class Person(msgspec.Struct, frozen=True, kw_only=True):
+class Sought(msgspec.Struct, frozen=True, kw_only=True):
     """By what a person's checkouts are found: a stored customer, and its principal's own name for it.
 
     ``reference`` is None where there is none, or it shall not be looked for by it.
@@ -44,7 +45,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None
 
     def __repr__(self) -> str:
-        return f"Person(customer_id={self.customer_id!r})"
+        return f"Sought(customer_id={self.customer_id!r})"
 
 
 class Checkouts:
@@ -120,7 +121,7 @@ class Checkouts:
         statement = Statement(statements.FORGET_ORDER, (merchant, principal, order_id), is_whole=True)
         return await self._database.write(count_rows(statement))
 
-    async def of_person(self, person: Person, *, after: str, limit: int) -> _Checkouts:
+    async def of_person(self, person: Sought, *, after: str, limit: int) -> _Checkouts:
         """Reads one page of a person's checkouts, by their ids above ``after``."""
         parameters = (*msgspec.structs.astuple(person), after, min(limit, OF_PERSON_MAX))
         return await self._many(Statement(statements.OF_PERSON, parameters))
@@ -176,4 +177,4 @@ def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Pa
 
 
 def _checkout(row: Row) -> Checkout:
-    return msgspec.convert(dict(zip(Checkout.__struct_fields__, row, strict=True)), Checkout)
+    return struct_of(row, Checkout)

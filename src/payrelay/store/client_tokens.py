@@ -1,6 +1,6 @@
 """Client tokens as the store keeps them: what was issued and has not ended, never the text of one."""
 
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -10,9 +10,7 @@ from payrelay.errors import StoreError
 from payrelay.store.credentials import credential_of
 from payrelay.store.database import Database, Row, Statement, all_rows, count_rows, first_row
 from payrelay.store.statements import client_tokens as statements
-
-PAGE_MAX: Final = 1_000
-"""Rows of one page, whatever the caller asks for."""
+from payrelay.store.statements.pages import page_of
 
 
 class Issued(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,13 +57,10 @@ class ClientTokens:
         self, principal: str, account: str, *, customer_id: str | None, before: str | None, limit: int
     ) -> _Page:
         """Reads one page of a principal's tokens on an account, newest first, of one customer where one is named."""
-        given = {"principal": principal, "account": account}
-        if customer_id is not None:
-            given["customer_id"] = customer_id
-        last = () if before is None else (before,)
-        query = statements.list_client_tokens(tuple(given), is_continued=before is not None)
-        statement = Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))
-        return [_issued(row) for row in await self._database.read(all_rows(statement))]
+        of_customer = {} if customer_id is None else {"customer_id": customer_id}
+        given = {"principal": principal, "account": account, **of_customer}
+        page = page_of(statements.LIST_CLIENT_TOKENS, given, before=before, limit=limit)
+        return [_issued(row) for row in await self._database.read(all_rows(page))]
 
     async def revoke(self, token_id: str, principal: str, account: str, at_ms: int) -> bool:
         """Revokes a principal's token, once or again; False where the principal has none of that id there."""

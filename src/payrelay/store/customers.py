@@ -23,9 +23,7 @@ from payrelay.store import outbox
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, first_row
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import customers as statements
-
-PAGE_MAX: Final = 1_000
-"""Rows of one page, whatever the caller asks for."""
+from payrelay.store.statements.pages import given_of, page_of
 
 _LOOKUP_KEY_OF: Final = b"payrelay customers lookup"
 _MEMBERS: Final = (
@@ -122,16 +120,12 @@ class Customers:
 
     async def list(self, wanted: Wanted, *, before: str | None, limit: int) -> _Customers:
         """Reads one page, newest first: at most ``limit`` customers with ids below ``before``."""
-        given: dict[str, Value] = {
-            name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None
-        }
+        given = given_of(wanted)
         if wanted.reference is not None:
             del given["reference"]
             given["reference_hash"] = self._hash("reference", wanted.reference)
-        last = () if before is None else (before,)
-        query = statements.list_customers(tuple(given), is_continued=before is not None)
-        rows = await self._database.read(all_rows(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))))
-        return [self._of(row) for row in rows]
+        page = page_of(statements.LIST_CUSTOMERS, given, before=before, limit=limit)
+        return [self._of(row) for row in await self._database.read(all_rows(page))]
 
     async def _one(self, statement: Statement) -> Customer | None:
         row = await self._database.read(first_row(statement))

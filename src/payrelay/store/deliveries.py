@@ -15,12 +15,13 @@ import msgspec
 from payrelay.core.deliveries import DeliveryState, Pattern, pattern_of
 from payrelay.core.events import TEST, PublishedEvent
 from payrelay.store.database import Database, Statement, Unit, all_rows
+from payrelay.store.rows import moment_in, struct_of
 from payrelay.store.statements import deliveries as statements
 from payrelay.store.statements import endpoints as endpoint_statements
 
 DELIVERIES_MAX: Final = 1_000
 """Of one page, whatever the caller asks for."""
-_BEFORE_ALL: Final = 2**62
+_ABOVE_ALL: Final = 2**62
 """Above every position."""
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -94,9 +95,7 @@ class Deliveries:
 
     async def next_due_ms(self) -> int | None:
         """Tells when something is to be sent next; None where nothing waits."""
-        rows = await self._database.read(all_rows(Statement(statements.NEXT_DELIVERY, ())))
-        at_ms = rows[0][0]
-        return at_ms if isinstance(at_ms, int) else None
+        return await self._database.read(moment_in(Statement(statements.NEXT_DELIVERY, ())))
 
     async def take(self, endpoint_id: str, now_ms: int, *, until_ms: int, limit: int) -> _Takens:
         """Takes at most ``limit`` deliveries to an endpoint that are due, in the order of the feed."""
@@ -135,14 +134,14 @@ class Deliveries:
         self, endpoint_id: str, *, state: DeliveryState | None, before: int | None, limit: int
     ) -> _Deliveries:
         """Reads the deliveries to an endpoint, newest first, below a position."""
-        first = _BEFORE_ALL if before is None else before
+        first = _ABOVE_ALL if before is None else before
         parameters = (endpoint_id, first, min(limit, DELIVERIES_MAX))
         if state is None:
             statement = Statement(statements.LIST_DELIVERIES, parameters)
         else:
             statement = Statement(statements.LIST_DELIVERIES_IN, (*parameters, state))
         rows = await self._database.read(all_rows(statement))
-        return [msgspec.convert(dict(zip(Delivery.__struct_fields__, row, strict=True)), Delivery) for row in rows]
+        return [struct_of(row, Delivery) for row in rows]
 
     async def waiting(self) -> tuple[int, int | None]:
         """Counts what waits, with since when the oldest of it does."""

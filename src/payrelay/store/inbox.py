@@ -21,10 +21,12 @@ from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.outbox import put as put_event
+from payrelay.store.rows import moment_in, struct_of
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
 from payrelay.store.statements.operations import BUMP
+from payrelay.store.statements.pages import given_of, page_of
 
 REFUSED_MAX: Final = 1_000
 """Refused notifications that are kept of a merchant account, for somebody to look at."""
@@ -37,11 +39,8 @@ OF_AN_ORDER_MAX: Final = 200
 A customer who has the notification of a payment can post it in any number of disguises, and must not keep that of a
 chargeback out by it.
 """
-PAGE_MAX: Final = 1_000
 CHARGEBACKS_MAX: Final = 100
 """Of one operation: it has one payment."""
-
-_COLUMNS: Final = tuple(Notification.__struct_fields__)
 
 
 class Put(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,17 +145,12 @@ class Inbox:
 
     async def list(self, wanted: Wanted, *, before: str | None, limit: int) -> _Notifications:
         """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
-        given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None}
-        last = () if before is None else (before,)
-        query = statements.list_notifications(tuple(given), is_continued=before is not None)
-        rows = await self._database.read(all_rows(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX)))))
-        return [_of(row) for row in rows]
+        page = page_of(statements.LIST_NOTIFICATIONS, given_of(wanted), before=before, limit=limit)
+        return [_of(row) for row in await self._database.read(all_rows(page))]
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next notification is to be worked on; None where none is."""
-        rows = await self._database.read(all_rows(Statement(statements.NEXT_NOTIFICATION, ())))
-        at_ms = rows[0][0]
-        return at_ms if isinstance(at_ms, int) else None
+        return await self._database.read(moment_in(Statement(statements.NEXT_NOTIFICATION, ())))
 
     async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Notifications:
         """Takes at most ``limit`` notifications that are due; until then nobody else is given them."""
@@ -297,8 +291,8 @@ def _keep_chargeback(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]
 
 
 def _of(row: Row) -> Notification:
-    return msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Notification)
+    return struct_of(row, Notification)
 
 
 def _chargeback(row: Row) -> Chargeback:
-    return msgspec.convert(dict(zip(Chargeback.__struct_fields__, row, strict=True)), Chargeback)
+    return struct_of(row, Chargeback)

@@ -19,19 +19,21 @@ from payrelay.core.chain import ChainKey, Link, row_digest
 from payrelay.core.events import OutgoingEvent, of_operation
 from payrelay.core.idempotency import claim_of
 from payrelay.core.operations import Kind, Line, Operation, State
+from payrelay.core.schedules import NEVER_MS
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store import outbox
 from payrelay.store.audit import Trail, answer_context, call_context
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
+from payrelay.store.rows import blob_of, struct_of
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import operations as statements
+from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
+from payrelay.store.statements.pages import given_of, page_of
 
 STRANDED_MAX: Final = 10_000
 """More operations than one process can have under way."""
 HISTORY_LINES_MAX: Final = 1_000
 """Settling looks daily after the first days: this is years."""
-PAGE_MAX: Final = 1_000
-"""Rows of one page, whatever the caller asks for."""
 _ACCEPT_ATTEMPTS_MAX: Final = 3
 """Each further attempt needs another holder to have let go between two statements."""
 _FELT_EVERYWHERE: Final = frozenset({Kind.REFUND, Kind.RELEASE, Kind.RETRY, Kind.CANCEL})
@@ -41,8 +43,6 @@ _CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
 _NOTHING_BEFORE: Final = ""
 """What the first line of a history is chained to."""
 _NO_ANSWER: Final = ""
-_NEVER_MS: Final = 2**62
-"""A time after every other one."""
 
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
 _LINE_COLUMNS: Final = tuple(Line.__struct_fields__)
@@ -172,7 +172,7 @@ class Journal:
         row = await self._database.read(first_row(Statement(statements.CALL_OF, (operation_id,))))
         if row is None:
             raise LookupError(f"no operation {operation_id}")
-        call: Effect = _decode_call(self._seal.open(_blob(row[0]), call_context(operation_id)))
+        call: Effect = _decode_call(self._seal.open(blob_of(row[0]), call_context(operation_id)))
         return call
 
     async def history(self, operation_id: str) -> _Lines:
@@ -190,7 +190,7 @@ class Journal:
     async def stranded(self, *, before_ms: int | None) -> _Operations:
         """Finds accepted and sending operations whose time to be sent ended before a moment; all of them for None."""
         return await self._many(
-            Statement(statements.STRANDED, (_NEVER_MS if before_ms is None else before_ms, STRANDED_MAX))
+            Statement(statements.STRANDED, (NEVER_MS if before_ms is None else before_ms, STRANDED_MAX))
         )
 
     async def authorization_of(self, result_ref: str, merchant: str) -> Operation | None:
@@ -203,10 +203,7 @@ class Journal:
 
     async def list(self, wanted: Filter, *, before: str | None, limit: int) -> _Operations:
         """Reads one page, newest first: at most ``limit`` operations with ids below ``before``."""
-        given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None}
-        last = () if before is None else (before,)
-        query = statements.list_operations(tuple(given), is_continued=before is not None)
-        return await self._many(Statement(query, (*given.values(), *last, min(limit, PAGE_MAX))))
+        return await self._many(page_of(statements.LIST_OPERATIONS, given_of(wanted), before=before, limit=limit))
 
     async def _one(self, statement: Statement) -> Operation | None:
         row = await self._database.read(first_row(statement))
@@ -221,7 +218,7 @@ class Journal:
         return Claimed(operation, None if sealed is None else self._open_answer(operation.id, sealed))
 
     def _open_answer(self, operation_id: str, sealed: Value) -> Answer:
-        return _decode_answer(self._seal.open(_blob(sealed), answer_context(operation_id)))
+        return _decode_answer(self._seal.open(blob_of(sealed), answer_context(operation_id)))
 
 
 def _accept(
@@ -262,7 +259,7 @@ def _record(statement: Statement, operation: Operation) -> Unit[None]:
     if not changed:
         raise Outdated(f"the operation {statement.parameters[0]!r} was changed since it was read")
     if is_for_a_person:
-        yield Statement(statements.ADD_ALERT, (operation.id, operation.version, operation.updated_at_ms))
+        yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
     if is_felt:
         yield Statement(statements.BUMP, (operation.merchant,))
 
@@ -331,15 +328,9 @@ def _has_lapsed(row: Row, now_ms: int) -> bool:
 
 def operation_of(row: Row) -> Operation:
     """Makes an operation of a row that has its columns in their order."""
-    return msgspec.convert(dict(zip(_COLUMNS, row, strict=True)), Operation)
+    return struct_of(row, Operation)
 
 
 def _line(row: Row) -> Line:
     members = dict(zip(_LINE_COLUMNS, row, strict=True))
     return msgspec.convert(members | {"evidence": msgspec.json.decode(str(members["evidence"]))}, Line)
-
-
-def _blob(value: Value) -> bytes:
-    if not isinstance(value, bytes):
-        raise TypeError("a sealed column holds bytes")
-    return value

@@ -8,7 +8,8 @@ from payrelay.clock import Clock
 from payrelay.core.chain import KEY_BYTES
 from payrelay.errors import StoreUnusable
 from payrelay.store import sealing
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.database import Database, Statement, Unit
+from payrelay.store.rows import blob_of
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import meta as statements
 
@@ -83,7 +84,7 @@ def _key_check(sealed: bytes) -> Unit[bytes]:
     """Stores the check value unless there is one; gives the one that stands."""
     yield Statement(statements.ADD_META, (_KEY_CHECK, sealed))
     rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
-    return _bytes_of(rows[0])
+    return blob_of(rows[0][0])
 
 
 def _standing_merchant(name: str, merchant: bytes) -> Unit[str]:
@@ -91,26 +92,19 @@ def _standing_merchant(name: str, merchant: bytes) -> Unit[str]:
     if not rows:
         yield Statement(statements.ADD_META, (name, merchant))
         rows = yield Statement(statements.GET_META, (name,))
-    return _bytes_of(rows[0]).decode()
+    return blob_of(rows[0][0]).decode()
 
 
 def _kept_chain_key(sealed: bytes) -> Unit[bytes | None]:
     """Gives the sealed key that stands, or stores this one; None where there is none although there is a chain."""
     rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
     if rows:
-        return _bytes_of(rows[0])
+        return blob_of(rows[0][0])
     if (yield Statement(statements.ANY_CHAINED, ())):
         return None
     yield Statement(statements.ADD_META, (_CHAIN_KEY, sealed))
     rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
-    return _bytes_of(rows[0])
-
-
-def _bytes_of(row: Row) -> bytes:
-    value = row[0]
-    if not isinstance(value, bytes):
-        raise TypeError("a value is stored as bytes")
-    return value
+    return blob_of(rows[0][0])
 
 
 def _is_sealed() -> Unit[bool]:

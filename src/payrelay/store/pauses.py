@@ -5,6 +5,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.store.database import Database, Statement, all_rows
+from payrelay.store.rows import struct_of
 from payrelay.store.statements import pauses as statements
 
 PAUSES_MAX: Final = 10_000
@@ -41,4 +42,4 @@ class Pauses:
     async def list(self) -> _Pauses:
         """Reads all of them, by the account's name."""
         rows = await self._database.read(all_rows(Statement(statements.LIST_PAUSES, (PAUSES_MAX,))))
-        return [msgspec.convert(dict(zip(Pause.__struct_fields__, row, strict=True)), Pause) for row in rows]
+        return [struct_of(row, Pause) for row in rows]

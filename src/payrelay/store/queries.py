@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 _PARAMETER: Final = re.compile(r"\$(\d+)")
-_CAST: Final = re.compile(r"::[a-z]+")
+_NOT_IN_SQLITE: Final = re.compile(r"::[a-z]+|\s+FOR UPDATE(?: SKIP LOCKED)?")
+"""Type casts, which it has no need of, and locks of rows: there a unit that writes is alone anyway."""
 
 _Parameters: TypeAlias = tuple[str | int | bytes | None, ...]
 
@@ -35,8 +36,11 @@ class Query(NamedTuple):
 
 
 def query(name: str, text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
-    """Writes a query down; ``sqlite`` only where ``text`` can't serve for both (type casts are left out there)."""
-    return Query(name, text, tuple(_step(_CAST.sub("", step)) for step in sqlite or (text,)))
+    """Writes a query down; ``sqlite`` only where ``text`` can't serve for both.
+
+    Type casts and locks of rows are left out for SQLite.
+    """
+    return Query(name, text, tuple(_step(_NOT_IN_SQLITE.sub("", step)) for step in sqlite or (text,)))
 
 
 def _step(text: str) -> Step:

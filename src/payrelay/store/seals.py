@@ -19,6 +19,7 @@ from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store import checkouts, customers, endpoints, inbox, readings
 from payrelay.store.audit import answer_context, call_context
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.rows import blob_of
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import seals as statements
 
@@ -106,7 +107,7 @@ class Seals:
         for column in SEALED:
             statement = Statement(statements.count_by_key(column.table, column.column), ())
             rows = await self._database.read(all_rows(statement))
-            counted[column] = Counter({_blob(key_id).hex(): int(number or 0) for key_id, number in rows})
+            counted[column] = Counter({blob_of(key_id).hex(): int(number or 0) for key_id, number in rows})
         return counted
 
     async def rotate(self) -> AsyncIterator[Exchanged]:
@@ -129,7 +130,7 @@ class Seals:
         for sealed, *keys in rows:
             context = column.context(*keys)
             try:
-                plain = self._seal.open(_blob(sealed), context)
+                plain = self._seal.open(blob_of(sealed), context)
             except StoreUnusable:
                 unopened.append("/".join(map(str, keys)))
                 continue
@@ -155,9 +156,3 @@ def _exchanged(wanted: list[Statement]) -> Unit[int]:
     for statement in wanted:
         done += bool((yield statement))
     return done
-
-
-def _blob(value: Value) -> bytes:
-    if not isinstance(value, bytes):
-        raise TypeError("a sealed column holds bytes")
-    return value

@@ -3,8 +3,10 @@
 from typing import Final, TypeAlias
 
 from payrelay.core.operations import Operation, State
+from payrelay.core.schedules import NEVER_MS
 from payrelay.store.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.journal import operation_of
+from payrelay.store.rows import moment_in
 from payrelay.store.statements import settling as statements
 
 PAGE: Final = 200
@@ -21,9 +23,7 @@ class Settling:
 
     async def next_due_ms(self) -> int | None:
         """Tells when the next operation is to be looked for; None where none is."""
-        row = await self._database.read(first_row(Statement(statements.NEXT_DUE, ())))
-        at_ms = None if row is None else row[0]
-        return at_ms if isinstance(at_ms, int) else None
+        return await self._database.read(moment_in(Statement(statements.NEXT_DUE, ())))
 
     async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Operations:
         """Takes at most ``limit`` operations that are due; until then nobody else is given them."""
@@ -74,8 +74,7 @@ class Settling:
 
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
         """Finds an order that is known to be paid: rather one that was paid before a moment than a newer one."""
-        newest_ms = 2**62
-        for at_ms in (before_ms, newest_ms):
+        for at_ms in (before_ms, NEVER_MS):
             order_id = await self._text(Statement(statements.PAID_ORDER, (merchant, other_than, at_ms)))
             if order_id is not None:
                 return order_id

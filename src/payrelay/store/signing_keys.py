@@ -8,9 +8,9 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.signatures import SECRET_BYTES, SigningKey
 from payrelay.errors import Outdated
-from payrelay.store.database import Database, Row, Statement, Unit, all_rows
+from payrelay.store.database import Database, Statement, Unit, all_rows
+from payrelay.store.rows import blob_of
 from payrelay.store.sealing import Seal
-from payrelay.store.statements import client_tokens as statements
 from payrelay.store.statements import meta
 
 KEYS_MAX: Final = 2
@@ -75,7 +75,7 @@ class SigningKeys:
         before = () if current is None else _decode(self._seal.open(current, _CONTEXT))
         keys = (self._new(), *before)[:KEYS_MAX]
         replaced = Statement(
-            statements.REPLACE_META, (_NAME, self._seal.seal(_encode(keys), _CONTEXT), current), is_whole=True
+            meta.REPLACE_META, (_NAME, self._seal.seal(_encode(keys), _CONTEXT), current), is_whole=True
         )
         if not await self._database.write(all_rows(replaced)):
             raise Outdated("the key was changed by somebody else at the same moment")
@@ -102,17 +102,10 @@ class SigningKeys:
 
 def _value() -> Unit[bytes | None]:
     rows = yield Statement(meta.GET_META, (_NAME,))
-    return _sealed(rows[0]) if rows else None
+    return blob_of(rows[0][0]) if rows else None
 
 
 def _added(first: bytes) -> Unit[bytes]:
     yield Statement(meta.ADD_META, (_NAME, first))
     rows = yield Statement(meta.GET_META, (_NAME,))
-    return _sealed(rows[0])
-
-
-def _sealed(row: Row) -> bytes:
-    value = row[0]
-    if not isinstance(value, bytes):
-        raise TypeError("a sealed column holds bytes")
-    return value
+    return blob_of(rows[0][0])

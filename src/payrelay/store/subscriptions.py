@@ -9,6 +9,7 @@ from payrelay.core.subscriptions import Fact, Subscription, event_of, events_of,
 from payrelay.errors import Outdated
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.outbox import put as put_event
+from payrelay.store.rows import struct_of
 from payrelay.store.statements import subscriptions as statements
 
 FACTS_MAX: Final = 200
@@ -156,4 +157,4 @@ def _parameters(subscription: Subscription) -> tuple[Value, ...]:
 
 
 def _subscription(row: Row) -> Subscription:
-    return msgspec.convert(dict(zip(Subscription.__struct_fields__, row, strict=True)), Subscription)
+    return struct_of(row, Subscription)

@@ -19,6 +19,7 @@ import msgspec
 from payrelay.core.calls import Capture, Charge, Effect, Read, Release
 from payrelay.core.money import AmountError, minor_units
 from payrelay.core.outcomes import Evidence
+from payrelay.core.payments import plain_number
 from payrelay.core.secret import STARS
 from payrelay.errors import Code
 
@@ -287,7 +288,7 @@ def id_text(raw: bytes) -> str:
     text = _text(raw) if raw.startswith(b'"') else raw.decode()
     if _ID_TEXT.fullmatch(text) is None:
         raise WrongShape
-    return text.lstrip("0") or "0"
+    return plain_number(text)
 
 
 def amount_in(members: dict[str, bytes], name: str) -> int | None:

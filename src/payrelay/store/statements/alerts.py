@@ -1,6 +1,6 @@
 """Alerts: one for each time that an operation or a notification came to need a person, or an endpoint was stopped.
 
-Each kind has a table of their own, of the same shape but for the name of what they are about.
+Each kind has a table of its own, of the same shape but for the name of what it is about.
 """
 
 # ruff: noqa: S608 - what is put into the texts are tables and columns named here; values are always parameters
@@ -29,13 +29,16 @@ class AlertQueries(NamedTuple):
 
 def _queries(table: str, key: str) -> AlertQueries:
     columns = f"{key}, version, created_at_ms, next_try_at_ms, attempts, given_to"
-    due = f"SELECT {key}, version FROM {table} WHERE next_try_at_ms <= $1::bigint ORDER BY next_try_at_ms LIMIT $3"
-    take = f"UPDATE {table} SET next_try_at_ms = $2::bigint WHERE ({key}, version) IN ({{}}) RETURNING {columns}"
     return AlertQueries(
         take=query(
             f"take_{table}",
-            take.format(f"{due} FOR UPDATE SKIP LOCKED"),
-            sqlite=(take.format(due).replace("::bigint", ""),),
+            f"""
+            UPDATE {table} SET next_try_at_ms = $2::bigint
+            WHERE ({key}, version) IN (
+                SELECT {key}, version FROM {table} WHERE next_try_at_ms <= $1::bigint ORDER BY next_try_at_ms LIMIT $3
+                FOR UPDATE SKIP LOCKED
+            )
+            RETURNING {columns}""",
         ),
         next_due=query(f"next_of_{table}", f"SELECT min(next_try_at_ms) FROM {table} WHERE next_try_at_ms IS NOT NULL"),
         end=query(
@@ -58,6 +61,17 @@ def _queries(table: str, key: str) -> AlertQueries:
 OF_OPERATIONS: Final = _queries("alerts", "operation_id")
 OF_NOTIFICATIONS: Final = _queries("notification_alerts", "notification_id")
 OF_ENDPOINTS: Final = _queries("endpoint_alerts", "endpoint_id")
+
+ADD_OPERATION_ALERT: Final = query(
+    "add_operation_alert",
+    """
+    INSERT INTO alerts (operation_id, version, created_at_ms, next_try_at_ms)
+    SELECT $1::text, $2::bigint, $3::bigint, $3::bigint
+    WHERE NOT EXISTS (
+        SELECT 1 FROM history WHERE operation_id = $1::text AND version = $2::bigint - 1 AND state = 'needs_attention'
+    )""",
+)
+"""Notes, beside the change that did it, that an operation came to need a person; not where it needed one before."""
 
 ADD_NOTIFICATION_ALERT: Final = query(
     "add_notification_alert",

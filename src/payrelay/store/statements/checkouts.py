@@ -84,14 +84,6 @@ TAKE_ENDING: Final = query(
       FOR UPDATE SKIP LOCKED
     )
     RETURNING {COLUMNS}""",
-    sqlite=(
-        f"""
-        UPDATE checkouts SET ends_at_ms = $2
-        WHERE id IN (
-          SELECT id FROM checkouts WHERE state = 'open' AND ends_at_ms <= $1 ORDER BY ends_at_ms LIMIT $3
-        )
-        RETURNING {COLUMNS}""",
-    ),
 )
 """Takes the checkouts whose time has ended; until then nobody else is given them."""
 

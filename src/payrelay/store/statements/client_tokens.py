@@ -1,11 +1,12 @@
-"""Client tokens, and the keys that they are signed with."""
+"""Client tokens."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
 from typing import Final
 
-from payrelay.store.queries import Query, query
+from payrelay.store.queries import query
 from payrelay.store.statements.credentials import CREDENTIAL_COLUMNS
+from payrelay.store.statements.pages import Listing
 
 ISSUED_COLUMNS: Final = (
     "id, principal, credential_id, account, customer_id, order_id, amount_max_minor, currency, scopes,"
@@ -74,17 +75,5 @@ PRUNE_CLIENT_TOKENS: Final = query(
 )
 """Forgets tokens that have ended, some at a time."""
 
-REPLACE_META: Final = query("replace_meta", "UPDATE meta SET value = $2 WHERE name = $1 AND value = $3 RETURNING name")
-"""Puts another value in place of the one that was read; gives no row where somebody was quicker."""
-
-
-def list_client_tokens(columns: tuple[str, ...], *, is_continued: bool) -> Query:
-    """Composes the query of one page, newest first: ``columns`` are compared with $1, $2, …; then before, limit."""
-    clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]
-    if is_continued:
-        clauses.append(f"id < ${len(clauses) + 1}")
-    return query(
-        "list_client_tokens",
-        f"SELECT {ISSUED_COLUMNS} FROM client_tokens WHERE {' AND '.join(clauses)}"
-        f" ORDER BY id DESC LIMIT ${len(clauses) + 1}",
-    )
+LIST_CLIENT_TOKENS: Final = Listing("client_tokens", ISSUED_COLUMNS)
+"""Tokens, as they are listed."""

@@ -2,10 +2,10 @@
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
-from functools import lru_cache
 from typing import Final
 
-from payrelay.store.queries import Query, query
+from payrelay.store.queries import query
+from payrelay.store.statements.pages import Listing
 
 _COLUMNS: Final = (
     "id, account, merchant, principal, state, version, method, card_no_masked, card_expiry, order_id, payment_id,"
@@ -51,15 +51,5 @@ CUSTOMER_OF_TOKEN: Final = query(
 TOKEN_OF_CUSTOMER: Final = query("token_of_customer", "SELECT sealed_token FROM customers WHERE id = $1")
 """Reads the sealed token of a customer; null where it was destroyed."""
 
-
-@lru_cache(maxsize=64)  # there are 2 to the 6th combinations
-def list_customers(columns: tuple[str, ...], *, is_continued: bool) -> Query:
-    """Composes the query of one page, newest first: ``columns`` are compared with $1, $2, …; then before, limit."""
-    clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]
-    if is_continued:
-        clauses.append(f"id < ${len(clauses) + 1}")
-    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-    return query(
-        "list_customers",
-        f"SELECT {CUSTOMER_COLUMNS} FROM customers {where} ORDER BY id DESC LIMIT ${len(clauses) + 1}",
-    )
+LIST_CUSTOMERS: Final = Listing("customers", CUSTOMER_COLUMNS)
+"""Customers, as they are listed."""

@@ -85,7 +85,7 @@ _TAKE: Final = """
         SELECT due.position FROM (
             SELECT position, subject, next_try_at_ms FROM deliveries
             WHERE endpoint_id = $1 AND next_try_at_ms <= $2::bigint
-            ORDER BY next_try_at_ms, position {lock}
+            ORDER BY next_try_at_ms, position FOR UPDATE SKIP LOCKED
         ) AS due
         WHERE due.position = (
             SELECT min(first.position + 0) FROM deliveries AS first {index}
@@ -97,8 +97,8 @@ _TAKE: Final = """
 
 TAKE_DELIVERIES: Final = query(
     "take_deliveries",
-    _TAKE.format(index="", lock="FOR UPDATE SKIP LOCKED"),
-    sqlite=(_TAKE.format(index=_IN_ORDER, lock=""),),
+    _TAKE.format(index=""),
+    sqlite=(_TAKE.format(index=_IN_ORDER),),
 )
 """Takes deliveries to an endpoint that are due, of each subject the first that waits, and puts them off for as long as
 sending them may last."""

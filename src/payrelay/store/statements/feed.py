@@ -8,11 +8,7 @@ from payrelay.store.queries import query
 
 EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
 
-HOLD_FEED: Final = query(
-    "hold_feed",
-    "SELECT position FROM feed WHERE one = 1 FOR UPDATE",
-    sqlite=("SELECT position FROM feed WHERE one = 1",),
-)
+HOLD_FEED: Final = query("hold_feed", "SELECT position FROM feed WHERE one = 1 FOR UPDATE")
 """Reads the last position that was given, and lets nobody else give one until the end of the unit."""
 
 MOVE_FEED: Final = query("move_feed", "UPDATE feed SET position = $1 WHERE one = 1")

@@ -2,10 +2,10 @@
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
-from functools import lru_cache
 from typing import Final
 
-from payrelay.store.queries import Query, query
+from payrelay.store.queries import query
+from payrelay.store.statements.pages import Listing
 
 NOTIFICATION_COLUMNS: Final = (
     "id, account, merchant, digest, verdict, state, why, version, kind, told, order_id, payment_id, subscription_id,"
@@ -71,12 +71,6 @@ TAKE_NOTIFICATIONS: Final = query(
         SELECT id FROM notifications WHERE next_at_ms <= $1::bigint ORDER BY next_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
     )
     RETURNING {NOTIFICATION_COLUMNS}""",
-    sqlite=(
-        f"""
-        UPDATE notifications SET next_at_ms = $2
-        WHERE id IN (SELECT id FROM notifications WHERE next_at_ms <= $1 ORDER BY next_at_ms LIMIT $3)
-        RETURNING {NOTIFICATION_COLUMNS}""",
-    ),
 )
 """Takes notifications that are to be worked on now, and puts them off for as long as that may last, so that no other
 process works on the same at the same time."""
@@ -122,19 +116,8 @@ FORGET_BODIES_OF_ORDER: Final = query(
 )
 """Forgets the bodies of all finished notifications of an order."""
 
-
-@lru_cache(maxsize=128)
-def list_notifications(columns: tuple[str, ...], *, is_continued: bool) -> Query:
-    """Composes the query of one page, newest first: ``columns`` are compared with $1, $2, …; then before, limit."""
-    clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]
-    if is_continued:
-        clauses.append(f"id < ${len(clauses) + 1}")
-    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-    return query(
-        "list_notifications",
-        f"SELECT {NOTIFICATION_COLUMNS} FROM notifications {where} ORDER BY id DESC LIMIT ${len(clauses) + 1}",
-    )
-
+LIST_NOTIFICATIONS: Final = Listing("notifications", NOTIFICATION_COLUMNS)
+"""Notifications, as they are listed."""
 
 ACCEPT_TOKEN: Final = query(
     "accept_token",

@@ -12,6 +12,9 @@ ADD_META: Final = query(
 )
 """Stores a value about the store itself unless there is one of that name."""
 
+REPLACE_META: Final = query("replace_meta", "UPDATE meta SET value = $2 WHERE name = $1 AND value = $3 RETURNING name")
+"""Puts another value in place of the one that was read; gives no row where somebody was quicker."""
+
 SCHEMA_VERSION: Final = query("schema_version", "SELECT max(number) FROM schema_version")
 """Reads the number of the newest migration that this database has had."""
 

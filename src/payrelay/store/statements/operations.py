@@ -6,10 +6,10 @@ The columns of ``operations`` stand in the order of ``core.operations.Operation`
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
 import itertools
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from payrelay.store.queries import Query, query
+from payrelay.store.statements.pages import Listing
 
 OPERATION_COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
@@ -203,30 +203,8 @@ PRUNE: Final = query(
 )
 """Takes lapsed claims from the operations that hold them, some at a time."""
 
-
-@lru_cache(maxsize=512)  # there are 2 to the 9th combinations
-def list_operations(columns: tuple[str, ...], *, is_continued: bool) -> Query:
-    """Composes the query of one page, newest first: ``columns`` are compared with $1, $2, …; then before, limit."""
-    clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]
-    if is_continued:
-        clauses.append(f"id < ${len(clauses) + 1}")
-    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-    return query(
-        "list_operations",
-        f"SELECT {OPERATION_COLUMNS} FROM operations {where} ORDER BY id DESC LIMIT ${len(clauses) + 1}",
-    )
-
-
-ADD_ALERT: Final = query(
-    "add_alert",
-    """
-    INSERT INTO alerts (operation_id, version, created_at_ms, next_try_at_ms)
-    SELECT $1::text, $2::bigint, $3::bigint, $3::bigint
-    WHERE NOT EXISTS (
-        SELECT 1 FROM history WHERE operation_id = $1::text AND version = $2::bigint - 1 AND state = 'needs_attention'
-    )""",
-)
-"""Notes, beside the change that did it, that an operation came to need a person; not where it needed one before."""
+LIST_OPERATIONS: Final = Listing("operations", OPERATION_COLUMNS)
+"""Operations, as they are listed."""
 
 BUMP: Final = query(
     "bump",

@@ -15,12 +15,6 @@ TAKE_DUE: Final = query(
         SELECT id FROM operations WHERE probe_at_ms <= $1::bigint ORDER BY probe_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
     )
     RETURNING {OPERATION_COLUMNS}""",
-    sqlite=(
-        f"""
-        UPDATE operations SET probe_at_ms = $2
-        WHERE id IN (SELECT id FROM operations WHERE probe_at_ms <= $1 ORDER BY probe_at_ms LIMIT $3)
-        RETURNING {OPERATION_COLUMNS}""",
-    ),
 )
 """Takes operations that are to be looked for now, and puts them off for as long as the look may last, so that no other
 process looks for the same at the same time."""

@@ -1,0 +1,49 @@
+"""Pages: the rows of a table that are equal in some columns, newest first, from an id downwards."""
+
+# ruff: noqa: S608 - what is put into the texts are tables and columns named here; values are always parameters
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import msgspec
+
+from payrelay.store.database import Statement, Value
+from payrelay.store.queries import Query, query
+
+PAGE_MAX: Final = 1_000
+"""Rows of one page, whatever the caller asks for."""
+
+
+class Listing(NamedTuple):
+    """What is read page by page: which columns of which table. Its ids sort by time."""
+
+    table: str
+    columns: str
+
+
+def page_of(listing: Listing, equal: Mapping[str, Value], *, before: str | None, limit: int) -> Statement:
+    """Reads one page: at most ``limit`` rows that are equal in these columns, with ids below ``before``.
+
+    None is for the first page. The names of the columns come from our own code, never from a request.
+    """
+    last = () if before is None else (before,)
+    composed = _page(listing, tuple(equal), is_continued=before is not None)
+    return Statement(composed, (*equal.values(), *last, min(limit, PAGE_MAX)))
+
+
+def given_of(wanted: msgspec.Struct) -> dict[str, Value]:
+    """Gives the fields of a filter that are given, which are named as the columns are."""
+    return {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None}
+
+
+@lru_cache(maxsize=1_024)  # of operations alone there are 2 to the 9th combinations
+def _page(listing: Listing, columns: tuple[str, ...], *, is_continued: bool) -> Query:
+    clauses = [f"{column} = ${number}" for number, column in enumerate(columns, 1)]
+    if is_continued:
+        clauses.append(f"id < ${len(clauses) + 1}")
+    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+    return query(
+        f"list_{listing.table}",
+        f"SELECT {listing.columns} FROM {listing.table} {where} ORDER BY id DESC LIMIT ${len(clauses) + 1}",
+    )

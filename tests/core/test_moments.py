@@ -1,0 +1,15 @@
+from payrelay.core.moments import rfc3339, spoken
+
+AT_MS = 1_795_255_200_999
+
+
+def test_programs_read_moments_to_the_millisecond() -> None:
+    """One form everywhere, so that texts sort as the moments do."""
+    assert rfc3339(AT_MS) == "2026-11-21T10:00:00.999Z"
+    assert rfc3339(0) == "1970-01-01T00:00:00.000Z"
+
+
+def test_what_is_finer_is_cut_off_and_not_rounded() -> None:
+    """A moment that was rounded up would be one that has not come yet."""
+    assert rfc3339(AT_MS, "seconds") == "2026-11-21T10:00:00Z"
+    assert spoken(AT_MS) == "2026-11-21 10:00:00"
