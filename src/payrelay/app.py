@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from payrelay import worker
@@ -18,7 +19,7 @@ from payrelay.core.identity import Provider
 from payrelay.core.operations import Retention
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Governor
-from payrelay.gateways.payhere.account import BASE_URLS, merchant_of, token_name_of
+from payrelay.gateways.payhere.account import BASE_URLS, app_of, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import Account, PayHere
 from payrelay.gateways.payhere.connections import Network
 from payrelay.gateways.payhere.forms import HashAmounts
@@ -51,7 +52,7 @@ from payrelay.store.endpoints import Endpoints
 from payrelay.store.feed import Feed
 from payrelay.store.inbox import Inbox
 from payrelay.store.journal import Journal
-from payrelay.store.meta import chain_key, embedded_keys, verify_key
+from payrelay.store.meta import chain_key, embedded_keys, standing_merchant, verify_key
 from payrelay.store.pauses import Pauses
 from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal, parse_keys
@@ -288,7 +289,11 @@ async def opened_accounts(
     async with AsyncExitStack() as stack:
         accounts = {}
         for name, gateway in settings.gateways.items():
-            accounts[name] = _client(account_of(name, gateway), clock, shared, ways)
+            account = account_of(name, gateway)
+            if shared is not None:
+                known_as = await standing_merchant(shared.database, app_of(account), merchant_of(account))
+                account = msgspec.structs.replace(account, known_as=known_as)
+            accounts[name] = _client(account, clock, shared, ways)
             stack.push_async_callback(accounts[name].close)
         yield accounts
 

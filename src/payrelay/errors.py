@@ -90,7 +90,11 @@ MEANINGS: Final[dict[Code, Meaning]] = {
     Code.INVALID_REQUEST: Meaning(422, Retry.NEVER, "A field is wrong, here or in the gateway's eyes; see fields."),
     Code.IDEMPOTENCY_MISMATCH: Meaning(422, Retry.NEVER, "The Idempotency-Key was used with another request."),
     Code.RATE_LIMITED: Meaning(
-        429, Retry.AFTER, "The caller's own quota is used up, or too many wrong keys came from its address.", 1
+        429,
+        Retry.AFTER,
+        "The caller's own quota is used up, it follows events as often as it may, or too many wrong keys came from its"
+        " address.",
+        1,
     ),
     Code.INTERNAL: Meaning(500, Retry.SAME_KEY, "Our fault; the log has it under the request id."),
     Code.GATEWAY_REFUSED_US: Meaning(

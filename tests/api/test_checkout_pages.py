@@ -10,7 +10,7 @@ from tests.operations.hosted import ASKED, LIFE_S, current, hosting, new, secret
 from tests.operations.hosted import opened as opened_checkout
 from tests.operations.world import World, opened
 
-from payrelay.api.checkout_pages import ASSETS, asset, back_page, checkout_page
+from payrelay.api.checkout_pages import ASSETS, asset, back_page, checkout_page, targets_of
 from payrelay.api.pages import Page
 from payrelay.api.public import PUBLIC_ROUTES
 from payrelay.core.checkouts import Checkout, CheckoutState, Settled
@@ -150,9 +150,25 @@ async def test_the_page_tells_the_gateway_its_origin_and_nobody_its_address(worl
     assert shown.headers["cache-control"] == "no-store"
     assert shown.headers["x-frame-options"] == "DENY"
     assert shown.headers["content-security-policy"] == (
-        "default-src 'none'; style-src 'self'; script-src 'self'; form-action https://sandbox.payhere.lk;"
-        " base-uri 'none'; frame-ancestors 'none'"
+        "default-src 'none'; style-src 'self'; script-src 'self'; form-action https://sandbox.payhere.lk"
+        " https://*.payhere.lk; base-uri 'none'; frame-ancestors 'none'"
     )
+
+
+@pytest.mark.parametrize(
+    ("action", "targets"),
+    [
+        ("https://www.payhere.lk/pay/checkout", "https://www.payhere.lk https://*.payhere.lk"),
+        ("https://gateway.example/pay/checkout", "https://gateway.example"),
+        ("https://pay.gateway.example:8443/pay", "https://pay.gateway.example:8443 https://*.gateway.example"),
+        ("http://127.0.0.1:8700/pay/checkout", "http://127.0.0.1:8700"),
+        ("https://10.0.0.1/pay/checkout", "https://10.0.0.1"),
+        ("https://[::1]:8700/pay/checkout", "https://[::1]:8700"),
+    ],
+)
+def test_a_form_may_lead_to_the_hosts_of_the_gateways_own_domain(action: str, targets: str) -> None:
+    """A browser holds the policy for redirects as well: a gateway with several hosts could else never be paid at."""
+    assert targets_of(action) == targets
 
 
 async def test_a_plan_is_told_in_full(world: World) -> None:

@@ -104,6 +104,7 @@ class ShowingAccount(ScriptedAccount):
             SUBSCRIPTION_ID: {"subscription_id": int(SUBSCRIPTION_ID), "order_id": "A-1", "currency": "LKR"}
         }
         self.unreadable: set[type] = set()
+        self.hidden: set[type] = set()
         self.is_hidden = False
         self.observed = 0
         self.sign_with(merchant_secret)
@@ -128,6 +129,8 @@ class ShowingAccount(ScriptedAccount):
         self.observed += 1
         if self.is_hidden or type(call) in self.unreadable:
             return Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
+        if type(call) in self.hidden:
+            return Nothing(evidence=Evidence())
         order_id = call.order_id if isinstance(call, PaymentsOfOrder) else "A-1"
         found = tuple(payment for payment in self.payments if payment.order_id == order_id)
         return Seen(payments=found, evidence=Evidence()) if found else Nothing(evidence=Evidence())

@@ -329,6 +329,17 @@ async def test_a_hold_that_is_another_operations_proves_nothing(world: InboxWorl
     assert stored.state is OperationState.UNKNOWN
 
 
+@pytest.mark.parametrize("payment_id", [None, "320000000009"])
+async def test_a_hold_that_is_an_operations_completes_no_checkout(world: InboxWorld, payment_id: str | None) -> None:
+    """One hold would count for two; the payment beside its token is not signed, and may be any."""
+    await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    await world.charge(Verdict.SUCCEEDED, HOLD, authorization_token=HOLD_TOKEN)
+    taken = await world.take(body_of("3", payment_id=payment_id, authorization_token=HOLD_TOKEN))
+
+    assert taken.why is Why.OPERATION_SETTLED
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
 async def test_a_hold_of_a_checkout_keeps_its_token_sealed(world: InboxWorld) -> None:
     """It is captured by that token later; another one under the same signature is for a person."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)

@@ -14,7 +14,7 @@ from tests.operations.inbox_world import (
     payment_of,
 )
 
-from payrelay.core.calls import OneSubscription, PaymentsOfSubscription
+from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts import CheckoutKind, CheckoutState
 from payrelay.core.hosted import Plan
 from payrelay.core.notifications import State, Why
@@ -206,6 +206,28 @@ async def test_a_plan_that_cannot_be_seen_is_waited_for(world: InboxWorld, call:
     await world.later()
 
     assert [each.why for each in await world.all()] == [Why.SUBSCRIPTION_NOTED]
+
+
+async def test_a_chargeback_finds_an_installment_that_is_shown_with_its_plan_alone(world: InboxWorld) -> None:
+    """What was found there when it was paid must be found there when it is taken back, or nobody is told of that."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.hidden.add(PaymentsOfOrder)
+
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.CHARGEBACK_KEPT
+    assert (await world.events())[-1] == ("payment.charged_back", "payment:320025000002", "shop")
+
+
+async def test_a_chargeback_of_a_known_installment_needs_no_call(world: InboxWorld) -> None:
+    """The gateway may be down for days, or show it no more: we have seen that it was paid."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    await world.take(installment(2, "RECURRING_INSTALLMENT_SUCCESS"))
+    world.account.is_hidden = True
+
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.CHARGEBACK_KEPT
 
 
 async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: InboxWorld) -> None:

@@ -128,6 +128,17 @@ async def test_what_is_being_sent_can_not_be_decided_yet(world: World) -> None:
     assert "op_x can't be decided yet: it is being sent" in await refused(world, decision_on(sending))
 
 
+async def test_what_is_being_sent_once_more_can_not_be_decided_yet(world: World) -> None:
+    """Decided to have failed, a capture could be made a second later, and its reply lost: money taken, and told not."""
+    operation = await begun(world, "capture")
+    await world.announce_second_sending()
+    words = await refused(world, decision_on(operation, State.FAILED))
+    assert words == f"{operation.id} is being sent once more to find out; look at it again in 45 s"
+
+    world.clock.passed_ms += 45_000
+    assert (await decide(world.relay, decision_on(operation, State.FAILED))).operation.state is State.FAILED
+
+
 async def test_what_is_not_there_can_not_be_decided(world: World) -> None:
     """A mistyped id."""
     with pytest.raises(UnknownOperationError, match="there is no operation op_1"):

@@ -239,6 +239,30 @@ async def test_410_stops_an_endpoint_at_once(
     assert {one.state for one in await deliveries(dispatch, issued.id)} == {DeliveryState.DELIVERED}
 
 
+@pytest.mark.parametrize("status", [410, 429])
+async def test_what_an_old_address_says_is_not_held_against_the_new_one(
+    dispatch: Dispatch, database: Database, receiver: Receiver, status: int
+) -> None:
+    """A receiver that moves says so at its old address, while something is on its way there."""
+    issued = await register(dispatch, receiver.url)
+
+    async def moving(_: Received) -> web.Response:
+        """Is moved, and only then says that nobody is here any more."""
+        receiver.answering = None
+        await change_endpoint(dispatch, OWNER, issued.id, Changes(url=f"{receiver.url}/new"))
+        return web.Response(status=status, headers={"Retry-After": "3600"})
+
+    receiver.answering = moving
+    await put(database, event(1))
+    await deliver(dispatch)
+    shown = await show_endpoint(dispatch, OWNER, issued.id)
+    assert (shown.state, shown.failing_since) == (EndpointState.ACTIVE, None)
+    await put(database, event(2, subject="customer:cus_2"))
+    await deliver(dispatch)
+
+    assert numbers(receiver) == [1, 2]
+
+
 @pytest.mark.parametrize("status", [429, 503])
 async def test_a_receiver_that_asks_for_patience_gets_it(
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock, status: int

@@ -3,6 +3,7 @@ import json
 
 import msgspec
 import pytest
+from tests.operations.test_decide import decision_on
 from tests.operations.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
 
 from payrelay.core.operations import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State
@@ -13,6 +14,7 @@ from payrelay.gateways.breaker import EFFECT_PROBES_AFTER_S, ENDED_MIN, PAUSE_S
 from payrelay.gateways.budget import MemoryBudget
 from payrelay.gateways.governor import Ending, Governor, Limit, Priority
 from payrelay.operations.charge import charge
+from payrelay.operations.decide import decide
 from payrelay.operations.effect import DECISIONS_MAX, SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.operations.recover import recover
 
@@ -531,6 +533,21 @@ class TestConclusion:
         gate.opened.set()
         assert (await task).http_status == 202
         assert await world.states() == [State.SENDING, State.UNKNOWN, State.UNKNOWN]
+
+    async def test_a_reply_behind_a_decision_that_it_failed_takes_the_order_back(self, world: World) -> None:
+        """A machine slept, and its row was given up and decided: no second charge until a person has looked."""
+        gate = Gate()
+        world.steps.put("executed", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        await decide(world.relay, decision_on(await world.operation(), State.FAILED))
+        gate.opened.set()
+        await task
+        row = await world.operation()
+        assert (row.state, row.guard) == (State.NEEDS_ATTENTION, row.subject)
+        with pytest.raises(Refusal, match="same order"):
+            await charge(world.relay, asked("k-2"), CHARGE)
 
     async def test_an_outcome_of_a_row_that_is_gone_is_not_told(self, world: World) -> None:
         """Somebody restored an older database: what it says is not what happened."""

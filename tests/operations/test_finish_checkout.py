@@ -18,6 +18,7 @@ from payrelay.operations.finish_checkout import (
     FORGOTTEN_AFTER_MS,
     checkouts_of,
     end_checkouts,
+    end_overdue,
     finish_by_notification,
     finish_with,
     forget_checkouts,
@@ -276,10 +277,10 @@ async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(worl
     assert (await look(relay, first)).state is CheckoutState.CANCELLED
 
 
-async def test_time_ends_what_nobody_opened(world: World) -> None:
-    """And tells so."""
+async def test_time_ends_what_nobody_was_told_of(world: World) -> None:
+    """And tells so. The gateway, whose search shows payments only, is not asked about a hold."""
     relay = hosting(world)
-    checkout = await opened(relay)
+    checkout = await opened(relay, new(kind=CheckoutKind.AUTHORIZATION))
     world.clock.passed_ms += LIFE_S * 1000 - 1
     assert await end_checkouts(relay) == 0
     world.clock.passed_ms += 1
@@ -289,6 +290,30 @@ async def test_time_ends_what_nobody_opened(world: World) -> None:
     assert (await current(relay, checkout.id)).state is CheckoutState.EXPIRED
     assert await told(world) == ["checkout.expired"]
     assert world.steps.passed == []
+
+
+async def test_what_our_page_never_showed_is_looked_for_before_it_ends_too(world: World) -> None:
+    """An app may have posted the form by itself: nothing tells us of that, and the customer may have paid."""
+    relay = hosting(world)
+    checkout = await opened(relay)
+    world.clock.passed_ms += LIFE_S * 1000
+    world.account.sights.append(seen())
+    await end_checkouts(relay)
+    await relay.background.finish(1)
+
+    assert (await current(relay, checkout.id)).state is CheckoutState.COMPLETED
+
+
+async def test_a_program_that_stops_ends_nothing_unseen(world: World) -> None:
+    """Its last request must not free an order that is paid; who comes next looks."""
+    relay = hosting(world)
+    checkout = await opened(relay)
+    world.clock.passed_ms += LIFE_S * 1000
+    relay.background.leave()
+    ended = await end_overdue(relay, checkout)
+
+    assert ended.state is CheckoutState.OPEN
+    assert (await current(relay, checkout.id)).state is CheckoutState.OPEN
 
 
 async def test_what_was_opened_is_looked_for_before_it_ends(world: World) -> None:

@@ -8,8 +8,9 @@ import pytest
 from tests.operations.receivers import OWNER, event, put
 
 from payrelay.clock import Clock
+from payrelay.core.events import PublishedEvent
 from payrelay.errors import Code, Refusal
-from payrelay.operations.followers import WAITING_MAX, Followers, Holder, wait_for
+from payrelay.operations.followers import WAITING_MAX, Follower, Followers, Holder, wait_for
 from payrelay.store.database import Database
 from payrelay.store.feed import Feed, Reader
 from payrelay.store.opening import open_database
@@ -24,6 +25,20 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     opened = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=Clock(), owner=True)
     yield opened
     await opened.close()
+
+
+class LeavingFeed(Feed):
+    """A feed whose one follower leaves while it is read."""
+
+    followers: Followers | None = None
+    follower: Follower | None = None
+
+    async def tail(self, after: int, limit: int) -> list[PublishedEvent]:
+        """Reads on, and has the follower leave."""
+        events = await super().tail(after, limit)
+        if self.followers is not None and self.follower is not None:
+            self.followers.leave(self.follower)
+        return events
 
 
 async def never() -> None:
@@ -61,6 +76,29 @@ async def test_who_follows_is_told_of_its_own_and_what_it_wants(database: Databa
         followers.leave(follower)
     assert followers.count == 0
     await followers.look()
+
+
+async def test_the_last_one_may_leave_while_the_feed_is_read(database: Database) -> None:
+    """An app hangs up while an event is on its way to it: what sends events to endpoints goes on all the same."""
+    feed = LeavingFeed(database)
+    followers = Followers(feed)
+    feed.follower = await followers.place(SHOP, None, holder=KEY)
+    feed.followers = followers
+    await put(database, event(0))
+    await feed.publish(0)
+    await followers.look()
+
+    assert followers.count == 0
+    await put(database, event(1))
+    await feed.publish(0)
+    follower = await followers.place(SHOP, None, holder=KEY)
+    assert follower is not None
+    await put(database, event(2))
+    await feed.publish(0)
+    await followers.look()
+    told = await follower.next(0.01)
+    assert told is not None
+    assert told.data == {"number": 2}
 
 
 async def test_there_is_room_for_so_many_and_none_at_the_end(database: Database) -> None:

@@ -6,15 +6,16 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.operations.inbox_world import MERCHANT, SUBSCRIPTION_ID, InboxWorld, inbox_world
-from tests.operations.world import Raising, asked
+from tests.operations.world import Raising, asked, outcome_of
 
 from payrelay.core.calls import AllSubscriptions, CancelSubscription, OneSubscription, PaymentsOfSubscription, Read
-from payrelay.core.outcomes import Reading
+from payrelay.core.outcomes import Reading, Verdict
 from payrelay.core.subscriptions import SubscriptionState
 from payrelay.errors import Refusal, StoreUnavailable
 from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.note_subscription import ReadingNotes
 from payrelay.operations.readings import Question, Readings
+from payrelay.operations.settle import settle_due
 from payrelay.operations.show_subscription_states import list_subscription_states, show_subscription_state
 from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal
@@ -108,6 +109,18 @@ async def test_a_later_read_takes_the_place_of_an_earlier_one(world: InboxWorld)
     await read(world, AllSubscriptions(), [RECORD | {"status": "CANCELLED"}])
 
     standing = await world.standing()
+    assert standing.subscription.state is SubscriptionState.STOPPED
+
+
+async def test_a_cancellation_that_was_settled_by_proof_is_noted_too(world: InboxWorld) -> None:
+    """Its reply was lost, and nobody may ever ask again: the app would show a plan that is no more."""
+    await read(world, OneSubscription(subscription_id=int(SUBSCRIPTION_ID)), RECORD)
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=int(SUBSCRIPTION_ID)))
+    world.clock.passed_ms += 2_000
+    await settle_due(world.relay)
+    standing = await world.subscriptions.standing(MERCHANT, SUBSCRIPTION_ID)
+    assert standing is not None
     assert standing.subscription.state is SubscriptionState.STOPPED
 
 

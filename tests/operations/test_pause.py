@@ -1,13 +1,17 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
+from tests.operations.test_retry_subscription import RETRY
 from tests.operations.world import CHARGE, Gate, World, asked, opened, outcome_of
 
 from payrelay.core.operations import State
 from payrelay.core.outcomes import Verdict
 from payrelay.errors import Code, Refusal, StoreUnavailable
+from payrelay.gateways.governor import Limit
 from payrelay.operations.charge import charge
 from payrelay.operations.pause import PAUSES_KEPT_MS, RETRY_AFTER_S, PausedAccounts
+from payrelay.operations.retry_subscription import retry_subscription
 from payrelay.store.database import Database
 from payrelay.store.pauses import Pause, Pauses
 
@@ -56,6 +60,56 @@ async def test_an_open_operation_keeps_its_answer_during_a_pause(world: World, p
 
     assert (await charge(world.relay, asked(), CHARGE)).http_status == 202
     assert (await world.operation()).state is State.UNKNOWN
+
+
+async def test_what_waits_for_a_place_is_not_sent_once_the_account_is_paused(world: World, pauses: Pauses) -> None:
+    """Nothing leaves within a second of the command: not what came before it and stands in line either."""
+    world.limit_to(Limit(1, 10.0))
+    place = await world.account.governor.take_now()
+    assert place is not None
+    waiting = asyncio.create_task(charge(world.relay, asked(), CHARGE))
+    await world.account.timer.is_set.wait()
+    await pauses.add(PAUSE)
+    world.clock.passed_ms += PAUSES_KEPT_MS
+    place.release_unused()
+    with pytest.raises(Refusal, match="paused"):
+        await waiting
+
+    row = await world.operation()
+    assert (row.state, row.guard, world.account.ledger) == (State.NOT_SENT, None, [])
+    assert world.account.governor.snapshot().used == 0
+
+
+async def test_what_waits_while_the_store_goes_away_is_not_sent(world: World) -> None:
+    """Nobody knows then whether the account is paused; the intent is withdrawn when the store is back."""
+    world.limit_to(Limit(1, 10.0))
+    place = await world.account.governor.take_now()
+    assert place is not None
+    elsewhere = await opened(world.path.with_name("another.db"))
+    relay = replace(world.relay, paused=PausedAccounts(Pauses(elsewhere), world.clock, world.relay.log))
+    waiting = asyncio.create_task(charge(relay, asked(), CHARGE))
+    await world.account.timer.is_set.wait()
+    await elsewhere.close()
+    world.clock.passed_ms += PAUSES_KEPT_MS
+    place.release_unused()
+    with pytest.raises(StoreUnavailable):
+        await waiting
+
+    assert ((await world.operation()).state, world.account.ledger) == (State.NOT_SENT, [])
+
+
+async def test_a_pause_counts_for_what_looks_before_it_is_stored(world: World, pauses: Pauses) -> None:
+    """A retry reads the subscription's payments first, which may take half a minute."""
+
+    async def pause() -> None:
+        await pauses.add(PAUSE)
+        world.clock.passed_ms += PAUSES_KEPT_MS
+
+    world.steps.put("observe", pause)
+    with pytest.raises(Refusal, match="paused"):
+        await retry_subscription(world.relay, asked(), RETRY)
+
+    assert (await world.operations(), world.account.ledger) == ([], [])
 
 
 async def test_another_account_goes_on(world: World, pauses: Pauses) -> None:

@@ -67,6 +67,28 @@ def test_a_killed_charge_is_settled_by_proof(own: Scene) -> None:
     assert own.gateway.count(payhere.CHARGE, order_id) == 1
 
 
+@pytest.mark.parametrize("earlier", [None, "another-merchant"])
+def test_an_order_stays_held_where_the_merchants_number_is_set_later(own: Scene, earlier: str | None) -> None:
+    """Who began without the number, or with a wrong one, and mends it must not free what is unsettled for a second."""
+    environment, name = own.program.environment, "PAYRELAY_GATEWAYS__GATEWAY__MERCHANT_ID"
+    number = environment.pop(name)
+    own.program.stop()
+    environment |= {} if earlier is None else {name: earlier}
+    own.program.start()
+    order_id, key = fresh("order"), fresh("key")
+    own.gateway.script(payhere.CHARGE, order_id, payhere.cuts)
+    assert again(own).charge(charge_body(order_id), key=key).status == 202
+
+    own.program.stop()
+    environment[name] = number
+    own.program.start()
+    assert_refused(again(own).charge(charge_body(order_id), key=fresh("key")), 409, "in_progress")
+    assert own.gateway.count(payhere.CHARGE, order_id) == 1
+    record = payhere.payment_now(order_id, "345.67")
+    own.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
+    until(lambda: state_of(again(own), key) == "succeeded", "the charge is settled", deadline_s=SETTLED_S * 2)
+
+
 def test_answers_survive_a_kill(own: Scene) -> None:
     """An answer that was given is given again after kill -9, byte for byte."""
     body, key = charge_body(), fresh("key")

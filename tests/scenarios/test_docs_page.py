@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
 from playwright.async_api import Locator, Page, async_playwright, expect
 from tests.browser import OPTIONS, PATIENCE_MS, find_browser
 from tests.scenarios.gateway_double import CHARGE, SEARCH, GatewayDouble, found, payment_now, says
@@ -111,3 +112,15 @@ async def test_a_call_without_a_key_is_refused_in_the_page(reader: Reader) -> No
     assert (status, json.loads(body)["error"]["code"]) == ("401", "unauthenticated"), body
     # The browser itself notes every 401 as an error.
     reader.complaints[:] = [text for text in reader.complaints if "401" not in text]
+
+
+async def test_the_docs_can_be_read_by_all(reader: Reader) -> None:
+    """Somebody with a screen reader or weak eyes can use the docs: axe finds nothing, folded, unfolded or answered."""
+    await reader.execute(await reader.unfold("chargePayment"))
+    answered = await Axe().run(reader.page)
+    await reader.page.get_by_role("button", name="Authorize").click()
+    await reader.page.locator(".auth-container input").wait_for()
+    asked = await Axe().run(reader.page)
+    reader.complaints[:] = [text for text in reader.complaints if "401" not in text]
+    for results in (answered, asked):
+        assert results.violations_count == 0, results.generate_report()

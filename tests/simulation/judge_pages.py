@@ -241,7 +241,7 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
     taken_back = taken_back_by_banks(run.gateway)
     for checkout in checkouts:
         ended_s = (checkout.updated_at_ms - START_MS) / 1000
-        is_looked_for = checkout.kind == "payment" and checkout.opened_at_ms is not None
+        is_looked_for = checkout.kind == "payment"
         is_blind = run.fate.blind_s[0] <= ended_s <= run.fate.blind_s[1] + LAST_LOOK_S
         if checkout.state != "expired" or not is_looked_for or is_blind or checkout.order_id in charged:
             continue

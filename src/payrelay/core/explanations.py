@@ -39,6 +39,7 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
     "other_subscription": "the reply was for another subscription than was asked",
     "no_place": "there was no place in the gateway's budget of calls in time",
     "gateway_failing": "the gateway had failed again and again, and was left alone for a while",
+    "paused": "the account was paused by an operator while it waited for its turn",
     "store_down": "the budget of calls could not be read from the database",
     "token_timeout": "no access token came in time",
     "name_not_found": "the gateway's name could not be found",

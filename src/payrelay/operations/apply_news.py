@@ -163,13 +163,14 @@ async def _beside_checkout(arrival: Arrival, why: Why, checkout: Checkout) -> Wh
         return why
     while_open = Why.OPERATION_UNDER_WAY if why is Why.OPERATION_LOOKED_FOR else why
     payment_id, token, merchant = arrival.news.payment_id, arrival.news.authorization_token, arrival.account.merchant
+    # A hold's token before its payment, which nothing shows: whoever had the news could have put another one there.
+    if token is not None and await arrival.relay.journal.authorization_of(secret_hash(token), merchant) is not None:
+        return while_open
     if payment_id is not None:
         if await arrival.inbox.owner_of_payment(merchant, payment_id) is not None:
             return why
         is_open = why in {Why.OPERATION_LOOKED_FOR, Why.OPERATION_OPEN}
         return while_open if is_open and checkout.payment_id != payment_id else None
-    if token is not None and await arrival.relay.journal.authorization_of(secret_hash(token), merchant) is not None:
-        return while_open
     return None
 
 

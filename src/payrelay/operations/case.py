@@ -9,15 +9,20 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.operations import FROZEN, PROBED, Event, Line, Operation, State, advance
-from payrelay.core.outcomes import Evidence
+from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments import Payment
 from payrelay.core.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, Span, open_since_ms, span_of
 from payrelay.core.schedules import next_probe_ms, next_search_ms, next_try_ms
 from payrelay.core.settlement import BY_PROOF, failed_answer, settled_answer
-from payrelay.errors import Outdated
+from payrelay.errors import IllegalTransition, Outdated
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Stage
+
+DECISIONS_MAX: Final = 5
+"""How often a row may change under a reply before that is given up; there are at most three writers of a row."""
+SHOWS_IT: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED, Event.PROVED})
+"""What a reply can tell that contradicts that an operation failed; so does that it was done already."""
 
 LOOKED_AT_MAX: Final = 50
 """Payment ids that are kept as evidence of one look; an order has a handful."""
@@ -104,13 +109,44 @@ class Case:
         """There is nothing to be done before that moment."""
         await self.relay.settling.postpone(self.operation, probe_at_ms)
 
+    async def hear(
+        self, event: Event, evidence: Evidence, *, answer: Answer | None = None, payment: Payment | Facts | None = None
+    ) -> None:
+        """Stores what a sending for proof came to, whatever became of the operation while it was under way.
+
+        Nobody else will ever hear this: where a person has decided meanwhile that it failed, and the reply shows that
+        it didn't, a person is called again. What stands otherwise stays, and that the two differ is logged.
+        """
+        for _ in range(DECISIONS_MAX):
+            now = self.operation.state
+            is_there = event in SHOWS_IT or evidence.seen == Seen.ALREADY_DONE
+            told = Event.REAPPEARED if now is State.FAILED and is_there else event
+            try:
+                await self.step(told, evidence, answer=answer, payment=payment)
+            except Outdated:
+                await self._read_again()
+            except IllegalTransition:
+                self.relay.log.error(
+                    "reply_after_settling", operation_id=self.operation.id, state=now, verdict=event.value
+                )
+                raise
+            else:
+                return
+        raise Outdated(f"operation {self.operation.id} was changed by others {DECISIONS_MAX} times in a row")
+
+    async def _read_again(self) -> None:
+        operation = await self.relay.journal.get(self.operation.id)
+        if operation is None:
+            raise IllegalTransition(f"operation {self.operation.id} is gone from the store")
+        self.operation, self.history = operation, await self.relay.journal.history(operation.id)
+
     async def step(
         self,
         event: Event,
         evidence: Evidence,
         *,
         answer: Answer | None = None,
-        payment: Payment | None = None,
+        payment: Payment | Facts | None = None,
         probe_at_ms: int | None = None,
     ) -> None:
         """Advances the operation by one event and stores it. Raises Outdated where somebody else was quicker."""
@@ -130,7 +166,9 @@ class Case:
         if payment is not None:
             changed = with_payment(changed, payment)
         self.reach(Stage.RECORDING)
-        self.operation = await self._recorded(changed, line, answer if changed.state in FROZEN else None)
+        self.operation = await record(
+            self.relay, self.operation, changed, line, answer if changed.state in FROZEN else None
+        )
         self.history.append(line)
         self.reach(Stage.RECORDED)
         self.relay.watch.operation_changed(self.operation)
@@ -138,14 +176,6 @@ class Case:
             self.relay.log.info(
                 "operation_settling", operation_id=changed.id, kind=changed.kind, state=changed.state, event_name=event
             )
-
-    async def _recorded(self, changed: Operation, line: Line, answer: Answer | None) -> Operation:
-        """Stores it; one that is opened again takes its guard back, unless another operation has it by now."""
-        if line.event is Event.REAPPEARED:
-            with suppress(Outdated):
-                guarded = msgspec.structs.replace(changed, guard=changed.subject)
-                return await self.relay.journal.record(guarded, line, answer)
-        return await self.relay.journal.record(changed, line, answer)
 
     def _next_ms(self) -> int | None:
         now_ms = self.now_ms
@@ -155,8 +185,19 @@ class Case:
         return next_probe_ms(open_since_ms(self.history, self.operation), now_ms)
 
 
-def with_payment(operation: Operation, payment: Payment) -> Operation:
-    """Gives the operation with what the payment tells and it didn't know; what was asked stands."""
+async def record(relay: Relay, before: Operation, changed: Operation, line: Line, answer: Answer | None) -> Operation:
+    """Stores a change; an operation that is opened again takes its guard back, unless another one has it by now.
+
+    Raises Outdated where somebody else was quicker.
+    """
+    if before.state is State.FAILED and changed.state is State.NEEDS_ATTENTION:
+        with suppress(Outdated):
+            return await relay.journal.record(msgspec.structs.replace(changed, guard=changed.subject), line, answer)
+    return await relay.journal.record(changed, line, answer)
+
+
+def with_payment(operation: Operation, payment: Payment | Facts) -> Operation:
+    """Gives the operation with what a record or a reply tells of its payment; what was asked or known stands."""
     return msgspec.structs.replace(
         operation,
         payment_id=operation.payment_id or payment.payment_id,

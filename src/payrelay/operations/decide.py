@@ -20,6 +20,8 @@ from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Outdated
 from payrelay.operations.relay import Relay
+from payrelay.operations.send_for_proof import under_way_until_ms
+from payrelay.operations.settle import account_of
 from payrelay.store.journal import PAGE_MAX, Filter
 
 VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
@@ -118,6 +120,7 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
         raise UndecidedError(f"{operation.id} can't be decided {when}: {_lower(state)}")
     if state is not decision.seen:
         raise UndecidedError(f"{operation.id} has become {state.replace('_', ' ')} meanwhile; look at it again")
+    await _require_at_rest(relay, operation)
     if decision.payment_id is None:
         return
     if decision.verdict is not State.SUCCEEDED or operation.kind not in PAYING:
@@ -127,6 +130,18 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
         raise UndecidedError(
             f"payment {decision.payment_id} belongs to {owner.id} already, a {owner.kind} that is {owner.state}"
         )
+
+
+async def _require_at_rest(relay: Relay, operation: Operation) -> None:
+    """Raises UndecidedError while it is being sent once more: nobody can know yet what comes of that."""
+    account = account_of(relay, operation)
+    if account is None:
+        return
+    now_ms = relay.clock.now_ms()
+    until_ms = under_way_until_ms(await relay.journal.history(operation.id), account.timeout_s, now_ms)
+    if until_ms is not None:
+        left = span_text(-((now_ms - until_ms) // 1000))
+        raise UndecidedError(f"{operation.id} is being sent once more to find out; look at it again in {left}")
 
 
 async def consequence_of(relay: Relay, operation: Operation, decision: Decision) -> Consequence:

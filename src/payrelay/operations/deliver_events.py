@@ -197,6 +197,7 @@ class _Load:
 class _Flown:
     taken: Taken
     tried: Tried
+    url: str
 
 
 class _Lane:
@@ -307,7 +308,7 @@ class _Lane:
             self._dispatch.passed(Passage.DELIVERING, self._id)
             tried = await self._dispatch.sender.send(target.endpoint, signer, load.event)
             self._dispatch.passed(Passage.DELIVERED, self._id)
-            self._landed.append(_Flown(load.taken, tried))
+            self._landed.append(_Flown(load.taken, tried, target.endpoint.url))
             if not tried.is_delivered:
                 self._width = NARROW
             if tried.retry_after_s is not None or tried.is_gone:
@@ -339,7 +340,7 @@ async def _fail(dispatch: Dispatch, flown: _Flown, now_ms: int) -> None:
     taken, tried = flown.taken, flown.tried
     again_ms = next_try_ms(taken.attempts, now_ms, retry_after_s=tried.retry_after_s, chance=dispatch.chance())
     words = tried.failure or ""
-    failure = Failure(taken=taken, status=tried.status, words=words, next_try_ms=again_ms)
+    failure = Failure(taken=taken, status=tried.status, words=words, next_try_ms=again_ms, url=flown.url)
     since_ms = await dispatch.deliveries.failed(failure, now_ms=now_ms, held_until_ms=held_until_ms(now_ms, tried))
     dispatch.counted(Outcome.FAILED if again_ms is not None else Outcome.GIVEN_UP)
     dispatch.log.warning(
@@ -351,14 +352,17 @@ async def _fail(dispatch: Dispatch, flown: _Flown, now_ms: int) -> None:
         is_given_up=again_ms is None,
     )
     if tried.is_gone:
-        await stop_endpoint(dispatch, taken.endpoint_id, _GONE)
+        await stop_endpoint(dispatch, taken.endpoint_id, _GONE, url=flown.url)
     elif is_to_be_stopped(since_ms, now_ms):
-        await stop_endpoint(dispatch, taken.endpoint_id, _TOO_LONG)
+        await stop_endpoint(dispatch, taken.endpoint_id, _TOO_LONG, url=flown.url)
 
 
-async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str) -> None:
-    """Stops an endpoint, and says so in the log, the metrics and the feed; nothing where it is stopped already."""
-    stopped = await dispatch.endpoints.stop(endpoint_id, reason, dispatch.clock.now_ms())
+async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str, *, url: str | None = None) -> None:
+    """Stops an endpoint, and says so in the log, the metrics and the feed.
+
+    Nothing where it is stopped already, or was moved from ``url``: its owner has answered that address's 410 by then.
+    """
+    stopped = await dispatch.endpoints.stop(endpoint_id, reason, dispatch.clock.now_ms(), url=url)
     if stopped is None:
         return
     dispatch.counted(Outcome.STOPPED)

@@ -42,6 +42,7 @@ from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StillRunning, StoreDoubtful, StoreError
 from payrelay.gateways.governor import Place, Shut, worth_of
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
+from payrelay.operations.case import record
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
 from payrelay.operations.watch import Stage
@@ -135,10 +136,10 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_firs
         earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
         if earlier is not None:
             return _again(relay, earlier, request, request_print)
-    if relay.paused is not None:
-        await relay.paused.require_open(request.account)
+    await _require_open(relay, request)
     if look_first is not None:
         intent = await look_first(intent)
+        await _require_open(relay, request)  # a look may last longer than the second in which a pause counts
     attempt = Attempt(relay, request, intent)
     # The work is a task of its own, held by the relay: a client that goes away ends this wait and nothing else.
     work = relay.background.start(attempt.run(request_print, claim))
@@ -209,6 +210,7 @@ class Attempt:
             place = await self._wait_for_place()
             if place is None:
                 return await self._give_up(governor.refusal(worth))
+            await self._require_still_open(place)
             send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
             try:
                 await self._grant(place)
@@ -314,12 +316,22 @@ class Attempt:
             self._withdraw_later("no_place")
             raise
 
+    async def _require_still_open(self, place: Place) -> None:
+        """Gives the place back and withdraws the intent where the account was paused while it waited; raises Refusal.
+
+        Raises StoreUnavailable where that can't be known.
+        """
+        try:
+            await _require_open(self._relay, self._request)
+        except BaseException as error:  # as in run: the place must not be lost
+            place.release_unused()
+            if isinstance(error, Refusal | StoreError):
+                await self._withdraw_soon("paused")
+            raise
+
     async def _give_up(self, shut: Shut | None) -> Answer:
         """No place came: nothing was sent, and the key is given back."""
-        try:
-            await self._withdraw("no_place")
-        except StoreError:
-            self._withdraw_later("no_place")
+        await self._withdraw_soon("no_place")
         outcome = Outcome(
             verdict=Verdict.NOT_SENT,
             code=Code.GATEWAY_BUSY if shut is None else Code.UNAVAILABLE,
@@ -353,6 +365,13 @@ class Attempt:
             self._withdraw_later(cause)
             return self.unfinished()
         raise error
+
+    async def _withdraw_soon(self, cause: str) -> None:
+        """Withdraws at once, or as soon as the store takes it."""
+        try:
+            await self._withdraw(cause)
+        except StoreError:
+            self._withdraw_later(cause)
 
     def _withdraw_later(self, cause: str) -> None:
         withdrawals, operation_id = self._relay.withdrawals, self.operation.id
@@ -433,8 +452,8 @@ class Attempt:
             decided = changes.applied_to(decided)
             self._reach(Stage.RECORDING)
             try:
-                self.operation = await self._relay.journal.record(
-                    decided, line, answer if decided.state in FROZEN else None
+                self.operation = await record(
+                    self._relay, self.operation, decided, line, answer if decided.state in FROZEN else None
                 )
             except Outdated:
                 self.operation = await self._reread()
@@ -476,6 +495,11 @@ class Attempt:
     def _notify_url(self) -> str | None:
         base = self._relay.public_url
         return None if base is None else f"{base}/{self._request.account}/notifications"
+
+
+async def _require_open(relay: Relay, request: Request) -> None:
+    if relay.paused is not None:
+        await relay.paused.require_open(request.account)
 
 
 def _again(relay: Relay, earlier: Claimed, request: Request, request_print: str) -> Answer:

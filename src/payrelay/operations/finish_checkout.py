@@ -116,8 +116,10 @@ async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
     Otherwise its order would be free for another one while the customer has paid. Waits for a look no longer than
     LOOK_WAIT_S; until that is over the checkout is given as it was. Raises StoreError.
     """
-    if not _may_be_paid(checkout) or relay.background.is_leaving:
+    if not _shows_itself(checkout):
         return await expire(relay, checkout)
+    if relay.background.is_leaving:
+        return checkout
     ending = relay.background.start(_end(relay, checkout))
     await asyncio.wait({ending}, timeout=LOOK_WAIT_S)
     return ending.result() if ending.done() else checkout
@@ -227,12 +229,16 @@ async def _end(relay: Relay, checkout: Checkout) -> Checkout:
     try:
         # A gateway that is down is asked again every two minutes: an end without a look would be one without a reason.
         is_patient = relay.clock.now_ms() < checkout.expires_at_ms + LOOKED_FOR_MS
-        seen = await _looked(relay, checkout, is_last=is_patient) if _may_be_paid(checkout) else checkout
+        seen = await _looked(relay, checkout, is_last=is_patient) if _shows_itself(checkout) else checkout
         return await expire(relay, seen) if seen.is_open else seen
     except (StoreError, Refusal) as error:
         relay.log.warning("checkout_not_ended", checkout_id=checkout.id, reason=str(error))
         return checkout
 
 
-def _may_be_paid(checkout: Checkout) -> bool:
-    return checkout.kind is CheckoutKind.PAYMENT and checkout.opened_at_ms is not None
+def _shows_itself(checkout: Checkout) -> bool:
+    """Tells whether what came of it can be searched for.
+
+    It may be paid without our page ever having been shown: whoever asked for it was given the signed form as well.
+    """
+    return checkout.kind is CheckoutKind.PAYMENT

@@ -124,7 +124,8 @@ class Followers:
                 events = await self._feed.tail(self._position, READ_AT_ONCE)
                 for event in events:
                     self._tell(event)
-                if events:
+                # The last one who followed may have left meanwhile: whoever comes next begins where the feed is then.
+                if events and self._position is not None:
                     self._position = max(self._position, events[-1].position)
                 if len(events) < READ_AT_ONCE:
                     return

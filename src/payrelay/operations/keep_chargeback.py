@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from payrelay.core.calls import PaymentsOfOrder
+from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts import Checkout
 from payrelay.core.events import OutgoingEvent
 from payrelay.core.money import decimal_text
@@ -80,16 +80,28 @@ async def _payer(arrival: Arrival) -> Payer | Why:
 
 
 async def _of_plan(arrival: Arrival, plan: Checkout, payment_id: str) -> Payer | Why:
-    """Looks whether the payment is an installment of the order: of those we may not have been told."""
-    until_s = arrival.relay.clock.boot_s() + arrival.account.queue_s
-    arrival.relay.watch.passed(Passage.ASKING, arrival.notification.id)
-    sight = await arrival.account.observe(PaymentsOfOrder(order_id=plan.order_id), until_s=until_s)
-    arrival.relay.watch.passed(Passage.ASKED, arrival.notification.id)
-    if isinstance(sight, Unseen):
-        return Why.UNSEEN
-    payments = sight.payments if isinstance(sight, Seen) else ()
-    is_of_order = any((each.payment_id, each.order_id) == (payment_id, plan.order_id) for each in payments)
-    return Payer(payment_id, plan.principal, None) if is_of_order else Why.UNKNOWN_PAYMENT
+    """Looks whether the payment is an installment of the order: of those we may not have been told.
+
+    Like any installment it may be shown with its subscription alone.
+    """
+    relay, subscription_id = arrival.relay, plan.subscription_id or ""
+    payer = Payer(payment_id, plan.principal, None)
+    if relay.subscriptions is not None and await relay.subscriptions.is_paid(
+        plan.merchant, subscription_id, payment_id
+    ):
+        return payer
+    of_plan = PaymentsOfSubscription(subscription_id=int(subscription_id))
+    for call in (PaymentsOfOrder(order_id=plan.order_id), of_plan):
+        until_s = relay.clock.boot_s() + arrival.account.queue_s
+        relay.watch.passed(Passage.ASKING, arrival.notification.id)
+        sight = await arrival.account.observe(call, until_s=until_s)
+        relay.watch.passed(Passage.ASKED, arrival.notification.id)
+        if isinstance(sight, Unseen):
+            return Why.UNSEEN
+        payments = sight.payments if isinstance(sight, Seen) else ()
+        if any((each.payment_id, each.order_id) == (payment_id, plan.order_id) for each in payments):
+            return payer
+    return Why.UNKNOWN_PAYMENT
 
 
 def _owner(operations: list[Operation], merchant: str, payment_id: str | None) -> Operation | None:

@@ -1,4 +1,4 @@
-"""Lists client tokens that have not ended, so that somebody can see and revoke them."""
+"""Lists client tokens whose time is not over, the revoked ones too, so that somebody can see and revoke them."""
 
 from urllib.parse import urlencode
 

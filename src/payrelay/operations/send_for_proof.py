@@ -3,13 +3,13 @@
 The second sending is journaled before it is made. Nothing else is ever sent again to find out what became of it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from payrelay.core.answers import Trace, of_outcome
 from payrelay.core.calls import Capture, Charge, PaymentsOfOrder
 from payrelay.core.idempotency import secret_hash
-from payrelay.core.operations import EVENT_OF_VERDICT, Event, Operation
+from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Line, Operation, State
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen
@@ -19,6 +19,7 @@ from payrelay.gateways.governor import Priority
 from payrelay.gateways.payhere.client import Expected, Sending
 from payrelay.gateways.payhere.replies import Cause
 from payrelay.operations.case import Case, evidence_of
+from payrelay.operations.note_subscription import note_cancelled
 from payrelay.operations.watch import Stage
 
 SEND_WITHIN_S: Final = 10
@@ -37,8 +38,9 @@ async def settle_capture(case: Case) -> None:
     """Captures once more, as soon as the first sending can't be under way any more; a hold is captured only once."""
     began_ms = case.span.began_ms
     may_send_from_ms = began_ms + int(case.account.timeout_s * 1000)
-    if _is_under_way(case):
-        await case.put_off(_under_way_until_ms(case))
+    under_way_ms = _under_way_until_ms(case)
+    if under_way_ms is not None:
+        await case.put_off(under_way_ms)
     elif any(line.evidence.seen == Seen.ALREADY_DONE for line in case.history):
         await _confirm_capture(case)
     elif case.history[-1].event is Event.PROBING:
@@ -54,18 +56,22 @@ async def settle_capture(case: Case) -> None:
 
 async def settle_cancel(case: Case) -> None:
     """Cancels once more, as often as it takes: a subscription that is cancelled already is what was asked for."""
-    if _is_under_way(case) or (case.is_nudged and case.has_line(Event.PROBING)):
+    if _under_way_until_ms(case) is not None or (case.is_nudged and case.has_line(Event.PROBING)):
         return  # each sending is a line of history: after the first they keep to the schedule
     await _send_again(case, _read_second_cancel)
+    if case.operation.state is State.SUCCEEDED and case.operation.subscription_id is not None:
+        await note_cancelled(case.relay, case.account.name, case.operation.subscription_id)
 
 
-def _is_under_way(case: Case) -> bool:
-    """Tells whether another process may be making the second sending at this moment."""
-    return case.history[-1].event is Event.PROBING and case.now_ms < _under_way_until_ms(case)
+def under_way_until_ms(history: Sequence[Line], timeout_s: float, now_ms: int) -> int | None:
+    """Tells until when a second sending may be under way, by this process or another; None where none can be."""
+    newest = history[-1]
+    until_ms = newest.at_ms + int((SEND_WITHIN_S + timeout_s + GRACE_S) * 1000)
+    return until_ms if newest.event is Event.PROBING and now_ms < until_ms else None
 
 
-def _under_way_until_ms(case: Case) -> int:
-    return case.history[-1].at_ms + int((SEND_WITHIN_S + case.account.timeout_s + GRACE_S) * 1000)
+def _under_way_until_ms(case: Case) -> int | None:
+    return under_way_until_ms(case.history, case.account.timeout_s, case.now_ms)
 
 
 async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None]]) -> None:
@@ -105,8 +111,9 @@ async def _read_second_capture(case: Case, outcome: Outcome) -> None:
         await case.could_not_look()
     elif outcome.evidence.cause == Cause.ALREADY_CAPTURED:
         look = Look(seen=Seen.ALREADY_DONE)
-        await case.step(Event.LOOKED, evidence_of(look, None, outcome.evidence), probe_at_ms=case.now_ms)
-        await _confirm_capture(case)
+        await case.hear(Event.LOOKED, evidence_of(look, None, outcome.evidence))
+        if case.operation.state in PROBED:
+            await _confirm_capture(case)
     elif outcome.evidence.cause in UNDONE_CAUSES:
         await case.disprove(evidence_of(Look(seen=Seen.ALREADY_UNDONE), None, outcome.evidence))
     else:
@@ -143,7 +150,7 @@ async def _confirm_capture(case: Case) -> None:
     made = None if hold is None else await case.relay.journal.call_of(hold.id)
     charge = made if isinstance(made, Charge) else None
     answer = settled_answer(operation, call, payment=look.payment, msg=BY_PROOF, hold=charge)
-    await case.prove(look, evidence, answer=answer)
+    await case.hear(Event.PROVED, evidence, answer=answer, payment=look.payment)
 
 
 async def _hold_of(case: Case, call: Capture) -> Operation | None:
@@ -154,9 +161,9 @@ async def _hold_of(case: Case, call: Capture) -> Operation | None:
 
 async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
     if outcome.evidence.cause == Cause.ALREADY_CANCELLED:
-        await case.prove(
-            Look(seen=Seen.ALREADY_DONE), evidence_of(Look(seen=Seen.ALREADY_DONE), None, outcome.evidence)
-        )
+        evidence = evidence_of(Look(seen=Seen.ALREADY_DONE), None, outcome.evidence)
+        answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF)
+        await case.hear(Event.PROVED, evidence, answer=answer)
     elif outcome.verdict in {Verdict.SUCCEEDED, Verdict.REFUSED}:
         await _conclude(case, outcome)
     else:
@@ -167,4 +174,4 @@ async def _conclude(case: Case, outcome: Outcome) -> None:
     """The reply to the second sending is the answer."""
     trace = Trace(request_id=case.operation.request_id, operation_id=case.operation.id)
     answer = of_outcome(outcome, trace)
-    await case.step(EVENT_OF_VERDICT[outcome.verdict], outcome.evidence, answer=answer)
+    await case.hear(EVENT_OF_VERDICT[outcome.verdict], outcome.evidence, answer=answer, payment=outcome.facts)

@@ -60,12 +60,16 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """A try that failed: what came of it, and when it is tried again; None where it is given up."""
+    """A try that failed: what came of it, and when it is tried again; None where it is given up.
+
+    ``url`` is where it was tried; None where nobody knows.
+    """
 
     taken: Taken
     status: int | None
     words: str
     next_try_ms: int | None
+    url: str | None = None
 
 
 class _Listener(msgspec.Struct, frozen=True):
@@ -122,7 +126,8 @@ class Deliveries:
     async def failed(self, failure: Failure, *, now_ms: int, held_until_ms: int) -> int:
         """Says that a try failed, and when it is tried again; gives since when the endpoint takes nothing.
 
-        Nothing of the delivery is changed where somebody else has taken it meanwhile.
+        Nothing of the delivery is changed where somebody else has taken it meanwhile, and nothing of an endpoint that
+        was moved to another address meanwhile.
         """
         return await self._database.write(_failed(failure, now_ms, held_until_ms))
 
@@ -199,5 +204,6 @@ def _failed(failure: Failure, now_ms: int, held_until_ms: int) -> Unit[int]:
             yield Statement(statements.RELEASE_SUBJECT, (*about, now_ms))
         else:
             yield Statement(statements.HOLD_SUBJECT, (*about, failure.next_try_ms))
-    since = yield Statement(endpoint_statements.NOTE_FAILURE, (taken.endpoint_id, now_ms, held_until_ms))
+    noted = (taken.endpoint_id, now_ms, held_until_ms, failure.url)
+    since = yield Statement(endpoint_statements.NOTE_FAILURE, noted)
     return int(since[0][0] or now_ms) if since else now_ms

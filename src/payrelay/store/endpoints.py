@@ -88,9 +88,12 @@ class Endpoints:
         row = await self._database.write(first_row(statement))
         return None if row is None else endpoint_of(row)
 
-    async def stop(self, endpoint_id: str, reason: str, now_ms: int) -> Endpoint | None:
-        """Stops an endpoint, gives up what waits for it, tells of it and calls a person; None where it was stopped."""
-        return await self._database.write(_stop(endpoint_id, reason, now_ms))
+    async def stop(self, endpoint_id: str, reason: str, now_ms: int, *, url: str | None = None) -> Endpoint | None:
+        """Stops an endpoint, gives up what waits for it, tells of it and calls a person; None where it was stopped.
+
+        None too where it was moved from ``url``, so that what that address did is none of its doing.
+        """
+        return await self._database.write(_stop(endpoint_id, reason, now_ms, url))
 
     async def remove(self, endpoint_id: str) -> bool:
         """Removes an endpoint with its deliveries; gives False where there was none."""
@@ -157,8 +160,8 @@ def _change(endpoint: Endpoint, was: EndpointState) -> Unit[Endpoint | None]:
     return endpoint_of(rows[0]) if rows else None
 
 
-def _stop(endpoint_id: str, reason: str, now_ms: int) -> Unit[Endpoint | None]:
-    rows = yield Statement(statements.STOP_ENDPOINT, (endpoint_id, reason, now_ms))
+def _stop(endpoint_id: str, reason: str, now_ms: int, url: str | None) -> Unit[Endpoint | None]:
+    rows = yield Statement(statements.STOP_ENDPOINT, (endpoint_id, reason, now_ms, url))
     if not rows:
         return None
     endpoint = endpoint_of(rows[0])

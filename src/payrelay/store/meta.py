@@ -1,4 +1,4 @@
-"""What the store keeps about itself, sealed: what shows a wrong encryption key, and the key of the audit chain."""
+"""What the store keeps about itself: what shows a wrong encryption key, the audit chain's key, whose an app is."""
 
 import secrets
 from pathlib import Path
@@ -18,6 +18,7 @@ _PLAIN: Final = b"payrelay"
 _CHAIN_KEY: Final = "chain_key"
 _CHAIN_CONTEXT: Final = b"meta/chain_key"
 _SINCE_BYTES: Final = 8
+_MERCHANT: Final = "merchant/"
 
 
 class ChainStart(NamedTuple):
@@ -64,6 +65,15 @@ async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
     return ChainStart(plain[:KEY_BYTES], int.from_bytes(plain[KEY_BYTES:], "big"))
 
 
+async def standing_merchant(database: Database, app: str, merchant: str) -> str:
+    """Gives the merchant that the books have an app as: the one that was given here first.
+
+    An app is one merchant's for good. Were it another's as soon as an operator adds the merchant's number to its
+    settings, what holds an order would hold it no more. May be repeated; raises StoreUnavailable.
+    """
+    return await database.write(_standing_merchant(f"{_MERCHANT}{app}", merchant.encode()))
+
+
 async def schema_version(database: Database) -> int:
     """Gives the number of the newest migration that this database has had."""
     return await database.read(_schema_version())
@@ -73,25 +83,33 @@ def _key_check(sealed: bytes) -> Unit[bytes]:
     """Stores the check value unless there is one; gives the one that stands."""
     yield Statement(statements.ADD_META, (_KEY_CHECK, sealed))
     rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
-    return _sealed(rows[0])
+    return _bytes_of(rows[0])
+
+
+def _standing_merchant(name: str, merchant: bytes) -> Unit[str]:
+    rows = yield Statement(statements.GET_META, (name,))
+    if not rows:
+        yield Statement(statements.ADD_META, (name, merchant))
+        rows = yield Statement(statements.GET_META, (name,))
+    return _bytes_of(rows[0]).decode()
 
 
 def _kept_chain_key(sealed: bytes) -> Unit[bytes | None]:
     """Gives the sealed key that stands, or stores this one; None where there is none although there is a chain."""
     rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
     if rows:
-        return _sealed(rows[0])
+        return _bytes_of(rows[0])
     if (yield Statement(statements.ANY_CHAINED, ())):
         return None
     yield Statement(statements.ADD_META, (_CHAIN_KEY, sealed))
     rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
-    return _sealed(rows[0])
+    return _bytes_of(rows[0])
 
 
-def _sealed(row: Row) -> bytes:
+def _bytes_of(row: Row) -> bytes:
     value = row[0]
     if not isinstance(value, bytes):
-        raise TypeError("a sealed column holds bytes")
+        raise TypeError("a value is stored as bytes")
     return value
 
 

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from payrelay.core.secret import Secret
-from payrelay.gateways.payhere.account import BASE_URLS, Account, merchant_of
+from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of
 
 ACCOUNT = Account(
     name="shop",
@@ -31,6 +31,14 @@ def test_without_a_merchant_id_the_key_stands_for_the_merchant() -> None:
     """The merchant id is only needed for hashes and may be missing."""
     nameless = msgspec.structs.replace(ACCOUNT, merchant_id=None)
     assert merchant_of(nameless) != merchant_of(msgspec.structs.replace(nameless, app_id="other"))
+
+
+def test_an_app_is_the_same_whatever_is_said_of_its_merchant() -> None:
+    """By it the books know which merchant it was when it was first used, and that stands."""
+    nameless = msgspec.structs.replace(ACCOUNT, merchant_id=None, name="other")
+    assert app_of(nameless) == app_of(ACCOUNT)
+    assert app_of(msgspec.structs.replace(ACCOUNT, base_url=BASE_URLS["live"])) != app_of(ACCOUNT)
+    assert merchant_of(msgspec.structs.replace(nameless, known_as=merchant_of(ACCOUNT))) == merchant_of(ACCOUNT)
 
 
 def test_the_live_address_has_its_www() -> None:

@@ -39,6 +39,8 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         queue_s: the longest wait for a place in the budget.
         timezone: of the gateway's dates.
         hash_amounts: what is signed where nothing is taken at once.
+        known_as: the merchant that the books have had the account's app as since it was first used; None where there
+            are none.
     """
 
     name: str
@@ -53,13 +55,17 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     queue_s: float = QUEUE_S
     timezone: str = TIMEZONE
     hash_amounts: HashAmounts = HashAmounts()
+    known_as: str | None = None
 
 
 def merchant_of(account: Account) -> str:
     """Gives 16 hex digits that are the same for the same merchant under every configured name."""
-    host = (urlsplit(account.base_url).hostname or "").lower()
-    identity = "\0".join((KIND, host, account.merchant_id or account.app_id))
-    return hashlib.sha256(identity.encode()).hexdigest()[:_MERCHANT_DIGITS]
+    return account.known_as or _digits(_host_of(account), account.merchant_id or account.app_id)
+
+
+def app_of(account: Account) -> str:
+    """Gives 16 hex digits that are the same for the same app, whatever else of its account is changed."""
+    return _digits(_host_of(account), "app", account.app_id)
 
 
 def signer_of(account: Account) -> Merchant | None:
@@ -78,3 +84,12 @@ def token_name_of(account: Account) -> str:
     """Names the access token of an account: the same for the same app of the same merchant under every name."""
     app = hashlib.sha256(account.app_id.encode(errors="surrogateescape")).hexdigest()[:_MERCHANT_DIGITS]
     return f"{merchant_of(account)}/{app}"
+
+
+def _host_of(account: Account) -> str:
+    return (urlsplit(account.base_url).hostname or "").lower()
+
+
+def _digits(*parts: str) -> str:
+    identity = "\0".join((KIND, *parts))
+    return hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()[:_MERCHANT_DIGITS]

@@ -74,6 +74,8 @@ _MESSAGE_TYPES: Final[Mapping[str, MessageType]] = MappingProxyType(
     }
 )
 
+# Python calls more than these not printable: the joiner of Sinhala letters too, without which no "Sri" is written.
+_control = re.compile(r"[\x00-\x1f\x7f-\x9f]").search
 _number = re.compile(r"[0-9]{1,19}").fullmatch
 _date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").match
 # Without zeros in front: nothing parts the order from the amount in what is signed, and fewer readings are possible so.
@@ -105,7 +107,7 @@ class Form(msgspec.Struct, frozen=True):
             text = self.values.get(name, b"").decode()
         except UnicodeDecodeError:
             return None
-        return text if text and len(text) <= longest and text.isprintable() else None
+        return text if text and len(text) <= longest and _control(text) is None else None
 
 
 def read_form(body: bytes) -> Form:

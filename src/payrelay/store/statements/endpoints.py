@@ -68,10 +68,10 @@ STOP_ENDPOINT: Final = query(
     "stop_endpoint",
     f"""
     UPDATE endpoints SET state = 'stopped', reason = $2, updated_at_ms = $3
-    WHERE id = $1 AND state <> 'stopped'
+    WHERE id = $1 AND state <> 'stopped' AND ($4::text IS NULL OR url = $4::text)
     RETURNING {ENDPOINT_COLUMNS}""",
 )
-"""Stops an endpoint; gives no row where it is stopped already."""
+"""Stops an endpoint; gives no row where it is stopped already, or stands at another address than $4."""
 
 REMOVE_ENDPOINT: Final = query("remove_endpoint", "DELETE FROM endpoints WHERE id = $1 RETURNING id")
 """Removes an endpoint."""
@@ -87,10 +87,11 @@ NOTE_FAILURE: Final = query(
     UPDATE endpoints
     SET failing_since_ms = COALESCE(failing_since_ms, $2::bigint),
         held_until_ms = CASE WHEN held_until_ms < $3::bigint THEN $3::bigint ELSE held_until_ms END
-    WHERE id = $1
+    WHERE id = $1 AND ($4::text IS NULL OR url = $4::text)
     RETURNING failing_since_ms""",
 )
-"""Says that an endpoint failed to take something, and until when it wants nothing; gives since when it fails."""
+"""Says that an endpoint failed to take something, and until when it wants nothing; gives since when it fails, and no
+row where it stands at another address than $4."""
 
 COUNT_BY_STATE: Final = query("count_by_state", "SELECT state, count(*) FROM endpoints GROUP BY state")
 """Counts endpoints by state."""
