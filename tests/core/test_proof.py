@@ -256,6 +256,31 @@ def test_what_failed_and_shows_itself_is_for_a_person() -> None:
     assert {ruling_after_failure(Look(seen=seen)) for seen in set(Seen) - shown} == {Event.LOOKED}
 
 
+@pytest.mark.parametrize(
+    ("members", "event"),
+    [
+        ({"status": "CHARGEBACKED"}, Event.REAPPEARED),
+        ({"status": "REFUNDED"}, Event.REAPPEARED),
+        ({"status": "REFUNDED", "description": "Coffee"}, Event.LOOKED),
+    ],
+)
+def test_what_failed_and_was_taken_back_is_for_a_person(members: dict[str, object], event: Event) -> None:
+    """A payment that its bank takes back before the gateway shows it was made all the same; its shop was told no."""
+    look = look_for_charge(CALL, OPERATION, SPAN, [changed(**members)], frozenset(), has_rival=False)
+    assert (look.seen, ruling_after_failure(look)) == (Seen.ONE_RESEMBLES, event)
+    two = [changed(**members), changed(**members, payment_id="321")]
+    both = look_for_charge(CALL, OPERATION, SPAN, two, frozenset(), has_rival=False)
+    assert (both.seen, both.payment) == (Seen.ONE_RESEMBLES, None)
+
+
+@pytest.mark.parametrize(("off_ms", "event"), [(0, Event.REAPPEARED), (RETRY_WITHIN_MS + 1, Event.LOOKED)])
+def test_a_retry_that_failed_and_was_taken_back_is_for_a_person(off_ms: int, event: Event) -> None:
+    """The same of an installment; one of another time is the gateway's own."""
+    new = changed(at_ms=BEGAN_MS + off_ms, status="CHARGEBACKED")
+    look = look_for_retry(frozenset(), SPAN, [new], frozenset(), has_rival=False)
+    assert (look.seen, ruling_after_failure(look)) == (Seen.ONE_RESEMBLES, event)
+
+
 @pytest.mark.parametrize("off_ms", [-RETRY_WITHIN_MS, 0, RETRY_WITHIN_MS])
 def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
     """The edges belong to it; those that were there before do not count."""

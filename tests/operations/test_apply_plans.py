@@ -19,6 +19,7 @@ from payrelay.core.checkouts import CheckoutKind, CheckoutState
 from payrelay.core.hosted import Plan
 from payrelay.core.notifications import State, Why
 from payrelay.core.subscriptions import SubscriptionState
+from payrelay.operations.note_subscription import note_cancelled
 
 VICTIM = "420075000001"
 PLAN = {
@@ -163,6 +164,22 @@ async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: st
     assert taken.why is why
     expected = SubscriptionState.ACTIVE if word == "ACTIVE" else SubscriptionState.STOPPED
     assert (await world.standing()).subscription.state is expected
+
+
+async def test_what_comes_after_the_end_tells_of_no_going_on(world: InboxWorld) -> None:
+    """A shop that shuts a door at the cancellation would open it for a late installment, and shut it again."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.plans[SUBSCRIPTION_ID]["status"] = "CANCELLED"
+    await note_cancelled(world.relay, "gateway", SUBSCRIPTION_ID)
+    world.clock.passed_ms += 5_000
+    await world.take(installment(2))
+
+    standing = await world.standing()
+    assert (standing.paid, standing.subscription.state) == (2, SubscriptionState.STOPPED)
+    types = [each for each in await world.event_types() if each.startswith("subscription.")]
+    assert types[-2:] == ["subscription.stopped", "subscription.installment_paid"]
 
 
 async def test_installments_are_counted_by_what_is_shown(world: InboxWorld) -> None:

@@ -10,6 +10,7 @@ import msgspec
 from tests.simulation.clients import AMOUNTS, ORDERS, Ask, Client, Town, data_of
 from tests.simulation.loop import wait_seconds
 from tests.simulation.network import LATE_S, Gateway
+from tests.simulation.plans import Plan
 from tests.simulation.process import Heard
 
 from payrelay_simulator.faults import Arguments, Rule
@@ -82,6 +83,7 @@ class Buyer(Client):
         self._street = street
         self._orders = orders
         self._payer = Payer(street.gateway.world)
+        self._plans: list[int] = []
 
     async def live(self) -> None:
         """Opens a few checkouts, with pauses in between."""
@@ -100,6 +102,18 @@ class Buyer(Client):
             await self._charge_by_handle(str(seen["customer_id"]))
         elif kind == "authorization" and seen.get("state") == "completed":
             await self._persist(self._random.choice((self._capture, self._release))(str(opened["id"])))
+        while self._plans:
+            await self._plan(self._plans.pop()).go_on()
+
+    def _plan(self, subscription_id: int) -> Plan:
+        return Plan(
+            subscription_id,
+            self._street.gateway.world,
+            self._random,
+            ask=self._ask,
+            persist=self._persist,
+            tell=self._street.tell,
+        )
 
     def _checkout(self, kind: str) -> Ask:
         members: dict[str, object] = {
@@ -113,7 +127,7 @@ class Buyer(Client):
         if kind != "preapproval" or self._random.random() < 0.3:
             members["amount"] = msgspec.Raw(self._choice(AMOUNTS).encode())
         if kind == "recurring":
-            members |= {"recurrence": "1 Month", "duration": self._random.choice(("2 Month", "Forever"))}
+            members |= {"recurrence": "1 Month", "duration": self._random.choice(("2 Month", "4 Month", "Forever"))}
         return self._ask("POST", "checkouts", members)
 
     async def _be_asked(self, kind: str, opened: dict[str, object]) -> None:
@@ -164,6 +178,8 @@ class Buyer(Client):
             if entry.kind in TAKING and entry.order_id == visit.form.order_id and visit.state == "paid":
                 at_s = loop.time()
                 self._street.paid.append(Paid(kind=kind, entry=entry, at_s=at_s, visible_at_s=at_s + late_s))
+                if entry.subscription_id is not None:
+                    self._plans.append(entry.subscription_id)
         self._street.tell()
         return visit
 

@@ -59,6 +59,7 @@ class PageFate:
         has_endpoint: whether somebody gets the events sent.
         endpoint_fault_share: of the sendings of events that fail.
         are_orders_shared: whether charges and checkouts meet on the same orders.
+        chargeback_share: of the payments that the payers' banks take back.
     """
 
     buyers: int
@@ -71,6 +72,7 @@ class PageFate:
     has_endpoint: bool
     endpoint_fault_share: float
     are_orders_shared: bool
+    chargeback_share: float
 
     @classmethod
     def of(cls, draw: Random) -> "PageFate":
@@ -86,6 +88,7 @@ class PageFate:
             has_endpoint=draw.random() < 0.5,
             endpoint_fault_share=draw.choice((0.0, 0.2, 0.5)),
             are_orders_shared=draw.random() < 0.2,
+            chargeback_share=0.3 if draw.random() < 0.15 else 0.0,
         )
 
 

@@ -14,6 +14,8 @@ from tests.simulation.network import DAY_S, Gateway
 from tests.simulation.postman import Posted
 from tests.simulation.process import START_MS
 
+from payrelay_simulator.ledger import LedgerEntry
+
 ORDER: Final = ("open", "expired", "cancelled", "failed", "completed")
 WAITS_FOR_S: Final = 3 * DAY_S
 LAST_TRIES_S: Final = 7 * 3_600.0
@@ -188,14 +190,20 @@ def _faults_of_inbox(inbox: dict[str, Noted], posted: list[Posted]) -> Iterator[
 def _faults_of_silence(
     run: Judged, checkouts: list[Checkout], arrived: list[tuple[Posted, Noted]], paid: list[Paid]
 ) -> Iterator[str]:
-    """What was paid, told by the gateway, taken in and shown in time completes a checkout, or waits for a person."""
+    """What was paid, told by the gateway, taken in and shown in time completes a checkout, or waits for a person.
+
+    But for what a bank took back: from then on the gateway shows it as that, and not as paid.
+    """
     charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
+    taken_back = taken_back_by_banks(run.gateway)
     for each in paid:
         order_id = each.entry.order_id
         of_it = [(posted, noted) for posted, noted in arrived if _is_of(posted, each)]
         in_time = [noted for posted, noted in of_it if _was_shown(run, each, posted)]
         asked = [checkout for checkout in checkouts if checkout.order_id == order_id]
-        if not in_time or order_id in charged or not any(_fits(checkout, each) for checkout in asked):
+        if each.entry.payment_id in taken_back or order_id in charged:
+            continue
+        if not in_time or not any(_fits(checkout, each) for checkout in asked):
             continue
         if any(noted.state == "needs_attention" for noted in in_time):
             continue
@@ -230,6 +238,7 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
     """
     charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
     owned = {checkout.payment_id for checkout in checkouts}
+    taken_back = taken_back_by_banks(run.gateway)
     for checkout in checkouts:
         ended_s = (checkout.updated_at_ms - START_MS) / 1000
         is_looked_for = checkout.kind == "payment"
@@ -239,9 +248,17 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
         if any(other.order_id == checkout.order_id and other.kind != "payment" for other in checkouts):
             continue
         for each in paid:
+            if each.entry.payment_id in taken_back:
+                continue
             is_there = _fits(checkout, each) and each.visible_at_s + LAST_LOOK_S < ended_s
             if is_there and str(each.entry.payment_id) not in owned:
                 yield f"{checkout} ended although {each} could be seen"
+
+
+def taken_back_by_banks(gateway: Gateway) -> dict[int, LedgerEntry]:
+    """Gives the chargebacks of the ledger, by payment."""
+    entries = gateway.world.ledger.entries()
+    return {entry.payment_id: entry for entry in entries if entry.kind == "chargeback" and entry.payment_id}
 
 
 def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:

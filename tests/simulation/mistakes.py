@@ -14,10 +14,13 @@ from tests.simulation.process import ACCOUNT, SEAL, Parts
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts import Checkout, event_of
-from payrelay.core.notifications import Notification
+from payrelay.core.events import OutgoingEvent
+from payrelay.core.notifications import NewsKind, Notification, Verdict
+from payrelay.core.notifications import State as InboxState
 from payrelay.core.operations import Event, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Payment, Seen, Sight
+from payrelay.core.subscriptions import Fact
 from payrelay.gateways.governor import Governor, Place
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
@@ -26,9 +29,10 @@ from payrelay.operations.relay import Relay
 from payrelay.store import outbox
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.database import Database
-from payrelay.store.inbox import Inbox, Put, Wanted
+from payrelay.store.inbox import Chargeback, Inbox, Put, Wanted
 from payrelay.store.journal import Acceptance, Accepted, Claimed, Journal
 from payrelay.store.settling import Settling
+from payrelay.store.subscriptions import Subscriptions, Whose
 
 SOMETHING: Final = Payment(
     payment_id="1", order_id="", at_ms=None, description="", status="RECEIVED", currency="LKR", amount_minor=1
@@ -170,6 +174,43 @@ class Dropping(Inbox):
         return Put(notification=notification, is_new=True)
 
 
+class Gullible(Inbox):
+    """Believes a chargeback whoever has signed it."""
+
+    async def put(self, notification: Notification, body: bytes) -> Put | None:
+        """Takes it for the gateway's."""
+        if notification.kind is NewsKind.CHARGEBACK and notification.verdict is Verdict.FORGED:
+            at_ms = notification.received_at_ms
+            notification = msgspec.structs.replace(
+                notification, verdict=Verdict.GENUINE, state=InboxState.RECEIVED, next_at_ms=at_ms
+            )
+        return await super().put(notification, body)
+
+
+class Talkative(Inbox):
+    """Tells of a chargeback as often as it comes."""
+
+    async def keep_chargeback(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
+        """Tells of it although it is kept already."""
+        is_new = await super().keep_chargeback(chargeback, event)
+        if not is_new:
+            await self._database.write(outbox.put(event))
+        return is_new
+
+
+class Recounting(Subscriptions):
+    """Counts an installment whenever somebody tells of it."""
+
+    async def note(self, whose: Whose, facts: Sequence[Fact], *, now_ms: int) -> None:
+        """Takes one that is known for another one."""
+        new = []
+        for fact in facts:
+            key = (whose.merchant, fact.subscription_id)
+            is_repeat = fact.is_paid and fact.payment is not None and await self.is_paid(*key, fact.payment)
+            new.append(msgspec.structs.replace(fact, payment=f"{fact.payment}0") if is_repeat else fact)
+        await super().note(whose, new, now_ms=now_ms)
+
+
 class Twofold(Checkouts):
     """Tells of a change in a commit of its own."""
 
@@ -224,6 +265,18 @@ def _twofold(relay: Relay, database: Database) -> Relay:
     return replace(relay, checkouts=Twofold(database, SEAL))
 
 
+def _gullible(relay: Relay, database: Database) -> Relay:
+    return replace(relay, inbox=Gullible(database, SEAL))
+
+
+def _talkative(relay: Relay, database: Database) -> Relay:
+    return replace(relay, inbox=Talkative(database, SEAL))
+
+
+def _recounting(relay: Relay, database: Database) -> Relay:
+    return replace(relay, subscriptions=Recounting(database, relay.new_id))
+
+
 def _lavish(relay: Relay, _: Database) -> Relay:
     account = relay.accounts[ACCOUNT]
     account.governor = Lavish(account.governor.limit, relay.clock)
@@ -244,4 +297,7 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "a notification is proof": lambda: Parts(change=_trusting),
     "answered before it is kept": lambda: Parts(change=_dropping),
     "told in another commit": lambda: Parts(change=_twofold),
+    "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
+    "a chargeback is told again": lambda: Parts(change=_talkative),
+    "an installment is counted twice": lambda: Parts(change=_recounting),
 }

@@ -16,6 +16,7 @@ from tests.simulation.process import Heard
 from payrelay_simulator.notifications import Attempt, Notification
 
 LATE_S: Final = (1.0, 5.0, 60.0, 900.0, 20_000.0, 100_000.0)
+CHARGED_BACK: Final = "-3"
 TOKENS: Final = ("customer_token", "authorization_token")
 _ACCEPTED: Final = "SELECT 1 FROM accepted_tokens WHERE order_id = ?"
 
@@ -54,6 +55,10 @@ class Post(Protocol):
         """Something happened."""
         ...
 
+    def tell(self) -> None:
+        """Says that time has brought something about."""
+        ...
+
 
 class Postman:
     """Carries what the gateway has to tell, for as long as the run lasts; ``posted`` is what was carried."""
@@ -80,11 +85,11 @@ class Postman:
         world = self._around.gateway.world
         while True:
             world.elapse()
+            self._around.tell()
             for notification in world.notifications.take_due(world.clock.now()):
                 self._begin(self._carry(notification))
             self._woken = self._around.loop.create_future()
-            next_s = self._next_s()
-            await asyncio.wait({self._woken}, timeout=DAY_S if next_s is None else min(next_s + 0.001, DAY_S))
+            await asyncio.wait({self._woken}, timeout=min(self._due_s() + 0.001, DAY_S))
 
     def _next_s(self) -> float | None:
         """Tells in how many seconds the next one sets out; None where none is to."""
@@ -93,6 +98,13 @@ class Postman:
         return min(
             (max(0.0, (at - world.clock.now()).total_seconds()) for at in planned if at is not None), default=None
         )
+
+    def _due_s(self) -> float:
+        """Tells in how many seconds there is something to tell, or time brings something about."""
+        world, next_s = self._around.gateway.world, self._next_s()
+        agenda = world.state._agenda
+        falls_due_s = (agenda[0][0] - world.clock.now()).total_seconds() if agenda else DAY_S
+        return max(0.0, falls_due_s if next_s is None else min(next_s, falls_due_s))
 
     def _begin(self, work: "asyncio._CoroutineLike[None]") -> None:
         self._under_way += 1
@@ -131,7 +143,8 @@ class Postman:
         await wait_seconds(random.choice((0.0, 0.5, 60.0)))
         match random.choice(("forger", "replay", "replay", "elsewhere")):
             case "forger":
-                await self._post("forger", {**fields, "status_code": "2", "payhere_amount": "1001.00"})
+                status_code = random.choice(("2", CHARGED_BACK))
+                await self._post("forger", {**fields, "status_code": status_code, "payhere_amount": "1001.00"})
             case "elsewhere":
                 await self._post("elsewhere", notifications.signed({**fields, "order_id": "Z-1"}))
             case _:
@@ -141,10 +154,14 @@ class Postman:
         """Gives other values for fields that are not signed.
 
         The first token that comes for an order is believed, which is said where our promises are; so that a false one
-        sets out only when that has come.
+        sets out only when that has come. Which payment of its order was charged back is believed too.
         """
         altered = {"custom_1": "replayed"}
-        payments = sorted(self._around.gateway.world.state.payments)
+        is_back = fields["status_code"] == CHARGED_BACK
+        known = self._around.gateway.world.state.payments.items()
+        payments = sorted(key for key, each in known if not (is_back and each.order_id == fields["order_id"]))
+        if "item_rec_install_paid" in fields and self._random.random() < 0.5:
+            altered["item_rec_install_paid"] = "9"
         if self._random.random() < 0.6:
             altered["payment_id"] = str(self._random.choice([*payments, 320_000_000_001]))
         if self._around.auditor.execute(_ACCEPTED, (fields["order_id"],)).fetchone() is not None:

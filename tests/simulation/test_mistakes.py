@@ -26,6 +26,9 @@ SIGNS: Final = {
     "a notification is proof": "is of another payment than was made",
     "answered before it is kept": "was answered 200 and is not there",
     "told in another commit": "in a commit without its event",
+    "an unsigned chargeback is believed": "no bank took it back",
+    "a chargeback is told again": "kept as charged back is",
+    "an installment is counted twice": "among its paid installments",
 }
 FALSE_NEWS: Final = PageFate(
     buyers=2,
@@ -38,6 +41,7 @@ FALSE_NEWS: Final = PageFate(
     has_endpoint=False,
     endpoint_fault_share=0.0,
     are_orders_shared=False,
+    chargeback_share=0.0,
 )
 BENT: Final[dict[str, dict[str, Any]]] = {
     "another's payment is proof": {"is_narrow": True, "fault_share": 0.5, "spares_reads": True, "clients": 4},
@@ -45,6 +49,9 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "a notification is proof": {"pages": FALSE_NEWS},
     "answered before it is kept": {"pages": FALSE_NEWS},
     "told in another commit": {"pages": FALSE_NEWS},
+    "an unsigned chargeback is believed": {"pages": FALSE_NEWS},
+    "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
+    "an installment is counted twice": {"pages": FALSE_NEWS},
 }
 
 

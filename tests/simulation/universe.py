@@ -13,12 +13,15 @@ from typing import Final
 
 import msgspec
 from tests.simulation import storage
+from tests.simulation.bank import Bank
 from tests.simulation.buyers import OWN_ORDERS, Buyer, Paid
 from tests.simulation.clients import CUSTOMERS, ORDERS, Ask, Client, Told
 from tests.simulation.ends import audit, decide_all
 from tests.simulation.fate import Fate
 from tests.simulation.judge import judge
+from tests.simulation.judge_chargebacks import judge_chargebacks
 from tests.simulation.judge_pages import judge_pages
+from tests.simulation.judge_plans import judge_plans
 from tests.simulation.loop import Endless, new_loop, wait_seconds
 from tests.simulation.network import DAY_S, Gateway
 from tests.simulation.postman import Postman
@@ -33,6 +36,7 @@ from payrelay.operations.recover import GRACE_MS
 from payrelay.store.database import Database
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock
+from payrelay_simulator.records import Subscription
 from payrelay_simulator.seeding import CustomerSeed, PaymentSeed, Seed, SubscriptionSeed, plant
 from payrelay_simulator.simulator import DEFAULT_MERCHANT
 from payrelay_simulator.world import World
@@ -125,6 +129,7 @@ class Universe:
         pages = fate.pages
         self.receivers = None if pages is None else Receivers(self, fate.chance("receivers"), pages)
         self.postman = None if pages is None else Postman(self, fate.chance("postman"), pages)
+        self.bank = None if pages is None else Bank(self, fate.chance("bank"), pages)
 
     # What processes and the gateway's end ask.
 
@@ -159,6 +164,8 @@ class Universe:
 
     def tell(self) -> None:
         """Says that the gateway may have something to tell."""
+        if self.bank is not None:
+            self.bank.look()
         if self.postman is not None:
             self.postman.wake()
 
@@ -284,6 +291,8 @@ class Universe:
         await self._settle()
         if self.postman is not None and self.receivers is not None:
             judge_pages(self, self.postman.posted, self.paid)
+            await judge_chargebacks(self, self.postman.posted)
+            await judge_plans(self, self.postman.posted)
         for fault in self.eyes.faults_of_events(None if self.receivers is None else self.receivers.received):
             self.blame(fault)
         books = await judge(self)
@@ -425,9 +434,16 @@ class Universe:
         """Tells whether anything goes on by itself."""
         if self.auditor.execute(_OPEN).fetchone()[0]:
             return True
-        return self.postman is not None and (
-            not self.postman.is_idle() or bool(self.auditor.execute(_OPEN_PAGES).fetchone()[0])
-        )
+        if self.postman is None or self.bank is None:
+            return False
+        if self.bank.open or not self.postman.is_idle() or self.auditor.execute(_OPEN_PAGES).fetchone()[0]:
+            return True
+        # A card that fails is tried once a day, until that is given up.
+        return any(each.failures and each.status == "ACTIVE" for each in self._plans_begun())
+
+    def _plans_begun(self) -> list[Subscription]:
+        plans = self.gateway.world.state.subscriptions
+        return [each for key, each in plans.items() if str(key) not in self.subscription_ids]
 
 
 def _public_scope(method: str, path: str, length: int = 0) -> dict[str, object]:

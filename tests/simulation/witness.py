@@ -14,7 +14,7 @@ from typing import Final
 _TRIGGERS: Final = """
 CREATE TABLE seen_changes (number INTEGER PRIMARY KEY, subject TEXT, version INTEGER, type TEXT);
 CREATE TABLE seen_events (
-    number INTEGER PRIMARY KEY, id TEXT, subject TEXT, data TEXT, type TEXT, principal TEXT
+    number INTEGER PRIMARY KEY, id TEXT, subject TEXT, data TEXT, type TEXT, principal TEXT, at_ms INTEGER
 );
 CREATE INDEX seen_events_of ON seen_events (subject);
 CREATE TRIGGER see_operation AFTER UPDATE OF state ON operations
@@ -30,9 +30,11 @@ CREATE TRIGGER see_new_customer AFTER INSERT ON customers
 CREATE TRIGGER see_customer AFTER UPDATE OF state ON customers WHEN new.state <> old.state
     BEGIN INSERT INTO seen_changes (subject, version, type)
         VALUES ('customer:' || new.id, new.version, 'customer.' || new.state); END;
+CREATE TRIGGER see_chargeback AFTER INSERT ON chargebacks
+    BEGIN INSERT INTO seen_changes (subject, type) VALUES ('payment:' || new.payment_id, 'payment.charged_back'); END;
 CREATE TRIGGER see_event AFTER INSERT ON outbox
-    BEGIN INSERT INTO seen_events (id, subject, data, type, principal)
-        VALUES (new.id, new.subject, new.data, new.type, new.principal); END;
+    BEGIN INSERT INTO seen_events (id, subject, data, type, principal, at_ms)
+        VALUES (new.id, new.subject, new.data, new.type, new.principal, new.at_ms); END;
 CREATE TRIGGER see_endpoint AFTER INSERT ON endpoints
     BEGIN INSERT INTO seen_events (id, subject, type, principal)
         VALUES (new.id, 'endpoint:' || new.id, 'registered', new.principal); END;
@@ -41,7 +43,7 @@ _UNTOLD: Final = """
 SELECT subject, type FROM seen_changes AS change WHERE number > ? AND NOT EXISTS (
     SELECT 1 FROM seen_events AS event
     WHERE event.subject = change.subject AND event.type = change.type
-    AND json_extract(event.data, '$.version') = change.version
+    AND json_extract(event.data, '$.version') IS change.version
 )
 """
 _LAST: Final = "SELECT coalesce(max(number), 0) FROM seen_changes"

@@ -97,7 +97,10 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """One observation, judged; ``payment`` is what would prove the effect, ``looked_at`` all that was looked at."""
+    """One observation, judged; ``looked_at`` is all that was looked at.
+
+    ``payment`` is what would prove the effect; of ONE_RESEMBLES one that would, had it not been taken back since.
+    """
 
     seen: Seen
     payment: Payment | None = None
@@ -135,14 +138,15 @@ def look_for_charge(
         for payment in payments
         if payment.payment_id not in others and payment.amount_minor == call.amount_minor
     ]
-    fitting = [payment for payment in own if _fits_charge(payment, call, operation, span)]
+    made = [payment for payment in own if _fits_charge(payment, call, operation, span)]
+    fitting = [payment for payment in made if payment.status == RECEIVED]
     if len(fitting) > 1:
         return Look(seen=Seen.SEVERAL_FIT, looked_at=ids)
     if fitting:
         seen = Seen.MAY_BE_ANOTHERS if has_rival else Seen.ONE_FITS
         return Look(seen=seen, payment=fitting[0], looked_at=ids)
     if own:
-        return Look(seen=Seen.ONE_RESEMBLES, looked_at=ids)
+        return Look(seen=Seen.ONE_RESEMBLES, payment=made[0] if len(made) == 1 else None, looked_at=ids)
     return Look(seen=Seen.ONLY_OTHERS if payments else Seen.NOTHING, looked_at=ids)
 
 
@@ -157,7 +161,6 @@ def _fits_charge(payment: Payment, call: Charge, operation: Operation, span: Spa
         and payment.order_id == call.order_id
         and payment.currency == call.currency
         and payment.description == call.items
-        and payment.status == RECEIVED
     )
 
 
@@ -180,7 +183,7 @@ def look_for_retry(
     if is_dated and new[0].status == RECEIVED:
         seen = Seen.MAY_BE_ANOTHERS if has_rival else Seen.ONE_FITS
         return Look(seen=seen, payment=new[0], looked_at=ids)
-    return Look(seen=Seen.ONE_RESEMBLES, looked_at=ids)
+    return Look(seen=Seen.ONE_RESEMBLES, payment=new[0] if is_dated else None, looked_at=ids)
 
 
 def look_for_refund(payment_id: str, payments: Sequence[Payment], *, is_refund_ours: bool) -> Look:
@@ -241,9 +244,13 @@ def ruling(look: Look, control: Control | None, history: Sequence[Line], span: S
 
 
 def ruling_after_failure(look: Look) -> Event:
-    """Decides what an observation makes of an operation that failed: what shows itself after all is for a person."""
+    """Decides what an observation makes of an operation that failed: what shows itself after all is for a person.
+
+    So is what was taken back before it showed itself.
+    """
     is_there = look.seen in {Seen.ONE_FITS, Seen.REFUND_SHOWN, Seen.SEVERAL_FIT}
-    return Event.REAPPEARED if is_there else Event.LOOKED
+    was_there = look.seen is Seen.ONE_RESEMBLES and look.payment is not None
+    return Event.REAPPEARED if is_there or was_there else Event.LOOKED
 
 
 def _speaks_against(line: Line) -> bool:

@@ -33,6 +33,7 @@ async def note_news(arrival: Arrival, checkout: Checkout | None, *, payment: Pay
 
     Nothing of it is signed, neither which subscription it is nor how that stands: it counts where the gateway shows the
     subscription as one of the news' order. An end counts when it is shown, and so many paid installments as are shown.
+    What has ended by then doesn't go on again for a moment because of news that come late.
 
     ``checkout`` is that of its order, and tells whose subscription it is; ``payment`` is what was taken, where that was
     shown. Gives why the notification stands where it stands; None where it tells of no subscription. May be repeated.
@@ -50,6 +51,9 @@ async def note_news(arrival: Arrival, checkout: Checkout | None, *, payment: Pay
         return Why.OTHER_AMOUNT
     if fact.state in _ENDS and plan.state is SubscriptionState.ACTIVE:
         return Why.NOT_SHOWN
+    if plan.state in _ENDS and fact.state not in _ENDS:
+        # It set out before the end and comes after it: what it tells of the money counts, that it goes on doesn't.
+        fact = msgspec.structs.replace(fact, state=plan.state)
     if fact.is_paid and payment is None:
         fact = msgspec.structs.replace(fact, payment=None, is_paid=False)
     principal = None if checkout is None else checkout.principal
