@@ -1,12 +1,17 @@
 import asyncio
+import itertools
 from typing import Final
 
 import msgspec
 import pytest
 from tests.store.conftest import Book
+from tests.store.test_checkouts import CHECKOUT, paid
 
-from payrelay.core.operations import Event, Kind, Operation, State
+from payrelay.core.operations import TAKING, WITHOUT_EFFECT, Event, Kind, Operation, State
+from payrelay.store.checkouts import Checkouts
 from payrelay.store.database import Database
+from payrelay.store.inbox import Inbox
+from payrelay.store.sealing import Seal
 from payrelay.store.settling import PAGE, Settling
 
 MERCHANT: Final = "0123456789abcdef"
@@ -90,6 +95,24 @@ async def test_a_payment_belongs_to_the_operation_that_it_was_found_for(book: Bo
     assert await settling.owned_by_others(owner, ("320",)) == frozenset()
     await book.advance(owner, Event.DISPROVED)
     assert await settling.owned_by_others(asking, ("320",)) == frozenset()
+
+
+async def test_the_store_says_as_the_core_does_whom_a_payment_belongs_to(
+    book: Book, settling: Settling, database: Database
+) -> None:
+    """A person's decision goes by the one, settling by the other: a payment of two owners would be counted twice."""
+    checkouts, inbox = Checkouts(database, Seal((b"k" * 32,))), Inbox(database, Seal((b"k" * 32,)))
+    for number, (kind, state) in enumerate(itertools.product(Kind, State), 100):
+        payment = paid(str(number))
+        owner = book.new(number, kind=kind, state=state, payment_id=payment.payment_id, guard=None)
+        await book.accept(owner)
+        owns = kind in TAKING and state not in WITHOUT_EFFECT
+        said = (
+            await settling.owned_by_others(book.new(1), (payment.payment_id,)) != frozenset(),
+            await checkouts.unowned(CHECKOUT, (payment,)) == (),
+            await inbox.owner_of_payment(MERCHANT, payment.payment_id) == (owner.id if owns else None),
+        )
+        assert said == (owns, owns, True), (kind, state)
 
 
 async def test_a_rival_is_open_and_of_the_same_order_and_merchant(book: Book, settling: Settling) -> None:

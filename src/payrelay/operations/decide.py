@@ -23,7 +23,6 @@ from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.relay import Relay
 from payrelay.operations.send_for_proof import under_way_until_ms
 from payrelay.store.journal import Filter
-from payrelay.store.statements.pages import PAGE_MAX
 
 VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
 """What can be decided."""
@@ -31,6 +30,8 @@ PAYMENT_ID_DIGITS_MAX: Final = 19
 """What a 64-bit integer can hold; the gateway's numbers have 12 digits today."""
 DECISIONS_MAX: Final = 5
 """How often a row may change under a decision, by looks that settle nothing, before it is given up."""
+CANDIDATES_MAX: Final = 1_000
+"""Operations that name one payment: who made it, who refunds it. The newest are looked at."""
 
 _SHOWN: Final = CONTRADICTORY | {Seen.MAY_BE_ANOTHERS}
 _NOUNS: Final = {
@@ -220,7 +221,7 @@ def _was_shown(history: Sequence[Line]) -> bool:
 
 async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Operation | None:
     """Finds another operation that a payment belongs to; a hold and its capture are about the same one."""
-    candidates = await relay.journal.list(Filter(payment_id=payment_id), before=None, limit=PAGE_MAX)
+    candidates = await relay.journal.list(Filter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
     for other in candidates:
         is_hold = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
             f"authorization/{other.result_ref}" == operation.subject

@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.queries import query
+from payrelay.store.statements.owning import IS_OPEN_OR_FAILED, owners_of_payment
 
 COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, order_id, guard, amount_minor, first_minor, currency,"
@@ -130,32 +131,14 @@ OF_PERSON: Final = query(
 """Reads one page of the checkouts of a person, by their ids: those that made a customer, that its phone opened, and
 that have the person's reference, where there is one."""
 
-PAYMENT_IS_OWNED: Final = query(
-    "payment_is_owned",
-    """
-    SELECT id FROM operations
-    WHERE payment_id = $1 AND merchant = $2 AND kind NOT IN ('refund', 'release')
-      AND state NOT IN ('declined', 'refused', 'not_sent', 'failed')
-    UNION ALL
-    SELECT id FROM checkouts
-    WHERE payment_id = $1 AND merchant = $2 AND id <> $3
-      AND (
-        kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL
-        OR order_id = (SELECT order_id FROM checkouts WHERE id = $3)
-      )
-    LIMIT 1""",
-)
-"""Tells whether a payment belongs to an operation or to another checkout.
-
-The payment of a hold, or of an approval that takes nothing, is shown by nothing: it is what somebody said, and could be
-that of another order."""
+PAYMENT_IS_OWNED: Final = query("payment_is_owned", owners_of_payment(asking="checkouts"))
+"""Tells whether a payment belongs to an operation or to another checkout."""
 
 ORDER_HAS_RIVAL: Final = query(
     "order_has_rival",
-    """
+    f"""
     SELECT id FROM operations
-    WHERE order_id = $1 AND merchant = $2 AND kind IN ('charge', 'authorization')
-      AND state IN ('accepted', 'sending', 'pending', 'unknown', 'needs_attention', 'failed')
+    WHERE order_id = $1 AND merchant = $2 AND kind IN ('charge', 'authorization') AND {IS_OPEN_OR_FAILED}
     UNION ALL
     SELECT id FROM checkouts
     WHERE order_id = $1 AND merchant = $2 AND id <> $3

@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.queries import query
+from payrelay.store.statements.owning import OPERATION_OWNS
 from payrelay.store.statements.pages import Listing
 
 NOTIFICATION_COLUMNS: Final = (
@@ -170,10 +171,9 @@ CHARGEBACK_OF_PAYMENT: Final = query(
 
 OWNER_OF_PAYMENT: Final = query(
     "owner_of_payment",
-    """
+    f"""
     SELECT id FROM operations
-    WHERE payment_id = $1 AND merchant = $2 AND kind NOT IN ('refund', 'release')
-      AND state NOT IN ('declined', 'refused', 'not_sent', 'failed')
+    WHERE payment_id = $1 AND merchant = $2 AND {OPERATION_OWNS}
     ORDER BY id LIMIT 1""",
 )
 """Finds the operation that a payment belongs to, where it was made through us."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from payrelay.store.queries import query
 from payrelay.store.statements.operations import OPERATION_COLUMNS
+from payrelay.store.statements.owning import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
 
 TAKE_DUE: Final = query(
     "take_due",
@@ -35,33 +36,15 @@ OPEN_OPERATIONS: Final = query(
 )
 """Reads the operations in one state, oldest first, from an id on."""
 
-OWNERS_OF_PAYMENT: Final = query(
-    "owners_of_payment",
-    """
-    SELECT id FROM operations
-    WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind NOT IN ('refund', 'release')
-      AND state NOT IN ('declined', 'refused', 'not_sent', 'failed')
-    UNION ALL
-    SELECT id FROM checkouts
-    WHERE payment_id = $1 AND merchant = $2
-      AND (
-        kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL
-        OR order_id = (SELECT order_id FROM operations WHERE id = $3)
-      )
-    LIMIT 1""",
-)
-"""Finds another operation, or a checkout, that a payment belongs to.
-
-The payment of a hold, or of an approval that takes nothing, is shown by nothing: it is what somebody said, and could be
-that of another order."""
+OWNERS_OF_PAYMENT: Final = query("owners_of_payment", owners_of_payment(asking="operations"))
+"""Finds another operation, or a checkout, that a payment belongs to."""
 
 RIVALS: Final = query(
     "rivals",
-    """
+    f"""
     SELECT id FROM operations
     WHERE order_id = $1 AND merchant = $2 AND id <> $3 AND kind IN ('charge', 'authorization', 'capture')
-      AND (state IN ('accepted', 'sending', 'pending', 'unknown', 'needs_attention')
-           OR state = 'failed' AND send_by_ms >= $4)
+      AND ({IS_OPEN} OR state = 'failed' AND send_by_ms >= $4)
     UNION ALL
     SELECT id FROM checkouts
     WHERE order_id = $1 AND merchant = $2 AND state = 'open' AND opened_at_ms IS NOT NULL
@@ -72,20 +55,19 @@ and could still be sent after a moment; or a checkout that a customer is at."""
 
 RIVAL_RETRIES: Final = query(
     "rival_retries",
-    """
+    f"""
     SELECT id FROM operations
     WHERE subscription_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'retry' AND payment_id IS NULL
-      AND state NOT IN ('declined', 'refused', 'not_sent') AND send_by_ms >= $4 AND created_at_ms <= $5 LIMIT 1""",
+      AND NOT {WAS_NOT_EXECUTED} AND send_by_ms >= $4 AND created_at_ms <= $5 LIMIT 1""",
 )
 """Finds another retry of a subscription that was, or may have been, made at about the same time, and of which nobody
 knows which payment came of it."""
 
 OTHER_REFUNDS: Final = query(
     "other_refunds",
-    """
+    f"""
     SELECT id FROM operations
-    WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'refund'
-      AND state NOT IN ('declined', 'refused', 'not_sent', 'failed') LIMIT 1""",
+    WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'refund' AND NOT {TOOK_NO_EFFECT} LIMIT 1""",
 )
 """Finds another refund of a payment that was, or may have been, made."""
 
