@@ -3,12 +3,14 @@
 import io
 import ipaddress
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.api.fakes import KEY, Caller, Idle, Keyring, MovableClock, Stories
+from tests.api.fakes import KEY, Caller, Idle, Keyring, LateDatabase, MovableClock, Stories
+from tests.relays import relay_over
 
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
@@ -18,9 +20,7 @@ from payrelay.api.routes import ROUTES
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential, hash_of
 from payrelay.core.operations import Retention
 from payrelay.gateways.payhere.client import PayHere
-from payrelay.operations.relay import Relay
-from payrelay.store.journal import Journal
-from payrelay.store.settling import Settling
+from payrelay.store.database import Database
 
 LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
 
@@ -69,16 +69,25 @@ def log_stream() -> io.BytesIO:
 
 
 @pytest.fixture
-def context(clock: MovableClock, keyring: Keyring, log_stream: io.BytesIO, stories: Stories) -> ApiContext:
+async def database(tmp_path: Path, clock: MovableClock) -> AsyncIterator[Database]:
+    """Gives an empty store, which most tests never ask."""
+    late = LateDatabase(tmp_path / "payrelay.db", clock)
+    yield late
+    await late.close()
+
+
+@pytest.fixture
+def context(
+    clock: MovableClock, keyring: Keyring, log_stream: io.BytesIO, stories: Stories, database: Database
+) -> ApiContext:
     """Gives everything that the API needs; no story gets as far as the journal or the gateway."""
     log = json_log(log_stream, clock)
-    relay = Relay(
-        journal=cast("Journal", None),
-        settling=cast("Settling", None),
-        accounts={"gateway": cast("PayHere", Idle(clock))},
+    relay = relay_over(
+        database,
+        {"gateway": cast("PayHere", Idle(clock))},
         clock=clock,
-        retention=Retention(keyed_ms=1, unkeyed_ms=1),
         log=log,
+        retention=Retention(keyed_ms=1, unkeyed_ms=1),
     )
     return ApiContext(
         relay=relay,

@@ -1,8 +1,10 @@
 """Stands in for what is behind and before the API: stories that only write down, a keyring, a clock, a client."""
 
+import asyncio
 import json
 from dataclasses import replace
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -18,7 +20,11 @@ from payrelay.errors import StoreUnavailable
 from payrelay.gateways.governor import Governor
 from payrelay.gateways.limit import Limit
 from payrelay.operations.relay import Relay
+from payrelay.store import open_database
 from payrelay.store.counts import OpenCount
+from payrelay.store.database import Database, Unit
+
+T = TypeVar("T")
 
 KEY = compose_key("sandbox", "abcdefghijkl", "s" * 43)
 
@@ -39,9 +45,10 @@ class MovableClock(Clock):
 
 
 class Idle:
-    """A gateway account that nobody calls: its budget alone."""
+    """A gateway account that nobody calls: its number and its budget alone."""
 
     def __init__(self, clock: Clock) -> None:
+        self.merchant = "0123456789abcdef"
         self.governor = Governor(Limit(calls=20, window_s=10), clock)
 
 
@@ -72,6 +79,39 @@ class Keyring:
         """Stands for the database's own."""
         if self.is_broken:
             raise StoreUnavailable("the store is closed")
+
+
+class LateDatabase:
+    """The embedded database, opened when it is first asked something: of hundreds of tests few get that far."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._inner: Database | None = None
+        self._opening = asyncio.Lock()
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Writes."""
+        return await (await self._opened()).write(unit)
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Reads."""
+        return await (await self._opened()).read(unit)
+
+    async def ping(self) -> None:
+        """Asks whether it is there."""
+        await (await self._opened()).ping()
+
+    async def close(self) -> None:
+        """Closes it, where it was opened."""
+        if self._inner is not None:
+            await self._inner.close()
+
+    async def _opened(self) -> Database:
+        async with self._opening:
+            if self._inner is None:
+                self._inner = await open_database(f"sqlite:///{self._path}", clock=self._clock, owner=True)
+            return self._inner
 
 
 class Stories:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from structlog.typing import FilteringBoundLogger
 from tests.operations.world import CREDENTIAL, HandClock
+from tests.relays import relay_over
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 
 from payrelay.api.bounds import own_subscription, resolved
@@ -22,15 +23,9 @@ from payrelay.core.subscriptions import Fact
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.approve_customer import approve
-from payrelay.operations.ids import new_id
 from payrelay.operations.relay import Relay, Request
 from payrelay.store import open_database
-from payrelay.store.checkouts import Checkouts
-from payrelay.store.customers import Customers
-from payrelay.store.journal import Journal
-from payrelay.store.sealing import Seal
-from payrelay.store.settling import Settling
-from payrelay.store.subscriptions import Subscriptions, Whose
+from payrelay.store.subscriptions import Whose
 
 MERCHANT = CHECKOUT.merchant
 CUSTOMER = "cus_" + "a" * 32
@@ -39,18 +34,14 @@ CUSTOMER = "cus_" + "a" * 32
 @pytest.fixture
 async def relay(tmp_path: Path) -> AsyncIterator[Relay]:
     """Gives a relay over an empty store; its gateway is never called."""
-    clock, seal = HandClock(), Seal((b"k" * 32,))
+    clock = HandClock()
     database = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=clock, owner=True)
-    yield Relay(
-        journal=cast("Journal", None),
-        settling=cast("Settling", None),
-        accounts={"gateway": cast("PayHere", SimpleNamespace(merchant=MERCHANT))},
+    yield relay_over(
+        database,
+        {"gateway": cast("PayHere", SimpleNamespace(merchant=MERCHANT))},
         clock=clock,
-        retention=Retention(keyed_ms=1, unkeyed_ms=1),
         log=cast("FilteringBoundLogger", None),
-        checkouts=Checkouts(database, seal),
-        customers=Customers(database, seal, chain_key=b"c" * 32),
-        subscriptions=Subscriptions(database, new_id),
+        retention=Retention(keyed_ms=1, unkeyed_ms=1),
     )
     await database.close()
 

@@ -6,11 +6,13 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
 import structlog
+from tests.relays import CHAIN_KEY, SEAL, relay_over
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, Trace, of_outcome
@@ -22,15 +24,10 @@ from payrelay.core.payments import Nothing, Sight
 from payrelay.gateways.governor import Alarm, Governor, Limit, Priority
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.gateways.payhere.forms import Merchant
-from payrelay.operations.pause import PausedAccounts
-from payrelay.operations.relay import Relay, Request
+from payrelay.operations.relay import Request
 from payrelay.store import open_database
-from payrelay.store.customers import Customers
 from payrelay.store.database import Database
 from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Filter, Journal
-from payrelay.store.pauses import Pauses
-from payrelay.store.sealing import Seal
-from payrelay.store.settling import Settling
 
 START_MS: Final = 1_700_000_000_000
 KEYED_MS: Final = 30 * 86_400_000
@@ -153,7 +150,7 @@ class SteppingJournal(Journal):
     """The journal, with a step before each call (a fault there: nothing was kept) and one after it (it was)."""
 
     def __init__(self, database: Database, steps: Steps) -> None:
-        super().__init__(database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
+        super().__init__(database, SEAL, chain_key=CHAIN_KEY)
         self._steps = steps
         self.is_forgetful = False
         self.stranded_max = STRANDED_MAX
@@ -290,18 +287,15 @@ class World:
         log = structlog.wrap_logger(
             None, processors=[self._note], wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET)
         )
-        self.relay = Relay(
-            journal=self.journal,
-            settling=Settling(self.database),
-            accounts=self.accounts,
+        relay = relay_over(
+            self.database,
+            self.accounts,
             clock=self.clock,
-            retention=Retention(keyed_ms=KEYED_MS, unkeyed_ms=unkeyed_ms),
             log=log,
-            pause=self._pause,
-            paused=PausedAccounts(Pauses(self.database), self.clock, log),
-            new_id=self._new_id,
-            customers=Customers(self.database, Seal((b"k" * 32,)), chain_key=b"c" * 32),
+            retention=Retention(keyed_ms=KEYED_MS, unkeyed_ms=unkeyed_ms),
+            ids=self._new_id,
         )
+        self.relay = replace(relay, journal=self.journal, pause=self._pause)
 
     @property
     def states_when_sent(self) -> list[State]:

@@ -1,0 +1,84 @@
+"""A relay as production puts it together, over a database of a test's own; what a test wants otherwise it replaces."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from payrelay.clock import Clock
+from payrelay.core.destinations import Allowed
+from payrelay.core.operations import Retention
+from payrelay.gateways.payhere.client import PayHere
+from payrelay.operations.alert_outlets import Alarm
+from payrelay.operations.deliver_events import Dispatch
+from payrelay.operations.followers import Followers
+from payrelay.operations.ids import new_id
+from payrelay.operations.note_subscription import ReadingNotes
+from payrelay.operations.pause import PausedAccounts
+from payrelay.operations.readings import Readings
+from payrelay.operations.relay import Background, Relay
+from payrelay.operations.webhook_sender import WebhookSender
+from payrelay.store.alerts import About, Alerts
+from payrelay.store.checkouts import Checkouts
+from payrelay.store.client_tokens import ClientTokens
+from payrelay.store.customers import Customers
+from payrelay.store.database import Database
+from payrelay.store.deliveries import Deliveries
+from payrelay.store.endpoints import Endpoints
+from payrelay.store.feed import Feed
+from payrelay.store.inbox import Inbox
+from payrelay.store.journal import Journal
+from payrelay.store.pauses import Pauses
+from payrelay.store.readings import LastAnswers
+from payrelay.store.sealing import Seal
+from payrelay.store.settling import Settling
+from payrelay.store.signing_keys import SigningKeys
+from payrelay.store.subscriptions import Subscriptions
+
+SEAL: Final = Seal((b"k" * 32,))
+CHAIN_KEY: Final = b"c" * 32
+FOLLOWERS_MAX: Final = 100
+
+
+def relay_over(
+    database: Database,
+    accounts: Mapping[str, PayHere],
+    *,
+    clock: Clock,
+    log: FilteringBoundLogger,
+    retention: Retention,
+    ids: Callable[[str, int], str] = new_id,
+) -> Relay:
+    """Gives a relay with every room that production sets; nothing is read or begun by making it, and nobody called."""
+    background = Background()
+    feed, subscriptions = Feed(database), Subscriptions(database, ids)
+    return Relay(
+        journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
+        settling=Settling(database),
+        accounts=accounts,
+        clock=clock,
+        retention=retention,
+        log=log,
+        new_id=ids,
+        background=background,
+        paused=PausedAccounts(Pauses(database), clock, log),
+        alarm=Alarm(alerts=tuple(Alerts(database, about) for about in About), outlets={}),
+        readings=Readings(
+            LastAnswers(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
+        ),
+        inbox=Inbox(database, SEAL),
+        subscriptions=subscriptions,
+        customers=Customers(database, SEAL, chain_key=CHAIN_KEY),
+        checkouts=Checkouts(database, SEAL),
+        client_tokens=ClientTokens(database),
+        signing_keys=SigningKeys(database, SEAL, clock),
+        dispatch=Dispatch(
+            feed=feed,
+            endpoints=Endpoints(database, SEAL),
+            deliveries=Deliveries(database),
+            sender=WebhookSender(Allowed(), clock),
+            followers=Followers(feed, limit=FOLLOWERS_MAX),
+            clock=clock,
+            log=log,
+        ),
+    )
