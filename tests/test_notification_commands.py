@@ -35,7 +35,6 @@ FORGED = msgspec.structs.replace(
 
 async def _seed(folder: Path) -> None:
     async with session(Settings(database_url=Secret(f"sqlite:///{folder}/payrelay.db"))) as relay:
-        assert relay.inbox is not None
         await relay.inbox.put(WAITING, BODY)
         await relay.inbox.put(FORGED, BODY)
         await relay.inbox.put(WAITING, BODY)

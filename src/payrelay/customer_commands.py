@@ -14,7 +14,6 @@ from rich.text import Text
 from payrelay.core.customers import Customer, State
 from payrelay.core.explanations import printable
 from payrelay.core.moments import rfc3339
-from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.erase_customer import erase
 from payrelay.operations.relay import Relay
 from payrelay.operations.show_customer import CustomerView, view
@@ -45,7 +44,7 @@ class _Shown(msgspec.Struct, frozen=True, kw_only=True):
 async def run_list(settings: Settings, wanted: Wanted, *, limit: int, as_json: bool) -> int:
     """Lists customers of all principals, newest first; gives the exit code. Raises SettingsError, StoreError."""
     async with session(settings) as relay:
-        customers = await customers_of(relay).list(wanted, before=None, limit=limit)
+        customers = await relay.customers.list(wanted, before=None, limit=limit)
     if as_json:
         listed = _Listed(customers=[view(customer) for customer in customers])
         sys.stdout.write(msgspec.json.format(_encode(listed)).decode() + "\n")
@@ -91,7 +90,7 @@ async def run_erase(settings: Settings, customer_id: str, *, is_sure: bool) -> i
 
 
 async def _known(relay: Relay, customer_id: str) -> Customer | None:
-    customer = await customers_of(relay).get(customer_id)
+    customer = await relay.customers.get(customer_id)
     if customer is None:
         complain(f"there is no customer {printable(customer_id)}")
     return customer

@@ -28,7 +28,6 @@ from payrelay.operations.manage_endpoints import (
     send_test,
     view,
 )
-from payrelay.operations.read_events import dispatch_of
 from payrelay.operations.read_events import view as event_view
 from payrelay.operations.relay import Relay
 from payrelay.operator_session import DONE, REFUSED, UNKNOWN, complain, session
@@ -51,7 +50,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 async def run_list(settings: Settings, *, as_json: bool) -> int:
     """Lists everybody's endpoints; gives the exit code."""
     async with session(settings) as relay:
-        rows = [view(endpoint) for endpoint in await dispatch_of(relay).endpoints.list_all()]
+        rows = [view(endpoint) for endpoint in await relay.dispatch.endpoints.list_all()]
     if as_json:
         _write_json(rows)
     else:
@@ -64,7 +63,7 @@ async def run_add(settings: Settings, name: str, account: str | None, new: NewEn
     async with session(settings) as relay:
         try:
             owner = _owner(relay, name, account)
-            issued = await create_endpoint(dispatch_of(relay), owner, new)
+            issued = await create_endpoint(relay.dispatch, owner, new)
         except Refusal as refusal:
             return _refused(refusal)
     sys.stdout.write(f"{issued.id}\n{issued.secret}\n")
@@ -75,10 +74,10 @@ async def run_add(settings: Settings, name: str, account: str | None, new: NewEn
 async def run_remove(settings: Settings, endpoint_id: str) -> int:
     """Removes an endpoint; gives the exit code."""
     async with session(settings) as relay:
-        owner = await _owner_of(dispatch_of(relay), endpoint_id)
+        owner = await _owner_of(relay.dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
-        await remove_endpoint(dispatch_of(relay), owner, endpoint_id)
+        await remove_endpoint(relay.dispatch, owner, endpoint_id)
     _say(f"{endpoint_id} is removed.")
     return DONE
 
@@ -86,10 +85,10 @@ async def run_remove(settings: Settings, endpoint_id: str) -> int:
 async def run_rotate(settings: Settings, endpoint_id: str) -> int:
     """Gives an endpoint a new secret, and prints it; gives the exit code."""
     async with session(settings) as relay:
-        owner = await _owner_of(dispatch_of(relay), endpoint_id)
+        owner = await _owner_of(relay.dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
-        issued = await rotate_endpoint(dispatch_of(relay), owner, endpoint_id)
+        issued = await rotate_endpoint(relay.dispatch, owner, endpoint_id)
     sys.stdout.write(f"{issued.secret}\n")
     _say(f"{_SHOWN_ONCE} The one before counts until {issued.older_secret_ends_at}.")
     return DONE
@@ -98,11 +97,11 @@ async def run_rotate(settings: Settings, endpoint_id: str) -> int:
 async def run_test(settings: Settings, endpoint_id: str) -> int:
     """Tells a test event, which a running server sends; gives the exit code."""
     async with session(settings) as relay:
-        owner = await _owner_of(dispatch_of(relay), endpoint_id)
+        owner = await _owner_of(relay.dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
         try:
-            event_id = await send_test(dispatch_of(relay), owner, endpoint_id)
+            event_id = await send_test(relay.dispatch, owner, endpoint_id)
         except Refusal as refusal:
             return _refused(refusal)
     _say(f"{event_id} is sent within a second by the server that runs; payrelay endpoints deliveries {endpoint_id}")
@@ -113,7 +112,7 @@ async def run_replay(settings: Settings, endpoint_id: str, ids: list[str], since
     """Queues events again, which a running server sends; gives the exit code. Raises SettingsError for no moment."""
     span = _span(ids, since, until)
     async with session(settings) as relay:
-        dispatch = dispatch_of(relay)
+        dispatch = relay.dispatch
         owner = await _owner_of(dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
@@ -134,7 +133,7 @@ async def run_deliveries(
 ) -> int:
     """Lists what became of events for an endpoint, newest first; gives the exit code."""
     async with session(settings) as relay:
-        dispatch = dispatch_of(relay)
+        dispatch = relay.dispatch
         owner = await _owner_of(dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
@@ -167,7 +166,7 @@ async def run_events(settings: Settings, wanted: Wanted, *, as_json: bool) -> in
             reader = _owner(relay, wanted.name, wanted.account).reader
         except Refusal as refusal:
             return _refused(refusal)
-        feed = dispatch_of(relay).feed
+        feed = relay.dispatch.feed
         if wanted.subject is not None:
             page = await feed.read_about(reader, wanted.subject, after=wanted.after, limit=wanted.limit)
         else:

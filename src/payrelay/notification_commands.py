@@ -18,7 +18,6 @@ from payrelay.core.notifications import WHY_PHRASES, Notification, State, Verdic
 from payrelay.operations.replay_notification import (
     NotReplayedError,
     UnknownNotificationError,
-    inbox_of,
     replay,
 )
 from payrelay.operator_session import DONE, REFUSED, UNKNOWN, complain, session
@@ -43,7 +42,7 @@ VERDICT_PHRASES: Final = {
 async def run_list(settings: Settings, wanted: Wanted, *, limit: int, as_json: bool) -> int:
     """Lists notifications, newest first; gives the exit code. Raises SettingsError, StoreError."""
     async with session(settings) as relay:
-        found = await inbox_of(relay).list(wanted, before=None, limit=limit)
+        found = await relay.inbox.list(wanted, before=None, limit=limit)
         now_ms = relay.clock.now_ms()
     if as_json:
         sys.stdout.write(_json([_view(each) for each in found]).decode())
@@ -55,7 +54,7 @@ async def run_list(settings: Settings, wanted: Wanted, *, limit: int, as_json: b
 async def run_show(settings: Settings, notification_id: str, *, as_json: bool) -> int:
     """Shows one notification; gives the exit code. Raises SettingsError, StoreError."""
     async with session(settings) as relay:
-        notification = await inbox_of(relay).get(notification_id)
+        notification = await relay.inbox.get(notification_id)
         now_ms = relay.clock.now_ms()
     if notification is None:
         complain(f"there is no notification {printable(notification_id)}")

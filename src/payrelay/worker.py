@@ -45,26 +45,22 @@ async def tend(relay: Relay) -> None:
 
 async def notice_pauses(relay: Relay) -> None:
     """Learns which accounts are paused although nobody asks for anything, so that the log tells it."""
-    if relay.paused is not None:
-        await relay.paused.refresh()
+    await relay.paused.refresh()
 
 
 async def forget_readings(relay: Relay) -> None:
     """Forgets last known answers that are too old to stand in for a gateway that is down."""
-    if relay.readings is not None:
-        await relay.readings.forget_old()
+    await relay.readings.forget_old()
 
 
 async def tell(relay: Relay) -> None:
     """Publishes events and begins to send them; what this process commits itself doesn't wait for it."""
-    if relay.dispatch is not None:
-        await tell_events(relay.dispatch)
+    await tell_events(relay.dispatch)
 
 
 async def forget_told(relay: Relay) -> None:
     """Forgets events that are old."""
-    if relay.dispatch is not None:
-        await forget_events(relay.dispatch)
+    await forget_events(relay.dispatch)
 
 
 CHORES: Final = (

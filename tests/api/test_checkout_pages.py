@@ -133,7 +133,7 @@ async def test_what_the_page_posts_is_the_form(world: World) -> None:
     checkout = await opened_checkout(relay, new(person=hostile, items=HOSTILE, order_id="A'1\"<b>"))
     shown = await page_of(relay, checkout)
     signer = relay.account("gateway").signer
-    details = await relay.checkouts.details_of(checkout.id) if relay.checkouts else None
+    details = await relay.checkouts.details_of(checkout.id)
     assert details is not None
     assert signer is not None
 

@@ -58,8 +58,6 @@ async def begin(relay: Relay, number: int, *, principal: str | None = "shop", **
         "customer_reference": None,
         "subscription_id": subscription_id,
     }
-    assert relay.checkouts is not None
-    assert relay.subscriptions is not None
     assert await relay.checkouts.add(msgspec.structs.replace(CHECKOUT, **(own | members)), DETAILS)
     fact = Fact(subscription_id=subscription_id, at_ms=1_000, is_seen=False, order_id=order_id, paid=1)
     whose = Whose(account="gateway", merchant=MERCHANT, principal=principal)

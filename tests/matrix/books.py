@@ -76,7 +76,6 @@ async def _read(settings: Settings) -> Books:
             while page := await relay.journal.list(Filter(), before=before, limit=PAGE_MAX):
                 operations += page
                 before = page[-1].id
-            assert relay.inbox is not None
             notifications = await relay.inbox.list(Wanted(), before=None, limit=PAGE_MAX)
             histories = {operation.id: await relay.journal.history(operation.id) for operation in operations}
         seal = await seal_of(settings, database)

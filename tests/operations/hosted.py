@@ -15,13 +15,10 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Payment, Seen
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.forms import Merchant
-from payrelay.operations.finish_checkout import checkouts_of
 from payrelay.operations.open_checkout import NewCheckout, open_checkout
 from payrelay.operations.relay import Relay
-from payrelay.store.checkouts import Checkouts
 from payrelay.store.database import Row, Statement, Unit
 from payrelay.store.queries import query
-from payrelay.store.sealing import Seal
 
 SIGNER: Final = Merchant(
     base_url="https://sandbox.payhere.lk", merchant_id="1211149", merchant_secret=Secret("MzExMTIyMjMzMw==")
@@ -46,12 +43,11 @@ _TOLD: Final = query("outbox_in_test", "SELECT type FROM outbox ORDER BY seq")
 
 
 def hosting(world: World) -> Relay:
-    """Gives the world's relay with all that checkouts need."""
+    """Gives the world's relay with what else checkouts need."""
     world.account.signer = SIGNER
     return replace(
         world.relay,
         public_url=PUBLIC_URL,
-        checkouts=Checkouts(world.database, Seal((b"k" * 32,))),
         return_links=(parse_rule("myshop://"), parse_rule("https://shop.example/*")),
     )
 
@@ -79,14 +75,14 @@ async def opened(relay: Relay, wanted: NewCheckout | None = None, *, key: str | 
 
 async def secret_of(relay: Relay, checkout: Checkout) -> str:
     """The secret in the address of its page."""
-    details = await checkouts_of(relay).details_of(checkout.id)
+    details = await relay.checkouts.details_of(checkout.id)
     assert details is not None
     return details.secret
 
 
 async def current(relay: Relay, checkout_id: str) -> Checkout:
     """The row as it stands."""
-    checkout = await checkouts_of(relay).get(checkout_id)
+    checkout = await relay.checkouts.get(checkout_id)
     assert checkout is not None
     return checkout
 

@@ -7,12 +7,13 @@ import msgspec
 import pytest
 from tests.operations.receivers import OWNER, dispatch_on, register
 from tests.operations.world import CHARGE, Gate, Raising, World, asked, outcome_of
+from tests.relays import SEAL
 from tests.store.test_inbox import NOTIFICATION
 
 from payrelay.core.deliveries import EndpointState
 from payrelay.core.notifications import Event as NewsEvent
+from payrelay.core.notifications import Notification, Step, Why
 from payrelay.core.notifications import State as NewsState
-from payrelay.core.notifications import Step, Why
 from payrelay.core.notifications import Verdict as NewsVerdict
 from payrelay.core.notifications import advance as step_of_news
 from payrelay.core.operations import Event, Operation, advance
@@ -27,7 +28,6 @@ from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Watch
 from payrelay.store.alerts import About, Alerts
 from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
-from payrelay.store.sealing import Seal
 
 BODY = b"card_holder_name=S+Perera"
 
@@ -241,24 +241,16 @@ async def test_what_was_decided_meanwhile_is_told_as_it_stands(scene: Scene) -> 
     assert str(message["why"]).startswith("The gateway answered that it was done, but for another")
 
 
-async def test_a_relay_without_an_alarm_calls_nobody(scene: Scene) -> None:
-    """Commands work on the same rows as the server, and leave them to it."""
-    await scene.need()
-
-    assert await begin_alerts(replace(scene.world.relay, alarm=None)) == 0
-
-
 async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> None:
     """By the same ways, with what it says; nothing of the person who paid is in it."""
-    inbox = Inbox(scene.world.database, Seal((b"k" * 32,)))
+    inbox = scene.relay.inbox
     await inbox.put(NOTIFICATION, BODY)
     doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
     await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
-    relay = replace(scene.relay, inbox=inbox)
     scene.pagers["address"].failures = 1
-    assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
+    assert [await scene.round(), await scene.round()] == [1, 0]
     scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
-    assert await scene.round(relay) == 1
+    assert await scene.round() == 1
 
     assert scene.taken == [1, 1]
     message = scene.pagers["command"].taken[0]
@@ -276,26 +268,34 @@ async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> N
 
 async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> None:
     """One of them stands for all, and says what may be wrong."""
-    inbox = Inbox(scene.world.database, Seal((b"k" * 32,)))
+    inbox = scene.relay.inbox
     refused = {"verdict": NewsVerdict.FORGED, "state": NewsState.REFUSED, "why": Why.FORGED, "amount_minor": None}
     now_ms = scene.world.clock.now_ms()
     for number in range(REFUSED_ALERT_FROM + 1):
         own = {"id": f"ntf_{number}", "digest": f"{number}" * 64, "received_at_ms": now_ms}
         await inbox.put(msgspec.structs.replace(NOTIFICATION, **refused, **own), BODY)
-    assert await scene.round(replace(scene.relay, inbox=inbox)) == 1
+    assert await scene.round() == 1
 
     message = scene.pagers["command"].taken[0]
     assert str(message["why"]).startswith(f"{REFUSED_ALERT_FROM} notifications or more were refused within a day")
     assert message["amount"] is None
 
 
+class Forgetful(Inbox):
+    """Has no notification any more."""
+
+    async def get(self, notification_id: str) -> Notification | None:  # noqa: ARG002, the face of the inbox
+        """Finds none."""
+        return None
+
+
 async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scene) -> None:
     """As of an operation."""
-    inbox = Inbox(scene.world.database, Seal((b"k" * 32,)))
+    inbox = scene.relay.inbox
     await inbox.put(NOTIFICATION, BODY)
     doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
     await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
-    await scene.round(replace(scene.relay, inbox=None))
+    await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL)))
 
     assert scene.world.log_events == ["alert_failed"]
 
@@ -333,7 +333,6 @@ async def test_an_endpoint_that_was_stopped_is_an_alert(scene: Scene) -> None:
 async def test_each_stop_of_an_endpoint_is_an_alert_of_its_own(scene: Scene) -> None:
     """Whoever started it again thought that it was mended."""
     relay, endpoint_id = await stopped_endpoint(scene)
-    assert relay.dispatch is not None
     await scene.round(relay)
     await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
     scene.world.clock.passed_ms += 1
@@ -346,7 +345,6 @@ async def test_each_stop_of_an_endpoint_is_an_alert_of_its_own(scene: Scene) -> 
 async def test_nobody_is_called_for_an_endpoint_that_somebody_saw_to(scene: Scene) -> None:
     """It was started again, or removed, before the alert could be given; whoever did so knows."""
     relay, endpoint_id = await stopped_endpoint(scene)
-    assert relay.dispatch is not None
     await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
     other_id = (await register(relay.dispatch, "https://other.example/")).id
     await stop_endpoint(relay.dispatch, other_id, "it took nothing for three days")

@@ -11,7 +11,7 @@ from tests.operations.world import World
 from payrelay.core.customers import Customer, Event, State, erased, removed
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnavailable
-from payrelay.operations.approve_customer import approve, customers_of
+from payrelay.operations.approve_customer import approve
 from payrelay.store.customers import Customers
 
 
@@ -20,7 +20,7 @@ async def test_an_approval_becomes_a_customer(world: World) -> None:
     customer = await approved_in(world)
 
     assert customer.id.startswith("cus_")
-    assert await customers_of(world.relay).token_of(customer.id) == Secret(TOKEN)
+    assert await world.relay.customers.token_of(customer.id) == Secret(TOKEN)
     assert (await stored(world), await told(world)) == ([customer], ["customer.created"])
 
 
@@ -44,10 +44,10 @@ async def test_another_approval_with_the_same_token_brings_it_up_to_date(world: 
 async def test_another_principal_has_its_own_customer(world: World) -> None:
     """Two shops of one merchant may be approved by the same card: what one of them removes, the other keeps."""
     first, second = await approved_in(world), await approved_in(world, principal="other")
-    await customers_of(world.relay).change(removed(first, at_ms=1), Event.REMOVED)
+    await world.relay.customers.change(removed(first, at_ms=1), Event.REMOVED)
 
     assert first.id != second.id
-    assert await customers_of(world.relay).token_of(second.id) == Secret(TOKEN)
+    assert await world.relay.customers.token_of(second.id) == Secret(TOKEN)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ async def test_another_principal_has_its_own_customer(world: World) -> None:
 async def test_a_late_repeat_brings_nobody_back(world: World, end: object, event: Event, state: State) -> None:
     """A notification that is replayed by hand, months later, must not undo what a person asked for."""
     customer = await approved_in(world)
-    await customers_of(world.relay).change(end(customer, at_ms=1), event)  # type: ignore[operator]
+    await world.relay.customers.change(end(customer, at_ms=1), event)  # type: ignore[operator]
     again = await approved_in(world)
 
     assert (again.id, again.state) == (customer.id, state)
@@ -66,11 +66,11 @@ async def test_a_late_repeat_brings_nobody_back(world: World, end: object, event
 async def test_a_new_approval_after_removal_is_a_new_customer(world: World) -> None:
     """The same person may come back, and approves anew; the old handle stays dead."""
     first = await approved_in(world)
-    await customers_of(world.relay).change(removed(first, at_ms=1), Event.REMOVED)
+    await world.relay.customers.change(removed(first, at_ms=1), Event.REMOVED)
     second = await approved_in(world, order_id="APPROVED-2")
 
     assert (second.state, second.id != first.id) == (State.ACTIVE, True)
-    assert await customers_of(world.relay).token_of(first.id) is None
+    assert await world.relay.customers.token_of(first.id) is None
 
 
 class _Interfering(Customers):
@@ -99,9 +99,3 @@ async def test_a_change_meanwhile_is_decided_anew(world: World, times: int, *, i
             await approve(relay, update)
     else:
         assert (await approve(relay, update)).card_expiry == "0631"
-
-
-async def test_a_program_without_customers_says_so(world: World) -> None:
-    """It is a fault of how the program was put together, and no answer to anybody."""
-    with pytest.raises(LookupError, match="keeps no customers"):
-        await approve(replace(world.relay, customers=None), APPROVAL)

@@ -1,7 +1,6 @@
 import asyncio
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -16,7 +15,6 @@ from payrelay.errors import Code, StoreUnavailable
 from payrelay.operations.charge import charge
 from payrelay.operations.finish_checkout import (
     FORGOTTEN_AFTER_MS,
-    checkouts_of,
     end_checkouts,
     end_overdue,
     finish_by_notification,
@@ -320,7 +318,7 @@ async def test_what_was_opened_is_looked_for_before_it_ends(world: World) -> Non
     """The customer may have paid, and our notification been lost."""
     relay = hosting(world)
     checkout = await opened(relay)
-    await checkouts_of(relay).mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=LEFT_OPEN_MS)
+    await relay.checkouts.mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=LEFT_OPEN_MS)
     world.clock.passed_ms += LIFE_S * 1000
     assert await end_checkouts(relay) == 0
     world.clock.passed_ms += LEFT_OPEN_MS
@@ -335,7 +333,7 @@ async def test_an_end_that_fails_comes_again(world: World) -> None:
     """Nothing is left open for ever."""
     relay = hosting(world)
     checkout = await opened(relay)
-    await checkouts_of(relay).mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=0)
+    await relay.checkouts.mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=0)
     world.clock.passed_ms += LIFE_S * 1000
     world.steps.put("observe", Raising(StoreUnavailable("busy")))
     for _ in range(2):
@@ -351,7 +349,7 @@ async def test_nothing_ends_unseen_while_the_gateway_is_down(world: World) -> No
     """The customer may have paid; after a day without an answer it ends all the same."""
     relay = hosting(world)
     checkout = await opened(relay)
-    await checkouts_of(relay).mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=0)
+    await relay.checkouts.mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=0)
     world.clock.passed_ms += LIFE_S * 1000
     states = []
     for passed_ms in (120_000, 24 * 3_600_000, 0):
@@ -374,11 +372,4 @@ async def test_a_persons_data_is_forgotten_after_a_while(world: World) -> None:
     world.clock.passed_ms += 1
     assert await forget_checkouts(relay) == 1
 
-    assert await checkouts_of(relay).details_of(checkout.id) is None
-
-
-async def test_where_no_checkouts_are_kept_there_is_nothing_to_do(world: World) -> None:
-    """A worker of such a program does its other chores."""
-    bare = replace(world.relay, checkouts=None)
-
-    assert (await end_checkouts(bare), await forget_checkouts(bare)) == (0, 0)
+    assert await relay.checkouts.details_of(checkout.id) is None

@@ -24,7 +24,6 @@ from payrelay.core.credentials import Bound
 from payrelay.core.hosted import CheckoutKind, Plan
 from payrelay.errors import Code, Refusal
 from payrelay.operations.effect import REPLAYED
-from payrelay.operations.finish_checkout import checkouts_of
 from payrelay.operations.open_checkout import open_checkout
 from payrelay.operations.visit_checkout import visit
 from payrelay.store.pauses import Pause, Pauses
@@ -84,7 +83,7 @@ async def test_a_repeat_of_a_finished_one_tells_how_it_stands(world: World) -> N
     checkout = await opened(relay, key="k-1")
     failed = advance(checkout, CheckoutEvent.FAILED, at_ms=1)
     assert failed is not None
-    await checkouts_of(relay).change(failed, is_told=True)
+    await relay.checkouts.change(failed, is_told=True)
     data = data_of(await open_checkout(relay, asked("k-1"), new()))
 
     assert (data["id"], data["state"], data["url"], data["form"]) == (checkout.id, "failed", None, None)
@@ -170,8 +169,6 @@ async def test_what_is_missing_here_is_named(world: World) -> None:
     world.account.signer = None
     with pytest.raises(Refusal, match=r"PAYRELAY_GATEWAYS__GATEWAY__MERCHANT_ID and .*__MERCHANT_SECRET"):
         await open_checkout(relay, asked(), new())
-    with pytest.raises(Refusal, match="not kept here"):
-        checkouts_of(replace(relay, checkouts=None))
 
 
 async def test_a_paused_account_asks_nobody_to_pay(world: World) -> None:

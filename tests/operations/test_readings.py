@@ -432,7 +432,6 @@ async def test_an_answer_made_of_two_is_as_old_as_the_older(world: World, relay:
 
 async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
     """Settling looks at payments too; the next refund of one of them rests on the newest look."""
-    assert relay.readings is not None
     payment = payments_in(RECORD, "Asia/Colombo")
     await relay.readings.note_payments(world.account.merchant, payment, seen_at_ms=5)
     assert await Settling(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
@@ -440,7 +439,6 @@ async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
 
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:
     """What is kept of a shop's customers is kept for a time that can be told."""
-    assert relay.readings is not None
     world.account.readings.append(FOUND)
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)

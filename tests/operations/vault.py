@@ -1,6 +1,5 @@
 """What the tests of stored customers have in common: an approval, and short words for what is done with it."""
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -9,14 +8,10 @@ from tests.operations.world import CHARGE, World
 from payrelay.core.calls import Charge
 from payrelay.core.customers import Approval, Customer
 from payrelay.core.secret import Secret
-from payrelay.operations.approve_customer import approve, customers_of
-from payrelay.operations.readings import Readings
-from payrelay.store.checkouts import Checkouts
+from payrelay.operations.approve_customer import approve
 from payrelay.store.customers import Wanted
 from payrelay.store.database import Row, Statement, Unit
-from payrelay.store.inbox import Inbox
 from payrelay.store.queries import query
-from payrelay.store.readings import LastAnswers
 from payrelay.store.sealing import Seal
 
 TOKEN: Final = "CANARY59AFEE022CC69CA39D325E1B59"
@@ -49,7 +44,7 @@ def charge_by(customer_id: str, **members: object) -> Charge:
 
 async def stored(world: World) -> list[Customer]:
     """Gives all customers, newest first."""
-    return await customers_of(world.relay).list(Wanted(), before=None, limit=100)
+    return await world.relay.customers.list(Wanted(), before=None, limit=100)
 
 
 async def told(world: World) -> list[str]:
@@ -60,15 +55,3 @@ async def told(world: World) -> list[str]:
 
 def _rows(statement: Statement) -> Unit[list[Row]]:
     return (yield statement)
-
-
-def with_every_noun(world: World) -> World:
-    """Gives the relay every store that holds something of a person."""
-    last = LastAnswers(world.database, SEAL)
-    world.relay = replace(
-        world.relay,
-        inbox=Inbox(world.database, SEAL),
-        checkouts=Checkouts(world.database, SEAL),
-        readings=Readings(last, world.clock, world.relay.log, start=world.relay.background.start),
-    )
-    return world

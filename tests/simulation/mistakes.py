@@ -253,8 +253,7 @@ def _credulous(relay: Relay, _: Database) -> Relay:
 
 
 def _trusting(relay: Relay, _: Database) -> Relay:
-    inbox = cast("Inbox", relay.inbox)
-    return replace(relay, accounts={ACCOUNT: cast("PayHere", Trusting(relay.accounts[ACCOUNT], inbox))})
+    return replace(relay, accounts={ACCOUNT: cast("PayHere", Trusting(relay.accounts[ACCOUNT], relay.inbox))})
 
 
 def _dropping(relay: Relay, database: Database) -> Relay:

@@ -186,7 +186,7 @@ class Process:
                 ways=ways,
             )
         )
-        if relay.dispatch is not None and around.receivers is not None:
+        if around.receivers is not None:
             relay.dispatch.sender = SimulatedSender(around.receivers, around.clock)
             relay.dispatch.chance = around.numbers.random
         return around.parts.change(replace(relay, new_id=self._new_id), database)

@@ -137,8 +137,7 @@ class Api:
         Streams end too.
         """
         self._relay.waiters.close()
-        if self._relay.dispatch is not None:
-            self._relay.dispatch.followers.close()
+        self._relay.dispatch.followers.close()
 
     def leave(self) -> None:
         """Answers what is still under way with what is known of it: the program ends now, and begins nothing more."""
@@ -329,9 +328,8 @@ class Api:
 
 
 def _doors(context: ApiContext) -> Doors:
-    tokens, keys = context.relay.client_tokens, context.relay.signing_keys
-    door = None if tokens is None or keys is None else TokenDoor(TokenSources(keys, tokens), context.clock)
-    return Doors(client_tokens=door, provider=context.provider)
+    sources = TokenSources(context.relay.signing_keys, context.relay.client_tokens)
+    return Doors(client_tokens=TokenDoor(sources, context.clock), provider=context.provider)
 
 
 def _idempotency_key(headers: Headers) -> str | None:

@@ -86,9 +86,7 @@ async def own_checkout(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # no
 async def own_subscription(relay: Relay, asked: Asked, bound: Bound) -> Asked:
     """Opens a subscription that was begun by a checkout of one's own, as far as we know."""
     account = relay.account(asked.request.account)
-    standing = None
-    if relay.subscriptions is not None:
-        standing = await relay.subscriptions.standing(account.merchant, asked.id)
+    standing = await relay.subscriptions.standing(account.merchant, asked.id)
     if standing is None or not await _began(relay, asked, bound, standing.subscription):
         raise Refusal(Code.NOT_FOUND, "there is no such subscription")
     return asked
@@ -111,7 +109,7 @@ async def resolved(relay: Relay, request: Request) -> Request:
     Of several cards of one person the customer is the one that was approved last. Raises StoreUnavailable.
     """
     bound, customer = request.credential.bound, None
-    if bound is None or relay.customers is None:
+    if bound is None:
         return request
     if bound.customer_id is not None:
         customer = await relay.customers.get(bound.customer_id)
@@ -158,7 +156,7 @@ async def _has_operation_on(relay: Relay, asked: Asked, bound: Bound) -> bool:
 async def _began(relay: Relay, asked: Asked, bound: Bound, subscription: Subscription) -> bool:
     """Tells whether a checkout of the credential's own began a subscription."""
     principal, order_id = asked.request.principal, subscription.order_id
-    if relay.checkouts is None or order_id is None or subscription.principal != principal:
+    if order_id is None or subscription.principal != principal:
         return False
     checkouts = await relay.checkouts.of_order(subscription.merchant, order_id)
     return any(

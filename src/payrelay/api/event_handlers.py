@@ -10,7 +10,7 @@ from payrelay.core.deliveries import DeliveryState, pattern_of
 from payrelay.errors import FieldError
 from payrelay.operations import manage_endpoints as endpoints
 from payrelay.operations.manage_endpoints import Owner
-from payrelay.operations.read_events import Wanted, dispatch_of, follow, read_events
+from payrelay.operations.read_events import Wanted, follow, read_events
 from payrelay.operations.relay import Relay
 
 
@@ -40,42 +40,42 @@ async def event_stream(relay: Relay, asked: Asked) -> Answer:
 async def new_endpoint(relay: Relay, asked: Asked) -> Answer:
     """Registers an endpoint."""
     new = parse_body(asked.body, NewEndpointBody).new()
-    return found(await endpoints.create_endpoint(dispatch_of(relay), _owner(relay, asked), new))
+    return found(await endpoints.create_endpoint(relay.dispatch, _owner(relay, asked), new))
 
 
 async def some_endpoints(relay: Relay, asked: Asked) -> Answer:
     """Lists the caller's endpoints."""
-    return found(await endpoints.list_endpoints(dispatch_of(relay), _owner(relay, asked)))
+    return found(await endpoints.list_endpoints(relay.dispatch, _owner(relay, asked)))
 
 
 async def one_endpoint(relay: Relay, asked: Asked) -> Answer:
     """Shows one endpoint."""
-    return found(await endpoints.show_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id))
+    return found(await endpoints.show_endpoint(relay.dispatch, _owner(relay, asked), asked.id))
 
 
 async def changed_endpoint(relay: Relay, asked: Asked) -> Answer:
     """Changes one endpoint."""
     changes = parse_body(asked.body, ChangeEndpointBody).changes()
-    return found(await endpoints.change_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id, changes))
+    return found(await endpoints.change_endpoint(relay.dispatch, _owner(relay, asked), asked.id, changes))
 
 
 async def removed_endpoint(relay: Relay, asked: Asked) -> Answer:
     """Removes one endpoint."""
     require_empty(asked.body)
-    await endpoints.remove_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id)
+    await endpoints.remove_endpoint(relay.dispatch, _owner(relay, asked), asked.id)
     return found(None)
 
 
 async def rotated_endpoint(relay: Relay, asked: Asked) -> Answer:
     """Gives an endpoint a new secret."""
     require_empty(asked.body)
-    return found(await endpoints.rotate_endpoint(dispatch_of(relay), _owner(relay, asked), asked.id))
+    return found(await endpoints.rotate_endpoint(relay.dispatch, _owner(relay, asked), asked.id))
 
 
 async def tested_endpoint(relay: Relay, asked: Asked) -> Answer:
     """Sends a test event to one endpoint."""
     require_empty(asked.body)
-    event_id = await endpoints.send_test(dispatch_of(relay), _owner(relay, asked), asked.id)
+    event_id = await endpoints.send_test(relay.dispatch, _owner(relay, asked), asked.id)
     return found({"event_id": event_id})
 
 
@@ -84,14 +84,14 @@ async def replayed_endpoint(relay: Relay, asked: Asked) -> Answer:
     span = parse_body(asked.body, ReplayBody).span()
     after = int(asked.query.get("after", "0"))
     owner = _owner(relay, asked)
-    return found(await endpoints.replay_events(dispatch_of(relay), owner, asked.id, span, after=after))
+    return found(await endpoints.replay_events(relay.dispatch, owner, asked.id, span, after=after))
 
 
 async def some_deliveries(relay: Relay, asked: Asked) -> Answer:
     """Lists what became of events for one endpoint."""
     query = asked.query
     listed = await endpoints.list_deliveries(
-        dispatch_of(relay),
+        relay.dispatch,
         _owner(relay, asked),
         asked.id,
         state=DeliveryState(query["state"]) if "state" in query else None,

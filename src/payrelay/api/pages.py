@@ -63,8 +63,7 @@ class Pages:
             lambda: {name: account.governor.snapshot() for name, account in accounts.items()},
             lambda: waiters.count,
         )
-        dispatch = context.relay.dispatch
-        self._event_gauges = None if dispatch is None else EventGauges(dispatch)
+        self._event_gauges = EventGauges(context.relay.dispatch)
         self._metrics_networks = Networks(context.metrics_networks)
         self.api_hint = f"/{next(iter(context.relay.accounts), 'gateway')}/api/"
         self._routes, self._environments = context.routes, context.environments
@@ -104,9 +103,8 @@ class Pages:
             raise Refusal(Code.NOT_FOUND, "there is nothing at this address")
         await self._gauges.refresh()
         text = self._metrics.text() + self._gauges.text()
-        if self._event_gauges is not None:
-            await self._event_gauges.refresh()
-            text += self._event_gauges.text()
+        await self._event_gauges.refresh()
+        text += self._event_gauges.text()
         return _page(text, metrics.CONTENT_TYPE, b"no-store")
 
 

@@ -118,8 +118,6 @@ async def begin_alerts(relay: Relay) -> int:
     At most AT_ONCE_MAX are given at any time. Raises StoreError where the store can't be asked.
     """
     alarm = relay.alarm
-    if alarm is None:
-        return 0
     return sum([await _begin(relay, alarm, alerts) for alerts in alarm.alerts])
 
 
@@ -203,7 +201,7 @@ async def _of_operation(relay: Relay, alert: Alert) -> bytes:
 
 async def _of_notification(relay: Relay, alert: Alert) -> bytes:
     """Writes of a notification; the log has it since it came to where it stands, but for those that were refused."""
-    notification = None if relay.inbox is None else await relay.inbox.get(alert.subject_id)
+    notification = await relay.inbox.get(alert.subject_id)
     if notification is None:
         raise LookupError(f"no notification {alert.subject_id}")
     reason = WHY_PHRASES[notification.why]
@@ -232,7 +230,7 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
 
 async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
     """Says why an endpoint was stopped; its line in the log was written where that was done."""
-    endpoint = None if relay.dispatch is None else await relay.dispatch.endpoints.get(alert.subject_id)
+    endpoint = await relay.dispatch.endpoints.get(alert.subject_id)
     if endpoint is None or endpoint.state is not EndpointState.STOPPED or endpoint.reason is None:
         return None  # whoever removed it, or started it again, knows
     message = EndpointMessage(

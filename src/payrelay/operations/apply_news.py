@@ -49,12 +49,10 @@ async def apply_news(arrival: Arrival) -> Why:
     if news.kind is NewsKind.CHARGEBACK:
         return await keep_chargeback(arrival)
     operations = await _operations(arrival)
-    checkout = None
-    if arrival.relay.checkouts is not None:
-        checkouts = await arrival.relay.checkouts.of_order(arrival.account.merchant, news.order_id)
-        checkout = addressee(checkouts, arrival.settled) or next(iter(checkouts), None)
-        since_ms = min((each.created_at_ms for each in checkouts), default=None)
-        arrival = replace(arrival, asked_since_ms=since_ms)
+    checkouts = await arrival.relay.checkouts.of_order(arrival.account.merchant, news.order_id)
+    checkout = addressee(checkouts, arrival.settled) or next(iter(checkouts), None)
+    since_ms = min((each.created_at_ms for each in checkouts), default=None)
+    arrival = replace(arrival, asked_since_ms=since_ms)
     if news.told not in GOOD:
         return await _tell_on(arrival, operations, checkout)
     of_operations = await _to_operations(arrival, operations)
@@ -175,7 +173,7 @@ async def _beside_checkout(arrival: Arrival, why: Why, checkout: Checkout) -> Wh
 async def _of_no_checkout(arrival: Arrival) -> Why:
     """Takes up what is of no operation and no checkout of ours: at most it is of a subscription that we know of."""
     news = arrival.news
-    if news.subscription_id is None or arrival.relay.subscriptions is None:
+    if news.subscription_id is None:
         return Why.UNKNOWN_ORDER
     if await arrival.relay.subscriptions.standing(arrival.account.merchant, news.subscription_id) is None:
         return Why.UNKNOWN_ORDER
@@ -255,7 +253,6 @@ async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
 
 async def _begins_later(arrival: Arrival, checkout: Checkout) -> bool:
     """Tells whether a plan was asked for that begins on a later day: there is no payment of it yet."""
-    checkouts = arrival.relay.checkouts
-    details = None if checkouts is None else await checkouts.details_of(checkout.id)
+    details = await arrival.relay.checkouts.details_of(checkout.id)
     plan = None if details is None else details.asked.plan
     return plan is not None and plan.starts_on is not None

@@ -6,7 +6,6 @@ from payrelay.core.customers import PREFIX, Approval, Customer, Event, State, ap
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
-from payrelay.store.customers import Customers
 
 ATTEMPTS_MAX: Final = 5
 """How often the same customer may change under one story: nobody approves and relabels one that often at once."""
@@ -23,7 +22,7 @@ async def approve(relay: Relay, approval: Approval) -> Customer:
 
     The customer and its event are written together. Raises StoreUnavailable, StoreUnusable.
     """
-    customers = customers_of(relay)
+    customers = relay.customers
     for _ in range(ATTEMPTS_MAX):
         at_ms = relay.clock.now_ms()
         known = await customers.of_token(approval.merchant, approval.principal, approval.token)
@@ -48,10 +47,3 @@ async def approve(relay: Relay, approval: Approval) -> Customer:
         relay.watch.passed(Passage.STORED, changed.id)
         return changed
     raise StoreUnavailable("a customer could not be stored: it was changed by others again and again")
-
-
-def customers_of(relay: Relay) -> Customers:
-    """Gives where customers are kept; raises LookupError in a program that was put together without."""
-    if relay.customers is None:
-        raise LookupError("this relay keeps no customers")
-    return relay.customers

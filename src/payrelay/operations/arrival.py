@@ -100,8 +100,7 @@ async def _shown(arrival: Arrival, call: PaymentsOfOrder | PaymentsOfSubscriptio
         return Why.UNSEEN
     if not isinstance(sight, Seen):
         return Why.NOT_SHOWN
-    if relay.readings is not None:
-        await relay.readings.note_payments(account.merchant, sight.payments, seen_at_ms=asked_ms)
+    await relay.readings.note_payments(account.merchant, sight.payments, seen_at_ms=asked_ms)
     owners = {
         payment.payment_id
         for payment in sight.payments

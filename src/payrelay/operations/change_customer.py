@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from payrelay.core.answers import Answer
 from payrelay.core.customers import Customer, Event, Names, State, renamed
 from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
-from payrelay.operations.approve_customer import ATTEMPTS_MAX, customers_of
+from payrelay.operations.approve_customer import ATTEMPTS_MAX
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import answer_of, visible_customer
 from payrelay.operations.watch import Passage
@@ -45,7 +45,7 @@ async def changed_by(
 
     Decides anew where the row was changed meanwhile. Raises StoreUnavailable, and whatever ``change`` raises.
     """
-    customers = customers_of(relay)
+    customers = relay.customers
     for _ in range(ATTEMPTS_MAX):
         changed = change(customer)
         if changed is customer:

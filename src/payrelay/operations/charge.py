@@ -10,7 +10,6 @@ from payrelay.core.credentials import require_amount
 from payrelay.core.customers import State, is_handle
 from payrelay.core.operations import Kind
 from payrelay.errors import wrong_field
-from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import may_see
@@ -43,7 +42,7 @@ async def _with_token(relay: Relay, request: Request, call: Charge, intent: Inte
 
     The token goes to the gateway and nowhere else; what is stored of the call has the handle.
     """
-    customers = customers_of(relay)
+    customers = relay.customers
     customer = await customers.get(call.customer_token)
     if customer is None or not may_see(relay, request, customer):
         raise wrong_field("customer_token", "names no customer of yours on this account")

@@ -136,10 +136,11 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_firs
         earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
         if earlier is not None:
             return _again(relay, earlier, request, request_print)
-    await _require_open(relay, request)
+    await relay.paused.require_open(request.account)
     if look_first is not None:
         intent = await look_first(intent)
-        await _require_open(relay, request)  # a look may last longer than the second in which a pause counts
+        # A look may last longer than the second in which a pause counts.
+        await relay.paused.require_open(request.account)
     attempt = Attempt(relay, request, intent)
     # The work is a task of its own, held by the relay: a client that goes away ends this wait and nothing else.
     work = relay.background.start(attempt.run(request_print, claim))
@@ -322,7 +323,7 @@ class Attempt:
         Raises StoreUnavailable where that can't be known.
         """
         try:
-            await _require_open(self._relay, self._request)
+            await self._relay.paused.require_open(self._request.account)
         except BaseException as error:  # as in run: the place must not be lost
             place.release_unused()
             if isinstance(error, Refusal | StoreError):
@@ -495,11 +496,6 @@ class Attempt:
     def _notify_url(self) -> str | None:
         base = self._relay.public_url
         return None if base is None else f"{base}/{self._request.account}/notifications"
-
-
-async def _require_open(relay: Relay, request: Request) -> None:
-    if relay.paused is not None:
-        await relay.paused.require_open(request.account)
 
 
 def _again(relay: Relay, earlier: Claimed, request: Request, request_print: str) -> Answer:

@@ -48,34 +48,30 @@ Forgetter = Callable[[Relay, Person], Awaitable[None]]
 
 async def _forget_readings(relay: Relay, person: Person) -> None:
     """The gateway's answers have names, addresses and telephone numbers in them."""
-    if relay.readings is not None:
-        await relay.readings.forget_orders(person.customer.merchant, person.order_ids)
+    await relay.readings.forget_orders(person.customer.merchant, person.order_ids)
 
 
 async def _forget_notifications(relay: Relay, person: Person) -> None:
     """The bodies of notifications have the name on the card, its mask, and the token."""
-    if relay.inbox is not None:
-        for order_id in person.order_ids:
-            await relay.inbox.forget_bodies_of_order(person.customer.merchant, order_id)
-            await relay.inbox.empty_token(person.customer.merchant, order_id, NewsKind.PREAPPROVAL)
+    for order_id in person.order_ids:
+        await relay.inbox.forget_bodies_of_order(person.customer.merchant, order_id)
+        await relay.inbox.empty_token(person.customer.merchant, order_id, NewsKind.PREAPPROVAL)
 
 
 async def _forget_checkouts(relay: Relay, person: Person) -> None:
     """A checkout was filled in with name, e-mail, telephone and address; one that is open ends with the person."""
     merchant, principal = person.customer.merchant, person.customer.principal
-    if relay.checkouts is not None:
-        for order_id in person.order_ids:
-            for checkout in await relay.checkouts.of_order(merchant, order_id):
-                if checkout.is_open and checkout.principal == principal:
-                    await expire(relay, checkout)
-            await relay.checkouts.forget_order(merchant, principal, order_id)
+    for order_id in person.order_ids:
+        for checkout in await relay.checkouts.of_order(merchant, order_id):
+            if checkout.is_open and checkout.principal == principal:
+                await expire(relay, checkout)
+        await relay.checkouts.forget_order(merchant, principal, order_id)
 
 
 async def _end_client_tokens(relay: Relay, person: Person) -> None:
     """Who isn't there any more has no phone that may do something."""
-    if relay.client_tokens is not None:
-        customer = person.customer
-        await relay.client_tokens.revoke_of_customer(customer.id, customer.principal, relay.clock.now_ms())
+    customer = person.customer
+    await relay.client_tokens.revoke_of_customer(customer.id, customer.principal, relay.clock.now_ms())
 
 
 FORGETTERS: Final[tuple[Forgetter, ...]] = (
@@ -137,8 +133,6 @@ async def _orders_of_checkouts(
 ) -> AsyncIterator[tuple[str, ...]]:
     """Gives the orders of all approvals, of what the customer's phones opened, and of what has the reference."""
     yield () if customer.order_id is None else (customer.order_id,)
-    if relay.checkouts is None:
-        return
     sought = Sought(
         customer_id=customer.id, merchant=customer.merchant, principal=customer.principal, reference=reference
     )

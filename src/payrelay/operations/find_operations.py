@@ -130,8 +130,6 @@ async def _show(relay: Relay, request: Request, operation: Operation | None) -> 
 
 async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView]:
     """Gives what was charged back of an operation's payments. Raises StoreError."""
-    if relay.inbox is None:
-        return []
     return [
         ChargebackView(
             payment_id=each.payment_id,

@@ -24,11 +24,10 @@ from payrelay.core.checkouts import (
 from payrelay.core.payments import Payment, Seen, Unseen
 from payrelay.core.proof import RECEIVED, TOLERANCE_MS
 from payrelay.core.schedules import DAY_MS
-from payrelay.errors import Code, Outdated, Refusal, StoreError
+from payrelay.errors import Outdated, Refusal, StoreError
 from payrelay.gateways.governor import Priority
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
-from payrelay.store.checkouts import Checkouts
 
 DECISIONS_MAX: Final = 5
 """Each further one needs somebody else to have changed the row between our reading and our writing."""
@@ -44,13 +43,6 @@ FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 """How long the customer's data and the Idempotency-Key are kept after the outcome: as long as an operation's answer."""
 
 
-def checkouts_of(relay: Relay) -> Checkouts:
-    """Gives where checkouts are kept; raises Refusal (unavailable) where they aren't."""
-    if relay.checkouts is None:
-        raise Refusal(Code.UNAVAILABLE, "checkouts are not kept here")
-    return relay.checkouts
-
-
 async def finish_by_notification(relay: Relay, news: Settled) -> Checkout | None:
     """Brings the checkout of an order to what verified news say, and gives it as it stands then.
 
@@ -59,7 +51,7 @@ async def finish_by_notification(relay: Relay, news: Settled) -> Checkout | None
     Raises StoreError, and ValueError for an outcome that nobody can tell of.
     """
     event = news.event
-    found = await checkouts_of(relay).of_order(news.merchant, news.order_id)
+    found = await relay.checkouts.of_order(news.merchant, news.order_id)
     if not found:
         return None
     chosen = addressee(found, news)
@@ -88,7 +80,7 @@ async def look(relay: Relay, checkout: Checkout) -> Checkout:
     now_ms = relay.clock.now_ms()
     if not is_looked_for(checkout, now_ms) or relay.background.is_leaving:
         return checkout
-    if not await checkouts_of(relay).take_look(checkout.id, now_ms, next_ms=next_look_ms(checkout, now_ms)):
+    if not await relay.checkouts.take_look(checkout.id, now_ms, next_ms=next_look_ms(checkout, now_ms)):
         return checkout
     looking = relay.background.start(_safely_looked(relay, checkout))
     await asyncio.wait({looking}, timeout=LOOK_WAIT_S)
@@ -100,8 +92,6 @@ async def end_checkouts(relay: Relay) -> int:
 
     Raises StoreError.
     """
-    if relay.checkouts is None:
-        return 0
     now_ms = relay.clock.now_ms()
     taken = await relay.checkouts.take_ending(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=ENDING_AT_ONCE_MAX)
     for checkout in taken:
@@ -126,8 +116,6 @@ async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
 
 async def forget_checkouts(relay: Relay) -> int:
     """Forgets the customers' data of checkouts that have long had their outcome. Raises StoreError."""
-    if relay.checkouts is None:
-        return 0
     return await relay.checkouts.forget(relay.clock.now_ms() - FORGOTTEN_AFTER_MS)
 
 
@@ -138,7 +126,7 @@ async def expire(relay: Relay, checkout: Checkout) -> Checkout:
 
 async def _bring(relay: Relay, checkout: Checkout, event: CheckoutEvent, result: Result | None) -> Checkout:
     """Takes a checkout through an event; decides anew where somebody else was quicker. Raises StoreError."""
-    checkouts = checkouts_of(relay)
+    checkouts = relay.checkouts
     current = checkout
     for _ in range(DECISIONS_MAX):
         changed = advance(current, event, at_ms=relay.clock.now_ms(), result=result)
@@ -172,7 +160,7 @@ async def _tell_of_another_checkout(relay: Relay, checkout: Checkout) -> None:
     if checkout.state is not CheckoutState.COMPLETED:
         return
     with suppress(StoreError):  # what is stored is stored
-        others = await checkouts_of(relay).of_order(checkout.merchant, checkout.order_id)
+        others = await relay.checkouts.of_order(checkout.merchant, checkout.order_id)
         if any(other.id != checkout.id and other.state is CheckoutState.COMPLETED for other in others):
             relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=checkout.payment_id)
 
@@ -204,7 +192,7 @@ async def _looked(relay: Relay, checkout: Checkout, *, is_last: bool = False) ->
     if not isinstance(sight, Seen):
         return checkout
     fitting = tuple(payment for payment in sight.payments if _is_of(checkout, payment))
-    mine = await checkouts_of(relay).unowned(checkout, fitting) if fitting else ()
+    mine = await relay.checkouts.unowned(checkout, fitting) if fitting else ()
     if not mine:
         return checkout
     first = min(mine, key=lambda payment: payment.at_ms or 0)

@@ -26,7 +26,7 @@ async def hold_of_checkout(relay: Relay, request: Request, given: str) -> HeldBy
     """
     if not given.startswith(_HANDLE):
         return None
-    checkout = None if relay.checkouts is None else await relay.checkouts.get(given)
+    checkout = await relay.checkouts.get(given)
     is_own = (
         checkout is not None
         and checkout.principal == request.principal
@@ -35,7 +35,7 @@ async def hold_of_checkout(relay: Relay, request: Request, given: str) -> HeldBy
     if checkout is None or not is_own or checkout.kind is not CheckoutKind.AUTHORIZATION:
         raise wrong_field(_FIELD, "names no checkout of yours that asked for a hold")
     token = None
-    if relay.inbox is not None and checkout.state is CheckoutState.COMPLETED:
+    if checkout.state is CheckoutState.COMPLETED:
         token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NewsKind.AUTHORIZATION)
     if token is None:
         raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and holds nothing yet")

@@ -7,10 +7,8 @@ from payrelay.core.client_tokens import CLIENT_SCOPES, LIFE_USUAL_S, PAYING, USU
 from payrelay.core.credentials import Credential, Scope, require_amount
 from payrelay.core.signatures import signed
 from payrelay.errors import Code, Refusal, wrong_field
-from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.client_token_views import issued_view
 from payrelay.operations.relay import Relay, Request
-from payrelay.operations.revoke_client_token import desk_of
 from payrelay.operations.show_customer import may_see
 
 
@@ -40,7 +38,6 @@ async def issue_client_token(relay: Relay, request: Request, wanted: WantedToken
     parent = request.credential
     if parent.bound is not None:
         raise Refusal(Code.FORBIDDEN, "a client token can't issue another one")
-    desk = desk_of(relay)
     scopes = _scopes(parent, wanted)
     _require_sense(wanted, scopes)
     await _require_customer(relay, request, wanted.customer_id)
@@ -66,8 +63,8 @@ async def issue_client_token(relay: Relay, request: Request, wanted: WantedToken
         issued_at_ms=begins_s * 1000,
         expires_at_ms=ends_s * 1000,
     )
-    key = await desk.keys.newest()
-    await desk.tokens.add(token)
+    key = await relay.signing_keys.newest()
+    await relay.client_tokens.add(token)
     # A removal at this moment may have ended the customer's tokens just before this one was kept.
     await _require_customer(relay, request, wanted.customer_id)
     return found(issued_view(token, signed(token, key)))
@@ -94,7 +91,7 @@ async def _require_customer(relay: Relay, request: Request, customer_id: str | N
     """Raises Refusal (not_found) for a customer that isn't the caller's, or isn't there any more."""
     if customer_id is None:
         return
-    customer = await customers_of(relay).get(customer_id)
+    customer = await relay.customers.get(customer_id)
     if customer is None or not may_see(relay, request, customer):
         raise Refusal(Code.NOT_FOUND, "customer_id names no customer of yours on this account")
     if not customer.can_be_charged:

@@ -61,8 +61,6 @@ async def _payer(arrival: Arrival) -> Payer | Why:
     operation = _owner(found, merchant, notification.payment_id)
     if operation is not None and operation.payment_id is not None:
         return Payer(operation.payment_id, operation.principal, operation.id)
-    if relay.checkouts is None:
-        return Why.UNKNOWN_PAYMENT
     checkouts = await relay.checkouts.of_order(merchant, notification.order_id)
     paid = {
         each.payment_id: each
@@ -86,7 +84,7 @@ async def _of_plan(arrival: Arrival, plan: Checkout, payment_id: str) -> Payer |
     """
     subscriptions, subscription_id = arrival.relay.subscriptions, plan.subscription_id or ""
     payer = Payer(payment_id, plan.principal, None)
-    if subscriptions is not None and await subscriptions.is_paid(plan.merchant, subscription_id, payment_id):
+    if await subscriptions.is_paid(plan.merchant, subscription_id, payment_id):
         return payer
     of_plan = PaymentsOfSubscription(subscription_id=int(subscription_id))
     for call in (PaymentsOfOrder(order_id=plan.order_id), of_plan):

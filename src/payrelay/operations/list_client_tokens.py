@@ -4,7 +4,6 @@ from payrelay.core.answers import Answer
 from payrelay.operations.client_token_views import view
 from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
-from payrelay.operations.revoke_client_token import desk_of
 
 
 async def list_client_tokens(
@@ -14,7 +13,7 @@ async def list_client_tokens(
 
     A Link header leads to the next page. Tokens that have ended are forgotten soon after.
     """
-    issued = await desk_of(relay).tokens.list(
+    issued = await relay.client_tokens.list(
         request.principal, request.account, customer_id=customer_id, before=before, limit=limit + 1
     )
     return answer_page(

@@ -4,7 +4,6 @@ import msgspec
 
 from payrelay.core.answers import Answer, found
 from payrelay.core.customers import State
-from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import view
@@ -36,6 +35,6 @@ async def list_customers(
         reference=wanted.reference,
         state=wanted.state,
     )
-    customers = await customers_of(relay).list(narrowed, before=before, limit=limit + 1)
+    customers = await relay.customers.list(narrowed, before=before, limit=limit + 1)
     asked = msgspec.structs.asdict(wanted)
     return answer_page(request, "customers", customers, limit, show=view, id_of=lambda each: each.id, query=asked)

@@ -41,7 +41,7 @@ async def note_news(arrival: Arrival, checkout: Checkout | None, *, payment: Pay
     """
     relay, news = arrival.relay, arrival.news
     fact = fact_of_news(news, arrival.notification)
-    if fact is None or relay.subscriptions is None:
+    if fact is None:
         return None
     plan = await _shown_plan(arrival)
     if isinstance(plan, Why):
@@ -94,7 +94,7 @@ async def _paid_by_then(arrival: Arrival, whose: Whose, fact: Fact) -> int | Why
     Those that nobody has told of are looked for at the gateway.
     """
     relay, subscriptions = arrival.relay, arrival.relay.subscriptions
-    if fact.paid is None or subscriptions is None:
+    if fact.paid is None:
         return None
     key = (whose.merchant, fact.subscription_id)
     standing = await subscriptions.standing(*key)
@@ -123,8 +123,6 @@ async def note_cancelled(relay: Relay, account_name: str, subscription_id: str) 
 
     Where the store fails the next read or notification tells it.
     """
-    if relay.subscriptions is None:
-        return
     now_ms = relay.clock.now_ms()
     fact = Fact(subscription_id=subscription_id, at_ms=now_ms, is_seen=True, state=SubscriptionState.STOPPED)
     whose = Whose(account=account_name, merchant=relay.account(account_name).merchant)

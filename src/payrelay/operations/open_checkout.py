@@ -21,7 +21,7 @@ from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.forms import Form, Merchant, Returns, build_form
 from payrelay.operations.effect import REPLAYED
-from payrelay.operations.finish_checkout import checkouts_of, end_overdue
+from payrelay.operations.finish_checkout import end_overdue
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_checkout import CheckoutForm, OpenedCheckout, view
 from payrelay.operations.watch import Passage
@@ -69,13 +69,12 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         if earlier is not None:
             answer = found(await _opened(relay, earlier, signer))
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
-        if relay.paused is not None:
-            await relay.paused.require_open(request.account)
+        await relay.paused.require_open(request.account)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.asked, return_to=new.return_to, cancel_to=new.cancel_to)
         relay.watch.passed(Passage.OPENING, checkout.id)
-        is_added = await checkouts_of(relay).add(checkout, details)
+        is_added = await relay.checkouts.add(checkout, details)
         relay.watch.passed(Passage.OPENED, checkout.id)
         if is_added:
             return found(await _opened(relay, checkout, signer))
@@ -164,7 +163,7 @@ async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewC
 
     What is sealed is compared: a hash of a name and a telephone number in clear could be guessed back.
     """
-    details = await checkouts_of(relay).details_of(earlier.id)
+    details = await relay.checkouts.details_of(earlier.id)
     return (
         details is not None
         and earlier.account == request.account
@@ -176,7 +175,7 @@ async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewC
 
 async def _earlier(relay: Relay, request: Request, account: PayHere, new: NewCheckout) -> Checkout | None:
     """Finds the checkout that an equal request opened before; raises Refusal where another one stands in the way."""
-    checkouts = checkouts_of(relay)
+    checkouts = relay.checkouts
     if request.idempotency_key is not None:
         claimed = await checkouts.of_key(request.principal, request.idempotency_key)
         if claimed is not None:
@@ -241,11 +240,11 @@ async def _opened(relay: Relay, checkout: Checkout, signer: Merchant) -> OpenedC
     """
     shown = view(checkout)
     takes_customers = checkout.takes_customers(relay.clock.now_ms())
-    details = await checkouts_of(relay).details_of(checkout.id) if takes_customers else None
+    details = await relay.checkouts.details_of(checkout.id) if takes_customers else None
     if details is None:
         return OpenedCheckout(**msgspec.structs.asdict(shown), url=None, form=None)
     url = page_address(relay, checkout, details.secret)
-    if relay.paused is not None and await relay.paused.is_paused(checkout.account):
+    if await relay.paused.is_paused(checkout.account):
         return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=None)
     form = form_of(relay, checkout, details, signer)
     return OpenedCheckout(

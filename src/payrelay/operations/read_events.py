@@ -71,7 +71,7 @@ async def read_events(relay: Relay, request: Request, wanted: Wanted, patience: 
     """
     if request.credential.bound is not None:
         raise Refusal(Code.FORBIDDEN, "this credential may follow what it is bound to, and not read the feed")
-    dispatch = dispatch_of(relay)
+    dispatch = relay.dispatch
     reader = Reader(relay.account(request.account).merchant, request.principal)
     page = await _read(dispatch, reader, wanted)
     if page.events or patience is None:
@@ -156,7 +156,7 @@ async def follow(
     Raises Refusal: not_found for any other subject, rate_limited where the caller follows too much already,
     unavailable where too many do.
     """
-    dispatch = dispatch_of(relay)
+    dispatch = relay.dispatch
     noun, _, id_ = subject.partition(":")
     await (show_checkout if noun == "checkout" else show_operation)(relay, request, id_)
     reader = Reader(relay.account(request.account).merchant, request.principal)
@@ -177,13 +177,6 @@ def _allowed_s(relay: Relay, request: Request) -> float:
     ends_at_ms = request.credential.expires_at_ms
     left_s = STREAM_S_MAX if ends_at_ms is None else (ends_at_ms - relay.clock.now_ms()) / 1000
     return min(STREAM_S_MAX, left_s)
-
-
-def dispatch_of(relay: Relay) -> Dispatch:
-    """Gives what events are kept and sent with; raises Refusal (not_found) where there is none."""
-    if relay.dispatch is None:
-        raise Refusal(Code.NOT_FOUND, "there are no events here")
-    return relay.dispatch
 
 
 def view(event: PublishedEvent) -> EventView:

@@ -20,7 +20,7 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
     May be repeated; a row that moves meanwhile is left alone.
     """
     now_ms = relay.clock.now_ms()
-    if is_sole_owner and relay.inbox is not None:
+    if is_sole_owner:
         await relay.inbox.take_up(now_ms)
     timeouts_ms = {name: int(account.timeout_s * 1000) for name, account in relay.accounts.items()}
     before_ms = None if is_sole_owner else now_ms - min(timeouts_ms.values(), default=0) - GRACE_MS

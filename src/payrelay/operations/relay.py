@@ -92,61 +92,60 @@ class Relay:
 
     Attributes:
         journal: where operations are kept.
+        settling: what settling asks the store.
+        inbox: where notifications are kept.
+        customers: where stored customers are kept.
+        checkouts: where hosted payments are kept.
+        subscriptions: where it is kept how subscriptions stand.
+        client_tokens, signing_keys: where client tokens are kept, and what they are signed with.
         accounts: the configured gateway accounts by name.
+        paused: knows the accounts that take no new effects.
+        readings: shares and keeps what is read.
+        dispatch: what events are published, sent and followed with.
+        alarm: what alerts are given with.
         clock: tells the time.
         retention: how long a repeat finds its first request.
         log: for what no answer can carry.
         public_url: our address from outside, without a slash at its end; None where it isn't set.
+        return_links: the apps' own links that a customer may be sent back to.
         new_id: makes an id from its prefix and the time in milliseconds.
         pause: waits a number of seconds; only for repeating an unstored outcome.
+        watch: told of what happens.
+        waiters: requests whose answers are held back until their operations are settled.
         background: work that outlives its request.
         withdrawals: ids of operations that the background is trying to withdraw.
-        settling: what settling asks the store.
         being_settled: ids of operations that this process is looking for now, and whether somebody asked for that.
         nudged: when operations were last looked for because somebody asked, by ``clock.boot_s``.
-        paused: knows the accounts that take no new effects; None where none can be paused.
-        alarm: what alerts are given with; None where nobody is to be called from here.
-        waiters: requests whose answers are held back until their operations are settled.
-        readings: shares and keeps what is read; None where each read is a call of its own.
-        watch: told of what happens.
-        inbox: where notifications are kept; None where none are taken.
         being_worked_on: ids of notifications that this process is working on now.
-        subscriptions: where it is kept how subscriptions stand; None where that isn't kept.
-        customers: where stored customers are kept; None where there are none.
-        checkouts: where hosted payments are kept; None where there are none.
-        return_links: the apps' own links that a customer may be sent back to.
-        dispatch: what events are published, sent and followed with; None where there are none.
-        client_tokens, signing_keys: where client tokens are kept, and what they are signed with; None where there are
-            none.
     """
 
     journal: Journal
     settling: Settling
+    inbox: Inbox
+    customers: Customers
+    checkouts: Checkouts
+    subscriptions: Subscriptions
+    client_tokens: ClientTokens
+    signing_keys: SigningKeys
     accounts: Mapping[str, PayHere]
+    paused: PausedAccounts
+    readings: Readings
+    dispatch: Dispatch
+    alarm: Alarm
     clock: Clock
     retention: Retention
     log: FilteringBoundLogger
     public_url: str | None = None
+    return_links: tuple[LinkRule, ...] = ()
     new_id: Callable[[str, int], str] = new_id
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    watch: Watch = field(default_factory=Watch)
+    waiters: Waiters = field(default_factory=Waiters)
     background: Background = field(default_factory=Background)
     withdrawals: set[str] = field(default_factory=set)
     being_settled: dict[str, bool] = field(default_factory=dict)
     nudged: dict[str, float] = field(default_factory=dict)
-    paused: PausedAccounts | None = None
-    alarm: Alarm | None = None
-    waiters: Waiters = field(default_factory=Waiters)
-    readings: Readings | None = None
-    watch: Watch = field(default_factory=Watch)
-    inbox: Inbox | None = None
     being_worked_on: set[str] = field(default_factory=set)
-    subscriptions: Subscriptions | None = None
-    customers: Customers | None = None
-    checkouts: Checkouts | None = None
-    return_links: tuple[LinkRule, ...] = ()
-    client_tokens: ClientTokens | None = None
-    signing_keys: SigningKeys | None = None
-    dispatch: Dispatch | None = None
 
     def account(self, name: str) -> PayHere:
         """Gives the account of that name; raises Refusal (not_found) where none is configured."""
@@ -172,8 +171,6 @@ class Relay:
         """
         account = self.account(request.account)
         ask = partial(self._ask, account, request.account, call)
-        if self.readings is None:
-            return Told(reading=await ask())
         question = Question(merchant=account.merchant, call=call, ask=ask, timezone=account.timezone)
         return await self.readings.read(question, is_insisting=request.is_insisting)
 

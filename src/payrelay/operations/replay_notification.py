@@ -3,7 +3,6 @@
 from payrelay.core.notifications import Event, Notification, State, Step, Why, advance
 from payrelay.errors import Outdated, PayrelayError
 from payrelay.operations.relay import Relay
-from payrelay.store.inbox import Inbox
 
 
 class UnknownNotificationError(PayrelayError):
@@ -20,7 +19,7 @@ async def replay(relay: Relay, notification_id: str) -> Notification:
     May be repeated, and does no harm to one that was applied: what follows from it is known already. One that was
     refused is checked anew. Raises UnknownNotificationError, NotReplayedError, StoreError.
     """
-    inbox = inbox_of(relay)
+    inbox = relay.inbox
     notification = await inbox.get(notification_id)
     if notification is None:
         raise UnknownNotificationError("there is no such notification")
@@ -35,10 +34,3 @@ async def replay(relay: Relay, notification_id: str) -> Notification:
     except Outdated:
         raise NotReplayedError("it was changed at this very moment; look at it again") from None
     return replayed
-
-
-def inbox_of(relay: Relay) -> Inbox:
-    """Gives where notifications are kept; raises LookupError in a program that was put together without."""
-    if relay.inbox is None:
-        raise LookupError("this relay takes no notifications")
-    return relay.inbox

@@ -49,8 +49,6 @@ async def _of_others(relay: Relay, request: Request, order_id: str, bound: Bound
         for each in operations
         if each.customer_id is not None and not has_customer(bound, each.customer_id)
     }
-    checkouts = []
-    if relay.checkouts is not None:
-        checkouts = await relay.checkouts.of_order(relay.account(request.account).merchant, order_id)
+    checkouts = await relay.checkouts.of_order(relay.account(request.account).merchant, order_id)
     of_checkouts = {each.payment_id for each in checkouts if not is_within(each, bound)}
     return frozenset(payment_id for payment_id in of_operations | of_checkouts if payment_id is not None)

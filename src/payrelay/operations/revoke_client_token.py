@@ -1,29 +1,13 @@
 """Ends client tokens before their time: one, all of a customer, or all that a key has issued."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from payrelay.core.answers import Answer, found
 from payrelay.errors import Code, Refusal
 from payrelay.operations.relay import Relay, Request
-from payrelay.store.client_tokens import ClientTokens
-from payrelay.store.signing_keys import SigningKeys
 
 FORGOTTEN_MAX: Final = 1_000
 """Of one round, so that it never holds the store for long."""
-
-
-class Desk(NamedTuple):
-    """What client tokens are made and kept with."""
-
-    tokens: ClientTokens
-    keys: SigningKeys
-
-
-def desk_of(relay: Relay) -> Desk:
-    """Gives what the stories of client tokens work with; raises RuntimeError in a program that was made without."""
-    if relay.client_tokens is None or relay.signing_keys is None:
-        raise RuntimeError("this program was put together without client tokens")
-    return Desk(relay.client_tokens, relay.signing_keys)
 
 
 async def revoke_client_token(relay: Relay, request: Request, token_id: str) -> Answer:
@@ -31,8 +15,7 @@ async def revoke_client_token(relay: Relay, request: Request, token_id: str) -> 
 
     Raises Refusal (not_found) for one that the caller hasn't issued, or that has ended and was forgotten.
     """
-    tokens = desk_of(relay).tokens
-    if not await tokens.revoke(token_id, request.principal, request.account, relay.clock.now_ms()):
+    if not await relay.client_tokens.revoke(token_id, request.principal, request.account, relay.clock.now_ms()):
         raise Refusal(Code.NOT_FOUND, "there is no such client token")
     return found(None)
 
@@ -44,7 +27,7 @@ async def revoke_client_tokens(
 
     Answers with how many ended by it. May be repeated.
     """
-    revoked = await desk_of(relay).tokens.revoke_some(
+    revoked = await relay.client_tokens.revoke_some(
         request.principal, relay.clock.now_ms(), customer_id=customer_id, credential_id=credential_id
     )
     return found({"revoked": revoked})
@@ -52,6 +35,4 @@ async def revoke_client_tokens(
 
 async def forget_client_tokens(relay: Relay) -> int:
     """Forgets some tokens that have ended; gives how many. Raises StoreError."""
-    if relay.client_tokens is None:
-        return 0
     return await relay.client_tokens.prune(relay.clock.now_ms(), FORGOTTEN_MAX)

@@ -8,7 +8,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.secret import STARS
 from payrelay.errors import Code, Refusal
-from payrelay.operations.finish_checkout import checkouts_of, look
+from payrelay.operations.finish_checkout import look
 from payrelay.operations.relay import Relay, Request
 
 
@@ -57,7 +57,7 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
 
     Raises Refusal (not_found) for one that the caller may not see, and StoreError.
     """
-    checkout = await checkouts_of(relay).get(checkout_id)
+    checkout = await relay.checkouts.get(checkout_id)
     bound = request.credential.bound
     is_visible = (
         checkout is not None

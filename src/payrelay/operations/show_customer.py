@@ -6,7 +6,6 @@ from payrelay.core.answers import Answer, found
 from payrelay.core.customers import STATE_SENTENCES, Customer, State
 from payrelay.core.moments import rfc3339
 from payrelay.errors import Code, Refusal
-from payrelay.operations.approve_customer import customers_of
 from payrelay.operations.relay import Relay, Request
 
 
@@ -38,7 +37,7 @@ async def show_customer(relay: Relay, request: Request, customer_id: str) -> Ans
 
 async def visible_customer(relay: Relay, request: Request, customer_id: str) -> Customer:
     """Gives a customer of the caller's own on this merchant account; raises Refusal (not_found) for any other one."""
-    customer = await customers_of(relay).get(customer_id)
+    customer = await relay.customers.get(customer_id)
     if customer is None or not may_see(relay, request, customer):
         raise Refusal(Code.NOT_FOUND, "there is no such customer")
     return customer

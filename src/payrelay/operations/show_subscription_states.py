@@ -11,7 +11,7 @@ from payrelay.core.subscriptions import SubscriptionState
 from payrelay.errors import Code, Refusal
 from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
-from payrelay.store.subscriptions import Installment, Standing, Subscriptions
+from payrelay.store.subscriptions import Installment, Standing
 
 STATE_SENTENCES: Final[dict[SubscriptionState, str]] = {
     SubscriptionState.ACTIVE: "It goes on.",
@@ -53,7 +53,7 @@ class SubscriptionStateView(msgspec.Struct, frozen=True, kw_only=True):
 async def show_subscription_state(relay: Relay, request: Request, subscription_id: str) -> Answer:
     """Answers with one subscription; raises Refusal (not_found) where nothing is known of it here."""
     merchant = relay.account(request.account).merchant
-    standing = await _subscriptions(relay).standing(merchant, subscription_id)
+    standing = await relay.subscriptions.standing(merchant, subscription_id)
     if standing is None:
         raise Refusal(
             Code.NOT_FOUND, "nothing is known of such a subscription here; GET subscriptions asks the gateway"
@@ -64,7 +64,7 @@ async def show_subscription_state(relay: Relay, request: Request, subscription_i
 async def list_subscription_states(relay: Relay, request: Request, *, after: str, limit: int) -> Answer:
     """Answers a page, by id; a Link header leads to the next one where there are more."""
     merchant = relay.account(request.account).merchant
-    standings = await _subscriptions(relay).list(merchant, after=after, limit=limit + 1)
+    standings = await relay.subscriptions.list(merchant, after=after, limit=limit + 1)
     return answer_page(
         request,
         "subscription-states",
@@ -111,9 +111,3 @@ def _installment(installment: Installment | None) -> InstallmentView | None:
     return InstallmentView(
         payment_id=installment.payment_id, amount=amount_json(installment.amount_minor), at=rfc3339(installment.at_ms)
     )
-
-
-def _subscriptions(relay: Relay) -> Subscriptions:
-    if relay.subscriptions is None:
-        raise Refusal(Code.UNAVAILABLE, "it is not kept here how subscriptions stand")
-    return relay.subscriptions

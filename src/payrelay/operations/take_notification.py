@@ -52,8 +52,6 @@ async def take_notification(relay: Relay, account_name: str, body: bytes) -> Not
     checked or is one too many (unavailable), or the account is not configured (not_found); StoreUnavailable.
     """
     account, inbox = relay.account(account_name), relay.inbox
-    if inbox is None:
-        raise Refusal(Code.UNAVAILABLE, "no notifications are taken here")
     try:
         form = read_form(body)
     except UnreadableError as error:

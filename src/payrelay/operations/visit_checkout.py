@@ -10,7 +10,7 @@ import msgspec
 from payrelay.core.checkouts import LEFT_OPEN_MS, Checkout, CheckoutState, Details
 from payrelay.core.links import with_outcome
 from payrelay.gateways.payhere.forms import Form
-from payrelay.operations.finish_checkout import checkouts_of, end_overdue, look, note_turned_back
+from payrelay.operations.finish_checkout import end_overdue, look, note_turned_back
 from payrelay.operations.open_checkout import form_of, secret_hash_of
 from payrelay.operations.relay import Relay
 
@@ -43,7 +43,7 @@ async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Vi
     checkout = await _found(relay, account, checkout_id, secret)
     if checkout is None:
         return None
-    checkouts, now_ms = checkouts_of(relay), relay.clock.now_ms()
+    checkouts, now_ms = relay.checkouts, relay.clock.now_ms()
     details = await checkouts.details_of(checkout.id)
     signer = relay.account(account).signer
     if checkout.is_open and checkout.ends_at_ms <= now_ms:
@@ -53,7 +53,7 @@ async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Vi
     others = await checkouts.of_order(checkout.merchant, checkout.order_id)
     if any(other.state is CheckoutState.COMPLETED for other in others):
         return Visited(checkout=checkout, details=details, is_paid_otherwise=True)
-    if relay.paused is not None and await relay.paused.is_paused(account):
+    if await relay.paused.is_paused(account):
         return Visited(checkout=checkout, details=details, is_paused=True)
     if checkout.opened_at_ms is None:
         await checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
@@ -69,12 +69,12 @@ async def come_back(relay: Relay, account: str, checkout_id: str, secret: str, *
     if checkout is None:
         return None
     checkout = await (note_turned_back(relay, checkout) if is_cancelled else look(relay, checkout))
-    details = await checkouts_of(relay).details_of(checkout.id)
+    details = await relay.checkouts.details_of(checkout.id)
     return Visited(checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=is_cancelled))
 
 
 async def _found(relay: Relay, account: str, checkout_id: str, secret: str) -> Checkout | None:
-    checkout = await checkouts_of(relay).get(checkout_id)
+    checkout = await relay.checkouts.get(checkout_id)
     if checkout is None or checkout.account != account:
         return None
     return checkout if hmac.compare_digest(checkout.secret_hash, secret_hash_of(secret)) else None

@@ -27,7 +27,6 @@ from payrelay.operations.apply_news import apply_news
 from payrelay.operations.arrival import Arrival
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
-from payrelay.store.inbox import Inbox
 
 AT_ONCE_MAX: Final = 20
 """Notifications that are worked on at the same time: each may cost a call to the gateway."""
@@ -47,7 +46,7 @@ async def begin_inbox(relay: Relay) -> int:
     """Begins to work on what is due, in the background; gives how many there were. Raises StoreError."""
     inbox = relay.inbox
     room = AT_ONCE_MAX - len(relay.being_worked_on)
-    if inbox is None or room <= 0:
+    if room <= 0:
         return 0
     now_ms = relay.clock.now_ms()
     due_ms = await inbox.next_due_ms()
@@ -61,8 +60,6 @@ async def begin_inbox(relay: Relay) -> int:
 
 async def forget_notifications(relay: Relay) -> int:
     """Forgets some of what is kept too long: what was refused, and bodies; gives how many. Raises StoreError."""
-    if relay.inbox is None:
-        return 0
     now_ms = relay.clock.now_ms()
     refused = await relay.inbox.forget_refused(now_ms - REFUSED_KEPT_MS, FORGOTTEN_MAX)
     return refused + await relay.inbox.forget_bodies(now_ms - BODY_KEPT_MS, FORGOTTEN_MAX)
@@ -85,10 +82,8 @@ async def work_on(relay: Relay, notification: Notification) -> None:
 
     May be repeated, at any time and after any crash.
     """
-    inbox = relay.inbox
     try:
-        if inbox is not None:
-            await _work(relay, inbox, notification)
+        await _work(relay, notification)
     except (Outdated, IllegalTransition):
         pass  # somebody else has worked on it meanwhile
     except StoreError as error:  # it comes back when its time with us is over
@@ -99,12 +94,12 @@ async def work_on(relay: Relay, notification: Notification) -> None:
         relay.being_worked_on.discard(notification.id)
 
 
-async def _work(relay: Relay, inbox: Inbox, notification: Notification) -> None:
+async def _work(relay: Relay, notification: Notification) -> None:
     account = relay.account_of(notification.account, notification.merchant)
-    step = step_of(Why.ACCOUNT_GONE) if account is None else await _step(relay, inbox, account, notification)
+    step = step_of(Why.ACCOUNT_GONE) if account is None else await _step(relay, account, notification)
     changed = advance(notification, step, at_ms=relay.clock.now_ms())
     relay.watch.passed(Passage.CLOSING, changed.id)
-    await inbox.record(changed)
+    await relay.inbox.record(changed)
     relay.watch.passed(Passage.CLOSED, changed.id)
     relay.watch.worked_on(changed.state, changed.why)
     tell = relay.log.error if changed.state is State.NEEDS_ATTENTION else relay.log.info
@@ -119,10 +114,10 @@ async def _work(relay: Relay, inbox: Inbox, notification: Notification) -> None:
     )
 
 
-async def _step(relay: Relay, inbox: Inbox, account: PayHere, notification: Notification) -> Step:
+async def _step(relay: Relay, account: PayHere, notification: Notification) -> Step:
     """Decides what becomes of a notification, and does what follows from it."""
     try:
-        body = await inbox.body_of(notification.id)
+        body = await relay.inbox.body_of(notification.id)
         if body is None:
             return step_of(Why.BODY_FORGOTTEN)
         form = read_form(body)
@@ -133,7 +128,7 @@ async def _step(relay: Relay, inbox: Inbox, account: PayHere, notification: Noti
         return step_of(Why.OUR_FAULT)
     if notification.verdict is not Verdict.GENUINE and verdict_of(form, account.signer) is not Verdict.GENUINE:
         return Step(event=Event.REFUSED, why=Why(notification.verdict.value))
-    arrival = Arrival(relay=relay, inbox=inbox, account=account, notification=notification, news=news_of(form))
+    arrival = Arrival(relay=relay, inbox=relay.inbox, account=account, notification=notification, news=news_of(form))
     return step_of(await _why(arrival))
 
 
