@@ -85,10 +85,12 @@ async def shown_payment(arrival: Arrival) -> Payment | Why:
 
 
 async def shown_installment(arrival: Arrival) -> Payment | Why:
-    """The same of a subscription's payment, which may be shown with its subscription alone."""
-    shown = await shown_payment(arrival)
-    if shown is not Why.NOT_SHOWN or arrival.news.subscription_id is None:
-        return shown
+    """The same of a subscription's payment, which must be shown with its subscription.
+
+    Which subscription it is, is not signed, and two of one order may have payments that look alike.
+    """
+    if arrival.news.subscription_id is None:
+        return await shown_payment(arrival)
     return await _shown(arrival, PaymentsOfSubscription(subscription_id=int(arrival.news.subscription_id)))
 
 
