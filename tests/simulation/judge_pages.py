@@ -235,6 +235,7 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
     """A payment that could be seen when its checkout's time ended was seen then, whether or not it was told of.
 
     But for an order that was asked for as something else too: by the payment alone nobody can tell which of them it is.
+    And but for a gateway that showed another payment than was made, when it was asked at the end.
     """
     charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
     owned = {checkout.payment_id for checkout in checkouts}
@@ -243,6 +244,7 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
         ended_s = (checkout.updated_at_ms - START_MS) / 1000
         is_looked_for = checkout.kind == "payment"
         is_blind = run.fate.blind_s[0] <= ended_s <= run.fate.blind_s[1] + LAST_LOOK_S
+        is_blind |= any(ended_s - LAST_LOOK_S < at_s <= ended_s for at_s in run.gateway.lied_at_s)
         if checkout.state != "expired" or not is_looked_for or is_blind or checkout.order_id in charged:
             continue
         if any(other.order_id == checkout.order_id and other.kind != "payment" for other in checkouts):
