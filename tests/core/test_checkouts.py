@@ -102,6 +102,16 @@ def test_what_is_known_stays_and_what_is_not_is_filled_in() -> None:
     assert advance(filled, CheckoutEvent.COMPLETED, at_ms=4_000, result=more) is None
 
 
+def test_the_payment_of_one_plan_is_none_of_anothers() -> None:
+    """An order was subscribed to twice; whoever gives a payment back would take it from the wrong plan."""
+    plan = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING)
+    done = advance(plan, CheckoutEvent.COMPLETED, at_ms=2_000, result=Result(subscription_id="42"))
+    assert done is not None
+    second = Result(subscription_id="43", payment_id="320025000009")
+
+    assert advance(done, CheckoutEvent.COMPLETED, at_ms=3_000, result=second) is None
+
+
 def test_a_failure_brings_no_ids() -> None:
     """A refused attempt has a payment id too, and is no payment."""
     failed = advance(CHECKOUT, CheckoutEvent.FAILED, at_ms=2_000, result=PAID)

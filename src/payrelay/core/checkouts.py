@@ -250,6 +250,8 @@ def advance(checkout: Checkout, event: CheckoutEvent, *, at_ms: int, result: Res
 
 
 def _filled(known: Result, news: Result) -> Result:
+    if None not in (known.subscription_id, news.subscription_id) and known.subscription_id != news.subscription_id:
+        return known  # the payment of one plan is none of another's
     return Result(
         payment_id=known.payment_id or news.payment_id,
         subscription_id=known.subscription_id or news.subscription_id,
