@@ -264,7 +264,12 @@ def taken_back_by_banks(gateway: Gateway) -> dict[int, LedgerEntry]:
 
 
 def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
-    """One approval makes one customer; nobody else is one; and who was removed is charged no more."""
+    """One approval makes one customer; nobody else is one; and who was removed is charged no more.
+
+    A checkout whose money a bank took back before it was proved is not completed by its customer.
+    """
+    taken_back = taken_back_by_banks(run.gateway)
+    given_up = {each.entry.order_id for each in paid if each.entry.payment_id in taken_back}
     customers = run.auditor.execute(_CUSTOMERS).fetchall()
     approved = {each.entry.order_id for each in paid if each.kind == "preapproval"}
     for order_id, number in Counter(row[1] for row in customers).items():
@@ -274,7 +279,7 @@ def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid
     for customer_id, order_id in customers:
         if order_id not in approved:
             yield f"{customer_id} is of {order_id}, for which nobody approved anything"
-        if customer_id not in known:
+        if customer_id not in known and order_id not in given_up:
             yield f"{customer_id} is of no checkout"
     for told in run.told:
         if told.ask.method != "DELETE" or "customers/" not in told.ask.path or told.heard is None:

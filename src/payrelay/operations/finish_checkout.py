@@ -147,7 +147,8 @@ async def _bring(relay: Relay, checkout: Checkout, event: CheckoutEvent, result:
             return current
         relay.watch.passed(Passage.FINISHING, changed.id)
         try:
-            await checkouts.change(changed, is_told=changed.state is not current.state)
+            is_paid = changed.payment_id is not None and changed.payment_id != current.payment_id
+            await checkouts.change(changed, is_told=changed.state is not current.state, is_paid=is_paid)
         except Outdated:
             current = await checkouts.get(checkout.id) or current
         else:

@@ -83,13 +83,14 @@ class Checkouts:
         """Finds the checkouts of an order: the one that holds it first, then the newest."""
         return await self._many(Statement(statements.OF_ORDER, (merchant, order_id, OF_ORDER_MAX)))
 
-    async def change(self, checkout: Checkout, *, is_told: bool) -> None:
+    async def change(self, checkout: Checkout, *, is_told: bool, is_paid: bool = False) -> None:
         """Stores a changed checkout, with the event of its new state where that is to be told.
 
-        Raises Outdated, and writes nothing, unless the row has the version before. A checkout that would hold an order
-        which another one holds by now holds none.
+        Raises Outdated, and writes nothing, unless the row has the version before; and, where ``is_paid`` says that its
+        payment is new to it, where that belongs to something else by now. A checkout that would hold an order which
+        another one holds by now holds none.
         """
-        await self._database.write(_change(checkout, is_told=is_told))
+        await self._database.write(_change(checkout, is_told=is_told, is_paid=is_paid))
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
         """Notes that its page was shown, which leaves it open so much longer; False where it was shown before."""
@@ -147,7 +148,12 @@ def context_of(checkout_id: str) -> bytes:
     return f"checkout/{checkout_id}".encode()
 
 
-def _change(checkout: Checkout, *, is_told: bool) -> Unit[None]:
+def _change(checkout: Checkout, *, is_told: bool, is_paid: bool) -> Unit[None]:
+    if is_paid:
+        # Two checkouts of an order may be about to take up the same payment: the second one finds it taken.
+        yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
+        if (yield Statement(statements.PAYMENT_IS_OWNED, (checkout.payment_id, checkout.merchant, checkout.id))):
+            raise Outdated(f"the payment of the checkout {checkout.id!r} belongs to another by now")
     parameters = (
         checkout.id,
         checkout.version - 1,
