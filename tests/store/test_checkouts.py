@@ -361,6 +361,21 @@ async def test_a_charge_is_not_proved_by_a_checkouts_payment(
     assert await settling.owned_by_others(charge, ("320025000001", "320025000002")) == {"320025000001"}
 
 
+@pytest.mark.parametrize("kind", [CheckoutKind.PAYMENT, CheckoutKind.RECURRING])
+async def test_a_charge_is_not_proved_by_an_installment(
+    checkouts: Checkouts, book: Book, database: Database, kind: CheckoutKind
+) -> None:
+    """Installments have the order's id for years, and somebody may have subscribed twice: they look like the charge."""
+    charge = book.new(1)
+    await book.accept(charge)
+    asked = msgspec.structs.replace(CHECKOUT, kind=kind)
+    await checkouts.add(asked, DETAILS)
+    begun = Result(subscription_id="420075000001", payment_id="320025000001")
+    await checkouts.change(after(asked, CheckoutEvent.COMPLETED, result=begun), is_told=True)
+
+    assert await Settling(database).has_rival(charge, failed_since_ms=0) is (kind is CheckoutKind.RECURRING)
+
+
 async def test_a_person_is_found_by_everything_that_names_it(checkouts: Checkouts) -> None:
     """Who is to be forgotten must be found: as a customer, by a phone, and by the caller's own name for the person."""
     named: list[dict[str, str | None]] = [
