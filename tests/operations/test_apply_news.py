@@ -326,6 +326,18 @@ async def test_a_hold_of_something_else_proves_nothing(world: InboxWorld, fields
     assert stored.state is OperationState.UNKNOWN
 
 
+async def test_a_hold_that_may_be_a_pages_proves_no_operation(world: InboxWorld) -> None:
+    """The customer held the money on the page meanwhile: the lost hold would be called made, and never was."""
+    operation = await world.charge(Verdict.UNKNOWN, HOLD)
+    await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    taken = await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+
+    assert taken.why is Why.OPERATION_UNDER_WAY
+    stored = await world.relay.journal.get(operation.id)
+    assert stored is not None
+    assert stored.state is OperationState.UNKNOWN
+
+
 async def test_a_hold_that_is_another_operations_proves_nothing(world: InboxWorld) -> None:
     """The notification of an earlier hold of the same order, sent again, must not settle a later one."""
     await world.charge(Verdict.SUCCEEDED, HOLD, authorization_token=HOLD_TOKEN)

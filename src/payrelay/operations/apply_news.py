@@ -137,6 +137,8 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     owner = await relay.journal.authorization_of(result_ref, operation.merchant)
     if owner is not None and owner.id != operation.id:
         return Why.OTHER_TOKEN
+    if await _may_be_of_a_page(arrival):
+        return Why.OPERATION_UNDER_WAY
     case = await open_case(relay, arrival.account, operation, is_nudged=True, until_s=0)
     if arrival.notification.received_at_ms < case.span.began_ms - TOLERANCE_MS:
         return Why.OPERATION_UNDER_WAY  # it came before this was sent, so that it is of something else
@@ -149,6 +151,17 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     answer: Answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF, authorization_token=token)
     await case.step(Event.PROVED, evidence, answer=answer)
     return Why.OPERATION_PROVED
+
+
+async def _may_be_of_a_page(arrival: Arrival) -> bool:
+    """Tells whether the hold may have been made on a page, for a checkout of the same order and amount."""
+    if arrival.relay.checkouts is None:
+        return False
+    of_order = await arrival.relay.checkouts.of_order(arrival.account.merchant, arrival.news.order_id)
+    return any(
+        each.kind is CheckoutKind.AUTHORIZATION and fits(each, arrival.settled.amount_minor, arrival.news.currency)
+        for each in of_order
+    )
 
 
 async def _beside_checkout(arrival: Arrival, why: Why, checkout: Checkout) -> Why | None:
