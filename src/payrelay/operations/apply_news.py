@@ -53,8 +53,7 @@ async def apply_news(arrival: Arrival) -> Why:
     if arrival.relay.checkouts is not None:
         checkouts = await arrival.relay.checkouts.of_order(arrival.account.merchant, news.order_id)
         checkout = addressee(checkouts, arrival.settled) or next(iter(checkouts), None)
-        since_ms = min((each.created_at_ms for each in checkouts), default=None)
-        arrival = replace(arrival, asked_since_ms=since_ms)
+        arrival = replace(arrival, checkouts=tuple(checkouts))
     if news.told not in GOOD:
         return await _tell_on(arrival, operations, checkout)
     of_operations = await _to_operations(arrival, operations)
@@ -137,7 +136,7 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     owner = await relay.journal.authorization_of(result_ref, operation.merchant)
     if owner is not None and owner.id != operation.id:
         return Why.OTHER_TOKEN
-    if await _may_be_of_a_page(arrival):
+    if _may_be_of_a_page(arrival):
         return Why.OPERATION_UNDER_WAY
     case = await open_case(relay, arrival.account, operation, is_nudged=True, until_s=0)
     if arrival.notification.received_at_ms < case.span.began_ms - TOLERANCE_MS:
@@ -153,14 +152,11 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     return Why.OPERATION_PROVED
 
 
-async def _may_be_of_a_page(arrival: Arrival) -> bool:
+def _may_be_of_a_page(arrival: Arrival) -> bool:
     """Tells whether the hold may have been made on a page, for a checkout of the same order and amount."""
-    if arrival.relay.checkouts is None:
-        return False
-    of_order = await arrival.relay.checkouts.of_order(arrival.account.merchant, arrival.news.order_id)
     return any(
         each.kind is CheckoutKind.AUTHORIZATION and fits(each, arrival.settled.amount_minor, arrival.news.currency)
-        for each in of_order
+        for each in arrival.checkouts
     )
 
 

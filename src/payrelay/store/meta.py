@@ -101,9 +101,7 @@ def _kept_chain_key(sealed: bytes) -> Unit[bytes | None]:
         return blob_of(rows[0][0])
     if (yield Statement(statements.ANY_CHAINED, ())):
         return None
-    yield Statement(statements.ADD_META, (_CHAIN_KEY, sealed))
-    rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
-    return blob_of(rows[0][0])
+    return (yield from _standing(_CHAIN_KEY, sealed))
 
 
 def _is_sealed() -> Unit[bool]:
