@@ -12,7 +12,14 @@ import msgspec
 from tests.operations.world import CHARGE, ScriptedAccount, Steps, World, asked, opened, outcome_of
 
 from payrelay.clock import Clock
-from payrelay.core.calls import Charge, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.calls import (
+    AllSubscriptions,
+    Charge,
+    OneSubscription,
+    PaymentsOfOrder,
+    PaymentsOfSubscription,
+    Read,
+)
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.customers import Customer
 from payrelay.core.hosted import HostedPayment, Person, Place, Plan
@@ -146,10 +153,16 @@ class ShowingAccount(ScriptedAccount):
         priority: Priority = Priority.READ,  # noqa: ARG002, the face of an account
         until_s: float | None = None,  # noqa: ARG002, the face of an account
     ) -> Reading:
-        """Shows a subscription."""
-        assert isinstance(call, OneSubscription)
+        """Shows a subscription, or all of them."""
+        assert isinstance(call, OneSubscription | AllSubscriptions)
+        if isinstance(call, AllSubscriptions):
+            await self._steps.reach("list")
         if self.is_hidden or type(call) in self.unreadable:
             return Reading(code=Code.GATEWAY_UNREACHABLE, msg="nobody there")
+        if isinstance(call, AllSubscriptions):
+            plans = msgspec.json.encode(list(self.plans.values()))
+            is_none = not self.plans
+            return Reading(code=Code.NOT_FOUND if is_none else None, msg="Found", raw_data=None if is_none else plans)
         plan = self.plans.get(str(call.subscription_id))
         if plan is None:
             return Reading(code=Code.NOT_FOUND, msg="there is none")

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, fits
+from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, begins_later, fits
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
 from payrelay.core.operations import PROBED, TAKING, Event, Kind, Operation, State
@@ -263,8 +263,5 @@ async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
 
 
 async def _begins_later(arrival: Arrival, checkout: Checkout) -> bool:
-    """Tells whether a plan was asked for that begins on a later day: there is no payment of it yet."""
     checkouts = arrival.relay.checkouts
-    details = None if checkouts is None else await checkouts.details_of(checkout.id)
-    plan = None if details is None else details.asked.plan
-    return plan is not None and plan.starts_on is not None
+    return begins_later(None if checkouts is None else await checkouts.details_of(checkout.id))

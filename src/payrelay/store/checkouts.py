@@ -135,6 +135,10 @@ class Checkouts:
         """
         return await self._database.read(_unowned(checkout, payments))
 
+    async def has_rival(self, checkout: Checkout) -> bool:
+        """Tells whether a charge of the same order, or another checkout, may turn out to own what is found of it."""
+        return bool(await self._database.read(all_rows(_rival_of(checkout))))
+
     async def _one(self, statement: Statement) -> Checkout | None:
         row = await self._database.read(first_row(statement))
         return None if row is None else _checkout(row)
@@ -172,7 +176,7 @@ def _change(checkout: Checkout, *, is_told: bool, is_paid: bool) -> Unit[None]:
 
 
 def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Payment, ...]]:
-    if (yield Statement(statements.ORDER_HAS_RIVAL, (checkout.order_id, checkout.merchant, checkout.id))):
+    if (yield _rival_of(checkout)):
         return ()
     unowned = []
     for payment in payments:
@@ -180,6 +184,10 @@ def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Pa
         if not (yield Statement(statements.PAYMENT_IS_OWNED, parameters)):
             unowned.append(payment)
     return tuple(unowned)
+
+
+def _rival_of(checkout: Checkout) -> Statement:
+    return Statement(statements.ORDER_HAS_RIVAL, (checkout.order_id, checkout.merchant, checkout.id))
 
 
 def _checkout(row: Row) -> Checkout:
