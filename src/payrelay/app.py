@@ -286,7 +286,8 @@ async def opened_accounts(
         for name, gateway in settings.gateways.items():
             account = account_of(name, gateway)
             if shared is not None:
-                known_as = await standing_merchant(shared.database, app_of(account), merchant_of(account))
+                app, merchant = app_of(account), merchant_of(account)
+                known_as = await standing_merchant(shared.database, shared.seal, app, merchant)
                 account = msgspec.structs.replace(account, known_as=known_as)
             accounts[name] = _client(account, clock, shared, ways)
             stack.push_async_callback(accounts[name].close)

@@ -1,4 +1,5 @@
 import itertools
+from datetime import date
 from pathlib import Path
 
 import msgspec
@@ -22,14 +23,27 @@ from payrelay.core.checkouts import (
     Settled,
     addressee,
     advance,
+    begins_later,
     event_of,
     fits,
     is_looked_for,
     next_look_ms,
 )
-from payrelay.core.hosted import HostedPayment, Person, Place
+from payrelay.core.hosted import HostedPayment, Person, Place, Plan
 
 PAID = Result(payment_id="320025000001")
+DETAILS_OF_PLAN = Details(
+    secret="s",
+    asked=HostedPayment(
+        kind=CheckoutKind.RECURRING,
+        order_id="A-1",
+        items="Tea",
+        currency="LKR",
+        amount_minor=100_000,
+        person=Person(first_name="S", last_name="P", email="s@example.com", phone="1", home=Place()),
+        plan=Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2030, 1, 1)),
+    ),
+)
 
 
 def after(*events: CheckoutEvent) -> Checkout:
@@ -100,6 +114,16 @@ def test_what_is_known_stays_and_what_is_not_is_filled_in() -> None:
         "cus_1",
     )
     assert advance(filled, CheckoutEvent.COMPLETED, at_ms=4_000, result=more) is None
+
+
+def test_the_payment_of_one_plan_is_none_of_anothers() -> None:
+    """An order was subscribed to twice; whoever gives a payment back would take it from the wrong plan."""
+    plan = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING)
+    done = advance(plan, CheckoutEvent.COMPLETED, at_ms=2_000, result=Result(subscription_id="42"))
+    assert done is not None
+    second = Result(subscription_id="43", payment_id="320025000009")
+
+    assert advance(done, CheckoutEvent.COMPLETED, at_ms=3_000, result=second) is None
 
 
 def test_a_failure_brings_no_ids() -> None:
@@ -228,16 +252,26 @@ def test_looks_come_less_often_with_time(age_ms: int) -> None:
     assert 3_000 <= next_look_ms(CHECKOUT, now_ms) - now_ms <= LOOK_MS_MAX
 
 
-def test_only_a_payment_that_is_not_completed_is_looked_for_and_not_for_ever() -> None:
-    """A search shows payments alone; each look costs a place in the budget."""
+def test_only_what_can_be_shown_and_is_not_completed_is_looked_for_and_not_for_ever() -> None:
+    """The gateway's records show payments and plans alone; each look costs a place in the budget."""
     held = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.AUTHORIZATION)
 
     assert is_looked_for(CHECKOUT, 4_000)
+    assert is_looked_for(msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING), 4_000)
     assert is_looked_for(after(CheckoutEvent.EXPIRED), 4_000)
     assert not is_looked_for(CHECKOUT, 3_999)
     assert not is_looked_for(CHECKOUT, 1_000 + LOOKED_FOR_MS)
     assert not is_looked_for(held, 4_000)
     assert not is_looked_for(after(CheckoutEvent.COMPLETED), 4_000)
+
+
+def test_a_plan_begins_later_where_it_was_asked_so() -> None:
+    """What was forgotten of a checkout is nothing that begins later."""
+    asked = msgspec.structs.replace(DETAILS_OF_PLAN.asked, plan=None)
+
+    assert begins_later(DETAILS_OF_PLAN)
+    assert not begins_later(msgspec.structs.replace(DETAILS_OF_PLAN, asked=asked))
+    assert not begins_later(None)
 
 
 def test_every_state_has_its_sentence() -> None:

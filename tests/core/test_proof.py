@@ -19,6 +19,7 @@ from payrelay.core.proof import (
     RECEIVED,
     REFUND_STATUSES,
     RETRY_WITHIN_MS,
+    STILL_UNCLEAR_AFTER_MS,
     TOLERANCE_MS,
     Control,
     Look,
@@ -251,9 +252,27 @@ def test_what_contradicts_itself_is_for_a_person_at_once(seen: Seen) -> None:
 
 def test_what_failed_and_shows_itself_is_for_a_person() -> None:
     """Somebody was told that it failed; what only resembles it is no reason to frighten them."""
-    shown = {seen for seen in Seen if ruling_after_failure(Look(seen=seen)) is Event.REAPPEARED}
+    shown = {seen for seen in Seen if ruling_after_failure(Look(seen=seen), (), BEGAN_MS) is Event.REAPPEARED}
     assert shown == {Seen.ONE_FITS, Seen.REFUND_SHOWN, Seen.SEVERAL_FIT}
-    assert {ruling_after_failure(Look(seen=seen)) for seen in set(Seen) - shown} == {Event.LOOKED}
+    assert {ruling_after_failure(Look(seen=seen), (), BEGAN_MS) for seen in set(Seen) - shown} == {Event.LOOKED}
+
+
+@pytest.mark.parametrize(
+    ("state", "seen", "passed_ms", "event"),
+    [
+        (State.FAILED, Seen.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS, Event.REAPPEARED),
+        (State.FAILED, Seen.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS - 1, Event.LOOKED),
+        (State.FAILED, Seen.ONLY_OTHERS, STILL_UNCLEAR_AFTER_MS, Event.LOOKED),
+        (State.UNKNOWN, Seen.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS, Event.LOOKED),
+    ],
+)
+def test_what_failed_and_may_be_anothers_for_long_is_for_a_person(
+    state: State, seen: Seen, passed_ms: int, event: Event
+) -> None:
+    """Money was taken by one of two; while the other waits for a person, nobody would hear of this one."""
+    history = (line(state, Event.LOOKED, seen=seen.value),)
+    look = Look(seen=Seen.MAY_BE_ANOTHERS)
+    assert ruling_after_failure(look, history, BEGAN_MS + passed_ms) is event
 
 
 @pytest.mark.parametrize(
@@ -267,7 +286,7 @@ def test_what_failed_and_shows_itself_is_for_a_person() -> None:
 def test_what_failed_and_was_taken_back_is_for_a_person(members: dict[str, object], event: Event) -> None:
     """A payment that its bank takes back before the gateway shows it was made all the same; its shop was told no."""
     look = look_for_charge(CALL, OPERATION, SPAN, [changed(**members)], frozenset(), has_rival=False)
-    assert (look.seen, ruling_after_failure(look)) == (Seen.ONE_RESEMBLES, event)
+    assert (look.seen, ruling_after_failure(look, (), BEGAN_MS)) == (Seen.ONE_RESEMBLES, event)
     two = [changed(**members), changed(**members, payment_id="321")]
     both = look_for_charge(CALL, OPERATION, SPAN, two, frozenset(), has_rival=False)
     assert (both.seen, both.payment) == (Seen.ONE_RESEMBLES, None)
@@ -278,7 +297,7 @@ def test_a_retry_that_failed_and_was_taken_back_is_for_a_person(off_ms: int, eve
     """The same of an installment; one of another time is the gateway's own."""
     new = changed(at_ms=BEGAN_MS + off_ms, status="CHARGEBACKED")
     look = look_for_retry(frozenset(), SPAN, [new], frozenset(), has_rival=False)
-    assert (look.seen, ruling_after_failure(look)) == (Seen.ONE_RESEMBLES, event)
+    assert (look.seen, ruling_after_failure(look, (), BEGAN_MS)) == (Seen.ONE_RESEMBLES, event)
 
 
 @pytest.mark.parametrize("off_ms", [-RETRY_WITHIN_MS, 0, RETRY_WITHIN_MS])

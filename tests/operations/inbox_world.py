@@ -12,7 +12,14 @@ import msgspec
 from tests.operations.world import CHARGE, ScriptedAccount, Steps, World, asked, opened, outcome_of
 
 from payrelay.clock import Clock
-from payrelay.core.calls import Charge, OneSubscription, PaymentsOfOrder, Read
+from payrelay.core.calls import (
+    AllSubscriptions,
+    Charge,
+    OneSubscription,
+    PaymentsOfOrder,
+    PaymentsOfSubscription,
+    Read,
+)
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.customers import Customer
 from payrelay.core.hosted import HostedPayment, Person, Place, Plan
@@ -103,6 +110,7 @@ class ShowingAccount(ScriptedAccount):
         self.plans: dict[str, dict[str, object]] = {
             SUBSCRIPTION_ID: {"subscription_id": int(SUBSCRIPTION_ID), "order_id": "A-1", "currency": "LKR"}
         }
+        self.plan_of: dict[str, str] = {}
         self.unreadable: set[type] = set()
         self.hidden: set[type] = set()
         self.is_hidden = False
@@ -124,7 +132,7 @@ class ShowingAccount(ScriptedAccount):
         until_s: float,  # noqa: ARG002, the same
         priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
     ) -> Sight:
-        """Shows the payments of an order, or of the plan."""
+        """Shows the payments of an order, or of a plan: those that ``plan_of`` gives to no other one."""
         await self._steps.reach("observe")
         self.observed += 1
         if self.is_hidden or type(call) in self.unreadable:
@@ -133,6 +141,9 @@ class ShowingAccount(ScriptedAccount):
             return Nothing(evidence=Evidence())
         order_id = call.order_id if isinstance(call, PaymentsOfOrder) else "A-1"
         found = tuple(payment for payment in self.payments if payment.order_id == order_id)
+        if isinstance(call, PaymentsOfSubscription):
+            plan = str(call.subscription_id)
+            found = tuple(payment for payment in found if self.plan_of.get(payment.payment_id, plan) == plan)
         return Seen(payments=found, evidence=Evidence()) if found else Nothing(evidence=Evidence())
 
     async def read(
@@ -142,10 +153,16 @@ class ShowingAccount(ScriptedAccount):
         priority: Priority = Priority.READ,  # noqa: ARG002, the face of an account
         until_s: float | None = None,  # noqa: ARG002, the face of an account
     ) -> Reading:
-        """Shows a subscription."""
-        assert isinstance(call, OneSubscription)
+        """Shows a subscription, or all of them."""
+        assert isinstance(call, OneSubscription | AllSubscriptions)
+        if isinstance(call, AllSubscriptions):
+            await self._steps.reach("list")
         if self.is_hidden or type(call) in self.unreadable:
             return Reading(code=Code.GATEWAY_UNREACHABLE, msg="nobody there")
+        if isinstance(call, AllSubscriptions):
+            plans = msgspec.json.encode(list(self.plans.values()))
+            is_none = not self.plans
+            return Reading(code=Code.NOT_FOUND if is_none else None, msg="Found", raw_data=None if is_none else plans)
         plan = self.plans.get(str(call.subscription_id))
         if plan is None:
             return Reading(code=Code.NOT_FOUND, msg="there is none")

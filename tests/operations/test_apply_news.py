@@ -30,6 +30,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.operations.audit import Audit
 from payrelay.operations.capture import capture
 from payrelay.operations.erase_customer import remove
+from payrelay.operations.finish_checkout import note_turned_back
 from payrelay.operations.refund import refund
 from payrelay.operations.review import study
 
@@ -193,7 +194,10 @@ async def test_a_charges_payment_pays_for_no_checkout(world: InboxWorld) -> None
 
 
 async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: InboxWorld) -> None:
-    """Given to the page of the same order and amount, the charge could be proved no more, and would end as failed."""
+    """Given to the page of the same order and amount, the charge could be proved no more, and would end as failed.
+
+    While the page may be paid nobody can tell whose it is; when that is over it is the charge's.
+    """
     operation = await world.charge(Verdict.UNKNOWN)
     await world.open_checkout()
     world.account.is_hidden = True
@@ -202,9 +206,13 @@ async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: Inb
     world.account.is_hidden = False
     world.payments.append(payment_of(at_ms=world.clock.now_ms()))
     await world.later()
+    assert [each.why for each in await world.all()] == [Why.OPERATION_UNDER_WAY]
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    await note_turned_back(world.relay, await world.checkout())
+    await world.later()
 
     assert [each.why for each in await world.all()] == [Why.OPERATION_LOOKED_FOR]
-    assert (await world.checkout()).state is CheckoutState.OPEN
+    assert (await world.checkout()).state is CheckoutState.CANCELLED
     settled = await world.relay.journal.get(operation.id)
     assert settled is not None
     assert (settled.state, settled.payment_id) == (OperationState.SUCCEEDED, PAYMENT_ID)
@@ -313,6 +321,18 @@ async def test_a_hold_of_something_else_proves_nothing(world: InboxWorld, fields
     operation = await world.charge(Verdict.UNKNOWN, HOLD)
     await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN, **fields))
 
+    stored = await world.relay.journal.get(operation.id)
+    assert stored is not None
+    assert stored.state is OperationState.UNKNOWN
+
+
+async def test_a_hold_that_may_be_a_pages_proves_no_operation(world: InboxWorld) -> None:
+    """The customer held the money on the page meanwhile: the lost hold would be called made, and never was."""
+    operation = await world.charge(Verdict.UNKNOWN, HOLD)
+    await world.open_checkout(CheckoutKind.AUTHORIZATION)
+    taken = await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+
+    assert taken.why is Why.OPERATION_UNDER_WAY
     stored = await world.relay.journal.get(operation.id)
     assert stored is not None
     assert stored.state is OperationState.UNKNOWN

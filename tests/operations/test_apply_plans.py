@@ -152,6 +152,18 @@ async def test_a_second_plan_of_an_order_is_for_a_person(world: InboxWorld) -> N
     assert known.subscription.principal == "shop"
 
 
+async def test_an_installment_of_another_plan_of_the_order_does_not_count(world: InboxWorld) -> None:
+    """Their payments look alike, and which plan one is of is not signed: an app would show more paid than was."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
+    world.account.plan_of["320025000002"] = VICTIM
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    taken = await world.take(installment(2))
+
+    assert taken.why is Why.NOT_SHOWN
+    assert (await world.standing()).paid == 1
+
+
 @pytest.mark.parametrize(("word", "why"), [("ACTIVE", Why.NOT_SHOWN), ("CANCELLED", Why.SUBSCRIPTION_NOTED)])
 async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: str, why: Why) -> None:
     """That it ended is not signed; whoever believed it would deliver nothing more to somebody who pays."""

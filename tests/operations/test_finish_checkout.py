@@ -15,6 +15,7 @@ from payrelay.errors import Code, StoreUnavailable
 from payrelay.operations.charge import charge
 from payrelay.operations.finish_checkout import (
     FORGOTTEN_AFTER_MS,
+    TAKEN_FOR_MS,
     end_checkouts,
     end_overdue,
     finish_by_notification,
@@ -339,7 +340,7 @@ async def test_an_end_that_fails_comes_again(world: World) -> None:
     for _ in range(2):
         await end_checkouts(relay)
         await relay.background.finish(1)
-        world.clock.passed_ms += 120_000
+        world.clock.passed_ms += TAKEN_FOR_MS
 
     assert "checkout_not_ended" in world.log_events
     assert (await current(relay, checkout.id)).state is CheckoutState.EXPIRED
@@ -352,7 +353,7 @@ async def test_nothing_ends_unseen_while_the_gateway_is_down(world: World) -> No
     await relay.checkouts.mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=0)
     world.clock.passed_ms += LIFE_S * 1000
     states = []
-    for passed_ms in (120_000, 24 * 3_600_000, 0):
+    for passed_ms in (TAKEN_FOR_MS, 24 * 3_600_000, 0):
         world.account.sights.append(Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
         await end_checkouts(relay)
         await relay.background.finish(1)

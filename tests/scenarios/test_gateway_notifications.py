@@ -208,6 +208,20 @@ async def test_a_lost_notification_is_not_needed_for_a_payment(stage: Stage) -> 
     assert await stage.notifications(at_least=0) == []
 
 
+async def test_a_lost_notification_is_not_needed_for_a_plan(stage: Stage) -> None:
+    """Nothing is ever told of its first payment; the app asks, and is shown the checkout and the subscription."""
+    stage.misbehave("lost")
+    checkout = await stage.opened("recurring", recurrence="1 Month", duration="3 Month", startup_fee=500)
+    stage.pay(checkout)
+    done = await stage.finished(checkout)
+
+    entries = [each for each in stage.gateway.simulator.ledger() if each.order_id == checkout["order_id"]]
+    assert [str(entry.payment_id) for entry in entries] == [done["payment_id"]]
+    state = await stage.get(f"subscription-states/{done['subscription_id']}")
+    assert (state["state"], state["installments_paid"]) == ("active", 1)
+    assert await stage.notifications(at_least=0) == []
+
+
 async def test_a_chargeback_reaches_the_charge(stage: Stage) -> None:
     """The gateway tells it weeks later; support sees it where it looks."""
     checkout = await stage.opened("preapproval")

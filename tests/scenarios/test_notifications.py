@@ -201,7 +201,8 @@ def test_a_subscription_is_followed_without_the_gateway(scene: Scene) -> None:
     order_id, subscription_id = fresh("order"), "420075044317"
     open_checkout(scene, order_id, type="recurring", amount=Raw(text="345.67"), recurrence="1 Month", duration="1 Year")
     record = payhere.payment_now(order_id, "345.67")
-    scene.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
+    paid = f"{payhere.SUBSCRIPTIONS}/{subscription_id}/payments"
+    scene.gateway.always(paid, subscription_id, payhere.says(payhere.found(record)))
     plan = {
         "subscription_id": int(subscription_id),
         "order_id": order_id,
@@ -223,7 +224,7 @@ def test_a_subscription_is_followed_without_the_gateway(scene: Scene) -> None:
     assert post(scene.client, body).status == 200
     path = f"subscription-states/{subscription_id}"
     until(lambda: scene.client.get(path).status == 200, "it is known")
-    calls = [(payhere.SEARCH, order_id), (shown, subscription_id)]
+    calls = [(paid, subscription_id), (shown, subscription_id)]
     asked = [scene.gateway.count(*call) for call in calls]
     state = scene.client.get(path).json["data"]
 

@@ -232,20 +232,25 @@ def _was_shown(run: Judged, paid: Paid, posted: Posted) -> bool:
 
 
 def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
-    """A payment that could be seen when its checkout's time ended was seen then, whether or not it was told of.
+    """What was paid and could be seen when its checkout's time ended was seen then, whether or not it was told of.
 
     But for an order that was asked for as something else too: by the payment alone nobody can tell which of them it is.
+    Nor of an order with two plans which of them was meant.
+    And but for a gateway that showed another payment than was made, when it was asked at the end.
     """
     charged = {row[0] for row in run.auditor.execute(_ORDERS_CHARGED)}
     owned = {checkout.payment_id for checkout in checkouts}
     taken_back = taken_back_by_banks(run.gateway)
+    plans = Counter(each.entry.order_id for each in paid if each.entry.subscription_id is not None)
     for checkout in checkouts:
         ended_s = (checkout.updated_at_ms - START_MS) / 1000
-        is_looked_for = checkout.kind == "payment"
+        is_looked_for = checkout.kind == "payment" or (checkout.kind == "recurring" and plans[checkout.order_id] == 1)
         is_blind = run.fate.blind_s[0] <= ended_s <= run.fate.blind_s[1] + LAST_LOOK_S
+        is_blind |= any(ended_s - LAST_LOOK_S < at_s <= ended_s for at_s in run.gateway.lied_at_s)
         if checkout.state != "expired" or not is_looked_for or is_blind or checkout.order_id in charged:
             continue
-        if any(other.order_id == checkout.order_id and other.kind != "payment" for other in checkouts):
+        others = [each for each in checkouts if each.order_id == checkout.order_id and each.id != checkout.id]
+        if any(other.kind != "payment" for other in others):
             continue
         for each in paid:
             if each.entry.payment_id in taken_back:
@@ -262,7 +267,12 @@ def taken_back_by_banks(gateway: Gateway) -> dict[int, LedgerEntry]:
 
 
 def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid]) -> Iterator[str]:
-    """One approval makes one customer; nobody else is one; and who was removed is charged no more."""
+    """One approval makes one customer; nobody else is one; and who was removed is charged no more.
+
+    A checkout whose money a bank took back before it was proved is not completed by its customer.
+    """
+    taken_back = taken_back_by_banks(run.gateway)
+    given_up = {each.entry.order_id for each in paid if each.entry.payment_id in taken_back}
     customers = run.auditor.execute(_CUSTOMERS).fetchall()
     approved = {each.entry.order_id for each in paid if each.kind == "preapproval"}
     for order_id, number in Counter(row[1] for row in customers).items():
@@ -272,7 +282,7 @@ def _faults_of_customers(run: Judged, checkouts: list[Checkout], paid: list[Paid
     for customer_id, order_id in customers:
         if order_id not in approved:
             yield f"{customer_id} is of {order_id}, for which nobody approved anything"
-        if customer_id not in known:
+        if customer_id not in known and order_id not in given_up:
             yield f"{customer_id} is of no checkout"
     for told in run.told:
         if told.ask.method != "DELETE" or "customers/" not in told.ask.path or told.heard is None:

@@ -25,6 +25,8 @@ OPERATION: Final[ContextVar[str | None]] = ContextVar("operation", default=None)
 NETWORK_FAULTS: Final = ("refuse", "connect_hang", "lost_there", "silent_there", "lost_back", "silent_back", "slow")
 HIDING: Final = ("late_visibility",) * 8 + ("pending",) * 3
 """Of the faults that befall what takes money, a good part: they are what proofs have to wait for."""
+LIES: Final = frozenset({"other_amount", "other_order", "other_currency"})
+"""Faults with which a payment is shown as one that nobody made."""
 EFFECTS: Final = frozenset({"charge", "capture", "refund", "retry", "cancel"})
 DAY_S: Final = 86_400.0
 LATE_S: Final = (5.0, 60.0, 900.0, 900.0, 3 * DAY_S, 3 * DAY_S, 10 * DAY_S)
@@ -89,6 +91,7 @@ class Gateway:
         self.latency_s = fate.latency_s
         self.fate = fate
         self.arrivals: list[Arrival] = []
+        self.lied_at_s: list[float] = []
         self.faults: dict[str, int] = {}
 
     def delay_s(self) -> float:
@@ -135,6 +138,8 @@ class Gateway:
         reply, delay_s = self._answer(outcome, fault)
         if endpoint == "search" and self.fate.blind_s[0] <= self.loop.time() < self.fate.blind_s[1]:
             reply = NOTHING_FOUND if isinstance(reply, Reply) and reply.http_status == 200 else reply
+        if fault in LIES and isinstance(reply, Reply):
+            self.lied_at_s.append(self.loop.time())
         is_late = fault in {"late_visibility", "pending"}
         if is_late and fault == "late_visibility" and self.random.random() < MASKED_SHARE:
             reply = Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)

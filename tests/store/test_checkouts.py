@@ -325,23 +325,55 @@ async def test_what_another_checkout_may_have_taken_is_not_given_away(
     assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == expected
 
 
+async def test_a_payment_is_taken_up_by_one_checkout_alone(checkouts: Checkouts) -> None:
+    """Two stories may have found it free at the same moment; the one that writes second finds it taken, and stops."""
+    await checkouts.add(CHECKOUT, DETAILS)
+    cancelled = after(CHECKOUT, CheckoutEvent.TURNED_BACK)
+    await checkouts.change(cancelled, is_told=True)
+    second = msgspec.structs.replace(CHECKOUT, id="chk_0002", idempotency_key="k-2")
+    assert await checkouts.add(second, DETAILS)
+    paid_by_page = Result(payment_id="320025000001")
+    await checkouts.change(after(second, CheckoutEvent.COMPLETED, result=paid_by_page), is_told=True, is_paid=True)
+
+    late = after(cancelled, CheckoutEvent.COMPLETED, result=paid_by_page)
+    with pytest.raises(Outdated, match="belongs to another"):
+        await checkouts.change(late, is_told=True, is_paid=True)
+    assert await checkouts.get(CHECKOUT.id) == cancelled
+
+
 async def test_a_charge_is_not_proved_by_a_checkouts_payment(
     checkouts: Checkouts, book: Book, database: Database
 ) -> None:
-    """Both are of one order and amount; what the customer paid on the page is not what the lost charge took."""
+    """Both are of one order and amount; what the customer paid on the page is not what the lost charge took.
+
+    Whether our page was shown says nothing: the signed form may have been posted by whoever asked for it.
+    """
     charge = book.new(1)
     await book.accept(charge)
     settling = Settling(database)
-    await checkouts.add(CHECKOUT, DETAILS)
     assert not await settling.has_rival(charge, failed_since_ms=0)
-
-    await checkouts.mark_opened(CHECKOUT.id, 5_000, left_open_ms=10_000)
+    await checkouts.add(CHECKOUT, DETAILS)
     assert await settling.has_rival(charge, failed_since_ms=0)
 
     paid_by_page = Result(payment_id="320025000001")
     await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, result=paid_by_page), is_told=True)
     assert not await settling.has_rival(charge, failed_since_ms=0)
     assert await settling.owned_by_others(charge, ("320025000001", "320025000002")) == {"320025000001"}
+
+
+@pytest.mark.parametrize("kind", [CheckoutKind.PAYMENT, CheckoutKind.RECURRING])
+async def test_a_charge_is_not_proved_by_an_installment(
+    checkouts: Checkouts, book: Book, database: Database, kind: CheckoutKind
+) -> None:
+    """Installments have the order's id for years, and somebody may have subscribed twice: they look like the charge."""
+    charge = book.new(1)
+    await book.accept(charge)
+    asked = msgspec.structs.replace(CHECKOUT, kind=kind)
+    await checkouts.add(asked, DETAILS)
+    begun = Result(subscription_id="420075000001", payment_id="320025000001")
+    await checkouts.change(after(asked, CheckoutEvent.COMPLETED, result=begun), is_told=True)
+
+    assert await Settling(database).has_rival(charge, failed_since_ms=0) is (kind is CheckoutKind.RECURRING)
 
 
 async def test_a_person_is_found_by_everything_that_names_it(checkouts: Checkouts) -> None:

@@ -34,6 +34,8 @@ LOOK_MS_MAX: Final = 600_000
 """Between two looks at the gateway because somebody asks; a tenth of the checkout's age, within these."""
 LOOKED_FOR_MS: Final = 24 * 3_600_000
 """How long a question makes us look at what is not completed; later only a notification brings news."""
+SHOWN: Final = frozenset({CheckoutKind.PAYMENT, CheckoutKind.RECURRING})
+"""What the gateway's records can prove; an approval and a hold are told by the gateway, and shown by nothing."""
 
 
 class CheckoutState(StrEnum):
@@ -184,6 +186,12 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
         return "Details(********)"
 
 
+def begins_later(details: Details | None) -> bool:
+    """Tells whether a plan was asked for that begins on a later day: there is no payment of it yet."""
+    plan = None if details is None else details.asked.plan
+    return plan is not None and plan.starts_on is not None
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a checkout, beside its state; None for what isn't known."""
 
@@ -250,6 +258,8 @@ def advance(checkout: Checkout, event: CheckoutEvent, *, at_ms: int, result: Res
 
 
 def _filled(known: Result, news: Result) -> Result:
+    if None not in (known.subscription_id, news.subscription_id) and known.subscription_id != news.subscription_id:
+        return known  # the payment of one plan is none of another's
     return Result(
         payment_id=known.payment_id or news.payment_id,
         subscription_id=known.subscription_id or news.subscription_id,
@@ -319,12 +329,9 @@ def next_look_ms(checkout: Checkout, now_ms: int) -> int:
 
 
 def is_looked_for(checkout: Checkout, now_ms: int) -> bool:
-    """Tells whether a question makes us look at the gateway now: a payment that may have been made, of late.
-
-    Only a payment shows itself in a search. An approval, a hold and a plan are told by the gateway.
-    """
+    """Tells whether a question makes us look at the gateway now: for what may have been paid, of late."""
     return (
-        checkout.kind is CheckoutKind.PAYMENT
+        checkout.kind in SHOWN
         and checkout.state is not CheckoutState.COMPLETED
         and checkout.look_at_ms <= now_ms < checkout.created_at_ms + LOOKED_FOR_MS
     )

@@ -33,6 +33,8 @@ PROVED_ABSENT_AFTER_MS: Final = PROBES_MS[-1]
 """From the sending to the last of them: 96 hours."""
 GIVEN_UP_AFTER_MS: Final = 7 * DAY_MS
 """How long it is tried to see what became of an operation where nothing can be seen; then a person is called."""
+STILL_UNCLEAR_AFTER_MS: Final = DAY_MS // 2
+"""How long a payment that may be another operation's is left to that one, where the operation that asks had failed."""
 HOLD_LAPSES_MS: Final = 7 * DAY_MS
 """After this the gateway lets go of a hold by itself."""
 
@@ -243,14 +245,21 @@ def ruling(look: Look, control: Control | None, history: Sequence[Line], span: S
     return Event.DISPROVED if control is Control.FOUND and looks >= LOOKS_MIN else Event.LOOKED
 
 
-def ruling_after_failure(look: Look) -> Event:
+def ruling_after_failure(look: Look, history: Sequence[Line], now_ms: int) -> Event:
     """Decides what an observation makes of an operation that failed: what shows itself after all is for a person.
 
-    So is what was taken back before it showed itself.
+    So is what was taken back before it showed itself; and what may be another operation's, where it still may after
+    STILL_UNCLEAR_AFTER_MS: that one is with a person, then, who must know of both.
     """
     is_there = look.seen in {Seen.ONE_FITS, Seen.REFUND_SHOWN, Seen.SEVERAL_FIT}
     was_there = look.seen is Seen.ONE_RESEMBLES and look.payment is not None
-    return Event.REAPPEARED if is_there or was_there else Event.LOOKED
+    is_unclear_for_long = look.seen is Seen.MAY_BE_ANOTHERS and any(
+        line.state is State.FAILED
+        and line.evidence.seen == Seen.MAY_BE_ANOTHERS
+        and now_ms - line.at_ms >= STILL_UNCLEAR_AFTER_MS
+        for line in history
+    )
+    return Event.REAPPEARED if is_there or was_there or is_unclear_for_long else Event.LOOKED
 
 
 def _speaks_against(line: Line) -> bool:

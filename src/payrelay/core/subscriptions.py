@@ -58,6 +58,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
         order_id, currency, amount_minor: what it is for.
         state: where it stands, and ``paid`` how many installments were paid by then.
         next_on: the date of the next installment.
+        began_at_ms: when it was begun, by the gateway's date.
         is_seen: the gateway showed it when it was asked at ``at_ms``; else a notification told it, that came then.
         payment: an installment that was tried, by its id.
         is_paid: whether it was paid, or failed.
@@ -73,6 +74,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     state: SubscriptionState | None = None
     paid: int | None = None
     next_on: str | None = None
+    began_at_ms: int | None = None
     payment: str | None = None
     is_paid: bool = False
     payment_minor: int | None = None

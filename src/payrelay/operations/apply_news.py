@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, fits
+from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, begins_later, fits
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
 from payrelay.core.operations import PROBED, TAKING, Event, Kind, Operation, State
@@ -51,8 +51,7 @@ async def apply_news(arrival: Arrival) -> Why:
     operations = await _operations(arrival)
     checkouts = await arrival.relay.checkouts.of_order(arrival.account.merchant, news.order_id)
     checkout = addressee(checkouts, arrival.settled) or next(iter(checkouts), None)
-    since_ms = min((each.created_at_ms for each in checkouts), default=None)
-    arrival = replace(arrival, asked_since_ms=since_ms)
+    arrival = replace(arrival, checkouts=tuple(checkouts))
     if news.told not in GOOD:
         return await _tell_on(arrival, operations, checkout)
     of_operations = await _to_operations(arrival, operations)
@@ -135,6 +134,8 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     owner = await relay.journal.authorization_of(result_ref, operation.merchant)
     if owner is not None and owner.id != operation.id:
         return Why.OTHER_TOKEN
+    if _may_be_of_a_page(arrival):
+        return Why.OPERATION_UNDER_WAY
     case = await open_case(relay, arrival.account, operation, is_nudged=True, until_s=0)
     if arrival.notification.received_at_ms < case.span.began_ms - TOLERANCE_MS:
         return Why.OPERATION_UNDER_WAY  # it came before this was sent, so that it is of something else
@@ -147,6 +148,14 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     answer: Answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF, authorization_token=token)
     await case.step(Event.PROVED, evidence, answer=answer)
     return Why.OPERATION_PROVED
+
+
+def _may_be_of_a_page(arrival: Arrival) -> bool:
+    """Tells whether the hold may have been made on a page, for a checkout of the same order and amount."""
+    return any(
+        each.kind is CheckoutKind.AUTHORIZATION and fits(each, arrival.settled.amount_minor, arrival.news.currency)
+        for each in arrival.checkouts
+    )
 
 
 async def _beside_checkout(arrival: Arrival, why: Why, checkout: Checkout) -> Why | None:
@@ -252,7 +261,4 @@ async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
 
 
 async def _begins_later(arrival: Arrival, checkout: Checkout) -> bool:
-    """Tells whether a plan was asked for that begins on a later day: there is no payment of it yet."""
-    details = await arrival.relay.checkouts.details_of(checkout.id)
-    plan = None if details is None else details.asked.plan
-    return plan is not None and plan.starts_on is not None
+    return begins_later(await arrival.relay.checkouts.details_of(checkout.id))

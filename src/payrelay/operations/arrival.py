@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.checkouts import CheckoutKind, CheckoutState, Settled
+from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Settled
 from payrelay.core.notifications import News, NewsKind, Notification, Told, Why, payment_shown
 from payrelay.core.payments import Payment, Seen, Sight, Unseen
 from payrelay.core.proof import TOLERANCE_MS
@@ -30,7 +30,7 @@ class Arrival:
         relay, inbox: the rooms.
         account: that it came for.
         notification, news: what came, and what it says.
-        asked_since_ms: when a customer was first asked for its order; None where nobody was.
+        checkouts: those of its order, the one that holds it first; none before they were read.
     """
 
     relay: Relay
@@ -38,7 +38,12 @@ class Arrival:
     account: PayHere
     notification: Notification
     news: News
-    asked_since_ms: int | None = None
+    checkouts: tuple[Checkout, ...] = ()
+
+    @property
+    def asked_since_ms(self) -> int | None:
+        """Tells when a customer was first asked for its order; None where nobody was."""
+        return min((each.created_at_ms for each in self.checkouts), default=None)
 
     async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Sight:
         """Asks the gateway which payments there are; waits for a place in its budget as long as an effect may."""
@@ -85,10 +90,12 @@ async def shown_payment(arrival: Arrival) -> Payment | Why:
 
 
 async def shown_installment(arrival: Arrival) -> Payment | Why:
-    """The same of a subscription's payment, which may be shown with its subscription alone."""
-    shown = await shown_payment(arrival)
-    if shown is not Why.NOT_SHOWN or arrival.news.subscription_id is None:
-        return shown
+    """The same of a subscription's payment, which must be shown with its subscription.
+
+    Which subscription it is, is not signed, and two of one order may have payments that look alike.
+    """
+    if arrival.news.subscription_id is None:
+        return await shown_payment(arrival)
     return await _shown(arrival, PaymentsOfSubscription(subscription_id=int(arrival.news.subscription_id)))
 
 

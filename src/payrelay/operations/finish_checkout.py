@@ -7,9 +7,9 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts import (
     LOOKED_FOR_MS,
+    SHOWN,
     Checkout,
     CheckoutEvent,
     CheckoutKind,
@@ -21,24 +21,20 @@ from payrelay.core.checkouts import (
     is_looked_for,
     next_look_ms,
 )
-from payrelay.core.payments import Payment, Seen, Unseen
-from payrelay.core.proof import RECEIVED, TOLERANCE_MS
 from payrelay.core.schedules import DAY_MS
 from payrelay.errors import Outdated, Refusal, StoreError
-from payrelay.gateways.governor import Priority
 from payrelay.operations.relay import Relay
+from payrelay.operations.search_for_checkout import NotSeen, search_for
 from payrelay.operations.watch import Passage
 
 DECISIONS_MAX: Final = 5
 """Each further one needs somebody else to have changed the row between our reading and our writing."""
 LOOK_WAIT_S: Final = 3.0
 """How long who asks waits for a look; it goes on, and whoever asks next has what it found."""
-LOOK_WITHIN_S: Final = 10.0
-"""How long a look waits for a place in the gateway's budget."""
 ENDING_AT_ONCE_MAX: Final = 5
-"""Checkouts of one round whose time has ended: each may cost a call to the gateway."""
-TAKEN_FOR_MS: Final = 120_000
-"""How long a process keeps what it took to end: longer than a look lasts, with all its waits."""
+"""Checkouts of one round whose time has ended: each may cost a call to the gateway, and one that was paid three."""
+TAKEN_FOR_MS: Final = 240_000
+"""How long a process keeps what it took to end: longer than a look lasts, with its three questions and all waits."""
 FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 """How long the customer's data and the Idempotency-Key are kept after the outcome: as long as an operation's answer."""
 
@@ -88,7 +84,7 @@ async def look(relay: Relay, checkout: Checkout) -> Checkout:
 
 
 async def end_checkouts(relay: Relay) -> int:
-    """Ends checkouts whose time is over; a payment is looked for once more before. Gives how many were taken.
+    """Ends checkouts whose time is over; what can be seen of them is looked for before. Gives how many were taken.
 
     Raises StoreError.
     """
@@ -105,7 +101,7 @@ async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
     Otherwise its order would be free for another one while the customer has paid. Waits for a look no longer than
     LOOK_WAIT_S; until that is over the checkout is given as it was. Raises StoreError.
     """
-    if not _shows_itself(checkout):
+    if checkout.kind not in SHOWN:
         return await expire(relay, checkout)
     if relay.background.is_leaving:
         return checkout
@@ -135,7 +131,8 @@ async def _bring(relay: Relay, checkout: Checkout, event: CheckoutEvent, result:
             return current
         relay.watch.passed(Passage.FINISHING, changed.id)
         try:
-            await checkouts.change(changed, is_told=changed.state is not current.state)
+            is_paid = changed.payment_id is not None and changed.payment_id != current.payment_id
+            await checkouts.change(changed, is_told=changed.state is not current.state, is_paid=is_paid)
         except Outdated:
             current = await checkouts.get(checkout.id) or current
         else:
@@ -174,58 +171,32 @@ async def _safely_looked(relay: Relay, checkout: Checkout) -> Checkout:
 
 
 async def _looked(relay: Relay, checkout: Checkout, *, is_last: bool = False) -> Checkout:
-    """Searches the order at the gateway, and completes the checkout where its payment is there.
+    """Searches the gateway, and completes the checkout where what came of it is there.
 
     Raises Refusal where it is the last look and the gateway can't be seen.
     """
-    account = relay.account(checkout.account)
-    if account.merchant != checkout.merchant:
-        return checkout  # the name leads to another merchant by now
-    until_s = relay.clock.boot_s() + LOOK_WITHIN_S
-    # As a read, behind all effects and their settling: pages that look again must not take the places of charges.
-    call = PaymentsOfOrder(order_id=checkout.order_id)
-    relay.watch.passed(Passage.ASKING, checkout.id)
-    sight = await account.observe(call, until_s=until_s, priority=Priority.READ)
-    relay.watch.passed(Passage.ASKED, checkout.id)
-    if isinstance(sight, Unseen) and is_last:
-        raise Refusal(sight.code, "the gateway could not be asked before the checkout ends")
-    if not isinstance(sight, Seen):
+    try:
+        result = await search_for(relay, checkout)
+    except NotSeen:
+        if is_last:
+            raise
         return checkout
-    fitting = tuple(payment for payment in sight.payments if _is_of(checkout, payment))
-    mine = await relay.checkouts.unowned(checkout, fitting) if fitting else ()
-    if not mine:
+    if result is None:
         return checkout
-    first = min(mine, key=lambda payment: payment.at_ms or 0)
-    return await _bring(relay, checkout, CheckoutEvent.COMPLETED, Result(payment_id=first.payment_id))
-
-
-def _is_of(checkout: Checkout, payment: Payment) -> bool:
-    """Tells whether a payment may be this checkout's: paid, of equal amount and currency, and not older than it."""
-    return (
-        payment.status == RECEIVED
-        and payment.order_id == checkout.order_id
-        and payment.amount_minor == checkout.amount_minor
-        and payment.currency == checkout.currency
-        and payment.at_ms is not None
-        and payment.at_ms >= checkout.created_at_ms - TOLERANCE_MS
-    )
+    completed = await _bring(relay, checkout, CheckoutEvent.COMPLETED, result)
+    if None not in (plans := {completed.subscription_id, result.subscription_id}) and len(plans) > 1:
+        relay.log.error("checkout_paid_twice", checkout_id=checkout.id, payment_id=result.payment_id)
+    return completed
 
 
 async def _end(relay: Relay, checkout: Checkout) -> Checkout:
     """Ends a checkout, and gives it as it stands then; as it was where it could not be ended."""
     try:
-        # A gateway that is down is asked again every two minutes: an end without a look would be one without a reason.
+        # A gateway that is down is asked again every four minutes: an end without a look would be one without a reason.
+        # It may be paid without our page ever having been shown: the signed form was given out as well.
         is_patient = relay.clock.now_ms() < checkout.expires_at_ms + LOOKED_FOR_MS
-        seen = await _looked(relay, checkout, is_last=is_patient) if _shows_itself(checkout) else checkout
+        seen = await _looked(relay, checkout, is_last=is_patient) if checkout.kind in SHOWN else checkout
         return await expire(relay, seen) if seen.is_open else seen
     except (StoreError, Refusal) as error:
         relay.log.warning("checkout_not_ended", checkout_id=checkout.id, reason=str(error))
         return checkout
-
-
-def _shows_itself(checkout: Checkout) -> bool:
-    """Tells whether what came of it can be searched for.
-
-    It may be paid without our page ever having been shown: whoever asked for it was given the signed form as well.
-    """
-    return checkout.kind is CheckoutKind.PAYMENT

@@ -81,7 +81,7 @@ async def _shown_plan(arrival: Arrival) -> Fact | Why:
     relay.watch.passed(Passage.ASKED, arrival.notification.id)
     if reading.code is not None:
         return Why.NOT_SHOWN if reading.code is Code.NOT_FOUND else Why.UNSEEN
-    for fact in facts_in(reading.raw_data or b"", seen_at_ms=asked_ms):
+    for fact in facts_in(reading.raw_data or b"", account.timezone, seen_at_ms=asked_ms):
         is_of_order = fact.order_id == news.order_id and fact.currency == news.currency
         if fact.subscription_id == news.subscription_id and is_of_order:
             return fact
@@ -109,7 +109,7 @@ async def _paid_by_then(arrival: Arrival, whose: Whose, fact: Fact) -> int | Why
     if isinstance(sight, Unseen):
         return Why.UNSEEN
     payments = sight.payments if isinstance(sight, Seen) else ()
-    facts = [_fact_of(fact.subscription_id, each, asked_ms) for each in payments if each.status == RECEIVED]
+    facts = [fact_of_installment(fact.subscription_id, each, asked_ms) for each in payments if each.status == RECEIVED]
     if facts:
         relay.watch.passed(Passage.NOTING, arrival.notification.id)
         await subscriptions.note(whose, facts, now_ms=relay.clock.now_ms())
@@ -153,7 +153,7 @@ def facts_of_reading(question: Question, reading: Reading, read_at_ms: int) -> t
     raw_data = reading.raw_data or b""
     match question.call:
         case AllSubscriptions() | OneSubscription():
-            return facts_in(raw_data, seen_at_ms=read_at_ms)
+            return facts_in(raw_data, question.timezone, seen_at_ms=read_at_ms)
         case PaymentsOfSubscription(subscription_id=subscription_id):
             return _payments(str(subscription_id), raw_data, question.timezone, read_at_ms)
     return ()
@@ -164,10 +164,13 @@ def _payments(subscription_id: str, raw_data: bytes, timezone: str, read_at_ms: 
         payments = payments_in(raw_data, timezone)
     except WrongShape:
         return ()
-    return tuple(_fact_of(subscription_id, payment, read_at_ms) for payment in payments if payment.status == RECEIVED)
+    return tuple(
+        fact_of_installment(subscription_id, payment, read_at_ms) for payment in payments if payment.status == RECEIVED
+    )
 
 
-def _fact_of(subscription_id: str, payment: Payment, seen_at_ms: int) -> Fact:
+def fact_of_installment(subscription_id: str, payment: Payment, seen_at_ms: int) -> Fact:
+    """Gives what a received payment, as the gateway shows it, tells of its subscription."""
     return Fact(
         subscription_id=subscription_id,
         at_ms=seen_at_ms,

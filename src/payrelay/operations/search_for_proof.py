@@ -126,9 +126,10 @@ async def settle_retry(case: Case) -> None:
 async def _rule(case: Case, look: Look, seen_by: Evidence, *, control: Control | None = None) -> None:
     """Does what the look calls for."""
     if case.operation.state is State.FAILED:
-        event = ruling_after_failure(look)
+        event = ruling_after_failure(look, case.history, case.now_ms)
         if event is Event.REAPPEARED:
-            await case.step(event, evidence_of(look, control, seen_by), payment=look.payment)
+            payment = None if look.seen is Seen.MAY_BE_ANOTHERS else look.payment
+            await case.step(event, evidence_of(look, control, seen_by), payment=payment)
         else:
             await case.note(evidence_of(look, control, seen_by))
         return

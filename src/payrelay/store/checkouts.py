@@ -83,13 +83,14 @@ class Checkouts:
         """Finds the checkouts of an order: the one that holds it first, then the newest."""
         return await self._many(Statement(statements.OF_ORDER, (merchant, order_id, OF_ORDER_MAX)))
 
-    async def change(self, checkout: Checkout, *, is_told: bool) -> None:
+    async def change(self, checkout: Checkout, *, is_told: bool, is_paid: bool = False) -> None:
         """Stores a changed checkout, with the event of its new state where that is to be told.
 
-        Raises Outdated, and writes nothing, unless the row has the version before. A checkout that would hold an order
-        which another one holds by now holds none.
+        Raises Outdated, and writes nothing, unless the row has the version before; and, where ``is_paid`` says that its
+        payment is new to it, where that belongs to something else by now. A checkout that would hold an order which
+        another one holds by now holds none.
         """
-        await self._database.write(_change(checkout, is_told=is_told))
+        await self._database.write(_change(checkout, is_told=is_told, is_paid=is_paid))
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
         """Notes that its page was shown, which leaves it open so much longer; False where it was shown before."""
@@ -134,6 +135,10 @@ class Checkouts:
         """
         return await self._database.read(_unowned(checkout, payments))
 
+    async def has_rival(self, checkout: Checkout) -> bool:
+        """Tells whether a charge of the same order, or another checkout, may turn out to own what is found of it."""
+        return bool(await self._database.read(all_rows(_rival_of(checkout))))
+
     async def _one(self, statement: Statement) -> Checkout | None:
         row = await self._database.read(first_row(statement))
         return None if row is None else _checkout(row)
@@ -147,7 +152,12 @@ def context_of(checkout_id: str) -> bytes:
     return f"checkout/{checkout_id}".encode()
 
 
-def _change(checkout: Checkout, *, is_told: bool) -> Unit[None]:
+def _change(checkout: Checkout, *, is_told: bool, is_paid: bool) -> Unit[None]:
+    if is_paid:
+        # Two checkouts of an order may be about to take up the same payment: the second one finds it taken.
+        yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
+        if (yield Statement(statements.PAYMENT_IS_OWNED, (checkout.payment_id, checkout.merchant, checkout.id))):
+            raise Outdated(f"the payment of the checkout {checkout.id!r} belongs to another by now")
     parameters = (
         checkout.id,
         checkout.version - 1,
@@ -166,7 +176,7 @@ def _change(checkout: Checkout, *, is_told: bool) -> Unit[None]:
 
 
 def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Payment, ...]]:
-    if (yield Statement(statements.ORDER_HAS_RIVAL, (checkout.order_id, checkout.merchant, checkout.id))):
+    if (yield _rival_of(checkout)):
         return ()
     unowned = []
     for payment in payments:
@@ -174,6 +184,10 @@ def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Pa
         if not (yield Statement(statements.PAYMENT_IS_OWNED, parameters)):
             unowned.append(payment)
     return tuple(unowned)
+
+
+def _rival_of(checkout: Checkout) -> Statement:
+    return Statement(statements.ORDER_HAS_RIVAL, (checkout.order_id, checkout.merchant, checkout.id))
 
 
 def _checkout(row: Row) -> Checkout:

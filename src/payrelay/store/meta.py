@@ -45,7 +45,7 @@ async def verify_key(database: Database, seal: Seal) -> None:
 
     Raises StoreUnusable where it is another one.
     """
-    check = await database.write(_key_check(seal.seal(_PLAIN, _CONTEXT)))
+    check = await database.write(_standing(_KEY_CHECK, seal.seal(_PLAIN, _CONTEXT)))
     try:
         seal.open(check, _CONTEXT)
     except StoreUnusable:
@@ -66,13 +66,18 @@ async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
     return ChainStart(plain[:KEY_BYTES], int.from_bytes(plain[KEY_BYTES:], "big"))
 
 
-async def standing_merchant(database: Database, app: str, merchant: str) -> str:
+async def standing_merchant(database: Database, seal: Seal, app: str, merchant: str) -> str:
     """Gives the merchant that the books have an app as: the one that was given here first.
 
     An app is one merchant's for good. Were it another's as soon as an operator adds the merchant's number to its
-    settings, what holds an order would hold it no more. May be repeated; raises StoreUnavailable.
+    settings, what holds an order would hold it no more. May be repeated.
+
+    Raises StoreUnavailable, and StoreUnusable where what stands can't be opened.
     """
-    return await database.write(_standing_merchant(f"{_MERCHANT}{app}", merchant.encode()))
+    name = f"{_MERCHANT}{app}"
+    context = f"meta/{name}".encode()
+    standing = await database.write(_standing(name, seal.seal(merchant.encode(), context)))
+    return seal.open(standing, context).decode()
 
 
 async def schema_version(database: Database) -> int:
@@ -80,19 +85,13 @@ async def schema_version(database: Database) -> int:
     return await database.read(_schema_version())
 
 
-def _key_check(sealed: bytes) -> Unit[bytes]:
-    """Stores the check value unless there is one; gives the one that stands."""
-    yield Statement(statements.ADD_META, (_KEY_CHECK, sealed))
-    rows = yield Statement(statements.GET_META, (_KEY_CHECK,))
-    return blob_of(rows[0][0])
-
-
-def _standing_merchant(name: str, merchant: bytes) -> Unit[str]:
+def _standing(name: str, sealed: bytes) -> Unit[bytes]:
+    """Stores a value unless there is one of that name; gives the one that stands."""
     rows = yield Statement(statements.GET_META, (name,))
     if not rows:
-        yield Statement(statements.ADD_META, (name, merchant))
+        yield Statement(statements.ADD_META, (name, sealed))
         rows = yield Statement(statements.GET_META, (name,))
-    return blob_of(rows[0][0]).decode()
+    return blob_of(rows[0][0])
 
 
 def _kept_chain_key(sealed: bytes) -> Unit[bytes | None]:
@@ -102,9 +101,7 @@ def _kept_chain_key(sealed: bytes) -> Unit[bytes | None]:
         return blob_of(rows[0][0])
     if (yield Statement(statements.ANY_CHAINED, ())):
         return None
-    yield Statement(statements.ADD_META, (_CHAIN_KEY, sealed))
-    rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
-    return blob_of(rows[0][0])
+    return (yield from _standing(_CHAIN_KEY, sealed))
 
 
 def _is_sealed() -> Unit[bool]:

@@ -25,8 +25,10 @@ def encoded(*records: object) -> bytes:
 
 def test_a_record_is_read_alone_and_in_a_list() -> None:
     """One subscription comes as an object, all of them as a list."""
-    (alone,) = facts_in(msgspec.json.encode(RECORD), seen_at_ms=7)
-    first, second = facts_in(encoded(RECORD, RECORD | {"subscription_id": 1, "status": "Canceled"}), seen_at_ms=7)
+    (alone,) = facts_in(msgspec.json.encode(RECORD), "Asia/Colombo", seen_at_ms=7)
+    first, second = facts_in(
+        encoded(RECORD, RECORD | {"subscription_id": 1, "status": "Canceled"}), "Asia/Colombo", seen_at_ms=7
+    )
 
     assert alone == first
     assert (alone.subscription_id, alone.order_id, alone.amount_minor) == ("420075032251", "Order0003", 10_000)
@@ -34,9 +36,20 @@ def test_a_record_is_read_alone_and_in_a_list() -> None:
     assert second.state is SubscriptionState.STOPPED
 
 
+@pytest.mark.parametrize(
+    ("given", "began_at_ms"),
+    [("2018-10-04 20:24:52", 1_538_664_892_000), ("soon", None), (None, None), (7, None)],
+)
+def test_its_date_is_read_in_the_gateways_zone(given: object, began_at_ms: int | None) -> None:
+    """It tells the plan of today's order from an old one; a date that can't be read takes nothing from the rest."""
+    (fact,) = facts_in(encoded(RECORD | {"date": given}), "Asia/Colombo", seen_at_ms=7)
+
+    assert (fact.began_at_ms, fact.state) == (began_at_ms, SubscriptionState.ACTIVE)
+
+
 def test_a_word_that_nobody_knows_is_no_state() -> None:
     """What the gateway may invent must not be shown as something else."""
-    (fact,) = facts_in(encoded(RECORD | {"status": "SLEEPING"}), seen_at_ms=7)
+    (fact,) = facts_in(encoded(RECORD | {"status": "SLEEPING"}), "Asia/Colombo", seen_at_ms=7)
 
     assert fact.state is None
 
@@ -44,9 +57,9 @@ def test_a_word_that_nobody_knows_is_no_state() -> None:
 @pytest.mark.parametrize("raw", [b"", b"null", b"[", b"[1]", b"{}", b'"text"', b"\xff", b'[{"subscription_id": "x"}]'])
 def test_what_is_not_whole_tells_nothing(raw: bytes) -> None:
     """A reader has got its answer by then; it must not fail for what is noted beside it."""
-    assert facts_in(raw, seen_at_ms=7) == ()
+    assert facts_in(raw, "Asia/Colombo", seen_at_ms=7) == ()
 
 
 def test_one_bad_record_keeps_no_other_from_being_read() -> None:
     """A list of hundreds is not lost for one of them."""
-    assert len(facts_in(encoded(RECORD, {"subscription_id": []}, RECORD), seen_at_ms=7)) == 2
+    assert len(facts_in(encoded(RECORD, {"subscription_id": []}, RECORD), "Asia/Colombo", seen_at_ms=7)) == 2

@@ -4,25 +4,28 @@ A record that is not whole tells nothing; the others beside it do.
 """
 
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from payrelay.core.subscriptions import GATEWAY_WORDS, Fact
+from payrelay.gateways.payhere.records import moment_in
 from payrelay.gateways.payhere.replies import NO_AMOUNT, WrongShape, amount_in, id_in, members_of, text_in
 
 _records: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def facts_in(raw_data: bytes, *, seen_at_ms: int) -> tuple[Fact, ...]:
+def facts_in(raw_data: bytes, timezone: str, *, seen_at_ms: int) -> tuple[Fact, ...]:
     """Gives what a record or a list of records shows, as of the moment at which the gateway was asked. Never raises."""
     try:
         records = _records.decode(raw_data) if raw_data.lstrip().startswith(b"[") else [msgspec.Raw(raw_data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ()
-    return tuple(fact for record in records if (fact := _fact(bytes(record), seen_at_ms)) is not None)
+    zone = ZoneInfo(timezone)
+    return tuple(fact for record in records if (fact := _fact(bytes(record), zone, seen_at_ms)) is not None)
 
 
-def _fact(raw: bytes, seen_at_ms: int) -> Fact | None:
+def _fact(raw: bytes, zone: ZoneInfo, seen_at_ms: int) -> Fact | None:
     try:
         members = members_of(raw)
         subscription_id = id_in(members, "subscription_id")
@@ -41,5 +44,14 @@ def _fact(raw: bytes, seen_at_ms: int) -> Fact | None:
         order_id=order_id,
         currency=currency,
         amount_minor=None if amount_minor == NO_AMOUNT else amount_minor,
+        began_at_ms=_began_at_ms(members, zone),
         state=GATEWAY_WORDS.get(" ".join((status or "").upper().split())),
     )
+
+
+def _began_at_ms(members: dict[str, bytes], zone: ZoneInfo) -> int | None:
+    """Reads when it was begun; what can't be read of that takes nothing from the rest."""
+    try:
+        return moment_in(text_in(members, "date"), zone)
+    except WrongShape:
+        return None

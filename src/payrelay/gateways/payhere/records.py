@@ -95,7 +95,7 @@ def _payment(raw: bytes, zone: ZoneInfo) -> Payment:
     return Payment(
         payment_id=payment_id,
         order_id=order_id,
-        at_ms=_moment(text_in(members, "date"), zone),
+        at_ms=moment_in(text_in(members, "date"), zone),
         description=text_in(members, "description") or "",
         status=" ".join(status.upper().split()),
         currency=currency,
@@ -103,7 +103,7 @@ def _payment(raw: bytes, zone: ZoneInfo) -> Payment:
     )
 
 
-def _moment(date: str | None, zone: ZoneInfo) -> int | None:
+def moment_in(date: str | None, zone: ZoneInfo) -> int | None:
     """Reads a date of the gateway's; None where it is none."""
     try:
         moment = datetime.strptime(date or "", DATE_FORMAT).replace(tzinfo=zone)

@@ -42,6 +42,11 @@ OF_ORDER: Final = query(
 )
 """Finds the checkouts of an order: the one that holds it first, then the newest."""
 
+LOCK_ORDER: Final = query(
+    "lock_order", "SELECT id FROM checkouts WHERE merchant = $1 AND order_id = $2 ORDER BY id FOR UPDATE"
+)
+"""Keeps others from changing the checkouts of an order until the unit is over."""
+
 CHANGE: Final = query(
     "change_checkout",
     """

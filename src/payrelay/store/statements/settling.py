@@ -47,11 +47,13 @@ RIVALS: Final = query(
       AND ({IS_OPEN} OR state = 'failed' AND send_by_ms >= $4)
     UNION ALL
     SELECT id FROM checkouts
-    WHERE order_id = $1 AND merchant = $2 AND state = 'open' AND opened_at_ms IS NOT NULL
+    WHERE order_id = $1 AND merchant = $2 AND (state = 'open' OR kind = 'recurring')
     LIMIT 1""",
 )
 """Finds another operation on an order that may turn out to own a payment of it: one that is open, or one that failed
-and could still be sent after a moment; or a checkout that a customer is at."""
+and could still be sent after a moment; or a checkout that is open, which may be paid without our page ever having been
+shown: whoever asked for it was given the signed form as well. One that asked for a subscription stays a rival:
+installments have the order's id, and a customer may have subscribed twice."""
 
 RIVAL_RETRIES: Final = query(
     "rival_retries",
