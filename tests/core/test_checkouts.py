@@ -23,7 +23,7 @@ from payrelay.core.checkouts import (
     Settled,
     addressee,
     advance,
-    begins_later,
+    begins_after,
     event_of,
     fits,
     is_looked_for,
@@ -249,7 +249,10 @@ def test_looks_come_less_often_with_time(age_ms: int) -> None:
     """A page that is left open all night must not use up the gateway's budget."""
     now_ms = CHECKOUT.created_at_ms + age_ms
 
+    plan = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING)
+
     assert 3_000 <= next_look_ms(CHECKOUT, now_ms) - now_ms <= LOOK_MS_MAX
+    assert 30_000 <= next_look_ms(plan, now_ms) - now_ms <= LOOK_MS_MAX
 
 
 def test_only_what_can_be_shown_and_is_not_completed_is_looked_for_and_not_for_ever() -> None:
@@ -265,13 +268,14 @@ def test_only_what_can_be_shown_and_is_not_completed_is_looked_for_and_not_for_e
     assert not is_looked_for(after(CheckoutEvent.COMPLETED), 4_000)
 
 
-def test_a_plan_begins_later_where_it_was_asked_so() -> None:
-    """What was forgotten of a checkout is nothing that begins later."""
+def test_a_plan_begins_after_the_days_before_its_own() -> None:
+    """On its own day the first payment is taken at once. What was forgotten of a checkout begins on no later day."""
     asked = msgspec.structs.replace(DETAILS_OF_PLAN.asked, plan=None)
 
-    assert begins_later(DETAILS_OF_PLAN)
-    assert not begins_later(msgspec.structs.replace(DETAILS_OF_PLAN, asked=asked))
-    assert not begins_later(None)
+    assert begins_after(DETAILS_OF_PLAN, date(2029, 12, 31))
+    assert not begins_after(DETAILS_OF_PLAN, date(2030, 1, 1))
+    assert not begins_after(msgspec.structs.replace(DETAILS_OF_PLAN, asked=asked), date(2029, 12, 31))
+    assert not begins_after(None, date(2029, 12, 31))
 
 
 def test_every_state_has_its_sentence() -> None:

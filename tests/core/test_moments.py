@@ -1,4 +1,6 @@
-from payrelay.core.moments import rfc3339, spoken
+from datetime import date
+
+from payrelay.core.moments import day_at, rfc3339, spoken
 
 AT_MS = 1_795_255_200_999
 
@@ -13,3 +15,10 @@ def test_what_is_finer_is_cut_off_and_not_rounded() -> None:
     """A moment that was rounded up would be one that has not come yet."""
     assert rfc3339(AT_MS, "seconds") == "2026-11-21T10:00:00Z"
     assert spoken(AT_MS) == "2026-11-21 10:00:00"
+
+
+def test_a_day_is_the_one_of_the_place() -> None:
+    """In Colombo it is tomorrow five and a half hours earlier: what begins on a day begins there."""
+    assert day_at(1_795_255_200_999, "Asia/Colombo") == date(2026, 11, 21)
+    assert day_at(1_795_255_200_999 + 9 * 3_600_000, "Asia/Colombo") == date(2026, 11, 22)
+    assert day_at(1_795_255_200_999 + 9 * 3_600_000, "UTC") == date(2026, 11, 21)

@@ -144,13 +144,13 @@ def test_each_change_is_told_by_its_name() -> None:
     ended = msgspec.structs.replace(known, told_state=SubscriptionState.COMPLETED)
     later = msgspec.structs.replace(known, told_next_on="2026-03-15")
 
-    assert events_of(UNKNOWN, first, fact, is_new_payment=False) == [("subscription.updated", False)]
+    assert events_of(UNKNOWN, first, fact, is_new_payment=False) == [("subscription.updated", None)]
     assert events_of(known, known, fact, is_new_payment=False) == []
     assert events_of(known, later, fact, is_new_payment=True) == [
-        ("subscription.installment_failed", True),
-        ("subscription.updated", False),
+        ("subscription.installment_failed", fact),
+        ("subscription.updated", None),
     ]
-    assert events_of(known, ended, fact, is_new_payment=False) == [("subscription.completed", False)]
+    assert events_of(known, ended, fact, is_new_payment=False) == [("subscription.completed", None)]
 
 
 def test_the_gateways_words_are_known() -> None:

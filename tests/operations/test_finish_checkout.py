@@ -303,6 +303,18 @@ async def test_what_our_page_never_showed_is_looked_for_before_it_ends_too(world
     assert (await current(relay, checkout.id)).state is CheckoutState.COMPLETED
 
 
+async def test_whoever_comes_across_what_is_over_makes_the_gateway_be_asked_once(world: World) -> None:
+    """A page that is reloaded all the time, while the gateway can't be asked, must not use up its budget."""
+    relay = hosting(world)
+    checkout = await opened(relay)
+    world.clock.passed_ms += LIFE_S * 1000
+    world.account.sights.append(Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
+    for _ in range(5):
+        assert (await end_overdue(relay, checkout)).state is CheckoutState.OPEN
+
+    assert not world.account.sights
+
+
 async def test_a_program_that_stops_ends_nothing_unseen(world: World) -> None:
     """Its last request must not free an order that is paid; who comes next looks."""
     relay = hosting(world)

@@ -21,9 +21,10 @@ from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSub
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Settled
 from payrelay.core.hosted import Plan
 from payrelay.core.outcomes import Verdict
-from payrelay.core.subscriptions import SubscriptionState
+from payrelay.core.subscriptions import Fact, SubscriptionState
 from payrelay.operations.finish_checkout import end_checkouts, finish_with, look
 from payrelay.operations.take_notification import take_notification
+from payrelay.store.subscriptions import Whose
 
 OTHER = "420075000001"
 SHOWN: dict[str, object] = {
@@ -153,12 +154,46 @@ async def test_a_payment_that_is_none_of_the_plans_proves_nothing(world: InboxWo
 
 
 async def test_where_there_is_no_subscription_nothing_is_found(world: InboxWorld) -> None:
-    """The payment is of something else; the gateway says so in other words than an empty list."""
+    """The payment is of something else, or the words that are taken for "none" tell of an error: it ends not unseen."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     world.account.plans.clear()
 
     assert (await looked(world)).state is CheckoutState.OPEN
+    world.clock.passed_ms += 3_600_000
+    await end_checkouts(world.relay)
+    await world.finish()
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+async def test_a_record_that_is_shown_twice_is_one(world: InboxWorld) -> None:
+    """A list that moves while it is read shows one subscription, or one payment, at two places."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(description="Tea!")]
+    world.account.plans["again"] = SHOWN | {"description": "Tea!"}
+    done = await looked(world)
+
+    assert (done.state, done.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
+    assert await world.event_types() == PAID
+
+
+async def test_what_was_read_before_is_told_all_the_same(world: InboxWorld) -> None:
+    """Support read the subscription when nobody knew whose it was; the shop must be told of its month."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    seen = Fact(
+        subscription_id=SUBSCRIPTION_ID,
+        at_ms=world.clock.now_ms(),
+        is_seen=True,
+        state=SubscriptionState.ACTIVE,
+        payment="320025000001",
+        is_paid=True,
+    )
+    whose = Whose(account="gateway", merchant=MERCHANT)
+    await world.relay.subscriptions.note(whose, [seen], now_ms=world.clock.now_ms())
+    await looked(world)
+
+    assert await world.event_types() == PAID
 
 
 async def test_of_several_plans_none_is_taken_up(world: InboxWorld) -> None:
@@ -203,6 +238,22 @@ async def test_a_plan_that_begins_later_is_shown_by_the_list(world: InboxWorld, 
     assert done.payment_id == ("320025000001" if is_paid else None)
     assert await world.event_types() == (PAID if is_paid else PAID[1:])
     assert asked_of(world) == ["list", "observe"]
+
+
+@pytest.mark.parametrize("opened_on", [15, 14])
+async def test_a_plan_that_began_on_its_first_day_must_show_its_payment(world: InboxWorld, opened_on: int) -> None:
+    """It was opened for that day, or on the evening before: what is due then is taken at once, or was given back."""
+    today = Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2023, 11, 15))
+    if opened_on == 14:
+        world.clock.passed_ms -= 4 * 3_600_000
+    await world.open_checkout(CheckoutKind.RECURRING, plan=today)
+    world.clock.passed_ms += 4 * 3_600_000 if opened_on == 14 else 0
+    assert (await looked(world)).state is CheckoutState.OPEN
+    world.clock.passed_ms += 600_000
+    world.payments.append(payment_of())
+
+    done = await looked(world)
+    assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
 
 
 @pytest.mark.parametrize("members", [{"status": "CANCELLED"}, {"order_id": "B-7"}, {"date": "soon"}, {"date": 7}])
@@ -269,8 +320,9 @@ async def test_a_notification_that_comes_meanwhile_is_told_once(world: InboxWorl
         await take_notification(world.relay, "gateway", FIRST)
         for _ in range(20_000):
             if not (await world.checkout()).is_open:
-                break
+                return
             await asyncio.sleep(0)
+        raise AssertionError("nothing came of the notification while the gateway was asked")
 
     world.steps.put(step, be_told)
     done = await looked(world)

@@ -209,6 +209,19 @@ async def test_what_has_ended_is_given_to_one_and_for_a_while(checkouts: Checkou
     assert len(await checkouts.take_ending(90_000, until_ms=99_000, limit=5)) == 3
 
 
+async def test_one_that_has_ended_is_taken_by_one_of_those_who_come_across_it(checkouts: Checkouts) -> None:
+    """Whoever reloads a page that is over must not make the gateway be asked each time."""
+    await checkouts.add(other(1, ends_at_ms=60_000), DETAILS)
+    await checkouts.add(other(2, ends_at_ms=60_000, state=CheckoutState.FAILED, guard=None), DETAILS)
+    takers = (checkouts.take_overdue(other(1).id, 60_000, until_ms=90_000) for _ in range(5))
+
+    assert not await checkouts.take_overdue(other(1).id, 59_999, until_ms=90_000)
+    assert sum(await asyncio.gather(*takers)) == 1
+    assert await checkouts.take_ending(60_000, until_ms=90_000, limit=5) == []
+    assert await checkouts.take_overdue(other(1).id, 90_000, until_ms=99_000)
+    assert not await checkouts.take_overdue(other(2).id, 60_000, until_ms=90_000)
+
+
 async def test_a_persons_data_is_forgotten_when_it_is_over(checkouts: Checkouts) -> None:
     """And the key is given back; what the books need stays."""
     await checkouts.add(CHECKOUT, DETAILS)

@@ -101,6 +101,28 @@ async def test_of_whose_it_is_not_known_nothing_is_told(subscriptions: Subscript
     assert await subscriptions.standing(WHOSE.merchant, "8") is None
 
 
+async def test_what_was_noted_before_it_was_known_whose_it_is_is_told_then(
+    subscriptions: Subscriptions, database: Database
+) -> None:
+    """Support read the subscription first; the shop must not miss a month for that, nor be told of one twice."""
+    whose = msgspec.structs.replace(WHOSE, principal=None)
+    failed = paid(3, is_paid=False)
+    await subscriptions.note(whose, [paid(1), paid(2), failed], now_ms=5_000)
+    assert await told(database) == []
+    for _ in range(2):
+        await subscriptions.note(WHOSE, [paid(2), paid(4)], now_ms=6_000)
+
+    names = await told(database)
+    assert names == [
+        "subscription.installment_paid",
+        "subscription.installment_paid",
+        "subscription.installment_failed",
+        "subscription.updated",
+        "subscription.installment_paid",
+        "subscription.updated",
+    ]
+
+
 async def test_pages_go_on_behind_the_last_one(subscriptions: Subscriptions) -> None:
     """A list of thousands is read piece by piece, and each merchant's apart."""
     facts = [paid(1, subscription_id=f"42000000000{number}") for number in range(5)]

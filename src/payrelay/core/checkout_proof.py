@@ -5,7 +5,8 @@ Rules:
 1. Order ids are not unique at the gateway: what is older than the checkout is of something else.
 2. A payment alone doesn't say whether a plan began with it. The gateway must show a subscription of the order, for what
    was asked, and the payment among those of that subscription.
-3. A plan that begins on a later day has no payment yet: its subscription proves it, as long as that goes on.
+3. A plan that begins after the day on which it was subscribed to has no payment yet: its subscription proves it, as
+   long as that goes on.
 4. Where several subscriptions of the order may be meant, none is.
 """
 
@@ -51,19 +52,21 @@ def first_payment(checkout: Checkout, plan: Fact, payments: Iterable[Payment]) -
     began_ms = plan.began_at_ms
     if began_ms is None:
         return None
-    dated = [
-        (payment.at_ms, len(payment.payment_id), payment.payment_id, payment)
+    fitting = [
+        payment
         for payment in payments
-        if may_be_paid_by(checkout, payment)
-        and payment.at_ms is not None
-        and abs(payment.at_ms - began_ms) <= TOLERANCE_MS
+        if may_be_paid_by(checkout, payment) and abs((payment.at_ms or 0) - began_ms) <= TOLERANCE_MS
     ]
-    return min(dated)[-1] if dated else None
+    return min(fitting, key=_age, default=None)
 
 
 def has_begun(plan: Fact, first: Payment | None, *, begins_later: bool) -> bool:
     """Tells whether a plan has begun: by its first payment, or where it begins later by going on without one."""
     return first is not None or (begins_later and plan.state is SubscriptionState.ACTIVE)
+
+
+def _age(payment: Payment) -> tuple[int, int, str]:
+    return payment.at_ms or 0, len(payment.payment_id), payment.payment_id
 
 
 def _is_older(checkout: Checkout, plan: Fact) -> bool:

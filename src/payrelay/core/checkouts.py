@@ -14,6 +14,7 @@ To be changed together: ``TRANSITIONS``, the partial indexes of the table ``chec
 """
 
 from collections.abc import Sequence
+from datetime import date
 from enum import StrEnum
 from typing import Final
 
@@ -30,8 +31,10 @@ LEFT_OPEN_MS: Final = 30 * 60_000
 """How long after its page has shut a checkout that was opened may still be paid without anybody being surprised: the
 customer stands on the gateway's page by then."""
 LOOK_MS_MIN: Final = 3_000
+PLAN_LOOK_MS_MIN: Final = 30_000
 LOOK_MS_MAX: Final = 600_000
-"""Between two looks at the gateway because somebody asks; a tenth of the checkout's age, within these."""
+"""Between two looks at the gateway because somebody asks: a tenth of the checkout's age, within these. For a plan the
+gateway may be asked three times, once for all the subscriptions of the merchant."""
 LOOKED_FOR_MS: Final = 24 * 3_600_000
 """How long a question makes us look at what is not completed; later only a notification brings news."""
 SHOWN: Final = frozenset({CheckoutKind.PAYMENT, CheckoutKind.RECURRING})
@@ -186,10 +189,10 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
         return "Details(********)"
 
 
-def begins_later(details: Details | None) -> bool:
-    """Tells whether a plan was asked for that begins on a later day: there is no payment of it yet."""
+def begins_after(details: Details | None, day: date) -> bool:
+    """Tells whether a plan was asked for that begins after a day of the gateway's: by then nothing of it is paid."""
     plan = None if details is None else details.asked.plan
-    return plan is not None and plan.starts_on is not None
+    return plan is not None and plan.starts_on is not None and plan.starts_on > day
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -325,7 +328,8 @@ def event_of(checkout: Checkout) -> OutgoingEvent:
 def next_look_ms(checkout: Checkout, now_ms: int) -> int:
     """Gives from when on somebody's next question makes us look again."""
     age_ms = now_ms - checkout.created_at_ms
-    return now_ms + min(max(age_ms // 10, LOOK_MS_MIN), LOOK_MS_MAX)
+    least_ms = PLAN_LOOK_MS_MIN if checkout.kind is CheckoutKind.RECURRING else LOOK_MS_MIN
+    return now_ms + min(max(age_ms // 10, least_ms), LOOK_MS_MAX)
 
 
 def is_looked_for(checkout: Checkout, now_ms: int) -> bool:

@@ -199,19 +199,29 @@ def fact_of_news(news: News, notification: Notification) -> Fact | None:
     )
 
 
-def events_of(before: Subscription, after: Subscription, fact: Fact, *, is_new_payment: bool) -> list[tuple[str, bool]]:
-    """Names what is to be told of a change: the types of events, and whether each is about the payment."""
-    events = []
+def kind_of_payment(fact: Fact) -> str:
+    """Names the event that tells of an installment."""
+    return "subscription.installment_paid" if fact.is_paid else "subscription.installment_failed"
+
+
+def events_of(
+    before: Subscription, after: Subscription, fact: Fact, *, is_new_payment: bool
+) -> list[tuple[str, Fact | None]]:
+    """Names what is to be told of a change: the types of events, each with the fact where it is about the payment.
+
+    Where it wasn't known whose it is, nobody was told how it stands.
+    """
+    events: list[tuple[str, Fact | None]] = []
     if is_new_payment:
-        events.append(("subscription.installment_paid" if fact.is_paid else "subscription.installment_failed", True))
-    if after.state is not before.state or before.version == 0:
+        events.append((kind_of_payment(fact), fact))
+    if after.state is not before.state or before.principal is None:
         ends = {
             SubscriptionState.COMPLETED: "subscription.completed",
             SubscriptionState.STOPPED: "subscription.stopped",
         }
-        events.append((ends.get(after.state, "subscription.updated"), False))
+        events.append((ends.get(after.state, "subscription.updated"), None))
     elif after.next_on != before.next_on:
-        events.append(("subscription.updated", False))
+        events.append(("subscription.updated", None))
     return events
 
 

@@ -15,8 +15,9 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, begins_later, fits
+from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, begins_after, fits
 from payrelay.core.idempotency import secret_hash
+from payrelay.core.moments import day_at
 from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
 from payrelay.core.operations import PROBED, TAKING, Event, Kind, Operation, State
 from payrelay.core.outcomes import Evidence
@@ -261,4 +262,6 @@ async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
 
 
 async def _begins_later(arrival: Arrival, checkout: Checkout) -> bool:
-    return begins_later(await arrival.relay.checkouts.details_of(checkout.id))
+    """Tells whether the first payment is yet to come, on the day on which the gateway told of the plan."""
+    day = day_at(arrival.notification.received_at_ms, arrival.account.timezone)
+    return begins_after(await arrival.relay.checkouts.details_of(checkout.id), day)

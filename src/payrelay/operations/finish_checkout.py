@@ -34,7 +34,8 @@ LOOK_WAIT_S: Final = 3.0
 ENDING_AT_ONCE_MAX: Final = 5
 """Checkouts of one round whose time has ended: each may cost a call to the gateway, and one that was paid three."""
 TAKEN_FOR_MS: Final = 240_000
-"""How long a process keeps what it took to end: longer than a look lasts, with its three questions and all waits."""
+"""How long a process keeps what it took to end: longer than a look usually lasts, with its three questions. A second
+look beside it comes to the same."""
 FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 """How long the customer's data and the Idempotency-Key are kept after the outcome: as long as an operation's answer."""
 
@@ -99,11 +100,15 @@ async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
     """Ends a checkout whose time is over before the worker came to it, by the same rule.
 
     Otherwise its order would be free for another one while the customer has paid. Waits for a look no longer than
-    LOOK_WAIT_S; until that is over the checkout is given as it was. Raises StoreError.
+    LOOK_WAIT_S; until that is over, or where somebody else is at it, the checkout is given as it was.
+    Raises StoreError.
     """
     if checkout.kind not in SHOWN:
         return await expire(relay, checkout)
+    now_ms = relay.clock.now_ms()
     if relay.background.is_leaving:
+        return checkout
+    if not await relay.checkouts.take_overdue(checkout.id, now_ms, until_ms=now_ms + TAKEN_FOR_MS):
         return checkout
     ending = relay.background.start(_end(relay, checkout))
     await asyncio.wait({ending}, timeout=LOOK_WAIT_S)
@@ -193,7 +198,6 @@ async def _end(relay: Relay, checkout: Checkout) -> Checkout:
     """Ends a checkout, and gives it as it stands then; as it was where it could not be ended."""
     try:
         # A gateway that is down is asked again every four minutes: an end without a look would be one without a reason.
-        # It may be paid without our page ever having been shown: the signed form was given out as well.
         is_patient = relay.clock.now_ms() < checkout.expires_at_ms + LOOKED_FOR_MS
         seen = await _looked(relay, checkout, is_last=is_patient) if checkout.kind in SHOWN else checkout
         return await expire(relay, seen) if seen.is_open else seen

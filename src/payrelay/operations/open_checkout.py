@@ -6,9 +6,8 @@ repeat window, gets the same checkout again, as it stands by then.
 
 import hashlib
 import secrets
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Final
-from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -17,6 +16,7 @@ from payrelay.core.checkouts import LOOK_MS_MIN, Checkout, CheckoutState, Detail
 from payrelay.core.credentials import require_amount
 from payrelay.core.hosted import HostedPayment
 from payrelay.core.links import is_allowed
+from payrelay.core.moments import day_at
 from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.forms import Form, Merchant, Returns, build_form
@@ -155,7 +155,7 @@ def _require_allowed(relay: Relay, request: Request, account: PayHere, new: NewC
 
 def _today(relay: Relay, account: PayHere) -> date:
     """Gives the day at the gateway."""
-    return datetime.fromtimestamp(relay.clock.now_ms() / 1000, UTC).astimezone(ZoneInfo(account.timezone)).date()
+    return day_at(relay.clock.now_ms(), account.timezone)
 
 
 async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewCheckout) -> bool:

@@ -7,7 +7,8 @@ A customer paid, and the notification is lost:
 2. Of a plan the list of subscriptions must show exactly one of the order, for the amount that was asked, and the
    payments of that one must contain the payment that was found. Of several nothing is taken up: their notifications
    tell which is which.
-3. A plan that begins on a later day has no payment yet. It is looked for in the list at once.
+3. A plan that begins on a later day has no payment yet. It is looked for in the list at once, and has begun by then
+   where it goes on; what began on its own first day after all must show its payment.
 4. The subscription is noted, and told of, before the checkout is completed: who dies in between does it again. A
    notification that comes before, meanwhile or later finds all of it known, and adds what only it tells.
 """
@@ -19,14 +20,15 @@ import msgspec
 
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkout_proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
-from payrelay.core.checkouts import Checkout, CheckoutKind, Result, begins_later
+from payrelay.core.checkouts import Checkout, CheckoutKind, Result, begins_after
+from payrelay.core.moments import day_at
 from payrelay.core.payments import Payment, Seen, Unseen
 from payrelay.core.proof import RECEIVED
 from payrelay.core.subscriptions import Fact
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.governor import Priority
 from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.plans import facts_in
+from payrelay.gateways.payhere.plans import facts_in, records_of
 from payrelay.operations.note_subscription import fact_of_installment
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
@@ -68,6 +70,21 @@ class _Eyes:
         self._account = account
         self._checkout = checkout
 
+    @property
+    def timezone(self) -> str:
+        """The zone of the gateway's dates."""
+        return self._account.timezone
+
+    async def installments(self, plan: Fact, *, may_lack: bool) -> tuple[Payment, ...]:
+        """Gives the payments of a subscription, which may have none yet where ``may_lack``. Raises NotSeen."""
+        try:
+            return await self.payments(PaymentsOfSubscription(subscription_id=int(plan.subscription_id)))
+        except NotSeen as error:
+            # In which words the gateway says that there are none is not documented.
+            if may_lack and error.code is Code.NOT_FOUND:
+                return ()
+            raise
+
     async def payments(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> tuple[Payment, ...]:
         """Gives the payments of an order or of a subscription. Raises NotSeen."""
         self._passed(Passage.ASKING)
@@ -77,17 +94,22 @@ class _Eyes:
             raise _not_seen(sight.code)
         return sight.payments if isinstance(sight, Seen) else ()
 
-    async def plans(self) -> tuple[Fact, ...]:
-        """Gives the subscriptions of the merchant account, as of the moment of the question. Raises NotSeen."""
+    async def plans(self, *, is_any: bool) -> tuple[Fact, ...]:
+        """Gives the subscriptions of the order, as of the moment of the question.
+
+        Raises NotSeen, also where the gateway says that there is none although ``is_any`` says that one was paid: its
+        words for that are not documented, and may be those of an error.
+        """
         asked_ms = self._relay.clock.now_ms()
         self._passed(Passage.ASKING)
         reading = await self._account.read(AllSubscriptions(), until_s=self._until_s, priority=Priority.READ)
         self._passed(Passage.ASKED)
-        if reading.code is Code.NOT_FOUND:
+        if reading.code is Code.NOT_FOUND and not is_any:
             return ()
         if reading.code is not None:
             raise _not_seen(reading.code)
-        return facts_in(reading.raw_data or b"", self._account.timezone, seen_at_ms=asked_ms)
+        of_order = records_of(self._checkout.order_id, reading.raw_data or b"")
+        return facts_in(of_order, self.timezone, seen_at_ms=asked_ms)
 
     @property
     def _until_s(self) -> float:
@@ -104,15 +126,19 @@ def _not_seen(code: Code) -> NotSeen:
 async def _search_for_plan(relay: Relay, checkout: Checkout, eyes: _Eyes) -> Result | None:
     if await relay.checkouts.has_rival(checkout):
         return None
-    is_later = begins_later(await relay.checkouts.details_of(checkout.id))
+    details = await relay.checkouts.details_of(checkout.id)
     found: frozenset[str] | None = None
-    if not is_later:
+    if not begins_after(details, day_at(checkout.created_at_ms, eyes.timezone)):
         paid = await _unowned(relay, checkout, await eyes.payments(PaymentsOfOrder(order_id=checkout.order_id)))
         found = frozenset(payment.payment_id for payment in paid)
-    plan = None if found == frozenset() else _only_one(relay, checkout, await eyes.plans())
-    if plan is None:
+    if found == frozenset():
         return None
-    installments = await eyes.payments(PaymentsOfSubscription(subscription_id=int(plan.subscription_id)))
+    plan = _only_one(relay, checkout, await eyes.plans(is_any=found is not None))
+    if plan is None or plan.began_at_ms is None:
+        return None
+    # It may have been asked for on one day and begun on the next one.
+    is_later = begins_after(details, day_at(plan.began_at_ms, eyes.timezone))
+    installments = await eyes.installments(plan, may_lack=is_later)
     both = [payment for payment in installments if found is None or payment.payment_id in found]
     # Whose they are is looked up once more: the gateway took its time.
     first = first_payment(checkout, plan, await _unowned(relay, checkout, both))
@@ -131,8 +157,8 @@ async def _unowned(relay: Relay, checkout: Checkout, payments: Iterable[Payment]
 def _only_one(relay: Relay, checkout: Checkout, shown: Iterable[Fact]) -> Fact | None:
     """Chooses the subscription that began with the checkout; what keeps it from being known is told to the log."""
     plans = plans_of(checkout, shown)
-    ids = [plan.subscription_id for plan in plans]
-    if len(plans) > 1:
+    ids = sorted({plan.subscription_id for plan in plans})
+    if len(ids) > 1:
         relay.log.warning("checkout_has_several_plans", checkout_id=checkout.id, subscription_ids=ids)
         return None
     if plans and not is_as_asked(checkout, plans[0]):

@@ -53,7 +53,7 @@ class OpenedCheckout(CheckoutView, frozen=True, kw_only=True):
 
 
 async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Answer:
-    """Answers with a checkout as we know it; a payment that is open is looked for at the gateway, where that is due.
+    """Answers with a checkout as we know it; what may have been paid is looked for at the gateway, where that is due.
 
     Raises Refusal (not_found) for one that the caller may not see, and StoreError.
     """

@@ -109,6 +109,11 @@ class Checkouts:
         statement = Statement(statements.TAKE_ENDING, (now_ms, until_ms, limit), is_whole=True)
         return [_checkout(row) for row in await self._database.write(all_rows(statement))]
 
+    async def take_overdue(self, checkout_id: str, now_ms: int, *, until_ms: int) -> bool:
+        """Takes one open checkout whose time has ended; False where it isn't that, or somebody else has taken it."""
+        statement = Statement(statements.TAKE_OVERDUE, (checkout_id, now_ms, until_ms), is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
+
     async def forget(self, before_ms: int) -> int:
         """Forgets what is sealed of checkouts that came to their state before a moment; gives how many."""
         statement = Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX), is_whole=True)

@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.subscriptions import Fact, Subscription, event_of, events_of, joined
+from payrelay.core.subscriptions import Fact, Subscription, event_of, events_of, joined, kind_of_payment
 from payrelay.errors import Outdated
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.outbox import put as put_event
@@ -88,6 +88,7 @@ class Subscriptions:
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
         before = _subscription(rows[0]) if rows else _unknown(whose, fact)
         after = joined(before, fact, principal=whose.principal)
+        earlier = (yield from _tried(before)) if rows and before.principal is None else []
         is_new_payment = False
         if fact.payment is not None:
             at_ms = fact.payment_at_ms if fact.payment_at_ms is not None else fact.at_ms
@@ -102,9 +103,10 @@ class Subscriptions:
         if after.principal is None:
             return
         paid = yield from _paid(after)
-        for kind, is_of_payment in events_of(before, after, fact, is_new_payment=is_new_payment):
+        # What was noted before it was known whose it is was told to nobody.
+        untold = [(kind_of_payment(tried), tried) for tried in earlier]
+        for kind, told in (*untold, *events_of(before, after, fact, is_new_payment=is_new_payment)):
             event_id = self._new_id("evt", now_ms)
-            told = fact if is_of_payment else None
             yield from put_event(event_of(after, kind, event_id, at_ms=now_ms, paid=paid, fact=told))
 
 
@@ -118,6 +120,15 @@ def _paid(subscription: Subscription) -> Unit[int]:
     rows = yield Statement(statements.COUNT_PAID, key)
     counted = rows[0][0]
     return max(subscription.told_paid or 0, counted if isinstance(counted, int) else 0)
+
+
+def _tried(subscription: Subscription) -> Unit[list[Fact]]:
+    """Reads the installments that are known, as facts; the oldest first, at most FACTS_MAX."""
+    key = (subscription.merchant, subscription.subscription_id, FACTS_MAX)
+    rows = yield Statement(statements.LIST_INSTALLMENTS, key)
+    names = ("payment", "is_paid", "payment_minor", "at_ms")
+    known = {"subscription_id": subscription.subscription_id, "is_seen": True}
+    return [msgspec.convert({**known, **dict(zip(names, row, strict=True))}, Fact, strict=False) for row in rows]
 
 
 def _standing(merchant: str, subscription_id: str) -> Unit[Standing | None]:

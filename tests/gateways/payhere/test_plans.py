@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from payrelay.core.subscriptions import SubscriptionState
-from payrelay.gateways.payhere.plans import facts_in
+from payrelay.gateways.payhere.plans import facts_in, records_of
 
 RECORD = {
     "subscription_id": 420075032251,
@@ -63,3 +63,19 @@ def test_what_is_not_whole_tells_nothing(raw: bytes) -> None:
 def test_one_bad_record_keeps_no_other_from_being_read() -> None:
     """A list of hundreds is not lost for one of them."""
     assert len(facts_in(encoded(RECORD, {"subscription_id": []}, RECORD), "Asia/Colombo", seen_at_ms=7)) == 2
+
+
+def test_the_records_of_one_order_are_taken_out_of_a_list() -> None:
+    """A merchant has thousands, each of which would be read whole for one; what can't be read names no order."""
+    mine, other = RECORD | {"order_id": "Tea/é"}, RECORD | {"order_id": 7}
+
+    assert records_of("Tea/é", encoded(other, mine, {}, mine)) == encoded(mine, mine)
+    assert records_of("7", encoded(other)) == b"[]"
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"null", b"[1]", b'{"order_id": "A-1"}', b'[{"order_id": "A-1"', b"\xff", b"[" * 9_999]
+)
+def test_what_is_no_list_of_records_names_no_order(raw: bytes) -> None:
+    """The gateway may send anything."""
+    assert records_of("A-1", raw) == b"[]"

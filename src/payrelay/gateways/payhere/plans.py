@@ -15,6 +15,26 @@ from payrelay.gateways.payhere.replies import NO_AMOUNT, WrongShape, amount_in, 
 _records: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
+class _OfOrder(msgspec.Struct):
+    order_id: object = None
+
+
+_orders: Final = msgspec.json.Decoder(list[_OfOrder])
+
+
+def records_of(order_id: str, raw_data: bytes) -> bytes:
+    """Gives those of a list of records that name an order, as a list; what isn't a list has none. Never raises.
+
+    A merchant may have thousands, and reading one whole takes many times as long as leaving it out.
+    """
+    try:
+        named = _orders.decode(raw_data)
+        records = _records.decode(raw_data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return b"[]"
+    return b"[" + b",".join(record for record, of in zip(records, named, strict=True) if of.order_id == order_id) + b"]"
+
+
 def facts_in(raw_data: bytes, timezone: str, *, seen_at_ms: int) -> tuple[Fact, ...]:
     """Gives what a record or a list of records shows, as of the moment at which the gateway was asked. Never raises."""
     try:

@@ -93,6 +93,12 @@ TAKE_ENDING: Final = query(
 )
 """Takes the checkouts whose time has ended; until then nobody else is given them."""
 
+TAKE_OVERDUE: Final = query(
+    "take_overdue_checkout",
+    "UPDATE checkouts SET ends_at_ms = $3 WHERE id = $1 AND state = 'open' AND ends_at_ms <= $2 RETURNING id",
+)
+"""Takes one checkout whose time has ended; gives no row where it isn't that, or was taken by somebody else."""
+
 ANY_ENDING: Final = query(
     "any_ending_checkout", "SELECT id FROM checkouts WHERE state = 'open' AND ends_at_ms <= $1 LIMIT 1"
 )

@@ -50,6 +50,14 @@ ADD_INSTALLMENT: Final = query(
 )
 """Notes an installment; gives no row where it was noted before. One that was paid after all is paid."""
 
+LIST_INSTALLMENTS: Final = query(
+    "list_installments",
+    """
+    SELECT payment, is_paid, amount_minor, at_ms FROM installments WHERE merchant = $1 AND subscription_id = $2
+    ORDER BY at_ms, payment LIMIT $3""",
+)
+"""Reads the installments of a subscription, the oldest first."""
+
 COUNT_PAID: Final = query(
     "count_paid",
     "SELECT count(*) FROM installments WHERE merchant = $1 AND subscription_id = $2 AND is_paid = 1",
