@@ -45,7 +45,13 @@ FALSE_NEWS: Final = PageFate(
 )
 BENT: Final[dict[str, dict[str, Any]]] = {
     "another's payment is proof": {"is_narrow": True, "fault_share": 0.5, "spares_reads": True, "clients": 4},
-    "nothing found is proof": {"blind_s": (50.0, 864_000.0), "fault_share": 0.5, "spares_reads": True, "clients": 4},
+    "nothing found is proof": {
+        "blind_s": (50.0, 864_000.0),
+        "fault_share": 0.5,
+        "spares_reads": True,
+        "clients": 4,
+        "pages": None,  # where a checkout may own a payment, no search proves anything
+    },
     "a notification is proof": {"pages": FALSE_NEWS},
     "answered before it is kept": {"pages": FALSE_NEWS},
     "told in another commit": {"pages": FALSE_NEWS},
