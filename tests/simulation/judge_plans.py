@@ -101,7 +101,7 @@ async def judge_plans(run: Judged, posted: list[Posted]) -> None:
             continue
         for fault in (
             *_faults_of_installments(run, subscription_id, paid),
-            *_faults_of_standing(await _shown(run, subscription_id), paid, taken),
+            *_faults_of_standing(await _shown(run, subscription_id), paid, taken, news),
             *await _faults_after_reading(run, plan, paid),
         ):
             run.blame(f"subscription {subscription_id} {fault}")
@@ -145,8 +145,13 @@ def _faults_of_installments(run: Judged, subscription_id: str, paid: list[Ledger
             yield f"has {payment} among its paid installments, and the ledger has {sorted(made)}"
 
 
-def _faults_of_standing(shown: Shown | None, paid: list[LedgerEntry], taken: list[Posted]) -> Iterator[str]:
-    """What is shown without a look at the gateway is no more than was, and no less than was told and taken up."""
+def _faults_of_standing(
+    shown: Shown | None, paid: list[LedgerEntry], taken: list[Posted], news: list[Posted]
+) -> Iterator[str]:
+    """What is shown without a look at the gateway is no more than was, and no less than was told and taken up.
+
+    News of one of its payments may have been noted before the process died, and doubted when they were taken again.
+    """
     if shown is None:
         yield "is known, and not shown"
         return
@@ -155,7 +160,9 @@ def _faults_of_standing(shown: Shown | None, paid: list[LedgerEntry], taken: lis
     if not len(told) <= shown.installments_paid <= len(paid):
         yield f"is shown with {shown.installments_paid} paid, told were {sorted(told)}, the ledger has {sorted(made)}"
     dates = [each.fields["item_rec_date_next"] for each in taken if each.fields.get("item_rec_date_next")]
-    if shown.state == "active" and shown.next_on != max(dates, default=None):
+    others = {each.fields.get("item_rec_date_next") for each in news if each.fields.get("payment_id") in made}
+    noted = {date for date in others if date is not None and date > max(dates, default="")}
+    if shown.state == "active" and shown.next_on not in {max(dates, default=None), *noted}:
         yield f"is shown to go on on {shown.next_on}, and told was {sorted(dates)}"
     failed = {each.fields["payment_id"] for each in taken if each.fields["status_code"] == "-2"} - made
     last = None if shown.last_failure is None else shown.last_failure.payment_id
