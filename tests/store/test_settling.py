@@ -5,8 +5,9 @@ from typing import Final
 import msgspec
 import pytest
 from tests.store.conftest import Book
-from tests.store.test_checkouts import CHECKOUT, paid
+from tests.store.test_checkouts import CHECKOUT, DETAILS, paid
 
+from payrelay.core.checkouts import CheckoutKind, CheckoutState
 from payrelay.core.operations import TAKING, WITHOUT_EFFECT, Event, Kind, Operation, State
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.database import Database
@@ -127,6 +128,37 @@ async def test_a_rival_is_open_and_of_the_same_order_and_merchant(book: Book, se
     assert not await settling.has_rival(rival, failed_since_ms=0)
     await book.advance(rival, Event.PROVED)
     assert not await settling.has_rival(asking, failed_since_ms=0)
+
+
+@pytest.mark.parametrize(
+    ("members", "is_rival"),
+    [
+        ({"state": "open", "amount_minor": 1}, True),
+        ({"state": "cancelled"}, True),
+        ({"state": "expired"}, True),
+        ({"state": "completed"}, True),
+        ({"state": "expired", "amount_minor": 100_001}, False),
+        ({"state": "expired", "currency": "USD"}, False),
+        ({"state": "expired", "order_id": "B-1"}, False),
+        ({"state": "expired", "merchant": "another"}, False),
+        ({"state": "failed", "kind": "preapproval"}, True),
+        ({"state": "completed", "kind": "preapproval"}, False),
+        ({"state": "failed", "kind": "preapproval", "amount_minor": None}, False),
+        ({"state": "expired", "kind": "authorization"}, False),
+        ({"state": "expired", "kind": "recurring", "amount_minor": 1}, True),
+    ],
+)
+async def test_a_checkout_of_the_order_may_have_been_paid(
+    book: Book, settling: Settling, database: Database, members: dict[str, object], *, is_rival: bool
+) -> None:
+    """Who turned back may go on on the gateway's page all the same: that payment was never the lost charge's."""
+    asking = book.new(9, order_id="A-1", merchant=CHECKOUT.merchant, amount_minor=100_000, currency="LKR")
+    given = {"order_id": "A-1", "amount_minor": 100_000, "currency": "LKR", "guard": None} | members
+    enums = {"state": CheckoutState, "kind": CheckoutKind}
+    given |= {name: enums[name](str(given[name])) for name in enums if name in given}
+    await Checkouts(database, Seal((b"k" * 32,))).add(msgspec.structs.replace(CHECKOUT, **given), DETAILS)
+
+    assert await settling.has_rival(asking, failed_since_ms=0) is is_rival
 
 
 async def test_what_failed_is_a_rival_while_it_may_still_show_itself(book: Book, settling: Settling) -> None:

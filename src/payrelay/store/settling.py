@@ -45,12 +45,14 @@ class Settling:
         return await self._database.read(_owned(operation, payment_ids))
 
     async def has_rival(self, operation: Operation, *, failed_since_ms: int) -> bool:
-        """Tells whether another operation may own a payment of the same order: one that is open, or that failed.
+        """Tells whether another operation, or a checkout, may own a payment of the same order.
 
-        Of those that failed only such count that could be sent after ``failed_since_ms``: what was decided or proved
-        of them too early could show itself, and be taken for this one's.
+        An operation that is open, or that failed; of those that failed only such count that could be sent after
+        ``failed_since_ms``: what was decided or proved of them too early could show itself, and be taken for this
+        one's. A checkout that is open, asked for the same amount, or asked for a subscription.
         """
-        parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms)
+        money = (operation.amount_minor, operation.currency)
+        parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms, *money)
         return await self._database.read(first_row(Statement(statements.RIVALS, parameters))) is not None
 
     async def has_rival_retry(self, operation: Operation, *, from_ms: int, until_ms: int) -> bool:
