@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from tests.simulation.fate import Fate
 from tests.simulation.process import Parts
 from tests.simulation.template import Template
 from tests.simulation.universe import Report, run
@@ -48,12 +49,12 @@ class Summary:
         self.settled_s += other.settled_s
 
 
-def run_many(first: int, seeds: int, parts: Parts | None = None) -> Summary:
+def run_many(seeds: Sequence[int], parts: Parts | None = None) -> Summary:
     """Lives through seeds one after the other."""
     summary = Summary()
     gc.disable()  # what one seed leaves behind is little, and is swept up with that of the others below
     with Template() as template:
-        for seed in range(first, first + seeds):
+        for seed in seeds:
             report = run(seed, template, parts)
             summary.runs += 1
             summary.counts.update(report.counts)
@@ -70,18 +71,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1_000)
     parser.add_argument("--from", type=int, default=1, dest="first")
+    parser.add_argument("--with-pages", action="store_true", help="of these seeds only those with the gateway's pages")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     console = Console()
     began_s = time.monotonic()
     summary = Summary()
-    for part in _parts(given.first, given.seeds, given.jobs, console):
+    seeds: Sequence[int] = range(given.first, given.first + given.seeds)
+    if given.with_pages:
+        seeds = [seed for seed in seeds if Fate.of(seed).pages is not None]
+    for part in _parts(seeds, given.jobs, console):
         summary.add(part)
     _show(console, summary, time.monotonic() - began_s)
     return 1 if summary.failed else 0
 
 
-def _parts(first: int, seeds: int, jobs: int, console: Console) -> Iterator[Summary]:
+def _parts(seeds: Sequence[int], jobs: int, console: Console) -> Iterator[Summary]:
     """Gives the summaries of parts as they come, and moves the bar."""
     bar = Progress(
         TextColumn("seeds"),
@@ -94,9 +99,8 @@ def _parts(first: int, seeds: int, jobs: int, console: Console) -> Iterator[Summ
     )
     failed = 0
     with bar, ProcessPoolExecutor(max_workers=jobs) as pool:
-        task = bar.add_task("seeds", total=seeds, failed=0)
-        starts = range(first, first + seeds, CHUNK)
-        futures = [pool.submit(run_many, start, min(CHUNK, first + seeds - start)) for start in starts]
+        task = bar.add_task("seeds", total=len(seeds), failed=0)
+        futures = [pool.submit(run_many, seeds[start : start + CHUNK]) for start in range(0, len(seeds), CHUNK)]
         for future in as_completed(futures):
             part = future.result()
             failed += len(part.failed)
