@@ -196,7 +196,8 @@ async def test_a_charges_payment_pays_for_no_checkout(world: InboxWorld) -> None
 async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: InboxWorld) -> None:
     """Given to the page of the same order and amount, the charge could be proved no more, and would end as failed.
 
-    While the page may be paid nobody can tell whose it is; when that is over it is the charge's.
+    While the page may be paid nobody can tell whose it is. So it is when the customer turned back from it: who stood on
+    the gateway's page by then could pay all the same.
     """
     operation = await world.charge(Verdict.UNKNOWN)
     await world.open_checkout()
@@ -211,11 +212,11 @@ async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: Inb
     await note_turned_back(world.relay, await world.checkout())
     await world.later()
 
-    assert [each.why for each in await world.all()] == [Why.OPERATION_LOOKED_FOR]
+    assert [each.why for each in await world.all()] == [Why.OPERATION_UNDER_WAY]
     assert (await world.checkout()).state is CheckoutState.CANCELLED
-    settled = await world.relay.journal.get(operation.id)
-    assert settled is not None
-    assert (settled.state, settled.payment_id) == (OperationState.SUCCEEDED, PAYMENT_ID)
+    lost = await world.relay.journal.get(operation.id)
+    assert lost is not None
+    assert (lost.state, lost.payment_id) == (OperationState.UNKNOWN, None)
 
 
 async def test_what_a_person_has_yet_to_decide_pays_for_no_checkout(world: InboxWorld) -> None:

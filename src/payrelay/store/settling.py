@@ -49,7 +49,8 @@ class Settling:
 
         An operation that is open, or that failed; of those that failed only such count that could be sent after
         ``failed_since_ms``: what was decided or proved of them too early could show itself, and be taken for this
-        one's. A checkout that is open, asked for the same amount, or asked for a subscription.
+        one's. A checkout that is open, that asked for the same amount and isn't completed, or that asked for a
+        subscription.
         """
         money = (operation.amount_minor, operation.currency)
         parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms, *money)

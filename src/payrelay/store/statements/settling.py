@@ -49,15 +49,14 @@ RIVALS: Final = query(
     SELECT id FROM checkouts
     WHERE order_id = $1 AND merchant = $2
       AND (state = 'open' OR kind = 'recurring'
-           OR (amount_minor = $5 AND currency = $6
-               AND (kind = 'payment' OR (kind = 'preapproval' AND state <> 'completed'))))
+           OR (kind IN ('payment', 'preapproval') AND state <> 'completed' AND amount_minor = $5 AND currency = $6))
     LIMIT 1""",
 )
 """Finds another operation on an order that may turn out to own a payment of it: one that is open, or one that failed
 and could still be sent after a moment; or a checkout that is open, which may be paid without our page ever having been
-shown: whoever asked for it was given the signed form as well. One of the same amount stays a rival when it was left,
-ended or paid: a customer may go on on the gateway's page all the same, or pay twice. So does one that asked for a
-subscription: installments have the order's id, and a customer may have subscribed twice."""
+shown: whoever asked for it was given the signed form as well. One of the same amount stays a rival until it is paid: a
+customer who turned back may go on on the gateway's page all the same. One that asked for a subscription stays one for
+good: installments have the order's id, and a customer may have subscribed twice."""
 
 RIVAL_RETRIES: Final = query(
     "rival_retries",
