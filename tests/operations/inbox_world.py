@@ -113,6 +113,7 @@ class ShowingAccount(ScriptedAccount):
         self.plan_of: dict[str, str] = {}
         self.unreadable: set[type] = set()
         self.hidden: set[type] = set()
+        self.denied: set[type] = set()
         self.is_hidden = False
         self.observed = 0
         self.sign_with(merchant_secret)
@@ -137,6 +138,8 @@ class ShowingAccount(ScriptedAccount):
         self.observed += 1
         if self.is_hidden or type(call) in self.unreadable:
             return Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
+        if type(call) in self.denied:  # "there is none", in words that nobody knows
+            return Unseen(code=Code.NOT_FOUND, evidence=Evidence())
         if type(call) in self.hidden:
             return Nothing(evidence=Evidence())
         order_id = call.order_id if isinstance(call, PaymentsOfOrder) else "A-1"

@@ -240,6 +240,18 @@ async def test_a_plan_that_begins_later_is_shown_by_the_list(world: InboxWorld, 
     assert asked_of(world) == ["list", "observe"]
 
 
+@pytest.mark.parametrize(("plan", "state"), [(TRIAL, CheckoutState.COMPLETED), (None, CheckoutState.OPEN)])
+async def test_that_there_is_no_payment_of_it_yet_may_be_said_in_any_words(
+    world: InboxWorld, plan: Plan | None, state: CheckoutState
+) -> None:
+    """PayHere doesn't document how it says so; of a plan that has begun they may be those of an error."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=plan)
+    world.payments += [] if plan is not None else [payment_of()]
+    world.account.denied.add(PaymentsOfSubscription)
+
+    assert (await looked(world)).state is state
+
+
 @pytest.mark.parametrize("opened_on", [15, 14])
 async def test_a_plan_that_began_on_its_first_day_must_show_its_payment(world: InboxWorld, opened_on: int) -> None:
     """It was opened for that day, or on the evening before: what is due then is taken at once, or was given back."""
