@@ -1,13 +1,19 @@
-"""Samples that tests of several rooms begin with: an operation, a notification and a checkout, each just begun."""
+"""Samples that tests of several rooms begin with.
+
+An operation, a notification and a checkout, each just begun; what a customer is asked for; and a payment as the gateway
+shows it.
+"""
 
 from typing import Final
 
 import msgspec
 
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState
+from payrelay.core.hosted import HostedPayment, Person, Place
 from payrelay.core.notifications import WAITS_FOR_MS, NewsKind, Notification, Told, Verdict, Why
 from payrelay.core.notifications import State as NotificationState
 from payrelay.core.operations import Kind, Operation, State
+from payrelay.core.payments import Payment
 
 NOW_MS: Final = 1_700_000_000_000
 OPERATION: Final = Operation(
@@ -102,4 +108,27 @@ CHECKOUT: Final = Checkout(
     opened_at_ms=None,
     ends_at_ms=61_000,
     look_at_ms=4_000,
+)
+ASKED: Final = HostedPayment(
+    kind=CheckoutKind.PAYMENT,
+    order_id="A-1",
+    items="Tea",
+    currency="LKR",
+    amount_minor=100_000,
+    person=Person(
+        first_name="Saman",
+        last_name="Perera",
+        email="saman@example.com",
+        phone="0771234567",
+        home=Place(address="No. 1, Galle Road", city="Colombo", country="Sri Lanka"),
+    ),
+)
+PAYMENT: Final = Payment(
+    payment_id="320025000001",
+    order_id="A-1",
+    at_ms=2_000,
+    description="Tea",
+    status="RECEIVED",
+    currency="LKR",
+    amount_minor=100_000,
 )

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.operations.hosted import ASKED, LIFE_S, current, hosting, new, secret_of, seen
+from tests.operations.hosted import LIFE_S, current, hosting, new, secret_of, seen
 from tests.operations.hosted import opened as opened_checkout
 from tests.operations.world import World, opened
+from tests.samples import ASKED
 
 from payrelay.api.checkout_pages import ASSETS, asset, back_page, checkout_page, targets_of
 from payrelay.api.pages import Page

@@ -1,5 +1,6 @@
 import msgspec
 import pytest
+from tests import samples
 from tests.samples import CHECKOUT
 
 from payrelay.core.checkout_proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
@@ -7,15 +8,7 @@ from payrelay.core.payments import Payment
 from payrelay.core.proof import TOLERANCE_MS
 from payrelay.core.subscriptions import Fact, SubscriptionState
 
-PAYMENT = Payment(
-    payment_id="320025000009",
-    order_id="A-1",
-    at_ms=2_000,
-    description="Tea",
-    status="RECEIVED",
-    currency="LKR",
-    amount_minor=100_000,
-)
+PAYMENT = msgspec.structs.replace(samples.PAYMENT, payment_id="320025000009")
 PLAN = Fact(
     subscription_id="420075044317",
     at_ms=9_000,

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.samples import CHECKOUT
+from tests.samples import ASKED, CHECKOUT
 
 from payrelay.core.checkouts import (
     HOLDING,
@@ -34,13 +34,9 @@ from payrelay.core.hosted import HostedPayment, Person, Place, Plan
 PAID = Result(payment_id="320025000001")
 DETAILS_OF_PLAN = Details(
     secret="s",
-    asked=HostedPayment(
+    asked=msgspec.structs.replace(
+        ASKED,
         kind=CheckoutKind.RECURRING,
-        order_id="A-1",
-        items="Tea",
-        currency="LKR",
-        amount_minor=100_000,
-        person=Person(first_name="S", last_name="P", email="s@example.com", phone="1", home=Place()),
         plan=Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2030, 1, 1)),
     ),
 )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests import samples
 from tests.samples import NOTIFICATION, NOW_MS
 
 from payrelay.core.notifications import (
@@ -33,7 +34,6 @@ from payrelay.core.notifications import (
     step_of,
     step_of_repeat,
 )
-from payrelay.core.payments import Payment
 from payrelay.core.secret import Secret
 from payrelay.errors import IllegalTransition
 
@@ -45,15 +45,7 @@ NEWS = News(
     currency="LKR",
     payment_id="320025000001",
 )
-PAYMENT = Payment(
-    payment_id="320025000001",
-    order_id="A-1",
-    at_ms=NOW_MS,
-    description="Tea",
-    status="RECEIVED",
-    currency="LKR",
-    amount_minor=100_000,
-)
+PAYMENT = msgspec.structs.replace(samples.PAYMENT, at_ms=NOW_MS)
 WAIT = Step(event=Event.PUT_OFF, why=Why.UNKNOWN_ORDER)
 
 

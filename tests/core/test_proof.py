@@ -40,15 +40,7 @@ SPAN: Final = Span(began_ms=BEGAN_MS, ended_ms=BEGAN_MS + 40_000)
 CALL: Final = Charge(
     authorize=False, order_id="A-1", items="Tea", currency="LKR", amount_minor=100_000, customer_token="t"
 )
-PAYMENT: Final = Payment(
-    payment_id="320",
-    order_id="A-1",
-    at_ms=BEGAN_MS + 1_000,
-    description="Tea",
-    status=RECEIVED,
-    currency="LKR",
-    amount_minor=100_000,
-)
+PAYMENT: Final = msgspec.structs.replace(samples.PAYMENT, payment_id="320", at_ms=BEGAN_MS + 1_000)
 OPERATION: Final = msgspec.structs.replace(
     samples.OPERATION,
     state=State.UNKNOWN,

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import msgspec
 from tests.operations.world import START_MS, World, asked
+from tests.samples import ASKED, PAYMENT
 
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts import Checkout
-from payrelay.core.hosted import CheckoutKind, HostedPayment, Person, Place
 from payrelay.core.links import parse_rule
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments import Payment, Seen
+from payrelay.core.payments import Seen
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.forms import Merchant
 from payrelay.operations.open_checkout import NewCheckout, open_checkout
@@ -25,20 +25,7 @@ SIGNER: Final = Merchant(
 )
 PUBLIC_URL: Final = "https://pay.example"
 LIFE_S: Final = 600
-ASKED: Final = HostedPayment(
-    kind=CheckoutKind.PAYMENT,
-    order_id="A-1",
-    items="Tea",
-    currency="LKR",
-    amount_minor=100_000,
-    person=Person(
-        first_name="Saman",
-        last_name="Perera",
-        email="saman@example.com",
-        phone="0771234567",
-        home=Place(address="No. 1, Galle Road", city="Colombo", country="Sri Lanka"),
-    ),
-)
+
 _TOLD: Final = query("outbox_in_test", "SELECT type FROM outbox ORDER BY seq")
 
 
@@ -98,13 +85,5 @@ async def told(world: World) -> list[str]:
 
 def seen(**members: object) -> Seen:
     """A payment of the tea as the gateway shows it."""
-    payment = Payment(
-        payment_id="320025000001",
-        order_id="A-1",
-        at_ms=START_MS,
-        description="Tea",
-        status="RECEIVED",
-        currency="LKR",
-        amount_minor=100_000,
-    )
+    payment = msgspec.structs.replace(PAYMENT, at_ms=START_MS)
     return Seen(payments=(msgspec.structs.replace(payment, **members),), evidence=Evidence())

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from tests.operations.world import CHARGE, ScriptedAccount, Steps, World, asked, opened, outcome_of
+from tests.samples import PAYMENT
 
 from payrelay.clock import Clock
 from payrelay.core.calls import (
@@ -89,15 +90,7 @@ def body_of(status: str = "2", *, secret: str = SECRET, **fields: str | None) ->
 
 def payment_of(**members: object) -> Payment:
     """Gives a payment as the gateway shows it."""
-    own = Payment(
-        payment_id=PAYMENT_ID,
-        order_id="A-1",
-        at_ms=1_700_000_001_000,
-        description="Tea",
-        status="RECEIVED",
-        currency="LKR",
-        amount_minor=AMOUNT_MINOR,
-    )
+    own = msgspec.structs.replace(PAYMENT, at_ms=1_700_000_001_000)
     return msgspec.structs.replace(own, **members)
 
 

@@ -5,7 +5,6 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 from tests.operations.hosted import (
-    ASKED,
     LIFE_S,
     PUBLIC_URL,
     current,
@@ -18,6 +17,7 @@ from tests.operations.hosted import (
     told,
 )
 from tests.operations.world import World, asked
+from tests.samples import ASKED
 
 from payrelay.core.checkouts import LEFT_OPEN_MS, CheckoutEvent, CheckoutState, advance
 from payrelay.core.credentials import Bound

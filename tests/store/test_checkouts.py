@@ -4,13 +4,14 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests.samples import ASKED, PAYMENT
 from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import Book
 
 from payrelay.core.calls import Item
 from payrelay.core.checkouts import Checkout, CheckoutEvent, CheckoutKind, CheckoutState, Details, Result, advance
-from payrelay.core.hosted import HostedPayment, Place, Plan
 from payrelay.core.hosted import Person as Payer
+from payrelay.core.hosted import Place, Plan
 from payrelay.core.operations import Event
 from payrelay.core.payments import Payment
 from payrelay.errors import Outdated, StoreUnusable
@@ -23,12 +24,9 @@ from payrelay.store.settling import Settling
 CHECKOUT: Final = msgspec.structs.replace(PLAIN_CHECKOUT, idempotency_key="k-1", customer_reference="user-1")
 DETAILS: Final = Details(
     secret="CANARY-secret",
-    asked=HostedPayment(
+    asked=msgspec.structs.replace(
+        ASKED,
         kind=CheckoutKind.RECURRING,
-        order_id="A-1",
-        items="Tea",
-        currency="LKR",
-        amount_minor=100_000,
         person=Payer(
             first_name="CANARY-first",
             last_name="CANARY-last",
@@ -255,15 +253,7 @@ async def test_a_persons_data_is_forgotten_on_request(checkouts: Checkouts) -> N
 
 def paid(payment_id: str) -> Payment:
     """A payment of the order."""
-    return Payment(
-        payment_id=payment_id,
-        order_id="A-1",
-        at_ms=2_000,
-        description="Tea",
-        status="RECEIVED",
-        currency="LKR",
-        amount_minor=100_000,
-    )
+    return msgspec.structs.replace(PAYMENT, payment_id=payment_id)
 
 
 async def test_a_payment_that_belongs_to_somebody_is_not_taken(checkouts: Checkouts, book: Book) -> None:

@@ -1,10 +1,11 @@
+import msgspec
 import pytest
+from tests import samples
 from tests.store.conftest import Book
 
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.operations import Event, Kind
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments import Payment
 from payrelay.store.database import Database, Row, Statement, Unit
 from payrelay.store.queries import query
 from payrelay.store.readings import ANSWER_BYTES_MAX, LastAnswers, subject_of
@@ -18,15 +19,7 @@ SUBSCRIPTION = PaymentsOfSubscription(subscription_id=7)
 CALLS: list[Read] = [ORDER, SUBSCRIPTION, OneSubscription(subscription_id=7), AllSubscriptions()]
 FELT = (Kind.REFUND, Kind.RELEASE, Kind.RETRY, Kind.CANCEL)
 READING = Reading(code=None, msg="Payments", raw_msg=b'"Payments"', raw_data=b'[{"amount":1000.0}]')
-PAYMENT = Payment(
-    payment_id="320025",
-    order_id="A-1",
-    at_ms=None,
-    description="Tea",
-    status="RECEIVED",
-    currency="LKR",
-    amount_minor=100_000,
-)
+PAYMENT = msgspec.structs.replace(samples.PAYMENT, payment_id="320025", at_ms=None)
 
 
 @pytest.fixture
@@ -102,7 +95,7 @@ async def test_old_answers_are_forgotten_some_at_a_time(last: LastAnswers) -> No
 
 async def test_a_payment_is_known_as_it_was_seen_last(last: LastAnswers, database: Database) -> None:
     """By when the gateway was asked: a slow answer must not make a refunded payment one that was received."""
-    refunded = Payment(**{name: getattr(PAYMENT, name) for name in PAYMENT.__struct_fields__} | {"status": "REFUNDED"})
+    refunded = msgspec.structs.replace(PAYMENT, status="REFUNDED")
     await last.keep(MERCHANT, ORDER, READING, (PAYMENT,), read_at_ms=5_000)
     await last.note_payments(MERCHANT, (refunded,), 6_000)
     await last.keep(MERCHANT, SUBSCRIPTION, READING, (PAYMENT,), read_at_ms=5_999)
@@ -112,7 +105,7 @@ async def test_a_payment_is_known_as_it_was_seen_last(last: LastAnswers, databas
 
 async def test_a_payment_without_a_readable_amount_is_not_noted(last: LastAnswers, database: Database) -> None:
     """Nothing could be proved by it."""
-    odd = Payment(**{name: getattr(PAYMENT, name) for name in PAYMENT.__struct_fields__} | {"amount_minor": None})
+    odd = msgspec.structs.replace(PAYMENT, amount_minor=None)
     await last.note_payments(MERCHANT, (odd,), 6_000)
     assert await Settling(database).payment_seen(MERCHANT, "320025") is None
 

@@ -20,7 +20,7 @@ from payrelay.core.notifications import State as NewsState
 from payrelay.core.operations import Operation
 from payrelay.core.schedules import DAY_MS, HOUR_MS
 from payrelay.errors import StoreError
-from payrelay.operations.alert_outlets import Alarm, NotGivenError
+from payrelay.operations.alert_outlets import NotGivenError
 from payrelay.operations.find_operations import view
 from payrelay.operations.relay import Relay
 from payrelay.operations.webhook_sender import host_of
@@ -117,48 +117,49 @@ async def begin_alerts(relay: Relay) -> int:
 
     At most AT_ONCE_MAX are given at any time. Raises StoreError where the store can't be asked.
     """
-    alarm = relay.alarm
-    return sum([await _begin(relay, alarm, alerts) for alerts in alarm.alerts])
+    return sum([await _begin(relay, alerts) for alerts in relay.alarm.alerts])
 
 
-async def _begin(relay: Relay, alarm: Alarm, alerts: Alerts) -> int:
-    now_ms, room = relay.clock.now_ms(), AT_ONCE_MAX - len(alarm.under_way)
+async def _begin(relay: Relay, alerts: Alerts) -> int:
+    under_way = relay.alarm.under_way
+    now_ms, room = relay.clock.now_ms(), AT_ONCE_MAX - len(under_way)
     due_ms = await alerts.next_due_ms() if room > 0 else None
     if due_ms is None or due_ms > now_ms:
         return 0
     taken = await alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
     for alert in taken:
-        alarm.under_way.add((alert.subject_id, alert.version))
-        relay.background.start(give_alert(relay, alarm, alerts, alert))
+        under_way.add((alert.subject_id, alert.version))
+        relay.background.start(give_alert(relay, alerts, alert))
     return len(taken)
 
 
-async def give_alert(relay: Relay, alarm: Alarm, alerts: Alerts, alert: Alert) -> None:
+async def give_alert(relay: Relay, alerts: Alerts, alert: Alert) -> None:
     """Gives one alert to all who don't have it yet, and stores what came of it; raises nothing but a cancellation."""
     try:
-        await _give(relay, alarm, alerts, alert)
+        await _give(relay, alerts, alert)
     except StoreError as error:  # it comes back when its time with us is over
         relay.log.warning("alert_not_stored", about=alert.subject_id, reason=str(error))
     except Exception:  # our own mistake in one must not keep the others from being given
         relay.log.exception("alert_failed", about=alert.subject_id)
     finally:
-        alarm.under_way.discard((alert.subject_id, alert.version))
+        relay.alarm.under_way.discard((alert.subject_id, alert.version))
 
 
-async def _give(relay: Relay, alarm: Alarm, alerts: Alerts, alert: Alert) -> None:
+async def _give(relay: Relay, alerts: Alerts, alert: Alert) -> None:
     message = await _MESSAGES[alerts.about](relay, alert)
     if message is None:
         await alerts.end(alert, alert.given_to)
         return
     if alert.attempts == 0:
         relay.watch.alerted(Outcome.RAISED)
-    waiting = {name: outlet for name, outlet in alarm.outlets.items() if name not in alert.given_to}
+    outlets = relay.alarm.outlets
+    waiting = {name: outlet for name, outlet in outlets.items() if name not in alert.given_to}
     failures = await asyncio.gather(*(_failure_of(outlet(message)) for outlet in waiting.values()))
     failed = {name: failure for name, failure in zip(waiting, failures, strict=True) if failure is not None}
     given_to = alert.given_to | (waiting.keys() - failed.keys())
     if not failed:
         await alerts.end(alert, given_to)
-        if alarm.outlets:
+        if outlets:
             relay.watch.alerted(Outcome.GIVEN)
         return
     await _try_again(relay, alerts, alert, given_to, failed)

@@ -173,7 +173,7 @@ async def _beside_checkout(arrival: Arrival, why: Why, checkout: Checkout) -> Wh
     if token is not None and await arrival.relay.journal.authorization_of(secret_hash(token), merchant) is not None:
         return while_open
     if payment_id is not None:
-        if await arrival.inbox.owner_of_payment(merchant, payment_id) is not None:
+        if await arrival.relay.inbox.owner_of_payment(merchant, payment_id) is not None:
             return why
         is_open = why in {Why.OPERATION_LOOKED_FOR, Why.OPERATION_OPEN}
         return while_open if is_open and checkout.payment_id != payment_id else None

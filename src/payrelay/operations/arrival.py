@@ -11,7 +11,6 @@ from payrelay.core.proof import TOLERANCE_MS
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
-from payrelay.store.inbox import Inbox
 
 GOOD: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED})
 _KINDS: Final = {
@@ -27,14 +26,13 @@ class Arrival:
     """A notification that is being worked on.
 
     Attributes:
-        relay, inbox: the rooms.
+        relay: the rooms.
         account: that it came for.
         notification, news: what came, and what it says.
         checkouts: those of its order, the one that holds it first; none before they were read.
     """
 
     relay: Relay
-    inbox: Inbox
     account: PayHere
     notification: Notification
     news: News
@@ -60,7 +58,7 @@ class Arrival:
         """
         watch, notification = self.relay.watch, self.notification
         watch.passed(Passage.BELIEVING, notification.id)
-        is_accepted = await self.inbox.accept_token(notification, kind, token, at_ms=self.relay.clock.now_ms())
+        is_accepted = await self.relay.inbox.accept_token(notification, kind, token, at_ms=self.relay.clock.now_ms())
         watch.passed(Passage.BELIEVED, notification.id)
         return is_accepted
 
@@ -111,7 +109,7 @@ async def _shown(arrival: Arrival, call: PaymentsOfOrder | PaymentsOfSubscriptio
     owners = {
         payment.payment_id
         for payment in sight.payments
-        if await arrival.inbox.owner_of_payment(account.merchant, payment.payment_id) is not None
+        if await relay.inbox.owner_of_payment(account.merchant, payment.payment_id) is not None
     }
     payment = payment_shown(news, sight.payments, frozenset(owners))
     if payment is None:

@@ -49,7 +49,7 @@ async def keep_chargeback(arrival: Arrival) -> Why:
         noted_at_ms=now_ms,
     )
     relay.watch.passed(Passage.NOTING, notification.id)
-    await arrival.inbox.keep_chargeback(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
+    await relay.inbox.keep_chargeback(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
     relay.watch.passed(Passage.NOTED, notification.id)
     return Why.CHARGEBACK_KEPT
 

@@ -27,7 +27,6 @@ from payrelay.gateways.payhere.notifications import Form, UnreadableError, news_
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
 from payrelay.operations.work_inbox import TAKEN_FOR_MS, has_room, work_later
-from payrelay.store.inbox import Inbox
 
 REFUSALS: Final = {
     Verdict.FORGED: (Code.FORBIDDEN, "the signature is not that of this account's MERCHANT_SECRET"),
@@ -51,14 +50,14 @@ async def take_notification(relay: Relay, account_name: str, body: bytes) -> Not
     (malformed_request), not the gateway's or not for this account (forbidden; it is kept all the same), can't be
     checked or is one too many (unavailable), or the account is not configured (not_found); StoreUnavailable.
     """
-    account, inbox = relay.account(account_name), relay.inbox
+    account = relay.account(account_name)
     try:
         form = read_form(body)
     except UnreadableError as error:
         relay.watch.notified(account_name, "unreadable")
         raise Refusal(Code.MALFORMED_REQUEST, str(error)) from None
     verdict = verdict_of(form, account.signer)
-    notification = await _stored(relay, inbox, _new(relay, account, form, body, verdict), body)
+    notification = await _stored(relay, _new(relay, account, form, body, verdict), body)
     relay.watch.notified(account_name, verdict)
     if notification is not None and notification.state in UNFINISHED and notification.version == 1:
         work_later(relay, notification)
@@ -71,10 +70,10 @@ async def take_notification(relay: Relay, account_name: str, body: bytes) -> Not
     return notification
 
 
-async def _stored(relay: Relay, inbox: Inbox, new: Notification, body: bytes) -> Notification | None:
+async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification | None:
     """Stores it, or finds it stored; None for one that is one too many."""
     relay.watch.passed(Passage.TAKING, new.id)
-    put = await inbox.put(new, body)
+    put = await relay.inbox.put(new, body)
     relay.watch.passed(Passage.TAKEN, new.id)
     if put is None or put.is_new:
         return None if put is None else put.notification
@@ -83,7 +82,7 @@ async def _stored(relay: Relay, inbox: Inbox, new: Notification, body: bytes) ->
         return put.notification
     again = msgspec.structs.replace(advance(put.notification, step, at_ms=new.received_at_ms), verdict=new.verdict)
     try:
-        await inbox.record(again)
+        await relay.inbox.record(again)
     except Outdated:  # another repeat was quicker
         return put.notification
     return again

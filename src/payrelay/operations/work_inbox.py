@@ -128,7 +128,7 @@ async def _step(relay: Relay, account: PayHere, notification: Notification) -> S
         return step_of(Why.OUR_FAULT)
     if notification.verdict is not Verdict.GENUINE and verdict_of(form, account.signer) is not Verdict.GENUINE:
         return Step(event=Event.REFUSED, why=Why(notification.verdict.value))
-    arrival = Arrival(relay=relay, inbox=relay.inbox, account=account, notification=notification, news=news_of(form))
+    arrival = Arrival(relay=relay, account=account, notification=notification, news=news_of(form))
     return step_of(await _why(arrival))
 
 

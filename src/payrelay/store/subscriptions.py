@@ -88,7 +88,8 @@ class Subscriptions:
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
         before = _subscription(rows[0]) if rows else _unknown(whose, fact)
         after = joined(before, fact, principal=whose.principal)
-        earlier = (yield from _tried(before)) if rows and before.principal is None else []
+        is_first_told = before.principal is None and after.principal is not None
+        earlier = (yield from _tried(before)) if rows and is_first_told else []
         is_new_payment = False
         if fact.payment is not None:
             at_ms = fact.payment_at_ms if fact.payment_at_ms is not None else fact.at_ms
