@@ -16,8 +16,10 @@ import uvloop
 from rich.console import Console
 
 from payrelay.clock import Clock
+from payrelay.core.customers import CustomerFilter
 from payrelay.core.customers import State as CustomerState
 from payrelay.core.deliveries import DeliveryState, PatternError
+from payrelay.core.notifications import NotificationFilter
 from payrelay.core.notifications import State as NotificationState
 from payrelay.core.operations import State
 from payrelay.core.persons import WordsError
@@ -246,9 +248,8 @@ def list_notifications(
 ) -> None:
     """List what the gateway posted, newest first."""
     from payrelay.notification_commands import run_list
-    from payrelay.store.inbox import Wanted
 
-    wanted = Wanted(state=state, account=account, order_id=order, payment_id=payment)
+    wanted = NotificationFilter(state=state, account=account, order_id=order, payment_id=payment)
     _exit_with(uvloop.run(run_list(read_settings(), wanted, limit=limit, as_json=as_json)))
 
 
@@ -377,9 +378,8 @@ def list_customers(
 ) -> None:
     """List stored customers, newest first; never a token."""
     from payrelay.customer_commands import run_list
-    from payrelay.store.customers import Wanted
 
-    wanted = Wanted(principal=principal, account=account, reference=reference, state=state)
+    wanted = CustomerFilter(principal=principal, account=account, reference=reference, state=state)
     _exit_with(uvloop.run(run_list(read_settings(), wanted, limit=limit, as_json=as_json)))
 
 

@@ -18,7 +18,16 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.calls import Charge, Effect, Read
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential
-from payrelay.core.operations import EVENT_OF_VERDICT, Event, Line, Operation, Retention, State, advance
+from payrelay.core.operations import (
+    EVENT_OF_VERDICT,
+    Event,
+    Line,
+    Operation,
+    OperationFilter,
+    Retention,
+    State,
+    advance,
+)
 from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, Reading, Verdict
 from payrelay.core.payments import Nothing, Sight
 from payrelay.gateways.governor import Alarm, Governor, Limit, Priority
@@ -27,7 +36,7 @@ from payrelay.gateways.payhere.forms import Merchant
 from payrelay.operations.relay import Request
 from payrelay.store import open_database
 from payrelay.store.database import Database
-from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Filter, Journal
+from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Journal
 
 START_MS: Final = 1_700_000_000_000
 KEYED_MS: Final = 30 * 86_400_000
@@ -215,7 +224,7 @@ class ScriptedAccount:
         """Carries out what the script says, and keeps to what an adapter promises about its place."""
         self.sent.append(sending)
         self.expected.append(expected)
-        newest = await self._journal.list(Filter(), before=None, limit=1)
+        newest = await self._journal.list(OperationFilter(), before=None, limit=1)
         self.states_when_sent += [operation.state for operation in newest]
         await self._steps.reach("effect")
         if self.has_dead_token:
@@ -314,7 +323,7 @@ class World:
 
     async def operations(self) -> list[Operation]:
         """Gives all operations, newest first."""
-        return await self.journal.list(Filter(), before=None, limit=100)
+        return await self.journal.list(OperationFilter(), before=None, limit=100)
 
     async def operation(self) -> Operation:
         """Gives the newest operation."""

@@ -19,7 +19,7 @@ from payrelay.app import opened_relay
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Refund, Release, RetrySubscription
-from payrelay.core.operations import Line, Operation, State
+from payrelay.core.operations import Line, Operation, OperationFilter, State
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire import WireRequest
@@ -33,7 +33,6 @@ from payrelay.operations.retry_subscription import retry_subscription
 from payrelay.operations.settle import settle_due
 from payrelay.operations.watch import Watch
 from payrelay.settings import GatewaySettings, Settings
-from payrelay.store.journal import Filter
 from payrelay.store.opening import open_database
 from payrelay.store.sealing import key_text
 from payrelay.store.sqlite import InlineExecutor
@@ -291,7 +290,7 @@ class Bench:
 
     async def newest(self) -> Operation:
         """Gives the operation."""
-        return (await self.relay.journal.list(Filter(), before=None, limit=1))[0]
+        return (await self.relay.journal.list(OperationFilter(), before=None, limit=1))[0]
 
     async def history(self) -> list[Line]:
         """Gives its history."""

@@ -29,7 +29,7 @@ from payrelay.core.calls import (
     RetrySubscription,
     subscription_number,
 )
-from payrelay.core.operations import Kind, State
+from payrelay.core.operations import Kind, OperationFilter, State
 from payrelay.errors import Code, FieldError, Refusal
 from payrelay.operations.await_outcome import Patience, show_when_settled
 from payrelay.operations.cancel_subscription import cancel_subscription
@@ -48,7 +48,6 @@ from payrelay.operations.retrieve_subscription import retrieve_subscription
 from payrelay.operations.retry_subscription import retry_subscription
 from payrelay.operations.revoke_client_token import revoke_client_token, revoke_client_tokens
 from payrelay.operations.show_checkout import show_checkout
-from payrelay.store.journal import Filter
 
 _EMPTY_BODIES: Final = (b"", b"{}")
 
@@ -141,7 +140,7 @@ def one_checkout(relay: Relay, asked: Asked) -> Awaitable[Answer]:
 def some_operations(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Lists operations, newest first."""
     query = asked.query
-    wanted = Filter(
+    wanted = OperationFilter(
         state=State(query["state"]) if "state" in query else None,
         kind=Kind(query["kind"]) if "kind" in query else None,
         order_id=query.get("order_id"),

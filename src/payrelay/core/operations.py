@@ -242,6 +242,19 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in FINAL
 
 
+class OperationFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which operations are listed: those that are equal in every field that is given."""
+
+    principal: str | None = None
+    account: str | None = None
+    state: State | None = None
+    kind: Kind | None = None
+    order_id: str | None = None
+    payment_id: str | None = None
+    subscription_id: str | None = None
+    customer_id: str | None = None
+
+
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One line of an operation's history; never changed, never removed.
 

@@ -19,7 +19,7 @@ from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addre
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.moments import day_at
 from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
-from payrelay.core.operations import PROBED, TAKING, Event, Kind, Operation, State
+from payrelay.core.operations import PROBED, TAKING, Event, Kind, Operation, OperationFilter, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Payment
 from payrelay.core.proof import TOLERANCE_MS, Seen
@@ -31,7 +31,6 @@ from payrelay.operations.keep_chargeback import keep_chargeback
 from payrelay.operations.note_subscription import note_news
 from payrelay.operations.settle import settle_one
 from payrelay.operations.take_approval import take_approval
-from payrelay.store.journal import Filter
 
 OPERATIONS_MAX: Final = 50
 """Operations of one order, or of one subscription, that are looked through: the newest."""
@@ -68,9 +67,9 @@ async def apply_news(arrival: Arrival) -> Why:
 async def _operations(arrival: Arrival) -> list[Operation]:
     """Finds the operations that the news may be of, newest first."""
     news, journal = arrival.news, arrival.relay.journal
-    found = await journal.list(Filter(order_id=news.order_id), before=None, limit=OPERATIONS_MAX)
+    found = await journal.list(OperationFilter(order_id=news.order_id), before=None, limit=OPERATIONS_MAX)
     if news.subscription_id is not None:
-        of_plan = Filter(subscription_id=news.subscription_id)
+        of_plan = OperationFilter(subscription_id=news.subscription_id)
         found += await journal.list(of_plan, before=None, limit=OPERATIONS_MAX)
     return [each for each in found if each.merchant == arrival.account.merchant and each.kind in TAKING]
 

@@ -12,7 +12,18 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture
 from payrelay.core.durations import span_text
-from payrelay.core.operations import TAKING, TRANSITIONS, WITHOUT_EFFECT, Event, Kind, Line, Operation, State, advance
+from payrelay.core.operations import (
+    TAKING,
+    TRANSITIONS,
+    WITHOUT_EFFECT,
+    Event,
+    Kind,
+    Line,
+    Operation,
+    OperationFilter,
+    State,
+    advance,
+)
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import plain_number
 from payrelay.core.proof import CONTRADICTORY, Seen
@@ -22,7 +33,6 @@ from payrelay.errors import Outdated
 from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.relay import Relay
 from payrelay.operations.send_for_proof import under_way_until_ms
-from payrelay.store.journal import Filter
 
 VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
 """What can be decided."""
@@ -221,7 +231,7 @@ def _was_shown(history: Sequence[Line]) -> bool:
 
 async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Operation | None:
     """Finds another operation that a payment belongs to; a hold and its capture are about the same one."""
-    candidates = await relay.journal.list(Filter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
+    candidates = await relay.journal.list(OperationFilter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
     for other in candidates:
         is_hold = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
             f"authorization/{other.result_ref}" == operation.subject
