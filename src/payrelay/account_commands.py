@@ -5,10 +5,11 @@ import sys
 from payrelay.app import opened_database
 from payrelay.clock import Clock
 from payrelay.core.explanations import printable
+from payrelay.core.pauses import Pause
 from payrelay.operations.pause import in_words
 from payrelay.operator_session import DONE, UNKNOWN, complain, operator, reason
 from payrelay.settings import Settings
-from payrelay.store.pauses import Pause, Pauses
+from payrelay.store.pauses import Pauses
 
 
 async def run_pause(settings: Settings, account: str, *, why: str, by: str | None) -> int:

@@ -18,6 +18,7 @@ from payrelay.clock import Clock
 from payrelay.core.identity import Provider
 from payrelay.core.operations import Retention
 from payrelay.core.schedules import DAY_MS
+from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Governor
 from payrelay.gateways.payhere.account import BASE_URLS, app_of, merchant_of, token_name_of
@@ -56,7 +57,7 @@ from payrelay.store.journal import Journal
 from payrelay.store.meta import chain_key, embedded_keys, standing_merchant, verify_key
 from payrelay.store.pauses import Pauses
 from payrelay.store.readings import LastAnswers
-from payrelay.store.sealing import Seal, parse_keys
+from payrelay.store.sealing import Seal
 from payrelay.store.settling import Settling
 from payrelay.store.signing_keys import SigningKeys
 from payrelay.store.subscriptions import Subscriptions

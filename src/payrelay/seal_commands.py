@@ -13,9 +13,10 @@ from rich.table import Table
 
 from payrelay.app import opened_database, seal_of
 from payrelay.clock import Clock
+from payrelay.core.seal_keys import KEY_BYTES, key_text
 from payrelay.operator_session import DONE, REFUSED, complain, progress_bar
 from payrelay.settings import Settings
-from payrelay.store.sealing import KEY_BYTES, Seal, key_text
+from payrelay.store.sealing import Seal
 from payrelay.store.seals import SealedColumn, Seals
 
 NAMED_MAX: Final = 10

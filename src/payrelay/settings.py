@@ -39,15 +39,15 @@ from pydantic_core import ErrorDetails
 
 from payrelay.core.client_tokens import CLIENT_SCOPES, PAYING, USUAL_SCOPES
 from payrelay.core.credentials import Scope
+from payrelay.core.database_url import sqlite_path
 from payrelay.core.destinations import Allowed, allowed_of
 from payrelay.core.durations import span_s
 from payrelay.core.links import LinkRule, parse_rule
 from payrelay.core.money import AmountError, minor_units
+from payrelay.core.rate_limit import CALLS_MIN, RateLimit
+from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
-from payrelay.gateways.governor import CALLS_MIN, Limit
-from payrelay.store import sealing
-from payrelay.store.opening import sqlite_path
 
 PREFIX: Final = "PAYRELAY_"
 CONFIG_VARIABLE: Final = "PAYRELAY_CONFIG"
@@ -186,9 +186,9 @@ def _timezone(name: str) -> str:
     return name
 
 
-def _rate_limit(value: object) -> Limit | None:
+def _rate_limit(value: object) -> RateLimit | None:
     try:
-        return Limit.parse(str(value))
+        return RateLimit.parse(str(value))
     except ValueError:
         raise ValueError(
             f"must be a limit such as 20/10s, at least {CALLS_MIN} call in whole seconds, or off"
@@ -236,7 +236,7 @@ def _link_rules(value: object) -> tuple[LinkRule, ...]:
 
 def _encryption_keys(secret: Secret) -> Secret:
     try:
-        sealing.parse_keys(secret.reveal())
+        parse_keys(secret.reveal())
     except SettingsError as error:
         raise ValueError(str(error).removeprefix(f"{PREFIX}ENCRYPTION_KEY ")) from None
     return secret
@@ -274,7 +274,7 @@ class GatewaySettings(BaseModel):
     app_secret: _Secret
     merchant_id: Annotated[str, Field(min_length=1)] | None = None
     merchant_secret: _Secret | None = None
-    rate_limit: Annotated[Limit | None, PlainValidator(_rate_limit)] = Limit(20, 10.0)
+    rate_limit: Annotated[RateLimit | None, PlainValidator(_rate_limit)] = RateLimit(20, 10.0)
     """Calls upstream; None for no limit."""
     timeout_s: Annotated[float, Field(ge=0.1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5
@@ -336,7 +336,7 @@ class Settings(BaseModel):
     repeat_window: Annotated[int, PlainValidator(_repeat_window_s)] = 86_400
     """Seconds; 0 for none."""
     encryption_key: Annotated[_Secret, AfterValidator(_encryption_keys)] | None = None
-    """As ``store.sealing.parse_keys`` reads it; None where the embedded database keeps its own."""
+    """As ``core.seal_keys.parse_keys`` reads it; None where the embedded database keeps its own."""
     alert_command: Annotated[tuple[str, ...] | None, PlainValidator(_command), Field(repr=False)] = None
     """The program and its arguments that an alert is given to; not printed, because they may hold a secret."""
     alert_url: Annotated[_Secret, AfterValidator(_alert_address)] | None = None

@@ -15,13 +15,12 @@ from payrelay.api.routes import Route
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, found
 from payrelay.core.credentials import Credential, compose_key
-from payrelay.core.operations import State
+from payrelay.core.operations import OpenCount, State
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.governor import Governor
-from payrelay.gateways.limit import Limit
 from payrelay.operations.relay import Relay
 from payrelay.store import open_database
-from payrelay.store.counts import OpenCount
 from payrelay.store.database import Database, Unit
 
 T = TypeVar("T")
@@ -49,7 +48,7 @@ class Idle:
 
     def __init__(self, clock: Clock) -> None:
         self.merchant = "0123456789abcdef"
-        self.governor = Governor(Limit(calls=20, window_s=10), clock)
+        self.governor = Governor(RateLimit(calls=20, window_s=10), clock)
 
 
 class Keyring:

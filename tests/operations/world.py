@@ -30,7 +30,8 @@ from payrelay.core.operations import (
 )
 from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, Reading, Verdict
 from payrelay.core.payments import Nothing, Sight
-from payrelay.gateways.governor import Alarm, Governor, Limit, Priority
+from payrelay.core.rate_limit import RateLimit
+from payrelay.gateways.governor import Alarm, Governor, Priority
 from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.gateways.payhere.forms import Merchant
 from payrelay.operations.relay import Request
@@ -198,7 +199,7 @@ class SteppingJournal(Journal):
 class ScriptedAccount:
     """A gateway account by its face alone. ``ledger`` is what really happened there."""
 
-    def __init__(self, clock: Clock, steps: Steps, journal: Journal, *, limit: Limit | None = None) -> None:
+    def __init__(self, clock: Clock, steps: Steps, journal: Journal, *, limit: RateLimit | None = None) -> None:
         self.name = "gateway"
         self.merchant = "0123456789abcdef"
         self.timezone = "Asia/Colombo"
@@ -287,7 +288,9 @@ class World:
         self.log_events: list[str] = []
         self.limit_to(None)
 
-    def limit_to(self, limit: Limit | None, database: Database | None = None, *, unkeyed_ms: int = UNKEYED_MS) -> None:
+    def limit_to(
+        self, limit: RateLimit | None, database: Database | None = None, *, unkeyed_ms: int = UNKEYED_MS
+    ) -> None:
         """Begins with a new relay: on another database, with another budget or repeat window."""
         self.database = database or self.database
         self.journal = SteppingJournal(self.database, self.steps)

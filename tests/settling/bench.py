@@ -20,6 +20,7 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Refund, Release, RetrySubscription
 from payrelay.core.operations import Line, Operation, OperationFilter, State
+from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire import WireRequest
@@ -34,7 +35,6 @@ from payrelay.operations.settle import settle_due
 from payrelay.operations.watch import Watch
 from payrelay.settings import GatewaySettings, Settings
 from payrelay.store.opening import open_database
-from payrelay.store.sealing import key_text
 from payrelay.store.sqlite import InlineExecutor
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock

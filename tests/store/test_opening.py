@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from payrelay.clock import Clock
+from payrelay.core.database_url import sqlite_path
 from payrelay.errors import SettingsError, StoreUnusable
 from payrelay.store import open_database
-from payrelay.store.opening import sqlite_path
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from payrelay.core.seal_keys import key_text, parse_keys
 from payrelay.errors import SettingsError, StoreUnusable
 from payrelay.store import sealing
-from payrelay.store.sealing import Seal, key_text, load_or_make_key, parse_keys
+from payrelay.store.sealing import Seal, load_or_make_key
 
 KEY = bytes(range(32))
 OTHER = bytes(32)

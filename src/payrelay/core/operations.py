@@ -255,6 +255,13 @@ class OperationFilter(msgspec.Struct, frozen=True, kw_only=True):
     customer_id: str | None = None
 
 
+class OpenCount(msgspec.Struct, frozen=True):
+    """How many operations are in a state, and when the oldest of them was made; None where there is none."""
+
+    total: int = 0
+    oldest_ms: int | None = None
+
+
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One line of an operation's history; never changed, never removed.
 

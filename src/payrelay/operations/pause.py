@@ -11,8 +11,9 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.explanations import printable
 from payrelay.core.moments import spoken
+from payrelay.core.pauses import Pause
 from payrelay.errors import Code, Refusal
-from payrelay.store.pauses import Pause, Pauses
+from payrelay.store.pauses import Pauses
 
 PAUSES_KEPT_MS: Final = 1_000
 """How long a paused account may still take a new effect, and one that goes on refuse it."""

@@ -3,18 +3,13 @@
 import asyncio
 import contextlib
 from concurrent.futures import Executor, ThreadPoolExecutor
-from pathlib import Path
-from typing import Final
 
 from payrelay.clock import Clock
-from payrelay.errors import SettingsError
+from payrelay.core.database_url import sqlite_path
 from payrelay.store import postgresql, sqlite_file
 from payrelay.store.database import Database
 from payrelay.store.owner import OwnerLock
 from payrelay.store.sqlite import Sqlite
-
-_SQLITE: Final = "sqlite:///"
-_POSTGRESQL: Final = "postgresql://"
 
 
 async def open_database(
@@ -51,13 +46,3 @@ async def open_database(
         undo.pop_all()
     writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
     return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s)
-
-
-def sqlite_path(url: str) -> Path | None:
-    """Gives the file of an embedded database, None for a server's; raises SettingsError for any other URL."""
-    if url.startswith(_POSTGRESQL) and url != _POSTGRESQL:
-        return None
-    name = url.removeprefix(_SQLITE)
-    if name == url or not name or name.startswith(":memory:"):
-        raise SettingsError("PAYRELAY_DATABASE_URL must be sqlite:///path or postgresql://user@host/database")
-    return Path(name)
