@@ -47,7 +47,7 @@ RANKS: Final = {
 }
 """A room imports from itself and from rooms of a smaller rank; rooms of equal rank don't know each other."""
 EVERYBODYS: Final = {"errors", "clock", "__init__"}
-LAZY_ALLOWED: Final = {"cli"}
+LAZY_ALLOWED: Final = {"cli", "key_commands"}
 """The command line loads a web server only where it serves."""
 SIMULATOR_STARTERS: Final = {"cli", "demo"}
 

@@ -26,8 +26,6 @@ from payrelay.core.persons import WordsError
 from payrelay.errors import SettingsError, StoreError
 from payrelay.key_commands import keys
 from payrelay.settings import read_settings
-from payrelay.store import open_database
-from payrelay.store.meta import schema_version
 
 UNUSABLE: Final = 2
 """The exit code of a command that couldn't begin."""
@@ -476,11 +474,6 @@ def _exit_with(code: int) -> None:
 
 
 def _schema_version() -> int:
-    async def read() -> int:
-        database = await open_database(read_settings().database_url.reveal(), clock=Clock(), owner=False)
-        try:
-            return await schema_version(database)
-        finally:
-            await database.close()
+    from payrelay.app import upgraded_version
 
-    return asyncio.run(read())
+    return asyncio.run(upgraded_version(read_settings(), Clock()))

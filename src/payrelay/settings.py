@@ -39,7 +39,7 @@ from pydantic_core import ErrorDetails
 
 from payrelay.core.client_tokens import CLIENT_SCOPES, PAYING, USUAL_SCOPES
 from payrelay.core.credentials import Scope
-from payrelay.core.database_url import sqlite_path
+from payrelay.core.database_url import embedded_file
 from payrelay.core.destinations import Allowed, allowed_of
 from payrelay.core.durations import span_s
 from payrelay.core.links import LinkRule, parse_rule
@@ -82,7 +82,7 @@ _Tree = dict[str, object]
 
 def _database_url(url: Secret) -> Secret:
     try:
-        sqlite_path(url.reveal())
+        embedded_file(url.reveal())
     except SettingsError as error:
         raise ValueError(str(error).removeprefix(f"{PREFIX}DATABASE_URL ")) from None
     return url
@@ -356,7 +356,8 @@ class Settings(BaseModel):
     @property
     def embedded_path(self) -> Path | None:
         """The file of the embedded database, or None where another server is the store."""
-        return sqlite_path(self.database_url.reveal())
+        name = embedded_file(self.database_url.reveal())
+        return None if name is None else Path(name)
 
     @property
     def shown_database(self) -> str:

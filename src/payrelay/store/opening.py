@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
 
 from payrelay.clock import Clock
-from payrelay.core.database_url import sqlite_path
+from payrelay.core.database_url import embedded_file
 from payrelay.store import postgresql, sqlite_file
 from payrelay.store.database import Database
 from payrelay.store.owner import OwnerLock
@@ -34,9 +35,10 @@ async def open_database(
     Raises SettingsError for a URL of another kind, StoreUnusable where a person must act, StoreUnavailable where the
     database is there but busy. No message shows a password.
     """
-    path = sqlite_path(url)
-    if path is None:
+    name = embedded_file(url)
+    if name is None:
         return await postgresql.open_postgresql(url, clock=clock)
+    path = Path(name)
     sqlite_file.require_place(path)
     lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None
     with contextlib.ExitStack() as undo:
