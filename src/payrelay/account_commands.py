@@ -5,8 +5,8 @@ import sys
 from payrelay.app import opened_pauses
 from payrelay.clock import Clock
 from payrelay.core.explanations import printable
-from payrelay.core.pauses import Pause, in_words
-from payrelay.operations.pause_account import pause_account, resume_account
+from payrelay.core.pauses import Pause
+from payrelay.operations.pause_account import in_words, pause_account, resume_account
 from payrelay.operator_session import DONE, UNKNOWN, complain, operator, reason
 from payrelay.settings import Settings
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from payrelay.app import Shared, opened_accounts, opened_database, seal_of
 from payrelay.clock import Clock
-from payrelay.core.pauses import in_words
 from payrelay.errors import SettingsError, StoreError
 from payrelay.gateways.payhere.checks import Finding
 from payrelay.operations.inspect_database import inspect_database
+from payrelay.operations.pause_account import in_words
 from payrelay.settings import Settings, require_serving
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO

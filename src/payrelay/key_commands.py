@@ -15,7 +15,7 @@ from rich.table import Table
 
 from payrelay.clock import Clock
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
-from payrelay.core.durations import SpanError, rate, span_s
+from payrelay.core.durations import SpanError, span_s
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import AmountError, decimal_text, minor_units
 from payrelay.operations.issue_key import PRINCIPAL_LENGTH_MAX, Issued, Wanted, issue_key, list_keys, revoke_key
@@ -122,7 +122,7 @@ def _amount(text: str | None) -> int | None:
 
 def _rate(text: str | None) -> Rate | None:
     try:
-        return None if text is None else rate(text)
+        return None if text is None else Rate.parse(text)
     except SpanError as error:
         raise typer.BadParameter(str(error), param_hint="--rate") from None
 

@@ -1,5 +1,7 @@
 """Pauses an account for an operator, and lets it go on; ``pause.py`` is how the running processes learn of it."""
 
+from payrelay.core.explanations import printable
+from payrelay.core.moments import spoken
 from payrelay.core.pauses import Pause
 from payrelay.store.pauses import Pauses
 
@@ -17,3 +19,8 @@ async def pause_account(pauses: Pauses, pause: Pause) -> Pause | None:
 async def resume_account(pauses: Pauses, account: str) -> bool:
     """Lets an account go on; False where it was not paused. Raises StoreError."""
     return await pauses.remove(account)
+
+
+def in_words(pause: Pause) -> str:
+    """Tells since when, by whom and why, for an operator."""
+    return f"since {spoken(pause.since_ms)} UTC by {printable(pause.operator)}, because “{printable(pause.reason)}”"
