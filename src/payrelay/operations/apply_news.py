@@ -28,7 +28,7 @@ from payrelay.operations.arrival import GOOD, Arrival, shown_installment, shown_
 from payrelay.operations.case import open_case
 from payrelay.operations.finish_checkout import finish_by_notification, finish_with
 from payrelay.operations.keep_chargeback import keep_chargeback
-from payrelay.operations.note_subscription import note_news
+from payrelay.operations.note_news import note_news
 from payrelay.operations.settle import settle_one
 from payrelay.operations.take_approval import take_approval
 

@@ -21,7 +21,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.answers import Answer, Trace, failed, of_outcome
+from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed, of_outcome
 from payrelay.core.bounds import has_operation
 from payrelay.core.calls import Effect
 from payrelay.core.idempotency import Repeat, claim_of, decide_repeat, fingerprint, secret_hash
@@ -70,12 +70,6 @@ stays in ``sending`` and is found as lost."""
 WITHDRAWALS_MAX: Final = 1_000
 """How many rows this process goes on trying to withdraw at once: as many as may be at their commit when a database goes
 away. Those of later requests were never stored, and must not pile up while it is gone."""
-
-OPERATION_HEADER: Final = "Payrelay-Operation"
-"""Names the operation that an answer is about."""
-
-REPLAYED: Final = ("Idempotent-Replayed", "true")
-"""Marks an answer that was given before."""
 
 CAME_TO_NOTHING: Final = frozenset({Event.NOT_SENT, Event.NOT_EXECUTED, Event.REFUSED, Event.DECLINED})
 """What a sending can come to that tells of no effect, as long as it was the only one."""

@@ -24,12 +24,11 @@ from payrelay.core.checkouts import Checkout, CheckoutKind, Result, begins_after
 from payrelay.core.moments import day_at
 from payrelay.core.payments import Payment, Seen, Unseen
 from payrelay.core.proof import RECEIVED
-from payrelay.core.subscriptions import Fact
+from payrelay.core.subscriptions import Fact, fact_of_installment
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.governor import Priority
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.plans import facts_in, records_of
-from payrelay.operations.note_subscription import fact_of_installment
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
 from payrelay.store.subscriptions import Whose

@@ -21,6 +21,7 @@ from payrelay.operations.case import Case, evidence_of
 from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.note_subscription import note_cancelled
 from payrelay.operations.watch import Stage
+from payrelay.store.subscriptions import Whose
 
 SEND_WITHIN_S: Final = 10
 """From the journaling of a second sending to the last moment at which it is made."""
@@ -60,7 +61,9 @@ async def settle_cancel(case: Case) -> None:
         return  # each sending is a line of history: after the first they keep to the schedule
     await _send_again(case, _read_second_cancel)
     if case.operation.state is State.SUCCEEDED and case.operation.subscription_id is not None:
-        await note_cancelled(case.relay, case.account.name, case.operation.subscription_id)
+        whose = Whose(account=case.account.name, merchant=case.account.merchant)
+        relay, subscription_id = case.relay, case.operation.subscription_id
+        await note_cancelled(relay.subscriptions, whose, subscription_id, now_ms=case.now_ms, log=relay.log)
 
 
 def under_way_until_ms(history: Sequence[Line], timeout_s: float, now_ms: int) -> int | None:
