@@ -8,15 +8,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.bodies import (
-    CaptureBody,
-    ChargeBody,
-    ClientTokenBody,
-    EmptyBody,
-    RefundBody,
-    invalid,
-    parse_body,
-)
+from payrelay.api.bodies import CaptureBody, ChargeBody, ClientTokenBody, EmptyBody, RefundBody, parse_body
 from payrelay.api.checkout_bodies import CheckoutBody
 from payrelay.api.parameters import ORDER, PAGE_SIZE_USUAL
 from payrelay.core.answers import Answer
@@ -30,7 +22,7 @@ from payrelay.core.calls import (
     subscription_number,
 )
 from payrelay.core.operations import Kind, OperationFilter, State
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.errors import Code, FieldError, Refusal, wrong_fields
 from payrelay.operations.await_outcome import Patience, show_when_settled
 from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.capture import capture
@@ -79,7 +71,7 @@ def payments_of_order(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Reads the payments of the order in the path."""
     words = ORDER.complaint(asked.id)
     if words is not None:
-        raise invalid([FieldError(ORDER.name, words)])
+        raise wrong_fields([FieldError(ORDER.name, words)])
     return retrieve_payments(relay, asked.request, PaymentsOfOrder(order_id=asked.id))
 
 
