@@ -22,7 +22,7 @@ RANKS: Final = {
     "store": 1,
     "gateways": 1,
     "operations": 2,
-    "settings": 2,
+    "settings": 1,
     "api": 3,
     "console": 3,
     "worker": 3,
@@ -47,6 +47,9 @@ RANKS: Final = {
 }
 """A room imports from itself and from rooms of a smaller rank; rooms of equal rank don't know each other."""
 EVERYBODYS: Final = {"errors", "clock", "__init__"}
+OPENERS: Final = {"app", "operations", "store"}
+"""Who may import the store: the stories, and the module that opens it. Doors, commands and settings work with values of
+the core, and with what stories and ``app`` give them."""
 LAZY_ALLOWED: Final = {"cli", "key_commands"}
 """The command line loads a web server only where it serves."""
 SIMULATOR_STARTERS: Final = {"cli", "demo"}
@@ -193,6 +196,18 @@ def wrong_way_imports(source: Source) -> Iterator[str]:
 def test_imports_point_one_way() -> None:
     """A reader learns a room with nothing but the rooms below it."""
     assert found(wrong_way_imports, OURS) == ""
+
+
+def test_no_door_reaches_past_the_stories_into_the_store() -> None:
+    """What a door may do with the store is said once, by a story, and holds of the API, commands and worker alike."""
+
+    def reaching(source: Source) -> Iterator[str]:
+        if source.room not in OPENERS:
+            for node, name in imports(source.tree):
+                if f"{name}.".startswith("payrelay.store."):
+                    yield source.at(node, f"{source.room} must not know the store; name a value of core, call a story")
+
+    assert found(reaching, OURS) == ""
 
 
 def test_every_room_has_its_place() -> None:
