@@ -13,9 +13,10 @@ from payrelay.errors import Code, Outdated, Refusal, StoreDoubtful, StoreUnavail
 from payrelay.gateways.breaker import EFFECT_PROBES_AFTER_S, ENDED_MIN, PAUSE_S
 from payrelay.gateways.budget import MemoryBudget
 from payrelay.gateways.governor import Ending, Governor, Limit, Priority
+from payrelay.operations.apply import DECISIONS_MAX
 from payrelay.operations.charge import charge
 from payrelay.operations.decide import decide
-from payrelay.operations.effect import DECISIONS_MAX, SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
+from payrelay.operations.effect import SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.operations.recover import recover
 
 OTHER_CHARGE = msgspec.structs.replace(CHARGE, amount_minor=200_000)
