@@ -416,6 +416,28 @@ def test_the_settings_alone_read_the_environment() -> None:
     assert found(reads, [source for source in OURS + SIMULATOR if source.room != "settings"]) == ""
 
 
+def records(source: Source) -> Iterator[str]:
+    """Finds the calls that store a change of an operation: ``journal.record``, of whatever the journal is a part."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute) and node.attr == "record":
+            owner = ast.unparse(node.value).rpartition(".")[2]
+            if owner.removeprefix("_") == "journal":
+                yield source.at(node, "bring what happened to an operation as a Report to operations.apply")
+
+
+def test_an_operation_changes_in_one_way() -> None:
+    """What is written five times is five times a little different: guard, claim, answer and stages belong together."""
+    ways = [line for line in found(records, OURS).splitlines() if line]
+    tables = [
+        source.name
+        for source in OURS
+        if any(f".{name}".endswith(".operations.advance") for _, name in imports(source.tree))
+    ]
+
+    assert [way.partition(":")[0].rpartition("/")[2] for way in ways] == ["apply.py"], "\n".join(ways)
+    assert [name.rpartition("/")[2] for name in tables] == ["changes.py"], "what follows is decided in core.changes"
+
+
 def test_names_say_what_a_module_is() -> None:
     """A drawer for everything is found by nobody."""
     drawers = {"utils", "helpers", "common", "base", "manager", "service", "misc"}

@@ -5,19 +5,22 @@ import msgspec
 import pytest
 from tests.operations.test_decide import decision_on
 from tests.operations.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
+from tests.relays import CHAIN_KEY, SEAL
 
-from payrelay.core.operations import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State
-from payrelay.core.outcomes import Verdict
+from payrelay.core.operations import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State, advance
+from payrelay.core.outcomes import Evidence, Verdict
 from payrelay.core.places import Taken
 from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import Code, Outdated, Refusal, StoreDoubtful, StoreUnavailable
 from payrelay.gateways.breaker import EFFECT_PROBES_AFTER_S, ENDED_MIN, PAUSE_S
 from payrelay.gateways.budget import MemoryBudget
 from payrelay.gateways.governor import Ending, Governor, Priority
+from payrelay.operations.apply import DECISIONS_MAX
 from payrelay.operations.charge import charge
 from payrelay.operations.decide import decide
-from payrelay.operations.effect import DECISIONS_MAX, SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
+from payrelay.operations.effect import SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.operations.recover import recover
+from payrelay.store.journal import Journal
 
 OTHER_CHARGE = msgspec.structs.replace(CHARGE, amount_minor=200_000)
 DOWN = Raising(StoreUnavailable("the disk is full"))
@@ -264,6 +267,31 @@ class TestIntent:
         assert (await task).code is Code.OUTCOME_UNKNOWN
         await world.relay.background.finish(5)
         assert ((await world.operation()).state, world.account.sent) == (State.NOT_SENT, [])
+
+    async def test_a_grant_that_comes_to_the_disk_during_its_withdrawal_is_withdrawn(self, world: World) -> None:
+        """The row was read as waiting, and says a moment later that it was about to be sent; nothing ever was."""
+        world.limit_to(RateLimit(1, 10.0))
+        held = await world.account.governor.take_now()
+        assert held is not None
+        late = Journal(world.database, SEAL, chain_key=CHAIN_KEY)
+
+        async def arrive() -> None:
+            granted, line = advance(
+                await world.operation(),
+                Event.GRANTED,
+                at_ms=START_MS,
+                retention=world.relay.retention,
+                evidence=Evidence(),
+            )
+            await late.record(granted, line, None)
+
+        world.steps.put("record", Raising(StoreDoubtful("the connection was lost at the commit")))
+        world.steps.put("record", arrive, first=2)
+        task = await waiting_charge(world)
+        held.release_unused()
+        with pytest.raises(StoreUnavailable):
+            await task
+        assert await world.states() == [State.ACCEPTED, State.SENDING, State.NOT_SENT]
 
     async def test_withdrawals_do_not_pile_up_while_the_store_is_gone(self, world: World) -> None:
         """Of thousands of requests in an outage only those at its beginning can have left a row."""
@@ -549,6 +577,19 @@ class TestConclusion:
         assert (row.state, row.guard) == (State.NEEDS_ATTENTION, row.subject)
         with pytest.raises(Refusal, match="same order"):
             await charge(world.relay, asked("k-2"), CHARGE)
+
+    async def test_what_a_late_reply_has_shown_is_not_looked_for_once_it_is_decided_again(self, world: World) -> None:
+        """A person has seen it: to find it the next day would be no news, and call somebody every day for a month."""
+        gate = Gate()
+        world.steps.put("executed", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        await decide(world.relay, decision_on(await world.operation(), State.FAILED))
+        gate.opened.set()
+        await task
+        made = await decide(world.relay, decision_on(await world.operation(), State.FAILED))
+        assert made.operation.probe_at_ms is None
 
     async def test_an_outcome_of_a_row_that_is_gone_is_not_told(self, world: World) -> None:
         """Somebody restored an older database: what it says is not what happened."""

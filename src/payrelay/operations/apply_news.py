@@ -4,7 +4,7 @@ Rules:
 
 1. Only five fields are signed. Money counts when the gateway's own records show exactly that payment; a token, which no
    record shows, counts once for an order that is waiting for one, and a second one is for a person.
-2. An operation is changed by nothing but ``advance``, with the notification as evidence.
+2. An operation is changed by nothing but ``apply``, with the notification as evidence.
 3. That something failed, was cancelled or is pending is told on, and disproves nothing.
 4. Each step may be done again: the process may have died after it.
 """
@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
+from payrelay.core.changes import Known, Report
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, begins_after, fits
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.moments import day_at
@@ -139,14 +140,14 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     case = await open_case(relay, arrival.account, operation, is_nudged=True, until_s=0)
     if arrival.notification.received_at_ms < case.span.began_ms - TOLERANCE_MS:
         return Why.OPERATION_UNDER_WAY  # it came before this was sent, so that it is of something else
-    case.operation = msgspec.structs.replace(operation, result_ref=result_ref)
     evidence = Evidence(
         seen=Seen.NOTIFIED,
         notification_id=arrival.notification.id,
         payment_ids=() if news.payment_id is None else (news.payment_id,),
     )
     answer: Answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF, authorization_token=token)
-    await case.step(Event.PROVED, evidence, answer=answer)
+    known = Known(result_ref=result_ref)
+    await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, known=known))
     return Why.OPERATION_PROVED
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from payrelay.core.answers import Trace, of_outcome
 from payrelay.core.calls import Capture, PaymentsOfOrder
+from payrelay.core.changes import Report, known_of
 from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Line, State
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments import Seen as SeenPayments
@@ -88,7 +89,7 @@ async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None
     send_by_s = case.relay.clock.boot_s() + SEND_WITHIN_S
     is_sending = False
     try:
-        await case.step(Event.PROBING, Evidence(), probe_at_ms=case.operation.probe_at_ms)
+        await case.apply(Report(event=Event.PROBING, probe_at_ms=case.operation.probe_at_ms))
         is_sending = True
     finally:
         if not is_sending:
@@ -110,11 +111,13 @@ async def _read_second_capture(case: Case, outcome: Outcome) -> None:
     if outcome.verdict is Verdict.SUCCEEDED:
         await _conclude(case, outcome)
     elif outcome.verdict in NOTHING_DONE:
-        await case.step(Event.LOOKED, outcome.evidence, probe_at_ms=case.operation.probe_at_ms)
+        probe_at_ms = case.operation.probe_at_ms
+        await case.apply(Report(event=Event.LOOKED, evidence=outcome.evidence, probe_at_ms=probe_at_ms))
         await case.could_not_look()
     elif outcome.evidence.cause == Cause.ALREADY_CAPTURED:
         look = Look(seen=Seen.ALREADY_DONE)
-        await case.hear(Event.LOOKED, evidence_of(look, None, outcome.evidence))
+        evidence = evidence_of(look, None, outcome.evidence)
+        await case.apply(Report(event=Event.LOOKED, evidence=evidence, is_firsthand=True))
         if case.operation.state in PROBED:
             await _confirm_capture(case)
     elif outcome.evidence.cause in UNDONE_CAUSES:
@@ -150,14 +153,15 @@ async def _confirm_capture(case: Case) -> None:
         return
     charge = await charge_of_hold(case.relay, hold)
     answer = settled_answer(operation, call, payment=look.payment, msg=BY_PROOF, hold=charge)
-    await case.hear(Event.PROVED, evidence, answer=answer, payment=look.payment)
+    known = known_of(look.payment)
+    await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, known=known, is_firsthand=True))
 
 
 async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
     if outcome.evidence.cause == Cause.ALREADY_CANCELLED:
         evidence = evidence_of(Look(seen=Seen.ALREADY_DONE), None, outcome.evidence)
         answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF)
-        await case.hear(Event.PROVED, evidence, answer=answer)
+        await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, is_firsthand=True))
     elif outcome.verdict in {Verdict.SUCCEEDED, Verdict.REFUSED}:
         await _conclude(case, outcome)
     else:
@@ -167,5 +171,12 @@ async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
 async def _conclude(case: Case, outcome: Outcome) -> None:
     """The reply to the second sending is the answer."""
     trace = Trace(request_id=case.operation.request_id, operation_id=case.operation.id)
-    answer = of_outcome(outcome, trace)
-    await case.hear(EVENT_OF_VERDICT[outcome.verdict], outcome.evidence, answer=answer, payment=outcome.facts)
+    await case.apply(
+        Report(
+            event=EVENT_OF_VERDICT[outcome.verdict],
+            evidence=outcome.evidence,
+            answer=of_outcome(outcome, trace),
+            known=known_of(outcome.facts),
+            is_firsthand=True,
+        )
+    )
