@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.samples import PAYMENT
 
 from payrelay.core.answers import Answer
-from payrelay.core.changes import Change, Known, Report, known_of, says, what_follows
+from payrelay.core.changes import Change, Report, says, what_follows
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.operations import (
     FROZEN,
@@ -39,12 +39,12 @@ reports = st.builds(
     event=st.sampled_from(Event),
     evidence=st.sampled_from([Evidence(), Evidence(seen=Seen.ALREADY_DONE)]),
     answer=st.just(ANSWER),
-    known=st.builds(
-        Known,
+    facts=st.builds(
+        Facts,
         order_id=st.sampled_from([None, "told"]),
         payment_id=st.sampled_from([None, "320"]),
         currency=st.sampled_from([None, "USD"]),
-        result_ref=st.sampled_from([None, "hash"]),
+        authorization_token=st.sampled_from([None, "token"]),
     ),
     send_by_ms=st.sampled_from([None, 77]),
     probe_at_ms=st.sampled_from([None, 99, msgspec.UNSET]),
@@ -113,7 +113,7 @@ def test_the_law_of_every_change(
 def test_a_report_fills_in_and_a_person_may_say_otherwise(make_operation: MakeOperation, event: Event) -> None:
     """A reply that names another order must not change what was asked; who decides has the statement in hand."""
     before = standing(make_operation, State.UNKNOWN, payment_id="1", currency=None)
-    report = Report(event=event, answer=ANSWER, known=Known(payment_id="2", currency="LKR"))
+    report = Report(event=event, answer=ANSWER, facts=Facts(payment_id="2", currency="LKR"))
     after = follow(before, report).operation
     is_decided = event is Event.DECIDED_SUCCEEDED
     assert (after.payment_id, after.currency, after.order_id) == ("2" if is_decided else "1", "LKR", "A-1")
@@ -207,10 +207,10 @@ def test_what_a_report_says_is_where_it_would_have_it_stand(event: Event, seen: 
     assert says(Report(event=event, evidence=Evidence(seen=seen))) is state
 
 
-def test_what_is_known_of_a_payment_comes_from_records_and_replies_alike() -> None:
+def test_records_and_replies_fill_in_alike(make_operation: MakeOperation) -> None:
     """One reading of both: a hold's token, which only a reply has, is kept as its hash."""
-    assert known_of(None) == Known()
-    assert known_of(PAYMENT) == Known(order_id="A-1", payment_id="320025000001", currency="LKR")
-    assert known_of(Facts(order_id="A-1", authorization_token="t")) == Known(
-        order_id="A-1", result_ref=secret_hash("t")
-    )
+    bare = standing(make_operation, State.UNKNOWN, order_id=None, currency=None)
+    shown = follow(bare, Report(event=Event.PROVED, answer=ANSWER, facts=PAYMENT)).operation
+    assert (shown.order_id, shown.payment_id, shown.currency) == ("A-1", "320025000001", "LKR")
+    told = follow(bare, Report(event=Event.SUCCEEDED, answer=ANSWER, facts=Facts(authorization_token="t"))).operation
+    assert (told.result_ref, told.payment_id) == (secret_hash("t"), None)

@@ -12,9 +12,9 @@ from tests.samples import OPERATION
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
-from payrelay.core.changes import Known, Report
+from payrelay.core.changes import Report
 from payrelay.core.operations import FROZEN, TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, State
-from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.outcomes import Evidence, Facts, Verdict
 from payrelay.core.proof import Seen
 from payrelay.core.schedules import DAY_MS
 from payrelay.errors import IllegalTransition, Outdated, StoreUnavailable
@@ -98,7 +98,7 @@ async def test_first_hand_news_is_decided_anew_and_tells_what_came_before(stored
     relay = stored_world.relay
     sending = await begun(stored_world)
     await apply(relay, sending, LOST)
-    change = await apply(relay, sending, msgspec.structs.replace(SUCCEEDED, known=Known(payment_id="320")))
+    change = await apply(relay, sending, msgspec.structs.replace(SUCCEEDED, facts=Facts(payment_id="320")))
     assert ([line.event for line in change.meanwhile], change.line.event) == ([Event.LOST], Event.SUCCEEDED)
     assert change.operation == await relay.journal.get(sending.id)
     assert (change.operation.version, change.operation.payment_id) == (3, "320")

@@ -50,15 +50,6 @@ _SHOWING: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED, Event.PROVED})
 _DECIDED: Final = frozenset({Event.DECIDED_SUCCEEDED, Event.DECIDED_FAILED})
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What became known of an operation beside its state; None where nothing did."""
-
-    order_id: str | None = None
-    payment_id: str | None = None
-    currency: str | None = None
-    result_ref: str | None = None
-
-
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to an operation, as whoever knows of it tells.
 
@@ -66,7 +57,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         event: what happened.
         evidence: what was seen.
         answer: what its client is told, should that settle it.
-        known: what became known of it beside.
+        facts: what a reply or a record tells of it beside; of a hold's token the hash is kept.
         send_by_ms: nothing of it is sent after this time; None where that stays as it is.
         probe_at_ms: when it is asked for next, None for never; unset where that follows from the state.
         is_firsthand: nobody else will ever tell it, such as the reply to a sending: where the row was changed meanwhile
@@ -76,7 +67,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     event: Event
     evidence: Evidence = Evidence()
     answer: Answer | None = None
-    known: Known = Known()
+    facts: Facts | Payment = Facts()
     send_by_ms: int | None = None
     probe_at_ms: int | msgspec.UnsetType | None = msgspec.UNSET
     is_firsthand: bool = False
@@ -96,19 +87,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     line: Line
     answer: Answer | None
     meanwhile: tuple[Line, ...] = ()
-
-
-def known_of(source: Payment | Facts | None) -> Known:
-    """Gives what a record or a reply tells of an operation's payment."""
-    if source is None:
-        return Known()
-    token = source.authorization_token if isinstance(source, Facts) else None
-    return Known(
-        order_id=source.order_id,
-        payment_id=source.payment_id,
-        currency=source.currency,
-        result_ref=None if token is None else secret_hash(token),
-    )
 
 
 def what_follows(
@@ -169,9 +147,12 @@ def _shows_it(report: Report) -> bool:
 
 
 def _filled_in(operation: Operation, report: Report) -> dict[str, str]:
-    is_binding = report.event in _DECIDED
+    facts, is_binding = report.facts, report.event in _DECIDED
+    known = {"order_id": facts.order_id, "payment_id": facts.payment_id, "currency": facts.currency}
+    if isinstance(facts, Facts) and facts.authorization_token is not None:
+        known["result_ref"] = secret_hash(facts.authorization_token)
     return {
         name: value
-        for name, value in msgspec.structs.asdict(report.known).items()
+        for name, value in known.items()
         if value is not None and (is_binding or getattr(operation, name) is None)
     }

@@ -15,13 +15,13 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.changes import Known, Report
+from payrelay.core.changes import Report
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, begins_after, fits
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.moments import day_at
 from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
 from payrelay.core.operations import PROBED, TAKING, Event, Kind, Operation, OperationFilter, State
-from payrelay.core.outcomes import Evidence
+from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments import Payment
 from payrelay.core.proof import TOLERANCE_MS, Seen
 from payrelay.core.settlement import BY_PROOF, settled_answer
@@ -146,8 +146,8 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
         payment_ids=() if news.payment_id is None else (news.payment_id,),
     )
     answer: Answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF, authorization_token=token)
-    known = Known(result_ref=result_ref)
-    await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, known=known))
+    facts = Facts(authorization_token=token)
+    await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, facts=facts))
     return Why.OPERATION_PROVED
 
 

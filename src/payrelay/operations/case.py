@@ -7,9 +7,9 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.changes import Change, Report, known_of
+from payrelay.core.changes import Change, Report
 from payrelay.core.operations import PROBED, Event, Line, Operation, State
-from payrelay.core.outcomes import Evidence
+from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments import Sight
 from payrelay.core.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, Span, open_since_ms, span_of
 from payrelay.core.schedules import next_probe_ms, next_search_ms, next_try_ms
@@ -81,8 +81,8 @@ class Case:
     async def prove(self, look: Look, evidence: Evidence, *, answer: Answer | None = None) -> None:
         """It took effect: the record that was found gives the answer."""
         settled = answer or settled_answer(self.operation, self.call, payment=look.payment, msg=BY_PROOF)
-        known = known_of(look.payment)
-        await self.apply(Report(event=Event.PROVED, evidence=evidence, answer=settled, known=known))
+        facts = look.payment or Facts()
+        await self.apply(Report(event=Event.PROVED, evidence=evidence, answer=settled, facts=facts))
 
     async def disprove(self, evidence: Evidence) -> None:
         """It took no effect."""
@@ -130,14 +130,10 @@ class Case:
 async def apply_settling(relay: Relay, operation: Operation, report: Report) -> Change:
     """Changes an operation, and logs that, unless it was a look that settled nothing."""
     change = await apply(relay, operation, report)
-    line = change.line
-    if line.event is not Event.LOOKED:
+    state, event = change.line.state, change.line.event
+    if event is not Event.LOOKED:
         relay.log.info(
-            "operation_settling",
-            operation_id=operation.id,
-            kind=operation.kind,
-            state=line.state,
-            event_name=line.event,
+            "operation_settling", operation_id=operation.id, kind=operation.kind, state=state, event_name=event
         )
     return change
 

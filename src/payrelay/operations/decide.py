@@ -11,7 +11,7 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture
-from payrelay.core.changes import Known, Report, what_follows
+from payrelay.core.changes import Report, what_follows
 from payrelay.core.durations import span_text
 from payrelay.core.operations import (
     TAKING,
@@ -24,7 +24,7 @@ from payrelay.core.operations import (
     OperationFilter,
     State,
 )
-from payrelay.core.outcomes import Evidence
+from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments import plain_number
 from payrelay.core.proof import CONTRADICTORY, Seen
 from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
@@ -164,7 +164,7 @@ async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> 
     """Writes a decision down, and gives it with the answer to the client that it holds."""
     paid = decision.payment_id
     evidence = Evidence(operator=decision.operator, reason=decision.reason, payment_ids=() if paid is None else (paid,))
-    report = Report(event=VERDICTS[decision.verdict], evidence=evidence, known=Known(payment_id=paid))
+    report = Report(event=VERDICTS[decision.verdict], evidence=evidence, facts=Facts(payment_id=paid))
     if decision.verdict is State.FAILED:
         answer = failed_answer(operation)
         if _was_shown(await relay.journal.history(operation.id)):

@@ -24,7 +24,7 @@ import msgspec
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed, of_outcome
 from payrelay.core.bounds import has_operation
 from payrelay.core.calls import Effect
-from payrelay.core.changes import Report, known_of
+from payrelay.core.changes import Report
 from payrelay.core.idempotency import Repeat, claim_of, decide_repeat, fingerprint
 from payrelay.core.operations import EVENT_OF_VERDICT, UNSETTLED, Event, Kind, Line, Operation, State
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
@@ -362,7 +362,7 @@ class Attempt:
     async def _store(self, outcome: Outcome, answer: Answer) -> Answer:
         """Stores an outcome with its answer, and gives the answer that is kept now."""
         event = EVENT_OF_VERDICT[outcome.verdict]
-        report = Report(event=event, evidence=outcome.evidence, answer=answer, known=known_of(outcome.facts))
+        report = Report(event=event, evidence=outcome.evidence, answer=answer, facts=outcome.facts)
         try:
             await self._apply(report)
         except Overruled as overruled:

@@ -3,9 +3,9 @@
 from typing import Final
 
 from payrelay.core.calls import Charge, PaymentsOfOrder, PaymentsOfSubscription, Refund, RetrySubscription
-from payrelay.core.changes import Report, known_of
+from payrelay.core.changes import Report
 from payrelay.core.operations import Event, State
-from payrelay.core.outcomes import Evidence
+from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen, plain_number
 from payrelay.core.proof import (
@@ -131,7 +131,7 @@ async def _rule(case: Case, look: Look, seen_by: Evidence, *, control: Control |
         if event is Event.REAPPEARED:
             payment = None if look.seen is Seen.MAY_BE_ANOTHERS else look.payment
             evidence = evidence_of(look, control, seen_by)
-            await case.apply(Report(event=event, evidence=evidence, known=known_of(payment)))
+            await case.apply(Report(event=event, evidence=evidence, facts=payment or Facts()))
         else:
             await case.note(evidence_of(look, control, seen_by))
         return

@@ -8,9 +8,9 @@ from typing import Final
 
 from payrelay.core.answers import Trace, of_outcome
 from payrelay.core.calls import Capture, PaymentsOfOrder
-from payrelay.core.changes import Report, known_of
+from payrelay.core.changes import Report
 from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Line, State
-from payrelay.core.outcomes import Evidence, Outcome, Verdict
+from payrelay.core.outcomes import Evidence, Facts, Outcome, Verdict
 from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen
 from payrelay.core.proof import HOLD_LAPSES_MS, TOLERANCE_MS, Look, Seen, look_for_capture
@@ -153,8 +153,8 @@ async def _confirm_capture(case: Case) -> None:
         return
     charge = await charge_of_hold(case.relay, hold)
     answer = settled_answer(operation, call, payment=look.payment, msg=BY_PROOF, hold=charge)
-    known = known_of(look.payment)
-    await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, known=known, is_firsthand=True))
+    facts = look.payment or Facts()
+    await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, facts=facts, is_firsthand=True))
 
 
 async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
@@ -176,7 +176,7 @@ async def _conclude(case: Case, outcome: Outcome) -> None:
             event=EVENT_OF_VERDICT[outcome.verdict],
             evidence=outcome.evidence,
             answer=of_outcome(outcome, trace),
-            known=known_of(outcome.facts),
+            facts=outcome.facts,
             is_firsthand=True,
         )
     )
