@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.upgrades.books import VERSIONS, Asked, Books, copy_database, effects_at, read_books
@@ -93,6 +94,26 @@ async def test_what_was_under_way_is_still_known_after_the_start(
 
     assert under_way
     assert [(status, code) for _, status, code, *_ in found] == [(202, "outcome_unknown")] * len(under_way)
+    assert effects_at(gateway) == before
+
+
+async def test_what_stood_in_the_way_still_does(world: Opened, books: Books, gateway: GatewayDouble) -> None:
+    """Another request on an order, hold, payment or subscription that is open is 409, and so is a second capture.
+
+    Locks are found by hashes of tokens and by the number of the merchant: one that isn't found locks nothing.
+    """
+    before = effects_at(gateway)
+    barred = [
+        each for each in books.asked if each.status in {202, 409} or each.what.startswith("capture that succeeded")
+    ]
+    found = {}
+    for number, asked in enumerate(barred):
+        body = json.dumps(json.loads(asked.body) | {"amount": 2}) if asked.body else ""
+        other = {"headers": asked.headers | {"Idempotency-Key": f"new-{number}"}, "body": body}
+        found[asked.what] = (await send(world, msgspec.structs.replace(asked, **other))).status
+
+    assert found == dict.fromkeys(found, 409)
+    assert len({asked.target for asked in barred}) > len(("charge", "capture", "refund"))
     assert effects_at(gateway) == before
 
 
