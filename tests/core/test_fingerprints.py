@@ -75,7 +75,7 @@ def grown(kind: type[msgspec.Struct], *names: str) -> type[msgspec.Struct]:
 @cache
 def sorted_otherwise(kind: type[msgspec.Struct], *, is_reversed: bool) -> type[msgspec.Struct]:
     """Gives a kind of call whose members are declared in another order, with a new one among them."""
-    fields = [(name, object, None) for name in sorted((*FIRST[kind][1], "added"), reverse=is_reversed)]
+    fields = [(name, object, None) for name in sorted((*kind.__struct_fields__, "added"), reverse=is_reversed)]
     first = {"first_members": FIRST[kind][1]}
     return msgspec.defstruct(
         kind.__name__, fields, bases=(Call,), namespace=first, frozen=True, kw_only=True, tag=_tag_of(kind)
