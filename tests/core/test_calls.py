@@ -19,20 +19,21 @@ texts = st.text(min_size=1, max_size=20)
 amounts = st.integers(1, 10**14)
 optional_texts = st.none() | texts
 items = st.builds(Item, name=texts, number=texts, quantity=st.integers(1, 99), unit_amount_minor=amounts)
+charges = st.builds(
+    Charge,
+    authorize=st.booleans(),
+    order_id=texts,
+    items=texts,
+    currency=texts,
+    amount_minor=amounts,
+    customer_token=texts,
+    custom_1=optional_texts,
+    custom_2=optional_texts,
+    notify_url=optional_texts,
+    item_list=st.none() | st.lists(items, max_size=3).map(tuple),
+)
 effects = st.one_of(
-    st.builds(
-        Charge,
-        authorize=st.booleans(),
-        order_id=texts,
-        items=texts,
-        currency=texts,
-        amount_minor=amounts,
-        customer_token=texts,
-        custom_1=optional_texts,
-        custom_2=optional_texts,
-        notify_url=optional_texts,
-        item_list=st.none() | st.lists(items, max_size=3).map(tuple),
-    ),
+    charges,
     st.builds(Capture, authorization_token=texts, amount_minor=amounts, description=texts),
     st.builds(Refund, payment_id=texts, description=texts, amount_minor=st.none() | amounts),
     st.builds(Release, authorization_token=texts, description=texts, amount_minor=st.none() | amounts),

@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.chain import (
+    FIRST_HASHED,
     HASHED,
     UNHASHED,
     ChainKey,
     Link,
     Span,
+    Value,
     digest_of_values,
     row_digest,
 )
@@ -122,6 +124,20 @@ def test_every_column_is_hashed_or_named(make_operation: MakeOperation) -> None:
     digest = row_digest(make_operation())
     assert {row_digest(make_operation(**{name: "other"})) for name in UNHASHED} == {digest}
     assert all(row_digest(make_operation(**{name: "other"})) != digest for name in HASHED)
+
+
+@given(ROWS, st.integers(0, 3))
+def test_a_column_that_comes_later_changes_no_digest_while_it_is_nothing(row: tuple[Value, ...], added: int) -> None:
+    """Rows that were left before an upgrade are audited after it; those that never had the column are not tampered."""
+    assert digest_of_values((*row, *[None] * added)) == digest_of_values(row)
+
+
+def test_the_columns_of_the_first_chains_stand_first() -> None:
+    """Their order is hashed; a column that is put between two of them makes every row look tampered with."""
+    assert " ".join(HASHED[:FIRST_HASHED]) == (
+        "id account merchant principal kind state version subject guard idempotency_key fingerprint request_id "
+        "order_id payment_id subscription_id amount_minor currency result_ref created_at_ms updated_at_ms send_by_ms"
+    )
 
 
 def test_the_digest_of_a_row_without_a_customer_never_changes(make_operation: MakeOperation) -> None:

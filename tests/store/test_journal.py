@@ -3,6 +3,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.core.test_fingerprints import later
+from tests.store.conftest import CHARGE
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge
@@ -411,6 +413,16 @@ async def test_history_is_never_rewritten(book: Book, sql: str) -> None:
     with pytest.raises(StoreError, match="append-only"):
         await book.database.write(_run(sql))
     assert len(await book.journal.history(book.new(1).id)) == 1
+
+
+async def test_a_call_of_a_later_version_is_left_to_it(book: Book) -> None:
+    """A newer process beside this one asked for what is unknown here: without it, that would be another call."""
+    await book.accept(book.new(1), call=later(CHARGE, added="given"))
+    await book.accept(book.new(2), call=later(CHARGE))
+
+    with pytest.raises(StoreUnusable, match="another version"):
+        await book.journal.call_of(book.new(1).id)
+    assert await book.journal.call_of(book.new(2).id) == CHARGE
 
 
 async def test_a_sealed_value_does_not_open_in_another_row(book: Book) -> None:

@@ -30,8 +30,11 @@ UNHASHED: Final = frozenset({"chain", "probe_at_ms", "claim", "claim_ends_at_ms"
 The chain itself is the hash."""
 
 HASHED: Final = tuple(name for name in Operation.__struct_fields__ if name not in UNHASHED)
-"""The columns of an operation that its lines answer for. ``customer_id`` is the last of them, and came later than the
-first chains: where it is nothing, it is left out, so that the digests of rows from before it hold."""
+"""The columns of an operation that its lines answer for, in the order in which they came to be."""
+
+FIRST_HASHED: Final = HASHED.index("customer_id")
+"""How many of them the first chains had. Those that came later are left out from the end on while they are nothing, so
+that the digests of rows from before them hold: ``customer_id`` is the first such. Another one goes behind it."""
 
 Value: TypeAlias = str | int | bytes | None
 
@@ -80,7 +83,7 @@ def row_digest(operation: Operation) -> str:
 
 def digest_of_values(values: tuple[Value, ...]) -> str:
     """Gives the same from the values of the columns HASHED, in their order, whatever they are."""
-    if values[-1] is None:
+    while len(values) > FIRST_HASHED and values[-1] is None:
         values = values[:-1]
     return hashlib.sha256(_pack((_ROW, values))).hexdigest()
 

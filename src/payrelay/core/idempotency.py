@@ -5,7 +5,8 @@ Rules:
 1. A claim is unique per principal. With an Idempotency-Key the claim is the key; without one it is the fingerprint,
    for as long as the setting PAYRELAY_REPEAT_WINDOW says.
 2. The fingerprint covers the account and the parsed call (its tag stands for method and path), so that white space,
-   the order of members and 1.0 against 1.00 make no difference, and a default says the same as its absence.
+   the order of members and 1.0 against 1.00 make no difference, and a default says the same as its absence. It stays
+   what it is in every later version, or a repeat of an earlier request would charge again: see ``core/calls.py``.
 3. A key that comes with another fingerprint is refused, whatever state the first request is in.
 """
 
@@ -15,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.calls import Effect
+from payrelay.core.calls import Call, Effect, Item
 from payrelay.core.operations import FROZEN, Operation, State
 from payrelay.errors import Code, Refusal
 
@@ -77,7 +78,26 @@ def _unquoted(text: str) -> str:
 
 def fingerprint(account: str, call: Effect) -> str:
     """Gives 64 hex digits that are equal for equal requests to the same account."""
-    return hashlib.sha256(account.encode() + b"\0" + _encode(call)).hexdigest()
+    return hashlib.sha256(account.encode() + b"\0" + _text_of(call)).hexdigest()
+
+
+def _text_of(value: object) -> bytes:
+    """Writes what is hashed of a call, a part of one or a member, as JSON."""
+    if isinstance(value, tuple):
+        return b"[%b]" % b",".join(_text_of(part) for part in value)
+    if not isinstance(value, Call | Item):
+        return _encode(value)
+    config, first = value.__struct_config__, value.first_members
+    names = (*first, *sorted(name for name in value.__struct_fields__ if _is_added(value, name)))
+    members = [_encode(name) + b":" + _text_of(getattr(value, name)) for name in names]
+    if config.tag is not None:
+        members.insert(0, _encode(config.tag_field) + b":" + _encode(config.tag))
+    return b"{%b}" % b",".join(members)
+
+
+def _is_added(value: Call | Item, name: str) -> bool:
+    """True for a member that was added later and is given; where it is absent, nobody can tell that it exists."""
+    return name not in value.first_members and getattr(value, name) is not None
 
 
 def secret_hash(token: str) -> str:

@@ -20,7 +20,7 @@ from payrelay.core.events import OutgoingEvent, of_operation
 from payrelay.core.idempotency import claim_of
 from payrelay.core.operations import Kind, Line, Operation, OperationFilter, State
 from payrelay.core.schedules import NEVER_MS
-from payrelay.errors import Outdated, StoreUnavailable
+from payrelay.errors import Outdated, StoreUnavailable, StoreUnusable
 from payrelay.store import outbox
 from payrelay.store.audit import Trail, answer_context, call_context
 from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
@@ -155,11 +155,18 @@ class Journal:
         return None if row is None or row[0] is None else self._open_answer(operation_id, row[0])
 
     async def call_of(self, operation_id: str) -> Effect:
-        """Reads what an operation was asked to do; raises LookupError where there is no such operation."""
+        """Reads what an operation was asked to do; raises LookupError where there is no such operation.
+
+        Raises StoreUnusable where a newer version asked for what this one doesn't know; that one may go on with it.
+        """
         row = await self._database.read(first_row(Statement(statements.CALL_OF, (operation_id,))))
         if row is None:
             raise LookupError(f"no operation {operation_id}")
-        call: Effect = _decode_call(self._seal.open(blob_of(row[0]), call_context(operation_id)))
+        plain = self._seal.open(blob_of(row[0]), call_context(operation_id))
+        try:
+            call: Effect = _decode_call(plain)
+        except msgspec.ValidationError as error:
+            raise StoreUnusable(f"the call of {operation_id} is of another version: {error}") from None
         return call
 
     async def history(self, operation_id: str) -> _Lines:
