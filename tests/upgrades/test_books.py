@@ -18,14 +18,14 @@ from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, setting
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts import Checkout
 from payrelay.core.idempotency import fingerprint
-from payrelay.core.operations import Operation, State
+from payrelay.core.notifications import NotificationFilter
+from payrelay.core.operations import Operation, OperationFilter, State
+from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
 from payrelay.operations.audit import Audit
 from payrelay.operations.recover import recover
-from payrelay.store import inbox
-from payrelay.store.journal import Filter
 from payrelay.store.meta import chain_key
-from payrelay.store.sealing import Seal, parse_keys
+from payrelay.store.sealing import Seal
 from payrelay.store.seals import Seals
 
 ALL = 1_000
@@ -56,7 +56,7 @@ async def world(books: Books, gateway: GatewayDouble, tmp_path: Path) -> AsyncIt
 
 async def operations_of(world: Opened) -> list[Operation]:
     """Gives all operations."""
-    return await world.relay.journal.list(Filter(), before=None, limit=ALL)
+    return await world.relay.journal.list(OperationFilter(), before=None, limit=ALL)
 
 
 async def heard(world: Opened, asked: Asked) -> tuple[object, ...]:
@@ -204,7 +204,7 @@ async def test_a_notification_that_comes_again_is_counted(world: Opened, books: 
 
 async def notifications_of(world: Opened) -> dict[str, int]:
     """Gives how often each notification has come again."""
-    rows = await world.relay.inbox.list(inbox.Wanted(), before=None, limit=ALL)
+    rows = await world.relay.inbox.list(NotificationFilter(), before=None, limit=ALL)
     return {row.id: row.repeats for row in rows}
 
 
