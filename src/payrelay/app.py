@@ -20,8 +20,8 @@ from payrelay.core.operations import Retention
 from payrelay.core.schedules import DAY_MS
 from payrelay.errors import SettingsError
 from payrelay.gateways.governor import Governor
-from payrelay.gateways.payhere.account import BASE_URLS, app_of, merchant_of, token_name_of
-from payrelay.gateways.payhere.client import Account, PayHere
+from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of, token_name_of
+from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Network
 from payrelay.gateways.payhere.forms import HashAmounts
 from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet

@@ -17,8 +17,6 @@ from payrelay.core.answers import Answer, found
 from payrelay.core.credentials import Credential, compose_key
 from payrelay.core.operations import State
 from payrelay.errors import StoreUnavailable
-from payrelay.gateways.governor import Governor
-from payrelay.gateways.limit import Limit
 from payrelay.operations.relay import Relay
 from payrelay.store import open_database
 from payrelay.store.counts import OpenCount
@@ -42,14 +40,6 @@ class MovableClock(Clock):
     def boot_s(self) -> float:
         """Runs along with the other one."""
         return self.at_s
-
-
-class Idle:
-    """A gateway account that nobody calls: its number and its budget alone."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.merchant = "0123456789abcdef"
-        self.governor = Governor(Limit(calls=20, window_s=10), clock)
 
 
 class Keyring:

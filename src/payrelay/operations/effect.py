@@ -40,8 +40,8 @@ from payrelay.core.operations import (
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StillRunning, StoreDoubtful, StoreError
+from payrelay.gateways.gateway import Expected, Gateway, Sending
 from payrelay.gateways.governor import Place, Shut, worth_of
-from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.case import record
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
@@ -178,7 +178,7 @@ class Attempt:
         self._relay = relay
         self._request = request
         self._intent = intent
-        self._account: PayHere = relay.account(request.account)
+        self._account: Gateway = relay.account(request.account)
         self._has_begun = False
 
     def unfinished(self) -> Answer:
@@ -217,7 +217,13 @@ class Attempt:
                 await self._grant(place)
             except StoreDoubtful as error:
                 return await self._tell_doubt("grant_not_stored", error)
-        sending = Sending(place=place, send_by_s=send_by_s, resent=self._note_resending, notify_url=self._notify_url())
+        sending = Sending(
+            operation_id=self.operation.id,
+            place=place,
+            send_by_s=send_by_s,
+            resent=self._note_resending,
+            notify_url=self._notify_url(),
+        )
         began_s = self._relay.clock.boot_s()
         self._reach(Stage.SENDING)
         try:

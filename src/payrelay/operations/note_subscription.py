@@ -14,11 +14,8 @@ from payrelay.core.payments import Payment, Seen, Unseen
 from payrelay.core.proof import RECEIVED
 from payrelay.core.subscriptions import Fact, SubscriptionState, fact_of_news
 from payrelay.errors import Code, StoreError
+from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.governor import Priority
-from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.plans import facts_in
-from payrelay.gateways.payhere.records import payments_in
-from payrelay.gateways.payhere.replies import WrongShape
 from payrelay.operations.arrival import Arrival
 from payrelay.operations.readings import Question
 from payrelay.operations.relay import Relay
@@ -81,7 +78,7 @@ async def _shown_plan(arrival: Arrival) -> Fact | Why:
     relay.watch.passed(Passage.ASKED, arrival.notification.id)
     if reading.code is not None:
         return Why.NOT_SHOWN if reading.code is Code.NOT_FOUND else Why.UNSEEN
-    for fact in facts_in(reading.raw_data or b"", account.timezone, seen_at_ms=asked_ms):
+    for fact in account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms):
         is_of_order = fact.order_id == news.order_id and fact.currency == news.currency
         if fact.subscription_id == news.subscription_id and is_of_order:
             return fact
@@ -137,7 +134,7 @@ class ReadingNotes:
     """Notes what passes by in answers to reads; ``accounts`` tell under which name a merchant is configured."""
 
     subscriptions: Subscriptions
-    accounts: Mapping[str, PayHere]
+    accounts: Mapping[str, Gateway]
 
     async def __call__(self, question: Question, reading: Reading, read_at_ms: int) -> None:
         """Notes what a positive answer shows of subscriptions, as of the moment of the question. Raises StoreError."""
@@ -153,20 +150,15 @@ def facts_of_reading(question: Question, reading: Reading, read_at_ms: int) -> t
     raw_data = reading.raw_data or b""
     match question.call:
         case AllSubscriptions() | OneSubscription():
-            return facts_in(raw_data, question.timezone, seen_at_ms=read_at_ms)
+            return question.gateway.subscriptions_in(raw_data, seen_at_ms=read_at_ms)
         case PaymentsOfSubscription(subscription_id=subscription_id):
-            return _payments(str(subscription_id), raw_data, question.timezone, read_at_ms)
+            payments = question.gateway.payments_in(raw_data) or ()
+            return tuple(
+                fact_of_installment(str(subscription_id), payment, read_at_ms)
+                for payment in payments
+                if payment.status == RECEIVED
+            )
     return ()
-
-
-def _payments(subscription_id: str, raw_data: bytes, timezone: str, read_at_ms: int) -> tuple[Fact, ...]:
-    try:
-        payments = payments_in(raw_data, timezone)
-    except WrongShape:
-        return ()
-    return tuple(
-        fact_of_installment(subscription_id, payment, read_at_ms) for payment in payments if payment.status == RECEIVED
-    )
 
 
 def fact_of_installment(subscription_id: str, payment: Payment, seen_at_ms: int) -> Fact:

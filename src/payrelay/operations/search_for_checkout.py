@@ -26,9 +26,8 @@ from payrelay.core.payments import Payment, Seen, Unseen
 from payrelay.core.proof import RECEIVED
 from payrelay.core.subscriptions import Fact
 from payrelay.errors import Code, Refusal
+from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.governor import Priority
-from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.plans import facts_in, records_of
 from payrelay.operations.note_subscription import fact_of_installment
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
@@ -65,7 +64,7 @@ class _Eyes:
     Pages that look again must not take the places of charges.
     """
 
-    def __init__(self, relay: Relay, account: PayHere, checkout: Checkout) -> None:
+    def __init__(self, relay: Relay, account: Gateway, checkout: Checkout) -> None:
         self._relay = relay
         self._account = account
         self._checkout = checkout
@@ -108,8 +107,8 @@ class _Eyes:
             return ()
         if reading.code is not None:
             raise _not_seen(reading.code)
-        of_order = records_of(self._checkout.order_id, reading.raw_data or b"")
-        return facts_in(of_order, self.timezone, seen_at_ms=asked_ms)
+        order_id = self._checkout.order_id
+        return self._account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms, order_id=order_id)
 
     @property
     def _until_s(self) -> float:

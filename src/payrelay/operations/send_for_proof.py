@@ -14,9 +14,8 @@ from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen
 from payrelay.core.proof import HOLD_LAPSES_MS, TOLERANCE_MS, Look, Seen, look_for_capture
 from payrelay.core.settlement import BY_PROOF, settled_answer
+from payrelay.gateways.gateway import EffectCause, Expected, Sending
 from payrelay.gateways.governor import Priority
-from payrelay.gateways.payhere.client import Expected, Sending
-from payrelay.gateways.payhere.replies import Cause
 from payrelay.operations.case import Case, evidence_of
 from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.note_subscription import note_cancelled
@@ -29,7 +28,7 @@ GRACE_S: Final = 5
 SENDINGS_MAX: Final = 400
 """Tries of one operation, four days of them, after which it is for a person. Each leaves up to two lines in a history
 of which only so many are read, and a gateway that has turned it away for days won't be won over by more."""
-UNDONE_CAUSES: Final = frozenset({Cause.NO_SUCH_HOLD, Cause.ALREADY_RELEASED})
+UNDONE_CAUSES: Final = frozenset({EffectCause.NO_SUCH_HOLD, EffectCause.ALREADY_RELEASED})
 """Replies to a second capture that prove that the first one took nothing."""
 NOTHING_DONE: Final = frozenset({Verdict.NOT_SENT, Verdict.NOT_EXECUTED})
 
@@ -92,7 +91,7 @@ async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None
             place.release_unused()
     case.reach(Stage.PROBING)
     expected = Expected(order_id=case.operation.order_id, currency=case.operation.currency)
-    sending = Sending(place=place, send_by_s=send_by_s, resent=_never)
+    sending = Sending(operation_id=case.operation.id, place=place, send_by_s=send_by_s, resent=_never)
     outcome = await case.account.effect(case.call, expected, sending)
     case.reach(Stage.PROBED)
     await read(case, outcome)
@@ -109,7 +108,7 @@ async def _read_second_capture(case: Case, outcome: Outcome) -> None:
     elif outcome.verdict in NOTHING_DONE:
         await case.step(Event.LOOKED, outcome.evidence, probe_at_ms=case.operation.probe_at_ms)
         await case.could_not_look()
-    elif outcome.evidence.cause == Cause.ALREADY_CAPTURED:
+    elif outcome.evidence.cause == EffectCause.ALREADY_CAPTURED:
         look = Look(seen=Seen.ALREADY_DONE)
         await case.hear(Event.LOOKED, evidence_of(look, None, outcome.evidence))
         if case.operation.state in PROBED:
@@ -151,7 +150,7 @@ async def _confirm_capture(case: Case) -> None:
 
 
 async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
-    if outcome.evidence.cause == Cause.ALREADY_CANCELLED:
+    if outcome.evidence.cause == EffectCause.ALREADY_CANCELLED:
         evidence = evidence_of(Look(seen=Seen.ALREADY_DONE), None, outcome.evidence)
         answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF)
         await case.hear(Event.PROVED, evidence, answer=answer)

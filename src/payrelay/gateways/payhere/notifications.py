@@ -21,6 +21,7 @@ import msgspec
 from payrelay.core.money import AmountError, minor_units
 from payrelay.core.notifications import MessageType, News, NewsKind, Told, Verdict
 from payrelay.core.secret import Secret
+from payrelay.gateways.gateway import Received, Unreadable
 from payrelay.gateways.payhere.forms import Merchant
 
 BODY_BYTES_MAX: Final = 16_384
@@ -108,6 +109,15 @@ class Form(msgspec.Struct, frozen=True):
         except UnicodeDecodeError:
             return None
         return text if text and len(text) <= longest and _control(text) is None else None
+
+
+def received(body: bytes, merchant: Merchant | None) -> Received | Unreadable:
+    """Reads a notification and tells who it is from; ``merchant`` as for ``verdict_of``. Never raises."""
+    try:
+        form = read_form(body)
+    except UnreadableError as error:
+        return Unreadable(reason=str(error))
+    return Received(verdict=verdict_of(form, merchant), news=news_of(form))
 
 
 def read_form(body: bytes) -> Form:
