@@ -38,8 +38,9 @@ from payrelay.gateways.payhere.places import end_place, failing, take_place, use
 from payrelay.gateways.payhere.plans import facts_in, records_of
 from payrelay.gateways.payhere.records import payments_in, records_without, sight_of
 from payrelay.gateways.payhere.replies import Cause, InvalidToken, TurnedAway, WrongShape
-from payrelay.gateways.payhere.tokens import Token, Tokens, TokenShelf
+from payrelay.gateways.payhere.tokens import Token, Tokens
 from payrelay.gateways.payhere.wire import WireRequest, build
+from payrelay.gateways.token_shelf import TokenShelf
 
 TOKEN_REFUSED: Final = TurnedAway(
     code=Code.GATEWAY_REFUSED_US,
