@@ -7,7 +7,7 @@ from tests.operations.world import CHARGE, KEYED_MS, START_MS, World, asked, out
 from payrelay.core.calls import Charge, Refund
 from payrelay.core.operations import Event, State
 from payrelay.core.outcomes import Evidence, Verdict
-from payrelay.core.payments import Payment, Seen, Unseen
+from payrelay.core.payments import Payment, PaymentStatus, Seen, Unseen
 from payrelay.core.schedules import DAY_MS, REAPPEARANCE_MS
 from payrelay.errors import Code
 from payrelay.operations.cancel_subscription import cancel_subscription
@@ -27,7 +27,7 @@ def payment_of(call: Charge) -> Payment:
         order_id=call.order_id,
         at_ms=START_MS,
         description=call.items,
-        status="RECEIVED",
+        status=PaymentStatus.RECEIVED,
         currency=call.currency,
         amount_minor=call.amount_minor,
     )

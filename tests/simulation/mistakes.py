@@ -20,7 +20,7 @@ from payrelay.core.notifications import NewsKind, Notification, Verdict
 from payrelay.core.notifications import State as InboxState
 from payrelay.core.operations import Event, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments import Payment, Seen, Sight
+from payrelay.core.payments import Payment, PaymentStatus, Seen, Sight
 from payrelay.core.subscriptions import Fact
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.governor import Governor, Place, Priority
@@ -37,7 +37,13 @@ from payrelay.store.settling import Settling
 from payrelay.store.subscriptions import Subscriptions, Whose
 
 SOMETHING: Final = Payment(
-    payment_id="1", order_id="", at_ms=None, description="", status="RECEIVED", currency="LKR", amount_minor=1
+    payment_id="1",
+    order_id="",
+    at_ms=None,
+    description="",
+    status=PaymentStatus.RECEIVED,
+    currency="LKR",
+    amount_minor=1,
 )
 
 

@@ -10,8 +10,7 @@ from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfSub
 from payrelay.core.checkouts import Checkout, CheckoutKind
 from payrelay.core.notifications import Why
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments import Payment, Seen, Unseen
-from payrelay.core.proof import RECEIVED
+from payrelay.core.payments import Payment, PaymentStatus, Seen, Unseen
 from payrelay.core.subscriptions import Fact, SubscriptionState, fact_of_news
 from payrelay.errors import Code, StoreError
 from payrelay.gateways.gateway import Gateway
@@ -106,7 +105,11 @@ async def _paid_by_then(arrival: Arrival, whose: Whose, fact: Fact) -> int | Why
     if isinstance(sight, Unseen):
         return Why.UNSEEN
     payments = sight.payments if isinstance(sight, Seen) else ()
-    facts = [fact_of_installment(fact.subscription_id, each, asked_ms) for each in payments if each.status == RECEIVED]
+    facts = [
+        fact_of_installment(fact.subscription_id, each, asked_ms)
+        for each in payments
+        if each.status == PaymentStatus.RECEIVED
+    ]
     if facts:
         relay.watch.passed(Passage.NOTING, arrival.notification.id)
         await subscriptions.note(whose, facts, now_ms=relay.clock.now_ms())
@@ -156,7 +159,7 @@ def facts_of_reading(question: Question, reading: Reading, read_at_ms: int) -> t
             return tuple(
                 fact_of_installment(str(subscription_id), payment, read_at_ms)
                 for payment in payments
-                if payment.status == RECEIVED
+                if payment.status == PaymentStatus.RECEIVED
             )
     return ()
 

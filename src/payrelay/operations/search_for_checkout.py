@@ -22,8 +22,7 @@ from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSub
 from payrelay.core.checkout_proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
 from payrelay.core.checkouts import Checkout, CheckoutKind, Result, begins_after
 from payrelay.core.moments import day_at
-from payrelay.core.payments import Payment, Seen, Unseen
-from payrelay.core.proof import RECEIVED
+from payrelay.core.payments import Payment, PaymentStatus, Seen, Unseen
 from payrelay.core.subscriptions import Fact
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.gateway import Gateway
@@ -176,7 +175,7 @@ async def _note(relay: Relay, checkout: Checkout, plan: Fact, installments: Iter
             amount_minor=plan.amount_minor,
         )
         for each in installments
-        if each.status == RECEIVED
+        if each.status == PaymentStatus.RECEIVED
     ]
     whose = Whose(account=checkout.account, merchant=checkout.merchant, principal=checkout.principal)
     relay.watch.passed(Passage.NOTING, checkout.id)

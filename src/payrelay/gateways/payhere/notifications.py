@@ -19,7 +19,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from payrelay.core.money import AmountError, minor_units
-from payrelay.core.notifications import MessageType, News, NewsKind, Told, Verdict
+from payrelay.core.notifications import MessageType, News, NewsKind, PlanStatus, Told, Verdict
 from payrelay.core.secret import Secret
 from payrelay.gateways.gateway import Received, Unreadable
 from payrelay.gateways.payhere.forms import Merchant
@@ -63,6 +63,9 @@ _STATUSES: Final[Mapping[str, Told]] = MappingProxyType(
         "-2": Told.FAILED,
         "-3": Told.CHARGED_BACK,
     }
+)
+_PLAN_STATUSES: Final[Mapping[int | None, PlanStatus]] = MappingProxyType(
+    {0: PlanStatus.ACTIVE, -1: PlanStatus.CANCELLED, 1: PlanStatus.COMPLETED}
 )
 _MESSAGE_TYPES: Final[Mapping[str, MessageType]] = MappingProxyType(
     {
@@ -197,7 +200,7 @@ def news_of(form: Form) -> News:
         card_holder=None if (holder := form.text("card_holder_name")) is None else Secret(holder),
         installments_paid=_count(form.text("item_rec_install_paid")),
         next_on=_day(form.text("item_rec_date_next")),
-        item_status=_whole(form.text("item_rec_status")),
+        plan_status=_PLAN_STATUSES.get(_whole(form.text("item_rec_status"))),
     )
 
 
