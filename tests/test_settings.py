@@ -167,6 +167,13 @@ def test_a_wrong_value_is_named_and_not_shown(tmp_path: Path, name: str, value: 
     assert "\n" not in line
 
 
+def test_an_unknown_kind_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
+    """Whoever mistyped it reads what to write; the fields of a kind that isn't there can't be judged."""
+    line = complaint(tmp_path, GATEWAYS__A__KIND="payther", GATEWAYS__A__COLOUR="red")
+
+    assert line == "PAYRELAY_GATEWAYS__A__KIND must be a kind of gateway that there is: payhere"
+
+
 def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     """Nobody starts a program six times to learn of six mistakes."""
     line = complaint(tmp_path, REPEAT_WINDOW="x", PUBLIC_URL="x")

@@ -402,3 +402,13 @@ def test_a_search_that_never_works_is_for_a_person_after_a_week() -> None:
     assert ruling(look, Control.NOT_FOUND, looks(9), SPAN, week_ms) is Event.UNCLEAR
     assert ruling(look, Control.NOT_FOUND, looks(9), SPAN, week_ms - 1) is Event.LOOKED
     assert ruling(look, Control.FOUND, looks(9), SPAN, week_ms) is Event.DISPROVED
+
+
+@pytest.mark.parametrize("status", [PaymentStatus.HELD, PaymentStatus.RECEIVED])
+def test_a_hold_that_shows_itself_is_for_a_person(status: PaymentStatus) -> None:
+    """A search doesn't give the token by which it is captured or let go of."""
+    hold = msgspec.structs.replace(CALL, authorize=True)
+    look = look_for_charge(hold, OPERATION, SPAN, [changed(status=status)], frozenset(), has_rival=False)
+
+    assert look.seen is Seen.ONE_RESEMBLES
+    assert ruling(look, None, [], SPAN, LATE_MS) is Event.UNCLEAR

@@ -146,11 +146,12 @@ class ShowingAccount(ScriptedAccount):
         self,
         call: Read,
         *,
-        priority: Priority = Priority.READ,  # noqa: ARG002, the face of an account
-        until_s: float | None = None,  # noqa: ARG002, the face of an account
+        priority: Priority = Priority.READ,
+        until_s: float | None = None,
     ) -> Reading:
         """Shows a subscription, or all of them."""
-        assert isinstance(call, OneSubscription | AllSubscriptions)
+        if not isinstance(call, OneSubscription | AllSubscriptions):
+            return await super().read(call, priority=priority, until_s=until_s)
         if isinstance(call, AllSubscriptions):
             await self._steps.reach("list")
         if self.is_hidden or type(call) in self.unreadable:

@@ -235,13 +235,15 @@ class ScriptedAccount(StillGateway):
 
     async def read(
         self,
-        call: Read,  # noqa: ARG002, the face of a gateway
+        call: Read,
         *,
-        priority: Priority = Priority.READ,  # noqa: ARG002, the same
-        until_s: float | None = None,  # noqa: ARG002, the same
+        priority: Priority = Priority.READ,
+        until_s: float | None = None,
     ) -> Reading:
-        """Gives the next of the readings."""
-        return self.readings.popleft()
+        """Gives the next of the readings; there is nobody to be asked where there is none."""
+        return (
+            self.readings.popleft() if self.readings else await super().read(call, priority=priority, until_s=until_s)
+        )
 
     def _next(self) -> Outcome | Exception:
         return self.script.popleft() if self.script else outcome_of(Verdict.SUCCEEDED)

@@ -500,8 +500,7 @@ class Attempt:
         return _located(of_outcome(outcome, trace), self.operation)
 
     def _notify_url(self) -> str | None:
-        base = self._relay.public_url
-        return None if base is None else f"{base}/{self._request.account}/notifications"
+        return self._relay.notify_url(self._request.account)
 
 
 def _again(relay: Relay, earlier: Claimed, request: Request, request_print: str) -> Answer:

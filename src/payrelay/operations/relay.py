@@ -154,6 +154,10 @@ class Relay:
         except KeyError:
             raise Refusal(Code.NOT_FOUND, f"there is no gateway account called {name}") from None
 
+    def notify_url(self, account_name: str) -> str | None:
+        """Gives the address at which an account's notifications are taken; None where ours isn't set."""
+        return None if self.public_url is None else f"{self.public_url}/{account_name}/notifications"
+
     def account_of(self, name: str, merchant: str) -> Gateway | None:
         """Finds the account of a merchant, under whatever name it is configured now; the given one comes first.
 
