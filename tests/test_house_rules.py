@@ -22,7 +22,7 @@ RANKS: Final = {
     "store": 1,
     "gateways": 1,
     "operations": 2,
-    "settings": 2,
+    "settings": 1,
     "api": 3,
     "console": 3,
     "worker": 3,
@@ -47,7 +47,10 @@ RANKS: Final = {
 }
 """A room imports from itself and from rooms of a smaller rank; rooms of equal rank don't know each other."""
 EVERYBODYS: Final = {"errors", "clock", "__init__"}
-LAZY_ALLOWED: Final = {"cli"}
+OPENERS: Final = {"app", "operations", "store"}
+"""Who may import the store: the stories, and the module that opens it. Doors, commands and settings work with values of
+the core, and with what stories and ``app`` give them."""
+LAZY_ALLOWED: Final = {"cli", "key_commands"}
 """The command line loads a web server only where it serves."""
 SIMULATOR_STARTERS: Final = {"cli", "demo"}
 
@@ -196,6 +199,18 @@ def wrong_way_imports(source: Source) -> Iterator[str]:
 def test_imports_point_one_way() -> None:
     """A reader learns a room with nothing but the rooms below it."""
     assert found(wrong_way_imports, OURS) == ""
+
+
+def test_no_door_reaches_past_the_stories_into_the_store() -> None:
+    """What a door may do with the store is said once, by a story, and holds of the API, commands and worker alike."""
+
+    def reaching(source: Source) -> Iterator[str]:
+        if source.room not in OPENERS:
+            for node, name in imports(source.tree):
+                if f"{name}.".startswith("payrelay.store."):
+                    yield source.at(node, f"{source.room} must not know the store; name a value of core, call a story")
+
+    assert found(reaching, OURS) == ""
 
 
 def test_every_room_has_its_place() -> None:
@@ -417,6 +432,28 @@ def test_the_settings_alone_read_the_environment() -> None:
                 yield source.at(node, "take it from the settings")
 
     assert found(reads, [source for source in OURS + SIMULATOR if source.room != "settings"]) == ""
+
+
+def records(source: Source) -> Iterator[str]:
+    """Finds the calls that store a change of an operation: ``journal.record``, of whatever the journal is a part."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute) and node.attr == "record":
+            owner = ast.unparse(node.value).rpartition(".")[2]
+            if owner.removeprefix("_") == "journal":
+                yield source.at(node, "bring what happened to an operation as a Report to operations.apply")
+
+
+def test_an_operation_changes_in_one_way() -> None:
+    """What is written five times is five times a little different: guard, claim, answer and stages belong together."""
+    ways = [line for line in found(records, OURS).splitlines() if line]
+    tables = [
+        source.name
+        for source in OURS
+        if any(f".{name}".endswith(".operations.advance") for _, name in imports(source.tree))
+    ]
+
+    assert [way.partition(":")[0].rpartition("/")[2] for way in ways] == ["apply.py"], "\n".join(ways)
+    assert [name.rpartition("/")[2] for name in tables] == ["changes.py"], "what follows is decided in core.changes"
 
 
 def test_names_say_what_a_module_is() -> None:

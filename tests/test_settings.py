@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from payrelay.core.client_tokens import USUAL_SCOPES
+from payrelay.core.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
-from payrelay.gateways.governor import Limit
 from payrelay.gateways.payhere.settings import PayHereSettings
 from payrelay.settings import Settings, read_settings, require_serving, surroundings
 
@@ -47,7 +47,7 @@ def test_a_gateway_has_its_documented_defaults(tmp_path: Path) -> None:
     gateway = read_settings(GATEWAY, tmp_path).gateways["gateway"]
 
     assert (gateway.kind, gateway.environment, gateway.base_url) == ("payhere", "sandbox", None)
-    assert (gateway.rate_limit, gateway.timeout_s, gateway.queue_s) == (Limit(20, 10.0), 30, 5)
+    assert (gateway.rate_limit, gateway.timeout_s, gateway.queue_s) == (RateLimit(20, 10.0), 30, 5)
     assert gateway.timezone == "Asia/Colombo"
 
 
@@ -210,7 +210,7 @@ def test_the_rate_limit_can_be_off(tmp_path: Path) -> None:
         ("base_url", "https://pay.example/base"),
         ("merchant_id", "1210000"),
         ("merchant_secret", Secret("hush-hush")),
-        ("rate_limit", Limit(5, 60.0)),
+        ("rate_limit", RateLimit(5, 60.0)),
         ("timeout_s", 1.5),
         ("queue_s", 0),
         ("timezone", "Europe/Paris"),
@@ -218,7 +218,7 @@ def test_the_rate_limit_can_be_off(tmp_path: Path) -> None:
 )
 def test_every_setting_of_a_gateway_can_be_given(tmp_path: Path, name: str, value: object) -> None:
     """As text, like everything in the environment."""
-    text = {Secret("hush-hush"): "hush-hush", Limit(5, 60.0): "5/60s"}.get(value, str(value))
+    text = {Secret("hush-hush"): "hush-hush", RateLimit(5, 60.0): "5/60s"}.get(value, str(value))
     settings = read_settings({**GATEWAY, f"PAYRELAY_GATEWAYS__GATEWAY__{name.upper()}": text}, tmp_path)
 
     assert getattr(settings.gateways["gateway"], name) == value

@@ -2,13 +2,13 @@
 
 import sys
 
-from payrelay.app import opened_database
+from payrelay.app import opened_pauses
 from payrelay.clock import Clock
 from payrelay.core.explanations import printable
-from payrelay.operations.pause import in_words
+from payrelay.core.pauses import Pause
+from payrelay.operations.pause_account import in_words, pause_account, resume_account
 from payrelay.operator_session import DONE, UNKNOWN, complain, operator, reason
 from payrelay.settings import Settings
-from payrelay.store.pauses import Pause, Pauses
 
 
 async def run_pause(settings: Settings, account: str, *, why: str, by: str | None) -> int:
@@ -17,21 +17,20 @@ async def run_pause(settings: Settings, account: str, *, why: str, by: str | Non
     if account not in settings.gateways:
         complain(_no_such_account(settings, account))
         return UNKNOWN
-    async with opened_database(settings, Clock(), is_owner=False) as database:
-        pauses = Pauses(database)
-        if await pauses.add(pause):
-            _say(f"{account} is paused: within a second nothing new is done there; reads and settling go on.")
-            _say(f"To end it: payrelay resume {account}")
-        else:
-            standing = next((each for each in await pauses.list() if each.account == account), pause)
-            _say(f"{account} was paused already; that pause stands: {in_words(standing)}.")
+    async with opened_pauses(settings, Clock()) as pauses:
+        standing = await pause_account(pauses, pause)
+    if standing is None:
+        _say(f"{account} is paused: within a second nothing new is done there; reads and settling go on.")
+        _say(f"To end it: payrelay resume {account}")
+    else:
+        _say(f"{account} was paused already; that pause stands: {in_words(standing)}.")
     return DONE
 
 
 async def run_resume(settings: Settings, account: str) -> int:
     """Lets an account go on; gives the exit code. Raises StoreError."""
-    async with opened_database(settings, Clock(), is_owner=False) as database:
-        if await Pauses(database).remove(account):
+    async with opened_pauses(settings, Clock()) as pauses:
+        if await resume_account(pauses, account):
             _say(f"{account} goes on, within a second.")
             return DONE
     if account not in settings.gateways:

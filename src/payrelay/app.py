@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -15,9 +16,11 @@ from payrelay.api.context import ApiContext
 from payrelay.api.metrics import Metrics
 from payrelay.api.provider_door import ProviderDoor
 from payrelay.clock import Clock
+from payrelay.core.chain import ChainKey
 from payrelay.core.identity import Provider
 from payrelay.core.operations import Retention
 from payrelay.core.schedules import DAY_MS
+from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.governor import Governor
@@ -40,6 +43,7 @@ from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings,
 from payrelay.store import open_database
 from payrelay.store.access_tokens import AccessTokens
 from payrelay.store.alerts import About, Alerts
+from payrelay.store.audit import Trail
 from payrelay.store.budget import StoredBudget
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.client_tokens import ClientTokens
@@ -52,10 +56,12 @@ from payrelay.store.endpoints import Endpoints
 from payrelay.store.feed import Feed
 from payrelay.store.inbox import Inbox
 from payrelay.store.journal import Journal
-from payrelay.store.meta import chain_key, embedded_keys, standing_merchant, verify_key
+from payrelay.store.meta import chain_key, embedded_keys, schema_version, standing_merchant, verify_key
+from payrelay.store.owner import OwnerLock
 from payrelay.store.pauses import Pauses
 from payrelay.store.readings import LastAnswers
-from payrelay.store.sealing import Seal, parse_keys
+from payrelay.store.sealing import Seal
+from payrelay.store.seals import Seals
 from payrelay.store.settling import Settling
 from payrelay.store.signing_keys import SigningKeys
 from payrelay.store.subscriptions import Subscriptions
@@ -241,6 +247,52 @@ async def opened_database(settings: Settings, clock: Clock, *, is_owner: bool) -
         yield database
     finally:
         await database.close()
+
+
+@asynccontextmanager
+async def opened_credentials(settings: Settings, clock: Clock) -> AsyncIterator[Credentials]:
+    """Opens the store beside a running server, for the commands about keys."""
+    async with opened_database(settings, clock, is_owner=False) as database:
+        yield Credentials(database)
+
+
+@asynccontextmanager
+async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pauses]:
+    """Opens the store beside a running server, for the commands that pause; no encryption key is needed for that."""
+    async with opened_database(settings, clock, is_owner=False) as database:
+        yield Pauses(database)
+
+
+@asynccontextmanager
+async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
+    """Opens the store beside a running server, for the commands about what is sealed."""
+    async with opened_database(settings, clock, is_owner=False) as database:
+        yield Seals(database, await seal_of(settings, database))
+
+
+@asynccontextmanager
+async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, int]]:
+    """Opens what the audit reads, beside a running server, and tells since when there is a chain."""
+    async with opened_database(settings, clock, is_owner=False) as database:
+        seal = await seal_of(settings, database)
+        start = await chain_key(database, seal, clock)
+        yield Trail(database, seal, ChainKey(start.secret)), start.since_ms
+
+
+async def upgraded_version(settings: Settings, clock: Clock) -> int:
+    """Brings the database's schema up to date, as every opening does; gives the version that it has then."""
+    async with opened_database(settings, clock, is_owner=False) as database:
+        return await schema_version(database)
+
+
+def remove_database(path: Path) -> None:
+    """Removes an embedded database with its key, if there is one. Raises StoreUnusable where a process runs on it."""
+    lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path))
+    try:
+        for suffix in ("", "-wal", "-shm", ".key"):
+            path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+    finally:
+        lock.release()
 
 
 async def seal_of(settings: Settings, database: Database) -> Seal:

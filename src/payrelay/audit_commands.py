@@ -11,16 +11,13 @@ import msgspec
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from payrelay.app import opened_database, seal_of
+from payrelay.app import opened_trail
 from payrelay.clock import Clock
-from payrelay.core.chain import ChainKey
 from payrelay.core.moments import rfc3339
 from payrelay.errors import SettingsError
 from payrelay.operations.audit import Audit, Finding, Phase, Summary
 from payrelay.operator_session import progress_bar
 from payrelay.settings import Settings
-from payrelay.store.audit import Trail
-from payrelay.store.meta import chain_key
 
 _NOTED: Final = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 
@@ -48,13 +45,9 @@ async def run_verify(settings: Settings, *, noted: list[str], as_json: bool) -> 
 @asynccontextmanager
 async def _audit(settings: Settings, noted: dict[int, str]) -> AsyncIterator[Audit]:
     """Opens the store, which a server may be using at the same time, with a bar where a person looks on."""
-    clock = Clock()
-    async with opened_database(settings, clock, is_owner=False) as database:
-        seal = await seal_of(settings, database)
-        start = await chain_key(database, seal, clock)
+    async with opened_trail(settings, Clock()) as (trail, since_ms):
         with progress_bar(Console(stderr=True)) as bar:
-            trail = Trail(database, seal, ChainKey(start.secret))
-            yield Audit(trail, start.since_ms, Bars(bar), noted=noted)
+            yield Audit(trail, since_ms, Bars(bar), noted=noted)
 
 
 def _noted(text: str) -> tuple[int, str]:

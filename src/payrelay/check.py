@@ -11,10 +11,9 @@ from payrelay.app import Shared, opened_accounts, opened_database, seal_of
 from payrelay.clock import Clock
 from payrelay.errors import SettingsError, StoreError
 from payrelay.gateways.gateway import Finding
-from payrelay.operations.pause import in_words
+from payrelay.operations.inspect_database import inspect_database
+from payrelay.operations.pause_account import in_words
 from payrelay.settings import Settings, require_serving
-from payrelay.store.meta import schema_version
-from payrelay.store.pauses import Pauses
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 """The rights of everybody but the owner of a file."""
@@ -75,16 +74,12 @@ async def _of_database(settings: Settings, clock: Clock, stack: AsyncExitStack) 
     """Looks at the store, and gives it, where it can be used; it stays open as long as the stack."""
     try:
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=False))
-        version = await schema_version(database)
-        await database.ping()
-        paused = [
-            Finding(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}")
-            for pause in await Pauses(database).list()
-        ]
+        state = await inspect_database(database)
     except (SettingsError, StoreError) as error:
         return [Finding(subject="database", is_right=False, text=str(error))], None
-    text = f"{settings.shown_database} can be used; its schema has version {version}"
+    text = f"{settings.shown_database} can be used; its schema has version {state.schema_version}"
     right = Finding(subject="database", is_right=True, text=text)
+    paused = [Finding(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses]
     try:
         seal = await seal_of(settings, database)
     except (SettingsError, StoreError) as error:

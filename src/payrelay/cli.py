@@ -16,16 +16,16 @@ import uvloop
 from rich.console import Console
 
 from payrelay.clock import Clock
+from payrelay.core.customers import CustomerFilter
 from payrelay.core.customers import State as CustomerState
 from payrelay.core.deliveries import DeliveryState, PatternError
+from payrelay.core.notifications import NotificationFilter
 from payrelay.core.notifications import State as NotificationState
 from payrelay.core.operations import State
 from payrelay.core.persons import WordsError
 from payrelay.errors import SettingsError, StoreError
 from payrelay.key_commands import keys
 from payrelay.settings import read_settings
-from payrelay.store import open_database
-from payrelay.store.meta import schema_version
 
 UNUSABLE: Final = 2
 """The exit code of a command that couldn't begin."""
@@ -246,9 +246,8 @@ def list_notifications(
 ) -> None:
     """List what the gateway posted, newest first."""
     from payrelay.notification_commands import run_list
-    from payrelay.store.inbox import Wanted
 
-    wanted = Wanted(state=state, account=account, order_id=order, payment_id=payment)
+    wanted = NotificationFilter(state=state, account=account, order_id=order, payment_id=payment)
     _exit_with(uvloop.run(run_list(read_settings(), wanted, limit=limit, as_json=as_json)))
 
 
@@ -377,9 +376,8 @@ def list_customers(
 ) -> None:
     """List stored customers, newest first; never a token."""
     from payrelay.customer_commands import run_list
-    from payrelay.store.customers import Wanted
 
-    wanted = Wanted(principal=principal, account=account, reference=reference, state=state)
+    wanted = CustomerFilter(principal=principal, account=account, reference=reference, state=state)
     _exit_with(uvloop.run(run_list(read_settings(), wanted, limit=limit, as_json=as_json)))
 
 
@@ -476,11 +474,6 @@ def _exit_with(code: int) -> None:
 
 
 def _schema_version() -> int:
-    async def read() -> int:
-        database = await open_database(read_settings().database_url.reveal(), clock=Clock(), owner=False)
-        try:
-            return await schema_version(database)
-        finally:
-            await database.close()
+    from payrelay.app import upgraded_version
 
-    return asyncio.run(read())
+    return asyncio.run(upgraded_version(read_settings(), Clock()))

@@ -11,16 +11,15 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from payrelay.core.customers import Customer, State
+from payrelay.core.customers import Customer, CustomerFilter, State
 from payrelay.core.explanations import printable
 from payrelay.core.moments import rfc3339
+from payrelay.core.operations import OperationFilter
 from payrelay.operations.erase_customer import erase
 from payrelay.operations.relay import Relay
 from payrelay.operations.show_customer import CustomerView, view
 from payrelay.operator_session import DONE, REFUSED, UNKNOWN, complain, session
 from payrelay.settings import Settings
-from payrelay.store.customers import Wanted
-from payrelay.store.journal import Filter
 
 OPERATIONS_SHOWN: Final = 10
 """The newest; a list of all of a customer's is at the API."""
@@ -41,7 +40,7 @@ class _Shown(msgspec.Struct, frozen=True, kw_only=True):
     operation_ids: list[str]
 
 
-async def run_list(settings: Settings, wanted: Wanted, *, limit: int, as_json: bool) -> int:
+async def run_list(settings: Settings, wanted: CustomerFilter, *, limit: int, as_json: bool) -> int:
     """Lists customers of all principals, newest first; gives the exit code. Raises SettingsError, StoreError."""
     async with session(settings) as relay:
         customers = await relay.customers.list(wanted, before=None, limit=limit)
@@ -59,7 +58,7 @@ async def run_show(settings: Settings, customer_id: str, *, as_json: bool) -> in
         customer = await _known(relay, customer_id)
         if customer is None:
             return UNKNOWN
-        newest = await relay.journal.list(Filter(customer_id=customer.id), before=None, limit=OPERATIONS_SHOWN)
+        newest = await relay.journal.list(OperationFilter(customer_id=customer.id), before=None, limit=OPERATIONS_SHOWN)
     shown = _Shown(customer=view(customer), operation_ids=[operation.id for operation in newest])
     if as_json:
         sys.stdout.write(msgspec.json.format(_encode(shown)).decode() + "\n")

@@ -18,14 +18,13 @@ from rich.console import Console
 import payrelay_simulator
 from payrelay.api import serving
 from payrelay.api.request_log import json_log
-from payrelay.app import Service, running
+from payrelay.app import Service, remove_database, running
 from payrelay.clock import Clock
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.operations.issue_key import Wanted, issue_key
 from payrelay.server import address_of, stopped_by_signals
 from payrelay.settings import Settings, surroundings
-from payrelay.store.owner import OwnerLock
 from payrelay_simulator import DemoWorld
 
 FOLDER: Final = Path(".payrelay")
@@ -86,7 +85,8 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
     """
     console = Console(highlight=False)
     FOLDER.mkdir(exist_ok=True)
-    _start_afresh()
+    # The simulator forgets its world at the end, so that what is known of it would be wrong at the next start.
+    remove_database(_DATABASE)
     listener = _listener_near(host, port)
     with _listener_near(SHOP_HOST, SHOP_PORT) as shop_listener:
         shop_port = shop_listener.getsockname()[1]
@@ -153,19 +153,6 @@ def curl(sample: Sample, address: str, key: str) -> str:
         parts.append("-H 'Content-Type: application/json'")
         parts.append(f"-d {shlex.quote(json.dumps(sample.body))}")
     return " \\\n  ".join(parts)
-
-
-def _start_afresh() -> None:
-    """Removes what the last demo left: the simulator forgets its world, so what is known of it would be wrong.
-
-    Raises StoreUnusable where another demo is running here.
-    """
-    lock = OwnerLock(_DATABASE.with_name(f"{_DATABASE.name}.lock"), str(_DATABASE))
-    try:
-        for suffix in ("", "-wal", "-shm", ".key"):
-            _DATABASE.with_name(f"{_DATABASE.name}{suffix}").unlink(missing_ok=True)
-    finally:
-        lock.release()
 
 
 def _settings(simulated: payrelay_simulator.Running, places: Places) -> Settings:

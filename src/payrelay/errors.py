@@ -19,6 +19,9 @@ from typing import Final
 
 import msgspec
 
+FIELD_ERRORS_MAX: Final = 50
+"""Nobody mends more at once, and an answer must not be larger than its request by much."""
+
 
 class Retry(StrEnum):
     """What a client should do next, for machines."""
@@ -158,6 +161,16 @@ class Refusal(PayrelayError):
 def wrong_field(path: str, words: str) -> Refusal:
     """Makes the refusal (invalid_request) that names one field; ``words`` fit behind its name."""
     return Refusal(Code.INVALID_REQUEST, f"{path} {words}", fields=(FieldError(path, words),))
+
+
+def wrong_fields(errors: list[FieldError]) -> Refusal:
+    """Makes the refusal (invalid_request) that names every wrong field, or the first FIELD_ERRORS_MAX of them."""
+    shown = tuple(errors[:FIELD_ERRORS_MAX])
+    if len(errors) == 1:
+        msg = f"{shown[0].path} {shown[0].msg}"
+    else:
+        msg = f"{len(errors)} fields are wrong: {', '.join(error.path for error in shown)}"
+    return Refusal(Code.INVALID_REQUEST, msg, fields=shown)
 
 
 class StillRunning(Refusal):

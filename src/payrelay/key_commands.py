@@ -1,10 +1,11 @@
-"""The commands for keys: make, list and revoke them, with a server running on the same database or without."""
+"""The commands for keys: make, list and revoke them, with a server running on the same database or without.
+
+What opens the database is imported where it is opened: these commands' words are read at every start of the program.
+"""
 
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Final
 
@@ -14,13 +15,11 @@ from rich.table import Table
 
 from payrelay.clock import Clock
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
-from payrelay.core.durations import SpanError, rate, span_s
+from payrelay.core.durations import SpanError, span_s
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import AmountError, decimal_text, minor_units
-from payrelay.operations.issue_key import PRINCIPAL_LENGTH_MAX, Issued, Wanted, issue_key
-from payrelay.settings import GATEWAY_NAME, Settings, read_settings
-from payrelay.store import open_database
-from payrelay.store.credentials import Credentials
+from payrelay.operations.issue_key import PRINCIPAL_LENGTH_MAX, Issued, Wanted, issue_key, list_keys, revoke_key
+from payrelay.settings import GATEWAY_NAME, read_settings
 
 UNKNOWN_KEY: Final = 2
 """The exit code where there is no key to be revoked."""
@@ -39,6 +38,8 @@ def create(
     expires: Annotated[str | None, typer.Option(help="When it ends, from now, such as 30d.")] = None,
 ) -> None:
     """Make a key, and print it alone on standard output."""
+    from payrelay.app import opened_credentials
+
     settings = read_settings()
     wanted = Wanted(
         principal=_name(name),
@@ -51,7 +52,7 @@ def create(
     )
 
     async def issue() -> Issued:
-        async with _credentials(settings) as credentials:
+        async with opened_credentials(settings, Clock()) as credentials:
             return await issue_key(credentials, Clock(), wanted)
 
     unknown = sorted((wanted.accounts or frozenset()) - settings.gateways.keys())
@@ -65,12 +66,13 @@ def create(
 
 
 @keys.command("list")
-def list_keys(*, as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
+def list_all(*, as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
     """List the keys, without their secrets."""
+    from payrelay.app import opened_credentials
 
     async def read() -> list[Credential]:
-        async with _credentials(read_settings()) as credentials:
-            return await credentials.list()
+        async with opened_credentials(read_settings(), Clock()) as credentials:
+            return await list_keys(credentials)
 
     rows = [_shown(credential, Clock().now_ms()) for credential in asyncio.run(read())]
     if as_json:
@@ -82,25 +84,16 @@ def list_keys(*, as_json: Annotated[bool, typer.Option("--json", help="As JSON, 
 @keys.command()
 def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]) -> None:
     """End a key."""
+    from payrelay.app import opened_credentials
 
     async def end() -> bool:
-        async with _credentials(read_settings()) as credentials:
-            return await credentials.revoke(key_id, Clock().now_ms())
+        async with opened_credentials(read_settings(), Clock()) as credentials:
+            return await revoke_key(credentials, Clock(), key_id)
 
     if not asyncio.run(end()):
         sys.stderr.write(f"payrelay: there is no key {key_id} that could be revoked\n")
         raise typer.Exit(UNKNOWN_KEY)
     sys.stderr.write(f"The key {key_id} is revoked.\n")
-
-
-@asynccontextmanager
-async def _credentials(settings: Settings) -> AsyncIterator[Credentials]:
-    """Opens the store, which a server may be using at the same time."""
-    database = await open_database(settings.database_url.reveal(), clock=Clock(), owner=False)
-    try:
-        yield Credentials(database)
-    finally:
-        await database.close()
 
 
 def _name(text: str) -> str:
@@ -129,7 +122,7 @@ def _amount(text: str | None) -> int | None:
 
 def _rate(text: str | None) -> Rate | None:
     try:
-        return None if text is None else rate(text)
+        return None if text is None else Rate.parse(text)
     except SpanError as error:
         raise typer.BadParameter(str(error), param_hint="--rate") from None
 

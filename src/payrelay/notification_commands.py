@@ -14,7 +14,7 @@ from payrelay.core.durations import span_text
 from payrelay.core.explanations import printable
 from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.money import decimal_text
-from payrelay.core.notifications import WHY_PHRASES, Notification, State, Verdict
+from payrelay.core.notifications import WHY_PHRASES, Notification, NotificationFilter, State, Verdict
 from payrelay.operations.replay_notification import (
     NotReplayedError,
     UnknownNotificationError,
@@ -22,7 +22,6 @@ from payrelay.operations.replay_notification import (
 )
 from payrelay.operator_session import DONE, REFUSED, UNKNOWN, complain, session
 from payrelay.settings import Settings
-from payrelay.store.inbox import Wanted
 
 STYLES: Final = {
     State.NEEDS_ATTENTION: "bold red",
@@ -39,7 +38,7 @@ VERDICT_PHRASES: Final = {
 }
 
 
-async def run_list(settings: Settings, wanted: Wanted, *, limit: int, as_json: bool) -> int:
+async def run_list(settings: Settings, wanted: NotificationFilter, *, limit: int, as_json: bool) -> int:
     """Lists notifications, newest first; gives the exit code. Raises SettingsError, StoreError."""
     async with session(settings) as relay:
         found = await relay.inbox.list(wanted, before=None, limit=limit)

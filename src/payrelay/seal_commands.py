@@ -3,44 +3,31 @@
 import json
 import secrets
 import sys
-from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Final, NamedTuple
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
 
-from payrelay.app import opened_database, seal_of
+from payrelay.app import opened_seals
 from payrelay.clock import Clock
+from payrelay.core.seal_keys import KEY_BYTES, key_text
+from payrelay.operations.rotate_seal import SealStatus, rotate_seal, seal_status
 from payrelay.operator_session import DONE, REFUSED, complain, progress_bar
 from payrelay.settings import Settings
-from payrelay.store.sealing import KEY_BYTES, Seal, key_text
-from payrelay.store.seals import SealedColumn, Seals
 
 NAMED_MAX: Final = 10
 """Rows that can't be opened are named, so many of them; somebody must look at each."""
 
-Counted = dict[SealedColumn, Counter[str]]
-
-
-class _Opened(NamedTuple):
-    seal: Seal
-    seals: Seals
-
 
 async def run_status(settings: Settings, *, as_json: bool) -> int:
     """Says how many values each key seals; gives the exit code. Raises SettingsError, StoreError."""
-    async with _opened(settings) as (seal, seals):
-        counted = await seals.count()
+    async with opened_seals(settings, Clock()) as seals:
+        status = await seal_status(seals)
     if as_json:
-        shown = {
-            "keys": [key_id.hex() for key_id in seal.key_ids],
-            "sealed": {column.name: dict(counts) for column, counts in counted.items()},
-        }
+        shown = {"keys": status.key_ids, "sealed": status.counts}
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
     else:
-        Console(highlight=False).print(_table(seal, counted))
+        Console(highlight=False).print(_table(status))
     return DONE
 
 
@@ -49,29 +36,29 @@ async def run_rotate(settings: Settings) -> int:
 
     May be broken off and begun again. Raises SettingsError, StoreError.
     """
-    unopened: list[str] = []
-    async with _opened(settings) as (seal, seals):
-        first = seal.key_id.hex()
-        total = _left(await seals.count(), first)
+    async with opened_seals(settings, Clock()) as seals:
         with progress_bar(Console(stderr=True)) as bar:
-            task = bar.add_task("sealing", total=total)
-            async for exchanged in seals.rotate():
-                unopened += (f"{exchanged.column.name} {row}" for row in exchanged.unopened)
-                bar.update(task, advance=exchanged.done + len(exchanged.unopened), description=exchanged.column.name)
-        left = _left(await seals.count(), first)
-    if unopened:
-        for name in unopened[:NAMED_MAX]:
+            task = bar.add_task("sealing", total=None)
+
+            def move(column: str, done: int, total: int) -> None:
+                bar.update(task, completed=done, total=total, description=column)
+
+            rotation = await rotate_seal(seals, move)
+    if rotation.unopened:
+        for name in rotation.unopened[:NAMED_MAX]:
             complain(f"{name}: can't be opened with any of the keys; it stays as it is")
-        complain(f"{len(unopened)} values could not be opened; nobody can read them, with or without the older keys")
+        number = len(rotation.unopened)
+        complain(f"{number} values could not be opened; nobody can read them, with or without the older keys")
         return REFUSED
-    if left:
+    if rotation.left:
         complain(
-            f"{left} values are sealed with other keys again: a server that was started with another first key is"
-            " still running; restart it, and run this once more"
+            f"{rotation.left} values are sealed with other keys again: a server that was started with another first key"
+            " is still running; restart it, and run this once more"
         )
         return REFUSED
     sys.stderr.write(
-        f"All {total} values that were not are now sealed with key {first}; older keys open nothing here.\n"
+        f"All {rotation.total} values that were not are now sealed with key {rotation.key_id}; older keys open nothing"
+        " here.\n"
     )
     return DONE
 
@@ -81,28 +68,16 @@ def run_new_key() -> None:
     sys.stdout.write(key_text(secrets.token_bytes(KEY_BYTES)) + "\n")
 
 
-@asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[_Opened]:
-    async with opened_database(settings, Clock(), is_owner=False) as database:
-        seal = await seal_of(settings, database)
-        yield _Opened(seal, Seals(database, seal))
-
-
-def _left(counted: Counted, first: str) -> int:
-    return sum(counts.total() - counts[first] for counts in counted.values())
-
-
-def _table(seal: Seal, counted: Counted) -> Table:
+def _table(status: SealStatus) -> Table:
     """Draws a row for each column in which anything is sealed, and a column for each key, known here or not."""
-    known = [key_id.hex() for key_id in seal.key_ids]
-    strange = sorted({key_id for counts in counted.values() for key_id in counts} - set(known))
+    strange = sorted({key_id for counts in status.counts.values() for key_id in counts} - set(status.key_ids))
     table = Table(box=None, pad_edge=False)
     table.add_column("what")
-    for number, key_id in enumerate(known):
+    for number, key_id in enumerate(status.key_ids):
         table.add_column(f"{key_id} {'opens' if number else 'seals'}", justify="right")
     for key_id in strange:
         table.add_column(f"{key_id} unknown", justify="right")
-    for column, counts in counted.items():
+    for name, counts in status.counts.items():
         if counts:
-            table.add_row(column.name, *(str(counts[key_id]) for key_id in (*known, *strange)))
+            table.add_row(name, *(str(counts[key_id]) for key_id in (*status.key_ids, *strange)))
     return table

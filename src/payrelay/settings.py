@@ -41,16 +41,16 @@ from pydantic_core import ErrorDetails, InitErrorDetails
 
 from payrelay.core.client_tokens import CLIENT_SCOPES, PAYING, USUAL_SCOPES
 from payrelay.core.credentials import Scope
+from payrelay.core.database_url import embedded_file
 from payrelay.core.destinations import Allowed, allowed_of
 from payrelay.core.durations import span_s
 from payrelay.core.links import LinkRule, parse_rule
+from payrelay.core.rate_limit import CALLS_MIN, RateLimit
+from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret, secret_of
 from payrelay.errors import SettingsError
-from payrelay.gateways.governor import CALLS_MIN, Limit
 from payrelay.gateways.kinds import Kind
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
-from payrelay.store import sealing
-from payrelay.store.opening import sqlite_path
 
 PREFIX: Final = "PAYRELAY_"
 CONFIG_VARIABLE: Final = "PAYRELAY_CONFIG"
@@ -85,7 +85,7 @@ _Tree = dict[str, object]
 
 def _database_url(url: Secret) -> Secret:
     try:
-        sqlite_path(url.reveal())
+        embedded_file(url.reveal())
     except SettingsError as error:
         raise ValueError(str(error).removeprefix(f"{PREFIX}DATABASE_URL ")) from None
     return url
@@ -189,9 +189,9 @@ def _timezone(name: str) -> str:
     return name
 
 
-def _rate_limit(value: object) -> Limit | None:
+def _rate_limit(value: object) -> RateLimit | None:
     try:
-        return Limit.parse(str(value))
+        return RateLimit.parse(str(value))
     except ValueError:
         raise ValueError(
             f"must be a limit such as 20/10s, at least {CALLS_MIN} call in whole seconds, or off"
@@ -230,7 +230,7 @@ def _link_rules(value: object) -> tuple[LinkRule, ...]:
 
 def _encryption_keys(secret: Secret) -> Secret:
     try:
-        sealing.parse_keys(secret.reveal())
+        parse_keys(secret.reveal())
     except SettingsError as error:
         raise ValueError(str(error).removeprefix(f"{PREFIX}ENCRYPTION_KEY ")) from None
     return secret
@@ -253,7 +253,7 @@ class GatewaySettings(BaseModel):
     environment: Literal["sandbox", "live"] = "sandbox"
     base_url: Annotated[str, AfterValidator(_gateway_address)] | None = None
     """None for the gateway's own address in that environment."""
-    rate_limit: Annotated[Limit | None, PlainValidator(_rate_limit)]
+    rate_limit: Annotated[RateLimit | None, PlainValidator(_rate_limit)]
     """Calls upstream; None for no limit."""
     timeout_s: Annotated[float, Field(ge=0.1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5
@@ -333,7 +333,7 @@ class Settings(BaseModel):
     repeat_window: Annotated[int, PlainValidator(_repeat_window_s)] = 86_400
     """Seconds; 0 for none."""
     encryption_key: Annotated[_Secret, AfterValidator(_encryption_keys)] | None = None
-    """As ``store.sealing.parse_keys`` reads it; None where the embedded database keeps its own."""
+    """As ``core.seal_keys.parse_keys`` reads it; None where the embedded database keeps its own."""
     alert_command: Annotated[tuple[str, ...] | None, PlainValidator(_command), Field(repr=False)] = None
     """The program and its arguments that an alert is given to; not printed, because they may hold a secret."""
     alert_url: Annotated[_Secret, AfterValidator(_alert_address)] | None = None
@@ -353,7 +353,8 @@ class Settings(BaseModel):
     @property
     def embedded_path(self) -> Path | None:
         """The file of the embedded database, or None where another server is the store."""
-        return sqlite_path(self.database_url.reveal())
+        name = embedded_file(self.database_url.reveal())
+        return None if name is None else Path(name)
 
     @property
     def shown_database(self) -> str:

@@ -20,7 +20,7 @@ from payrelay.api.request_log import json_log
 from payrelay.api.routes import ROUTES
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential, hash_of
 from payrelay.core.operations import Retention
-from payrelay.gateways.limit import Limit
+from payrelay.core.rate_limit import RateLimit
 from payrelay.store.database import Database
 
 LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
@@ -85,7 +85,7 @@ def context(
     log = json_log(log_stream, clock)
     relay = relay_over(
         database,
-        {"gateway": StillGateway(clock, limit=Limit(calls=20, window_s=10))},
+        {"gateway": StillGateway(clock, limit=RateLimit(calls=20, window_s=10))},
         clock=clock,
         log=log,
         retention=Retention(keyed_ms=1, unkeyed_ms=1),

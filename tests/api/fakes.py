@@ -15,11 +15,10 @@ from payrelay.api.routes import Route
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, found
 from payrelay.core.credentials import Credential, compose_key
-from payrelay.core.operations import State
+from payrelay.core.operations import OpenCount, State
 from payrelay.errors import StoreUnavailable
 from payrelay.operations.relay import Relay
 from payrelay.store import open_database
-from payrelay.store.counts import OpenCount
 from payrelay.store.database import Database, Unit
 
 T = TypeVar("T")

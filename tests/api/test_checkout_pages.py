@@ -16,13 +16,14 @@ from payrelay.api.pages import Page
 from payrelay.api.public import PUBLIC_ROUTES
 from payrelay.core.checkouts import Checkout, CheckoutState, Settled
 from payrelay.core.hosted import CheckoutKind, Plan
+from payrelay.core.pauses import Pause
 from payrelay.errors import Refusal
 from payrelay.gateways.gateway import CheckoutForm
 from payrelay.operations.finish_checkout import finish_by_notification
 from payrelay.operations.open_checkout import NewCheckout, way_on
 from payrelay.operations.pause import PAUSES_KEPT_MS
 from payrelay.operations.relay import Relay
-from payrelay.store.pauses import Pause, Pauses
+from payrelay.store.pauses import Pauses
 
 HOSTILE = '"><script>alert(1)</script>'
 

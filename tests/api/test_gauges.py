@@ -4,21 +4,20 @@ import pytest
 from tests.api.fakes import Keyring, MovableClock
 
 from payrelay.api.gauges import KEPT_S, Gauges
-from payrelay.core.operations import State
-from payrelay.gateways.governor import Snapshot
-from payrelay.store.counts import OpenCount
+from payrelay.core.operations import OpenCount, State
+from payrelay.core.places import BudgetSnapshot
 
-BUDGET = Snapshot(limit_calls=20, used=3, waiting=2, is_shut=False, blocked_s=0.0)
+BUDGET = BudgetSnapshot(limit_calls=20, used=3, waiting=2, is_shut=False, blocked_s=0.0)
 
 
 @pytest.fixture
-def snapshots() -> dict[str, Snapshot]:
+def snapshots() -> dict[str, BudgetSnapshot]:
     """Gives the budgets by account."""
     return {"gateway": BUDGET}
 
 
 @pytest.fixture
-def gauges(clock: MovableClock, keyring: Keyring, snapshots: dict[str, Snapshot]) -> Gauges:
+def gauges(clock: MovableClock, keyring: Keyring, snapshots: dict[str, BudgetSnapshot]) -> Gauges:
     """Gives the gauges of a store and its accounts."""
     return Gauges(clock, keyring, lambda: snapshots, lambda: 7)
 
@@ -74,7 +73,7 @@ class Hanging(Keyring):
         return {}
 
 
-async def test_a_store_that_hangs_is_down(clock: MovableClock, snapshots: dict[str, Snapshot]) -> None:
+async def test_a_store_that_hangs_is_down(clock: MovableClock, snapshots: dict[str, BudgetSnapshot]) -> None:
     """Whoever scrapes has a time-out of its own, and would get nothing at all."""
     gauges = Gauges(clock, Hanging(), lambda: snapshots, lambda: 0, read_within_s=0)
     await gauges.refresh()
@@ -92,9 +91,9 @@ def test_a_budget_is_shown_by_account(gauges: Gauges) -> None:
     assert [value(gauges, name, account="gateway") for name in names] == [20, 3, 2, 0, 0]
 
 
-def test_no_limit_is_no_number(gauges: Gauges, snapshots: dict[str, Snapshot]) -> None:
+def test_no_limit_is_no_number(gauges: Gauges, snapshots: dict[str, BudgetSnapshot]) -> None:
     """A number that stands for "none" would be drawn as one."""
-    snapshots["gateway"] = Snapshot(limit_calls=None, used=0, waiting=0, is_shut=True, blocked_s=7.5)
+    snapshots["gateway"] = BudgetSnapshot(limit_calls=None, used=0, waiting=0, is_shut=True, blocked_s=7.5)
     assert value(gauges, "budget_limit", account="gateway") is None
     assert value(gauges, "budget_shut", account="gateway") == 1
     assert value(gauges, "budget_blocked_seconds", account="gateway") == 7.5

@@ -10,11 +10,10 @@ from tests.core.test_client_tokens import PARENT, TOKEN
 from payrelay.api.arrival import Headers
 from payrelay.api.authentication import CREDENTIAL_KEPT_MS, Doorkeeper, Doors, Failure, Unauthenticated
 from payrelay.api.token_door import Reason, TokenDoor, TokenSources
-from payrelay.core.client_tokens import LEEWAY_MS, ClientToken
+from payrelay.core.client_tokens import LEEWAY_MS, ClientToken, Parentage
 from payrelay.core.credentials import Credential
 from payrelay.core.signatures import SigningKey, signed
 from payrelay.errors import StoreUnavailable
-from payrelay.store.client_tokens import Parentage
 
 KEY = SigningKey(id="k1", secret=b"s" * 32, made_at_ms=0)
 OTHER = SigningKey(id="k1", secret=b"o" * 32, made_at_ms=0)

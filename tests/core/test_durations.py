@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.credentials import Rate
-from payrelay.core.durations import COUNT_MAX, SECONDS_MAX, SECONDS_OF_UNIT, SpanError, rate, span_s, span_text
+from payrelay.core.credentials import RATE_COUNT_MAX, Rate
+from payrelay.core.durations import SECONDS_MAX, SECONDS_OF_UNIT, SpanError, span_s, span_text
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("0", 0), ("30s", 30), ("15m", 900), ("24h", 86_400), ("7d", 604_800)])
@@ -27,22 +27,22 @@ def test_a_span_grows_with_its_number(number: int, unit: str) -> None:
 
 def test_a_rate_is_a_count_in_a_span() -> None:
     """The gateway's own limit, as its documents put it."""
-    assert rate("20/10s") == Rate(count=20, window_s=10)
+    assert Rate.parse("20/10s") == Rate(count=20, window_s=10)
 
 
 @pytest.mark.parametrize("text", ["", "20", "0/10s", "20/0s", "20/10", "20/", "/10s", "-1/10s", "1000001/1s", "off"])
 def test_a_rate_of_nothing_or_in_no_time_is_refused(text: str) -> None:
     """A limiter that lets nothing through, or everything, must be asked for in other words."""
     with pytest.raises(SpanError):
-        rate(text)
+        Rate.parse(text)
 
 
 def test_what_is_wrong_says_what_is_expected() -> None:
     """The text goes behind the setting's or the option's name."""
     with pytest.raises(SpanError, match=r"^must be a rate such as 20/10s$"):
-        rate("never")
+        Rate.parse("never")
     with pytest.raises(SpanError, match=r"^must be a rate of 1 to 1000000 in at least 1s$"):
-        rate("0/10s")
+        Rate.parse("0/10s")
     with pytest.raises(SpanError, match=r"^must be a span such as 30s, 15m, 24h or 7d, or 0$"):
         span_s("soon")
     with pytest.raises(SpanError, match=r"^must be at most ten years$"):
@@ -51,8 +51,8 @@ def test_what_is_wrong_says_what_is_expected() -> None:
 
 def test_the_limits_themselves_are_allowed() -> None:
     """One request in a second is a rate, and ten years are a span."""
-    assert rate("1/1s") == Rate(count=1, window_s=1)
-    assert rate("1000000/1s").count == COUNT_MAX
+    assert Rate.parse("1/1s") == Rate(count=1, window_s=1)
+    assert Rate.parse("1000000/1s").count == RATE_COUNT_MAX
     assert span_s("3660d") == SECONDS_MAX
 
 

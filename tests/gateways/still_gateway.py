@@ -7,6 +7,7 @@ from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription,
 from payrelay.core.capabilities import Capabilities
 from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
 from payrelay.core.payments import Payment, Sight, Unseen
+from payrelay.core.rate_limit import RateLimit
 from payrelay.core.subscriptions import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
@@ -20,7 +21,7 @@ from payrelay.gateways.gateway import (
     Sending,
     Unreadable,
 )
-from payrelay.gateways.governor import Governor, Limit, Priority, Timer, loop_timer
+from payrelay.gateways.governor import Governor, Priority, Timer, loop_timer
 from payrelay.gateways.payhere.client import NOT_CONFIGURED, capabilities_of
 from payrelay.gateways.payhere.forms import Merchant, build_form
 from payrelay.gateways.payhere.notifications import received
@@ -39,7 +40,7 @@ class StillGateway:
     """
 
     def __init__(
-        self, clock: Clock, *, merchant: str = MERCHANT, limit: Limit | None = None, timer: Timer = loop_timer
+        self, clock: Clock, *, merchant: str = MERCHANT, limit: RateLimit | None = None, timer: Timer = loop_timer
     ) -> None:
         self.name = "gateway"
         self.environment = "sandbox"

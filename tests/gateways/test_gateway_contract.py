@@ -38,6 +38,7 @@ from payrelay.core.calls import (
 from payrelay.core.hosted import HostedPayment
 from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
 from payrelay.core.payments import Nothing, Seen, Unseen
+from payrelay.core.rate_limit import RateLimit
 from payrelay.gateways.gateway import (
     NO_HEADERS,
     CheckoutForm,
@@ -52,14 +53,14 @@ from payrelay.gateways.gateway import (
     Sending,
     Unreadable,
 )
-from payrelay.gateways.governor import Governor, Limit, Place
+from payrelay.gateways.governor import Governor, Place
 from payrelay.gateways.kinds import Common, Means
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay_simulator import DEFAULT_MERCHANT, Simulator, demo_world
 from payrelay_simulator import serve as serve_simulator
 from payrelay_simulator.demo import CUSTOMER_TOKEN
 
-LIMIT: Final = Limit(calls=50, window_s=10)
+LIMIT: Final = RateLimit(calls=50, window_s=10)
 CHARGED: Final = msgspec.structs.replace(CHARGE, customer_token=CUSTOMER_TOKEN)
 LONE_SURROGATE: Final = "\ud800"
 EFFECTS: Final[dict[str, Effect]] = {

@@ -3,21 +3,12 @@ import asyncio
 import pytest
 from tests.gateways.hand_clock import HandClock, turns
 
-from payrelay.core.places import Grant, Taken
+from payrelay.core.places import BudgetSnapshot, Grant, Taken
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.breaker import ENDED_MIN, PAUSE_S
 from payrelay.gateways.budget import MemoryBudget, Rest
-from payrelay.gateways.governor import (
-    BLOCK_S_MAX,
-    SEND_WITHIN_S,
-    WAITERS_MAX,
-    Ending,
-    Governor,
-    Limit,
-    Place,
-    Priority,
-    Snapshot,
-)
+from payrelay.gateways.governor import BLOCK_S_MAX, SEND_WITHIN_S, WAITERS_MAX, Ending, Governor, Place, Priority
 
 
 @pytest.fixture
@@ -28,7 +19,7 @@ def hand_clock() -> HandClock:
 
 def make(clock: HandClock, calls: int = 2, window_s: float = 10.0) -> Governor:
     """Makes a governor whose timers ring when the clock is moved."""
-    return Governor(Limit(calls, window_s), clock, timer=clock.timer)
+    return Governor(RateLimit(calls, window_s), clock, timer=clock.timer)
 
 
 async def taken(governor: Governor) -> Place:
@@ -40,7 +31,7 @@ async def taken(governor: Governor) -> Place:
 
 def test_the_limit_can_be_asked_for(hand_clock: HandClock) -> None:
     """It is shown to operators beside what is used of it."""
-    assert make(hand_clock, calls=3).limit == Limit(3, 10.0)
+    assert make(hand_clock, calls=3).limit == RateLimit(3, 10.0)
 
 
 async def test_no_more_places_than_the_limit(hand_clock: HandClock) -> None:
@@ -205,7 +196,7 @@ class ForgetfulBudget(MemoryBudget):
 class SlowBudget(MemoryBudget):
     """A budget in a store that takes its time to look."""
 
-    def __init__(self, limit: Limit, clock: HandClock) -> None:
+    def __init__(self, limit: RateLimit, clock: HandClock) -> None:
         super().__init__(limit, clock)
         self.gate = asyncio.Event()
 
@@ -225,7 +216,7 @@ async def fail(governor: Governor, count: int, ending: Ending = Ending.FAILED) -
 
 async def test_while_the_store_is_down_nobody_gets_a_place(hand_clock: HandClock) -> None:
     """Nobody knows then what others have sent; whoever waits is told, and not only the first in line."""
-    limit = Limit(2, 10.0)
+    limit = RateLimit(2, 10.0)
     governor = Governor(limit, hand_clock, timer=hand_clock.timer, budget=FailingBudget(limit, hand_clock))
     waiting = [governor.take_now(), governor.take(hand_clock.now_s + 60)]
     heard = await asyncio.gather(*waiting, return_exceptions=True)
@@ -234,7 +225,7 @@ async def test_while_the_store_is_down_nobody_gets_a_place(hand_clock: HandClock
 
 async def test_a_word_that_is_lost_hurts_nobody(hand_clock: HandClock) -> None:
     """The place comes back by itself, later; whoever said it goes on."""
-    limit = Limit(1, 10.0)
+    limit = RateLimit(1, 10.0)
     governor = Governor(limit, hand_clock, timer=hand_clock.timer, budget=ForgetfulBudget(limit, hand_clock))
     (await taken(governor)).done()
     await governor.close()
@@ -243,7 +234,7 @@ async def test_a_word_that_is_lost_hurts_nobody(hand_clock: HandClock) -> None:
 
 async def test_who_goes_away_while_the_store_looks_leaves_a_place(hand_clock: HandClock) -> None:
     """A client that hung up must not cost a place until its call would have ended."""
-    limit = Limit(1, 10.0)
+    limit = RateLimit(1, 10.0)
     budget = SlowBudget(limit, hand_clock)
     governor = Governor(limit, hand_clock, timer=hand_clock.timer, budget=budget)
     waiting = asyncio.create_task(governor.take_now())
@@ -288,14 +279,14 @@ async def test_how_it_stands(hand_clock: HandClock) -> None:
     place.done()
     waiting = asyncio.create_task(governor.take(hand_clock.now_s + 60))
     await turns()
-    assert governor.snapshot() == Snapshot(limit_calls=2, used=2, waiting=1, is_shut=False, blocked_s=0.0)
+    assert governor.snapshot() == BudgetSnapshot(limit_calls=2, used=2, waiting=1, is_shut=False, blocked_s=0.0)
     await hand_clock.run(10.0)
     await waiting
-    assert governor.snapshot() == Snapshot(limit_calls=2, used=2, waiting=0, is_shut=False, blocked_s=0.0)
+    assert governor.snapshot() == BudgetSnapshot(limit_calls=2, used=2, waiting=0, is_shut=False, blocked_s=0.0)
 
 
-@pytest.mark.parametrize("limit", [None, Limit(50, 10.0)])
-async def test_a_gateway_that_fails_is_left_alone(hand_clock: HandClock, limit: Limit | None) -> None:
+@pytest.mark.parametrize("limit", [None, RateLimit(50, 10.0)])
+async def test_a_gateway_that_fails_is_left_alone(hand_clock: HandClock, limit: RateLimit | None) -> None:
     """With or without a limit: after a pause one probe, and when that is answered everybody."""
     governor = Governor(limit, hand_clock, timer=hand_clock.timer)
     await fail(governor, ENDED_MIN)

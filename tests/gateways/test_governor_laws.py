@@ -9,8 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.gateways.hand_clock import HandClock, turns
 
+from payrelay.core.rate_limit import RateLimit
 from payrelay.gateways.budget import Budget, MemoryBudget
-from payrelay.gateways.governor import SEND_WITHIN_S, SLACK_S, Governor, Limit, Priority
+from payrelay.gateways.governor import SEND_WITHIN_S, SLACK_S, Governor, Priority
 from payrelay.store import open_database
 from payrelay.store.budget import StoredBudget
 from payrelay.store.sqlite import InlineExecutor
@@ -102,7 +103,7 @@ class Shop:
         )
 
 
-def governor_of(clock: HandClock, limit: Limit, budget: Budget) -> Governor:
+def governor_of(clock: HandClock, limit: RateLimit, budget: Budget) -> Governor:
     """Makes one process's governor."""
     return Governor(limit, clock, timer=clock.timer, budget=budget, timeout_s=TIMEOUT_S)
 
@@ -113,7 +114,7 @@ def test_one_process_never_makes_one_call_too_many(calls: int, plan: list[Custom
     """Wherever between grant and end the gateway counts each call, no window of its clock holds more than the limit."""
 
     async def story() -> int:
-        clock, limit = HandClock(), Limit(calls, WINDOW_S)
+        clock, limit = HandClock(), RateLimit(calls, WINDOW_S)
         shop = Shop(clock, [governor_of(clock, limit, MemoryBudget(limit, clock))])
         await shop.open(plan)
         return shop.most_in_a_window()
@@ -128,7 +129,7 @@ def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[C
     """The same where three of them share a store, and some die with a call under way."""
 
     async def story(folder: str) -> int:
-        clock, limit = HandClock(), Limit(calls, WINDOW_S)
+        clock, limit = HandClock(), RateLimit(calls, WINDOW_S)
         database = await open_database(
             f"sqlite:///{Path(folder) / 'a.db'}", clock=clock, owner=True, executor=InlineExecutor()
         )
@@ -146,7 +147,7 @@ def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[C
 @pytest.mark.parametrize("latency_s", [0.3, 8.0])
 async def test_at_saturation_the_budget_is_used_up(tmp_path: Path, latency_s: float, processes: int) -> None:
     """With always somebody waiting, at least 95 % of what a window and the latency of the calls allow is used."""
-    clock, limit = HandClock(), Limit(20, WINDOW_S)
+    clock, limit = HandClock(), RateLimit(20, WINDOW_S)
     database = await open_database(f"sqlite:///{tmp_path / 'a.db'}", clock=clock, owner=True, executor=InlineExecutor())
     budgets = [StoredBudget(database, clock, "m", calls=20, window_s=WINDOW_S) for _ in range(processes)]
     governors = [governor_of(clock, limit, budget) for budget in budgets]
@@ -170,7 +171,7 @@ async def test_at_saturation_the_budget_is_used_up(tmp_path: Path, latency_s: fl
 
 async def test_settling_is_not_starved_at_saturation() -> None:
     """Charges come without a pause, and yet every eleventh place or so goes to what became of lost replies."""
-    clock, limit = HandClock(), Limit(10, WINDOW_S)
+    clock, limit = HandClock(), RateLimit(10, WINDOW_S)
     governor = governor_of(clock, limit, MemoryBudget(limit, clock))
     served: list[Priority] = []
 

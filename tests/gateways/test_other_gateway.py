@@ -17,8 +17,8 @@ from payrelay.api.checkout_pages import checkout_page
 from payrelay.api.public import Caller, notified
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts import CheckoutState
+from payrelay.core.notifications import NotificationFilter, Verdict
 from payrelay.core.notifications import State as InboxState
-from payrelay.core.notifications import Verdict
 from payrelay.core.operations import State
 from payrelay.errors import Code, Refusal
 from payrelay.operations.charge import charge
@@ -26,7 +26,6 @@ from payrelay.operations.open_checkout import NewCheckout, open_checkout
 from payrelay.operations.relay import Relay
 from payrelay.operations.settle import settle_due
 from payrelay.operations.work_inbox import begin_inbox
-from payrelay.store.inbox import Wanted
 
 PAID: Final = Record(
     id="900", reference="A-1", state="captured", minor=100_000, cur="LKR", made="2023-11-14T22:13:21+00:00", note="Tea"
@@ -140,7 +139,7 @@ async def test_a_notification_that_its_header_signs_is_believed(
     await begin_inbox(relay)
     await relay.background.finish(20)
 
-    (notification,) = await relay.inbox.list(Wanted(), before=None, limit=10)
+    (notification,) = await relay.inbox.list(NotificationFilter(), before=None, limit=10)
     assert (notification.verdict, notification.state) == (Verdict.GENUINE, InboxState.APPLIED)
     checkout = await relay.checkouts.get(data["id"])
     assert checkout is not None
@@ -155,7 +154,7 @@ async def test_one_that_its_header_does_not_sign_is_refused(relay: Relay, header
         await post(relay, body, headers)
 
     assert refused.value.code is Code.FORBIDDEN
-    (notification,) = await relay.inbox.list(Wanted(), before=None, limit=10)
+    (notification,) = await relay.inbox.list(NotificationFilter(), before=None, limit=10)
     assert (notification.verdict, notification.state) == (Verdict.FORGED, InboxState.REFUSED)
 
 

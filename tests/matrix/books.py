@@ -10,14 +10,12 @@ import structlog
 from payrelay.app import opened_database, opened_relay, seal_of
 from payrelay.clock import Clock
 from payrelay.core.chain import ChainKey
-from payrelay.core.notifications import Notification
-from payrelay.core.operations import TRANSITIONS, Line, Operation, State
+from payrelay.core.notifications import Notification, NotificationFilter
+from payrelay.core.operations import TRANSITIONS, Line, Operation, OperationFilter, State
 from payrelay.operations.audit import Audit
 from payrelay.operations.watch import Watch
 from payrelay.settings import Settings, read_settings
 from payrelay.store.audit import Trail
-from payrelay.store.inbox import Wanted
-from payrelay.store.journal import Filter
 from payrelay.store.meta import chain_key
 from payrelay.store.statements.pages import PAGE_MAX
 
@@ -73,10 +71,10 @@ async def _read(settings: Settings) -> Books:
         async with opened_relay(settings, database, clock=clock, log=log, watch=Watch()) as relay:
             operations: list[Operation] = []
             before: str | None = None
-            while page := await relay.journal.list(Filter(), before=before, limit=PAGE_MAX):
+            while page := await relay.journal.list(OperationFilter(), before=before, limit=PAGE_MAX):
                 operations += page
                 before = page[-1].id
-            notifications = await relay.inbox.list(Wanted(), before=None, limit=PAGE_MAX)
+            notifications = await relay.inbox.list(NotificationFilter(), before=None, limit=PAGE_MAX)
             histories = {operation.id: await relay.journal.history(operation.id) for operation in operations}
         seal = await seal_of(settings, database)
         start = await chain_key(database, seal, clock)

@@ -22,9 +22,9 @@ from payrelay.core.calls import (
     Read,
 )
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Details
-from payrelay.core.customers import Customer
+from payrelay.core.customers import Customer, CustomerFilter
 from payrelay.core.hosted import HostedPayment, Person, Place, Plan
-from payrelay.core.notifications import Notification
+from payrelay.core.notifications import Notification, NotificationFilter
 from payrelay.core.operations import Operation
 from payrelay.core.outcomes import Evidence, Reading, Verdict
 from payrelay.core.payments import Nothing, Payment, Seen, Sight, Unseen
@@ -40,9 +40,8 @@ from payrelay.operations.work_inbox import begin_inbox
 from payrelay.store import open_database
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.customers import Wanted as WantedCustomers
 from payrelay.store.database import Database, Row, Statement, Unit
-from payrelay.store.inbox import Inbox, Wanted
+from payrelay.store.inbox import Inbox
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
 from payrelay.store.subscriptions import Standing, Subscriptions
@@ -320,11 +319,11 @@ class InboxWorld:
 
     async def all(self) -> list[Notification]:
         """Reads all notifications, newest first."""
-        return await self.inbox.list(Wanted(), before=None, limit=100)
+        return await self.inbox.list(NotificationFilter(), before=None, limit=100)
 
     async def all_customers(self) -> list[Customer]:
         """Reads all customers."""
-        wanted = WantedCustomers(merchant=MERCHANT, principal="shop")
+        wanted = CustomerFilter(merchant=MERCHANT, principal="shop")
         return await self.customers.list(wanted, before=None, limit=100)
 
     async def standing(self) -> Standing:

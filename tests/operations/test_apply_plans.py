@@ -20,6 +20,7 @@ from payrelay.core.hosted import Plan
 from payrelay.core.notifications import State, Why
 from payrelay.core.subscriptions import SubscriptionState
 from payrelay.operations.note_subscription import note_cancelled
+from payrelay.store.subscriptions import Whose
 
 VICTIM = "420075000001"
 PLAN = {
@@ -184,7 +185,9 @@ async def test_what_comes_after_the_end_tells_of_no_going_on(world: InboxWorld) 
     world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     world.account.plans[SUBSCRIPTION_ID]["status"] = "CANCELLED"
-    await note_cancelled(world.relay, "gateway", SUBSCRIPTION_ID)
+    relay = world.relay
+    whose = Whose(account="gateway", merchant=relay.account("gateway").merchant)
+    await note_cancelled(relay.subscriptions, whose, SUBSCRIPTION_ID, now_ms=relay.clock.now_ms(), log=relay.log)
     world.clock.passed_ms += 5_000
     await world.take(installment(2))
 

@@ -7,13 +7,12 @@ from functools import partial
 import pytest
 from tests.operations.world import CHARGE, Gate, Raising, World, asked, outcome_of
 
-from payrelay.core.answers import Answer
+from payrelay.core.answers import REPLAYED, Answer
 from payrelay.core.operations import State
 from payrelay.core.outcomes import Verdict
 from payrelay.errors import Code, Refusal, StillRunning, StoreUnavailable
 from payrelay.operations.await_outcome import Patience, answer_when_known, show_when_settled
 from payrelay.operations.charge import charge
-from payrelay.operations.effect import REPLAYED
 from payrelay.operations.waiters import Vigil, Waiters
 
 APPLIED = ("Preference-Applied", "wait=30")

@@ -14,8 +14,8 @@ from tests.operations.world import CHARGE, Crash, Raising, World, asked, opened,
 
 from payrelay.core.operations import State
 from payrelay.core.outcomes import Verdict
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import Refusal, StoreUnavailable
-from payrelay.gateways.governor import Limit
 from payrelay.operations.charge import charge
 from payrelay.operations.recover import recover
 
@@ -36,7 +36,7 @@ PLACES = [
 
 async def attempt(world: World, way: str, verdict: Verdict) -> int | None:
     """Makes a charge on its way, as far as it comes; gives the status that the client hears, if it hears any."""
-    world.limit_to(Limit(1, 10.0) if way == "waiting" else None)
+    world.limit_to(RateLimit(1, 10.0) if way == "waiting" else None)
     world.account.script.append(outcome_of(verdict))
     world.account.has_dead_token = way == "resent"
     place = await world.account.governor.take_now() if way == "waiting" else None

@@ -15,7 +15,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Settled
 from payrelay.core.credentials import Bound
-from payrelay.core.customers import Customer, Event, HandedOver, State
+from payrelay.core.customers import Customer, CustomerFilter, Event, HandedOver, State
 from payrelay.core.notifications import NewsKind, Notification, Told, Verdict, Why
 from payrelay.core.notifications import State as NewsState
 from payrelay.core.outcomes import Reading
@@ -28,7 +28,7 @@ from payrelay.operations.charge import charge
 from payrelay.operations.erase_customer import ORDERS_AT_ONCE, erase_customer
 from payrelay.operations.finish_checkout import finish_by_notification
 from payrelay.operations.import_customer import import_customer
-from payrelay.operations.list_customers import CustomerFilter, list_customers
+from payrelay.operations.list_customers import list_customers
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.remove_customer import remove_customer
 from payrelay.operations.show_customer import show_customer

@@ -5,18 +5,22 @@ import msgspec
 import pytest
 from tests.operations.test_decide import decision_on
 from tests.operations.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
+from tests.relays import CHAIN_KEY, SEAL
 
-from payrelay.core.operations import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State
-from payrelay.core.outcomes import Verdict
+from payrelay.core.operations import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State, advance
+from payrelay.core.outcomes import Evidence, Verdict
 from payrelay.core.places import Taken
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import Code, Outdated, Refusal, StoreDoubtful, StoreUnavailable
 from payrelay.gateways.breaker import EFFECT_PROBES_AFTER_S, ENDED_MIN, PAUSE_S
 from payrelay.gateways.budget import MemoryBudget
-from payrelay.gateways.governor import Ending, Governor, Limit, Priority
+from payrelay.gateways.governor import Ending, Governor, Priority
+from payrelay.operations.apply import DECISIONS_MAX
 from payrelay.operations.charge import charge
 from payrelay.operations.decide import decide
-from payrelay.operations.effect import DECISIONS_MAX, SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
+from payrelay.operations.effect import SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.operations.recover import recover
+from payrelay.store.journal import Journal
 
 OTHER_CHARGE = msgspec.structs.replace(CHARGE, amount_minor=200_000)
 DOWN = Raising(StoreUnavailable("the disk is full"))
@@ -92,7 +96,7 @@ class TestVerdicts:
 
     async def test_an_adapter_that_raises_leaves_the_outcome_unknown(self, world: World) -> None:
         """It may have sent; our own fault must not become a false answer, nor cost a place in the budget."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         world.account.script.append(RuntimeError("a bug"))
         answer = await charge(world.relay, asked(), CHARGE)
         assert (answer.code, (await world.operation()).state) == (Code.OUTCOME_UNKNOWN, State.UNKNOWN)
@@ -210,7 +214,7 @@ class TestIntent:
 
     async def test_a_store_that_is_down_lets_nothing_out_and_keeps_no_place(self, world: World) -> None:
         """503, nothing sent, and the budget as it was."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         world.steps.put("accept", DOWN)
         with pytest.raises(StoreUnavailable):
             await charge(world.relay, asked(), CHARGE)
@@ -249,7 +253,7 @@ class TestIntent:
 
     async def test_a_grant_that_may_be_there_is_withdrawn_first(self, world: World) -> None:
         """It makes the row say that it was about to be sent, as an intent does."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         held = await world.account.governor.take_now(priority=Priority.CHARGE)
         assert held is not None
         world.steps.put("recorded", Raising(StoreDoubtful("the connection was lost at the commit")))
@@ -264,6 +268,31 @@ class TestIntent:
         await world.relay.background.finish(5)
         assert ((await world.operation()).state, world.account.sent) == (State.NOT_SENT, [])
 
+    async def test_a_grant_that_comes_to_the_disk_during_its_withdrawal_is_withdrawn(self, world: World) -> None:
+        """The row was read as waiting, and says a moment later that it was about to be sent; nothing ever was."""
+        world.limit_to(RateLimit(1, 10.0))
+        held = await world.account.governor.take_now()
+        assert held is not None
+        late = Journal(world.database, SEAL, chain_key=CHAIN_KEY)
+
+        async def arrive() -> None:
+            granted, line = advance(
+                await world.operation(),
+                Event.GRANTED,
+                at_ms=START_MS,
+                retention=world.relay.retention,
+                evidence=Evidence(),
+            )
+            await late.record(granted, line, None)
+
+        world.steps.put("record", Raising(StoreDoubtful("the connection was lost at the commit")))
+        world.steps.put("record", arrive, first=2)
+        task = await waiting_charge(world)
+        held.release_unused()
+        with pytest.raises(StoreUnavailable):
+            await task
+        assert await world.states() == [State.ACCEPTED, State.SENDING, State.NOT_SENT]
+
     async def test_withdrawals_do_not_pile_up_while_the_store_is_gone(self, world: World) -> None:
         """Of thousands of requests in an outage only those at its beginning can have left a row."""
         world.relay.withdrawals.update(f"op_{number}" for number in range(WITHDRAWALS_MAX))
@@ -276,7 +305,7 @@ class TestIntent:
     async def test_a_repeat_keeps_no_place(self, world: World) -> None:
         """Who is turned away sends nothing, and the next one needs the place."""
         await charge(world.relay, asked(), CHARGE)
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         await charge(world.relay, asked(), CHARGE)
         assert world.account.governor.snapshot().used == 0
 
@@ -286,7 +315,7 @@ class TestBudget:
 
     async def test_without_room_it_waits_on_disk_and_is_sent_when_a_place_comes(self, world: World) -> None:
         """``accepted`` until the grant is committed; the time to send counts from the grant."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         place = await world.account.governor.take_now()
         assert place is not None
         task = await waiting_charge(world)
@@ -301,7 +330,7 @@ class TestBudget:
 
     async def test_when_no_place_comes_it_is_given_up_and_may_be_asked_again(self, world: World) -> None:
         """503, not sent, and the key is free."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         world.account.queue_s = 0.0
         place = await world.account.governor.take_now()
         answer = await charge(world.relay, asked(), CHARGE)
@@ -313,7 +342,7 @@ class TestBudget:
     @pytest.mark.parametrize("step", ["record", "recorded"])
     async def test_a_grant_that_may_not_be_stored_is_not_sent_and_is_taken_back(self, world: World, step: str) -> None:
         """Whether its commit came through or not: nothing left, the place is free, and no guard stays behind."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         place = await world.account.governor.take_now()
         assert place is not None
         world.steps.put(step, DOWN)
@@ -327,7 +356,7 @@ class TestBudget:
 
     async def test_giving_up_is_told_even_where_it_can_not_be_stored_at_once(self, world: World) -> None:
         """That nothing was sent is certain; the row is put right as soon as the store is back."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         world.account.queue_s = 0.0
         await world.account.governor.take_now()
         world.steps.put("record", DOWN, times=3)
@@ -338,7 +367,7 @@ class TestBudget:
 
     async def test_a_place_that_comes_after_the_row_was_given_up_is_not_used(self, world: World) -> None:
         """Somebody took it for stranded and told so: now it must not be sent."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         place = await world.account.governor.take_now()
         assert place is not None
         task = await waiting_charge(world)
@@ -351,7 +380,7 @@ class TestBudget:
 
     async def test_giving_up_what_was_given_up_already_is_no_fault(self, world: World) -> None:
         """Two say the same, in whatever order."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         await world.account.governor.take_now()
         task = await waiting_charge(world)
         await recover(world.relay, is_sole_owner=True)
@@ -375,7 +404,7 @@ class TestBudget:
 
     async def test_what_waits_when_the_gateway_is_found_failing_is_given_up(self, world: World) -> None:
         """It is on disk already: not sent, and its key is free."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         place = await world.account.governor.take_now()
         assert place is not None
         task = await waiting_charge(world)
@@ -387,10 +416,10 @@ class TestBudget:
 
     async def test_what_waits_when_the_budget_is_lost_is_withdrawn(self, world: World) -> None:
         """Nobody knows whether there is a place: nothing is sent, and the row is put right later."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         await world.account.governor.take_now()
-        budget = LostBudget(Limit(1, 10.0), world.clock)
-        world.account.governor = Governor(Limit(1, 10.0), world.clock, timer=world.account.timer, budget=budget)
+        budget = LostBudget(RateLimit(1, 10.0), world.clock)
+        world.account.governor = Governor(RateLimit(1, 10.0), world.clock, timer=world.account.timer, budget=budget)
         with pytest.raises(StoreUnavailable):
             await charge(world.relay, asked(), CHARGE)
         await world.relay.background.finish(5)
@@ -549,6 +578,19 @@ class TestConclusion:
         with pytest.raises(Refusal, match="same order"):
             await charge(world.relay, asked("k-2"), CHARGE)
 
+    async def test_what_a_late_reply_has_shown_is_not_looked_for_once_it_is_decided_again(self, world: World) -> None:
+        """A person has seen it: to find it the next day would be no news, and call somebody every day for a month."""
+        gate = Gate()
+        world.steps.put("executed", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        await decide(world.relay, decision_on(await world.operation(), State.FAILED))
+        gate.opened.set()
+        await task
+        made = await decide(world.relay, decision_on(await world.operation(), State.FAILED))
+        assert made.operation.probe_at_ms is None
+
     async def test_an_outcome_of_a_row_that_is_gone_is_not_told(self, world: World) -> None:
         """Somebody restored an older database: what it says is not what happened."""
         world.steps.put("record", Raising(Outdated("gone")))
@@ -589,7 +631,7 @@ class TestCancellation:
 
     async def test_a_client_that_goes_away_while_it_waits_for_a_place_is_still_charged(self, world: World) -> None:
         """Its intent is on disk; whether the answer reaches it was never certain."""
-        world.limit_to(Limit(1, 10.0))
+        world.limit_to(RateLimit(1, 10.0))
         place = await world.account.governor.take_now()
         assert place is not None
         (await waiting_charge(world)).cancel()

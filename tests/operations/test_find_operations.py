@@ -7,14 +7,13 @@ from tests.operations.world import CHARGE, World, asked, outcome_of
 
 from payrelay.core.answers import Answer
 from payrelay.core.credentials import DEFAULT_SCOPES, Scope
-from payrelay.core.operations import State
+from payrelay.core.operations import OperationFilter, State
 from payrelay.core.outcomes import Verdict
 from payrelay.core.words import EVENT_SENTENCES, FIRST_LINE, STATE_SENTENCES
 from payrelay.errors import Code, Refusal
 from payrelay.operations.charge import charge
 from payrelay.operations.find_operations import list_operations, show_newest_by_key, show_operation
 from payrelay.operations.relay import Request
-from payrelay.store.journal import Filter
 
 ALL_SCOPES = DEFAULT_SCOPES | {Scope.OPERATIONS_READ_ALL}
 OWNER, OTHER, AUDITOR = asked(), asked(principal="other"), asked(principal="auditor", scopes=ALL_SCOPES)
@@ -35,7 +34,7 @@ async def charge_five(world: World) -> list[str]:
 
 async def listed(world: World, request: Request, **fields: Any) -> list[str]:  # noqa: ANN401, of several types
     """Gives the ids on the first page."""
-    answer = await list_operations(world.relay, request, Filter(**fields), before=None, limit=100)
+    answer = await list_operations(world.relay, request, OperationFilter(**fields), before=None, limit=100)
     return [operation["id"] for operation in data_of(answer)]
 
 
@@ -133,7 +132,7 @@ async def test_pages_join_without_gap_or_overlap(world: World) -> None:
     seen: list[str] = []
     before = None
     for _ in range(3):
-        answer = await list_operations(world.relay, OWNER, Filter(), before=before, limit=2)
+        answer = await list_operations(world.relay, OWNER, OperationFilter(), before=before, limit=2)
         seen += [operation["id"] for operation in data_of(answer)]
         link = dict(answer.headers).get("Link")
         before = parse_qs(urlsplit(link[1 : link.index(">")]).query)["cursor"][0] if link else None
@@ -143,7 +142,7 @@ async def test_pages_join_without_gap_or_overlap(world: World) -> None:
 async def test_the_link_keeps_the_filter_and_names_no_principal(world: World) -> None:
     """The next page is of the same list; who asks is known by the credential."""
     await charge_five(world)
-    wanted = Filter(state=State.SUCCEEDED, principal="shop")
+    wanted = OperationFilter(state=State.SUCCEEDED, principal="shop")
     answer = await list_operations(world.relay, OWNER, wanted, before=None, limit=2)
     last = data_of(answer)[-1]["id"]
     link = f'</gateway/api/operations?state=succeeded&cursor={last}&limit=2>; rel="next"'
@@ -153,7 +152,7 @@ async def test_the_link_keeps_the_filter_and_names_no_principal(world: World) ->
 async def test_a_full_last_page_has_no_link(world: World) -> None:
     """It would lead to an empty one."""
     await charge_five(world)
-    answer = await list_operations(world.relay, OWNER, Filter(), before=None, limit=5)
+    answer = await list_operations(world.relay, OWNER, OperationFilter(), before=None, limit=5)
     assert (len(data_of(answer)), answer.headers) == (5, ())
 
 

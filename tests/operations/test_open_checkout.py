@@ -19,14 +19,15 @@ from tests.operations.hosted import (
 from tests.operations.world import World, asked
 from tests.samples import ASKED
 
+from payrelay.core.answers import REPLAYED
 from payrelay.core.checkouts import LEFT_OPEN_MS, CheckoutEvent, CheckoutState, advance
 from payrelay.core.credentials import Bound
 from payrelay.core.hosted import CheckoutKind, Plan
+from payrelay.core.pauses import Pause
 from payrelay.errors import Code, Refusal
-from payrelay.operations.effect import REPLAYED
 from payrelay.operations.open_checkout import open_checkout
 from payrelay.operations.visit_checkout import visit
-from payrelay.store.pauses import Pause, Pauses
+from payrelay.store.pauses import Pauses
 
 PLAN = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
 

@@ -7,13 +7,14 @@ from tests.operations.world import CHARGE, Gate, World, asked, opened, outcome_o
 
 from payrelay.core.operations import State
 from payrelay.core.outcomes import Verdict
+from payrelay.core.pauses import Pause
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import Code, Refusal, StoreUnavailable
-from payrelay.gateways.governor import Limit
 from payrelay.operations.charge import charge
 from payrelay.operations.pause import PAUSES_KEPT_MS, RETRY_AFTER_S, PausedAccounts
 from payrelay.operations.retry_subscription import retry_subscription
 from payrelay.store.database import Database
-from payrelay.store.pauses import Pause, Pauses
+from payrelay.store.pauses import Pauses
 
 PAUSE = Pause(account="gateway", since_ms=0, reason="wrong prices of ACME", operator="ann")
 
@@ -64,7 +65,7 @@ async def test_an_open_operation_keeps_its_answer_during_a_pause(world: World, p
 
 async def test_what_waits_for_a_place_is_not_sent_once_the_account_is_paused(world: World, pauses: Pauses) -> None:
     """Nothing leaves within a second of the command: not what came before it and stands in line either."""
-    world.limit_to(Limit(1, 10.0))
+    world.limit_to(RateLimit(1, 10.0))
     place = await world.account.governor.take_now()
     assert place is not None
     waiting = asyncio.create_task(charge(world.relay, asked(), CHARGE))
@@ -82,7 +83,7 @@ async def test_what_waits_for_a_place_is_not_sent_once_the_account_is_paused(wor
 
 async def test_what_waits_while_the_store_goes_away_is_not_sent(world: World) -> None:
     """Nobody knows then whether the account is paused; the intent is withdrawn when the store is back."""
-    world.limit_to(Limit(1, 10.0))
+    world.limit_to(RateLimit(1, 10.0))
     place = await world.account.governor.take_now()
     assert place is not None
     elsewhere = await opened(world.path.with_name("another.db"))

@@ -14,8 +14,8 @@ from tests.operations.world import CHARGE, Crash, Inline, Raising, World, asked,
 
 from payrelay.core.operations import UNSETTLED, Operation, State
 from payrelay.core.outcomes import Verdict
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import Refusal, StoreUnavailable
-from payrelay.gateways.governor import Limit
 from payrelay.operations.charge import charge
 from payrelay.operations.recover import recover
 
@@ -84,7 +84,7 @@ def test_however_they_mix_no_promise_is_broken(
 
     async def story(path: Path) -> None:
         world = World(await opened(path, Inline()), path)
-        world.limit_to(Limit(2, 10.0) if is_limited else None)
+        world.limit_to(RateLimit(2, 10.0) if is_limited else None)
         world.account.queue_s = 0.0
         world.account.script.extend(outcome_of(verdict) for verdict in verdicts)
         world.steps.turns = turns(seed)

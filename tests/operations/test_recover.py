@@ -5,8 +5,8 @@ from tests.operations.world import CHARGE, Crash, Raising, ScriptedAccount, Worl
 
 from payrelay.core.operations import Event, State
 from payrelay.core.outcomes import Verdict
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import Outdated, StoreUnavailable
-from payrelay.gateways.governor import Limit
 from payrelay.operations.charge import charge
 from payrelay.operations.effect import SEND_WITHIN_S
 from payrelay.operations.recover import GRACE_MS, recover
@@ -33,7 +33,7 @@ async def test_what_may_have_been_sent_is_unknown(world: World) -> None:
 
 async def test_what_only_waited_was_not_sent(world: World) -> None:
     """Its key and its order are free again at once."""
-    world.limit_to(Limit(1, 10.0))
+    world.limit_to(RateLimit(1, 10.0))
     await world.account.governor.take_now()
     await crash_at(world, "accepted")
     await recover(world.relay, is_sole_owner=True)

@@ -146,3 +146,10 @@ async def test_a_reply_against_a_decided_success_is_logged_and_changes_nothing(w
     await changed_meanwhile(world, "cancel", refused, succeeded)
     assert (await world.operation()).state is State.SUCCEEDED
     assert "reply_after_settling" in world.log_events
+
+
+async def test_a_reply_that_says_what_was_decided_is_no_error(world: World) -> None:
+    """The two agree: an error in the log would have somebody look for a difference that isn't there."""
+    await changed_meanwhile(world, "cancel", outcome_of(Verdict.SUCCEEDED), partial(decided, world, State.SUCCEEDED))
+    assert (await world.operation()).state is State.SUCCEEDED
+    assert "reply_after_settling" not in world.log_events

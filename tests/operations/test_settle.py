@@ -1,10 +1,12 @@
 import msgspec
 from tests.operations.test_cancel_subscription import CANCEL
+from tests.operations.test_decide import decision_on
 from tests.operations.test_refund import PART
 from tests.operations.test_retry_subscription import RETRY
 from tests.operations.world import CHARGE, KEYED_MS, START_MS, World, asked, outcome_of
 
 from payrelay.core.calls import Charge, Refund
+from payrelay.core.changes import Report
 from payrelay.core.operations import Event, State
 from payrelay.core.outcomes import Evidence, Verdict
 from payrelay.core.payments import Payment, PaymentStatus, Seen, Unseen
@@ -13,6 +15,7 @@ from payrelay.errors import Code
 from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.case import open_case
 from payrelay.operations.charge import charge
+from payrelay.operations.decide import decide
 from payrelay.operations.refund import refund
 from payrelay.operations.retry_subscription import retry_subscription
 from payrelay.operations.send_for_proof import SENDINGS_MAX
@@ -91,7 +94,7 @@ async def test_an_order_that_is_taken_by_then_is_left_to_who_has_it(world: World
     await charge(world.relay, asked("k-2"), CHARGE)
     world.clock.passed_ms += DAY_MS
     case = await open_case(world.relay, world.relay.accounts["gateway"], first, is_nudged=False, until_s=0)
-    await case.step(Event.REAPPEARED, Evidence())
+    await case.apply(Report(event=Event.REAPPEARED))
     assert (case.operation.state, case.operation.guard) == (State.NEEDS_ATTENTION, None)
 
 
@@ -123,9 +126,7 @@ async def test_a_part_that_was_decided_not_to_be_refunded_is_not_looked_for(worl
     """Nothing shows it, so that each look would be a call for nothing."""
     world.account.script.append(outcome_of(Verdict.UNKNOWN))
     await refund(world.relay, asked(), PART)
-    gateway, row = world.relay.accounts["gateway"], await world.operation()
-    case = await open_case(world.relay, gateway, row, is_nudged=False, until_s=0)
-    await case.step(Event.DECIDED_FAILED, Evidence())
+    await decide(world.relay, decision_on(await world.operation(), State.FAILED))
     assert (await world.operation()).probe_at_ms is None
 
 

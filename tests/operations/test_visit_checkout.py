@@ -3,12 +3,13 @@ from tests.operations.hosted import LIFE_S, current, hosting, new, opened, secre
 from tests.operations.world import World
 
 from payrelay.core.checkouts import LEFT_OPEN_MS, CheckoutState, Settled
+from payrelay.core.pauses import Pause
 from payrelay.gateways.gateway import CheckoutForm
 from payrelay.operations.finish_checkout import finish_by_notification
 from payrelay.operations.pause import PAUSES_KEPT_MS
 from payrelay.operations.relay import Relay
 from payrelay.operations.visit_checkout import Visited, come_back, visit
-from payrelay.store.pauses import Pause, Pauses
+from payrelay.store.pauses import Pauses
 
 LINKS = {"return_to": "myshop://paid?x=1", "cancel_to": "https://shop.example/basket"}
 

@@ -6,10 +6,9 @@ import msgspec
 from tests.operations.world import CHARGE, World
 
 from payrelay.core.calls import Charge
-from payrelay.core.customers import Approval, Customer
+from payrelay.core.customers import Approval, Customer, CustomerFilter
 from payrelay.core.secret import Secret
 from payrelay.operations.approve_customer import approve
-from payrelay.store.customers import Wanted
 from payrelay.store.database import Row, Statement, Unit
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
@@ -44,7 +43,7 @@ def charge_by(customer_id: str, **members: object) -> Charge:
 
 async def stored(world: World) -> list[Customer]:
     """Gives all customers, newest first."""
-    return await world.relay.customers.list(Wanted(), before=None, limit=100)
+    return await world.relay.customers.list(CustomerFilter(), before=None, limit=100)
 
 
 async def told(world: World) -> list[str]:

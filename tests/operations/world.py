@@ -19,15 +19,25 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.calls import Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential
-from payrelay.core.operations import EVENT_OF_VERDICT, Event, Line, Operation, Retention, State, advance
+from payrelay.core.operations import (
+    EVENT_OF_VERDICT,
+    Event,
+    Line,
+    Operation,
+    OperationFilter,
+    Retention,
+    State,
+    advance,
+)
 from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, Reading, Verdict
 from payrelay.core.payments import Nothing, Sight
+from payrelay.core.rate_limit import RateLimit
 from payrelay.gateways.gateway import Expected, Gateway, Sending
-from payrelay.gateways.governor import Alarm, Limit, Priority
+from payrelay.gateways.governor import Alarm, Priority
 from payrelay.operations.relay import Request
 from payrelay.store import open_database
 from payrelay.store.database import Database
-from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Filter, Journal
+from payrelay.store.journal import STRANDED_MAX, Acceptance, Claimed, Journal
 
 START_MS: Final = 1_700_000_000_000
 KEYED_MS: Final = 30 * 86_400_000
@@ -189,7 +199,7 @@ class SteppingJournal(Journal):
 class ScriptedAccount(StillGateway):
     """A gateway account by its face alone. ``ledger`` is what really happened there."""
 
-    def __init__(self, clock: Clock, steps: Steps, journal: Journal, *, limit: Limit | None = None) -> None:
+    def __init__(self, clock: Clock, steps: Steps, journal: Journal, *, limit: RateLimit | None = None) -> None:
         self.timer = HandTimer()
         super().__init__(clock, limit=limit, timer=self.timer)
         self.script: deque[Outcome | Exception] = deque()
@@ -208,7 +218,7 @@ class ScriptedAccount(StillGateway):
         """Carries out what the script says, and keeps to what an adapter promises about its place."""
         self.sent.append(sending)
         self.expected.append(expected)
-        newest = await self._journal.list(Filter(), before=None, limit=1)
+        newest = await self._journal.list(OperationFilter(), before=None, limit=1)
         self.states_when_sent += [operation.state for operation in newest]
         await self._steps.reach("effect")
         if self.has_dead_token:
@@ -279,7 +289,9 @@ class World:
         self.log_events: list[str] = []
         self.limit_to(None)
 
-    def limit_to(self, limit: Limit | None, database: Database | None = None, *, unkeyed_ms: int = UNKEYED_MS) -> None:
+    def limit_to(
+        self, limit: RateLimit | None, database: Database | None = None, *, unkeyed_ms: int = UNKEYED_MS
+    ) -> None:
         """Begins with a new relay: on another database, with another budget or repeat window."""
         self.database = database or self.database
         self.journal = SteppingJournal(self.database, self.steps)
@@ -315,7 +327,7 @@ class World:
 
     async def operations(self) -> list[Operation]:
         """Gives all operations, newest first."""
-        return await self.journal.list(Filter(), before=None, limit=100)
+        return await self.journal.list(OperationFilter(), before=None, limit=100)
 
     async def operation(self) -> Operation:
         """Gives the newest operation."""

@@ -19,7 +19,8 @@ from payrelay.app import opened_relay
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription, Capture, Charge, Refund, Release, RetrySubscription
-from payrelay.core.operations import Line, Operation, State
+from payrelay.core.operations import Line, Operation, OperationFilter, State
+from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
@@ -35,9 +36,7 @@ from payrelay.operations.retry_subscription import retry_subscription
 from payrelay.operations.settle import settle_due
 from payrelay.operations.watch import Watch
 from payrelay.settings import Settings, gateway_settings
-from payrelay.store.journal import Filter
 from payrelay.store.opening import open_database
-from payrelay.store.sealing import key_text
 from payrelay.store.sqlite import InlineExecutor
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock
@@ -293,7 +292,7 @@ class Bench:
 
     async def newest(self) -> Operation:
         """Gives the operation."""
-        return (await self.relay.journal.list(Filter(), before=None, limit=1))[0]
+        return (await self.relay.journal.list(OperationFilter(), before=None, limit=1))[0]
 
     async def history(self) -> list[Line]:
         """Gives its history."""

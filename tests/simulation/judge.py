@@ -14,9 +14,8 @@ from tests.simulation.network import DAY_S, Arrival, Gateway
 from tests.simulation.process import START_MS, Heard, Process
 
 from payrelay.core.calls import Charge, Effect
-from payrelay.core.operations import TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, State
+from payrelay.core.operations import TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, OperationFilter, State
 from payrelay.core.proof import PROVED_ABSENT_AFTER_MS
-from payrelay.store.journal import Filter
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.ledger import LedgerEntry
 
@@ -126,7 +125,7 @@ async def _books(run: Judged) -> dict[str, Book]:
     by_operation = defaultdict(list)
     for arrival in run.gateway.arrivals:
         by_operation[arrival.operation_id].append(arrival)
-    operations = await relay.journal.list(Filter(), before=None, limit=OPERATIONS_MAX)
+    operations = await relay.journal.list(OperationFilter(), before=None, limit=OPERATIONS_MAX)
     return {
         operation.id: Book(
             operation=operation,

@@ -16,7 +16,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts import Checkout, event_of
 from payrelay.core.events import OutgoingEvent
-from payrelay.core.notifications import NewsKind, Notification, Verdict
+from payrelay.core.notifications import NewsKind, Notification, NotificationFilter, Verdict
 from payrelay.core.notifications import State as InboxState
 from payrelay.core.operations import Event, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
@@ -31,7 +31,7 @@ from payrelay.operations.relay import Relay
 from payrelay.store import outbox
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.database import Database
-from payrelay.store.inbox import Chargeback, Inbox, Put, Wanted
+from payrelay.store.inbox import Chargeback, Inbox, Put
 from payrelay.store.journal import Acceptance, Accepted, Claimed, Journal
 from payrelay.store.settling import Settling
 from payrelay.store.subscriptions import Subscriptions, Whose
@@ -158,7 +158,7 @@ class Trusting(Veil):
         """Shows what was told."""
         if not isinstance(call, PaymentsOfOrder) or call.order_id not in OWN_ORDERS:
             return await super().observe(call, until_s=until_s, priority=priority)
-        told = await self._inbox.list(Wanted(order_id=call.order_id), before=None, limit=100)
+        told = await self._inbox.list(NotificationFilter(order_id=call.order_id), before=None, limit=100)
         payments = tuple(
             msgspec.structs.replace(
                 SOMETHING,

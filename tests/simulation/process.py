@@ -27,6 +27,7 @@ from payrelay.api.metrics import Metrics
 from payrelay.app import opened_relay
 from payrelay.clock import Clock
 from payrelay.core.operations import Operation
+from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account
@@ -38,7 +39,7 @@ from payrelay.settings import Settings, gateway_settings
 from payrelay.store.counts import Counts
 from payrelay.store.credentials import Credentials
 from payrelay.store.database import Database
-from payrelay.store.sealing import Seal, key_text
+from payrelay.store.sealing import Seal
 from payrelay_simulator.simulator import DEFAULT_MERCHANT
 
 START_MS: Final = 1_788_244_200_000

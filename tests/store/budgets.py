@@ -7,8 +7,8 @@ import asyncpg
 from tests.gateways.hand_clock import HandClock
 
 from payrelay.clock import Clock
+from payrelay.core.rate_limit import RateLimit
 from payrelay.gateways.budget import Budget, MemoryBudget, Rest
-from payrelay.gateways.limit import Limit
 from payrelay.store import open_database
 from payrelay.store.budget import StoredBudget
 from payrelay.store.database import Database
@@ -22,7 +22,7 @@ Pass = Callable[[float], Awaitable[None]]
 class Bench(NamedTuple):
     """A way to make budgets that share their places, and to let time pass for them."""
 
-    make: Callable[[Limit], Budget]
+    make: Callable[[RateLimit], Budget]
     pass_time: Pass
     database: Database | None
 
@@ -67,6 +67,6 @@ async def postgresql_bench(url: str) -> Bench:
     return Bench(lambda limit: stored(database, Clock(), limit), pass_time, database)
 
 
-def stored(database: Database, clock: Clock, limit: Limit) -> StoredBudget:
+def stored(database: Database, clock: Clock, limit: RateLimit) -> StoredBudget:
     """Makes a budget in a store."""
     return StoredBudget(database, clock, MERCHANT, calls=limit.calls, window_s=limit.window_s)

@@ -8,16 +8,16 @@ from tests.gateways.hand_clock import HandClock
 from tests.store.budgets import Bench, bench_in, finish, stored
 
 from payrelay.core.places import Grant, Taken
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.budget import Budget
-from payrelay.gateways.limit import Limit
 from payrelay.store import open_database
 from payrelay.store.budget import HOLD_MS_MAX, ROUNDING_MS
 from payrelay.store.database import Statement, Unit
 from payrelay.store.queries import query
 from payrelay.store.sqlite import InlineExecutor
 
-TWO: Final = Limit(2, 10.0)
+TWO: Final = RateLimit(2, 10.0)
 HOLD_S: Final = 45.0
 MARGIN_S: Final = ROUNDING_MS / 1000
 MOMENT_S: Final = 0.5
@@ -58,14 +58,14 @@ async def test_there_are_as_many_places_as_the_limit_says(bench: Bench) -> None:
 
 async def test_several_are_taken_at_once_as_far_as_there_are(bench: Bench) -> None:
     """A burst looks once; each of its places is another slot."""
-    taken = await bench.make(Limit(3, 10.0)).take(5, HOLD_S)
+    taken = await bench.make(RateLimit(3, 10.0)).take(5, HOLD_S)
     assert sorted(grant.slot for grant in taken.grants) == [0, 1, 2]
     assert taken.next_in_s == pytest.approx(HOLD_S + 10.0, abs=MOMENT_S)
 
 
 async def test_a_place_that_is_done_rests_for_a_window(bench: Bench) -> None:
     """The gateway may have counted its call as late as this."""
-    budget = bench.make(Limit(1, 10.0))
+    budget = bench.make(RateLimit(1, 10.0))
     (grant,) = await take(budget)
     await bench.pass_time(20.0)
     await finish(budget.done(grant))
@@ -79,7 +79,7 @@ async def test_a_place_that_is_done_rests_for_a_window(bench: Bench) -> None:
 
 async def test_a_place_on_which_nothing_was_sent_is_free_at_once(bench: Bench) -> None:
     """The gateway has nothing to count."""
-    budget = bench.make(Limit(1, 10.0))
+    budget = bench.make(RateLimit(1, 10.0))
     (grant,) = await take(budget)
     await finish(budget.release_unused(grant))
     assert len(await take(budget)) == 1
@@ -87,7 +87,7 @@ async def test_a_place_on_which_nothing_was_sent_is_free_at_once(bench: Bench) -
 
 async def test_a_place_that_nobody_ends_is_free_when_its_call_must_have_ended(bench: Bench) -> None:
     """Its holder died: the longest that its call can take, and a window, and nobody has to tidy up."""
-    budget = bench.make(Limit(1, 10.0))
+    budget = bench.make(RateLimit(1, 10.0))
     await take(budget)
     await bench.pass_time(HOLD_S + 10.0 - MOMENT_S)
     assert await take(budget) == ()
@@ -98,7 +98,7 @@ async def test_a_place_that_nobody_ends_is_free_when_its_call_must_have_ended(be
 @pytest.mark.parametrize("way", ["done", "release_unused"])
 async def test_who_comes_late_ends_nobody_elses_place(bench: Bench, way: str) -> None:
     """A process that was suspended must not free what another one holds by now."""
-    budget = bench.make(Limit(1, 10.0))
+    budget = bench.make(RateLimit(1, 10.0))
     (late,) = await take(budget)
     await bench.pass_time(HOLD_S + 10.0 + MARGIN_S)
     assert len(await take(budget)) == 1
@@ -109,7 +109,7 @@ async def test_who_comes_late_ends_nobody_elses_place(bench: Bench, way: str) ->
 
 async def test_a_place_is_ended_once(bench: Bench) -> None:
     """What has rested for a while is not sent back to rest, nor freed."""
-    budget = bench.make(Limit(1, 10.0))
+    budget = bench.make(RateLimit(1, 10.0))
     (grant,) = await take(budget)
     await finish(budget.done(grant))
     await finish(budget.release_unused(grant))
@@ -140,7 +140,7 @@ async def test_all_who_share_a_budget_keep_to_one_limit(bench: Bench) -> None:
 @shared
 async def test_many_who_take_at_once_get_no_place_twice(bench: Bench) -> None:
     """Eight processes run into each other, at their very first call too."""
-    budgets = [bench.make(Limit(20, 10.0)) for _ in range(8)]
+    budgets = [bench.make(RateLimit(20, 10.0)) for _ in range(8)]
     taken = await asyncio.gather(*(take(budget, 2) for budget in budgets for _ in range(4)))
     slots = [grant.slot for grants in taken for grant in grants]
     assert len(slots) == len(set(slots)) <= 20
@@ -158,9 +158,9 @@ async def test_a_process_that_starts_anew_finds_what_the_dead_one_took(bench: Be
 async def test_a_limit_that_was_raised_has_more_places_and_a_lowered_one_fewer(bench: Bench) -> None:
     """The setting changes from one start to the next, the rows stay."""
     await take(bench.make(TWO), 2)
-    assert len(await take(bench.make(Limit(5, 10.0)), 9)) == 3
+    assert len(await take(bench.make(RateLimit(5, 10.0)), 9)) == 3
     await bench.pass_time(HOLD_S + 10.0 + MARGIN_S)
-    assert len(await take(bench.make(Limit(1, 10.0)), 9)) == 1
+    assert len(await take(bench.make(RateLimit(1, 10.0)), 9)) == 1
 
 
 @shared
@@ -200,7 +200,7 @@ async def test_a_wall_clock_that_is_set_frees_and_holds_nothing(tmp_path: Path) 
     """The machine's clock is put right in the middle of a window: the gateway's window doesn't move."""
     clock = JumpingClock()
     database = await open_database(f"sqlite:///{tmp_path / 'a.db'}", clock=clock, owner=True, executor=InlineExecutor())
-    budget = stored(database, clock, Limit(1, 10.0))
+    budget = stored(database, clock, RateLimit(1, 10.0))
     (grant,) = await take(budget)
     clock.set_by_ms = 3_600_000
     await finish(budget.done(grant))
@@ -213,9 +213,9 @@ async def test_a_clock_set_back_between_two_starts_blocks_nobody_for_long(tmp_pa
     clock = JumpingClock()
     database = await open_database(f"sqlite:///{tmp_path / 'a.db'}", clock=clock, owner=True, executor=InlineExecutor())
     clock.set_by_ms = 86_400_000
-    await take(stored(database, clock, Limit(1, 10.0)))
+    await take(stored(database, clock, RateLimit(1, 10.0)))
     clock.set_by_ms = 0
-    full = await stored(database, clock, Limit(1, 10.0)).take(1, HOLD_S)
+    full = await stored(database, clock, RateLimit(1, 10.0)).take(1, HOLD_S)
     assert full == Taken((), (HOLD_MS_MAX + ROUNDING_MS) / 1000 + 10.0)
     await database.close()
 

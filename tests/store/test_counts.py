@@ -1,8 +1,8 @@
 import pytest
 from tests.store.conftest import Book
 
-from payrelay.core.operations import Event, State
-from payrelay.store.counts import COUNTED, Counts, OpenCount
+from payrelay.core.operations import Event, OpenCount, State
+from payrelay.store.counts import COUNTED, Counts
 from payrelay.store.database import Database
 
 NONE = dict.fromkeys(COUNTED, OpenCount())

@@ -5,10 +5,21 @@ import asyncio
 import msgspec
 import pytest
 
-from payrelay.core.customers import Approval, Customer, Event, Names, State, approved, erased, removed, renamed
+from payrelay.core.customers import (
+    Approval,
+    Customer,
+    CustomerFilter,
+    Event,
+    Names,
+    State,
+    approved,
+    erased,
+    removed,
+    renamed,
+)
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store.customers import Customers, Wanted
+from payrelay.store.customers import Customers
 from payrelay.store.database import Database, Row, Statement, Unit, Value
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
@@ -82,7 +93,7 @@ async def test_what_is_unknown_is_none(customers: Customers) -> None:
     assert await customers.get("cus_0009") is None
     assert await customers.token_of("cus_0009") is None
     assert await customers.of_token("m", "shop", Secret("t")) is None
-    assert await customers.list(Wanted(), before=None, limit=10) == []
+    assert await customers.list(CustomerFilter(), before=None, limit=10) == []
 
 
 async def test_nothing_secret_lies_in_clear(customers: Customers, database: Database) -> None:
@@ -113,7 +124,7 @@ async def test_one_token_is_one_customer(customers: Customers) -> None:
     )
 
     assert results.count(True) == 1
-    assert len(await customers.list(Wanted(), before=None, limit=10)) == 1
+    assert len(await customers.list(CustomerFilter(), before=None, limit=10)) == 1
 
 
 @pytest.mark.parametrize("members", [{"principal": "other"}, {"merchant": "fedcba9876543210"}])
@@ -154,7 +165,7 @@ async def test_of_an_erased_customer_nothing_sealed_is_left(customers: Customers
     await customers.change(erased(CUSTOMER, at_ms=2_000), Event.ERASED)
 
     assert list((await _read(database, SEALED, "cus_0001"))[0]) == [None, None, None]
-    assert await customers.list(Wanted(reference="nimal@example.com"), before=None, limit=2) == []
+    assert await customers.list(CustomerFilter(reference="nimal@example.com"), before=None, limit=2) == []
 
 
 async def test_the_database_itself_keeps_no_token_of_a_removed_one(customers: Customers, database: Database) -> None:
@@ -196,8 +207,8 @@ async def test_a_change_keeps_what_it_does_not_name(customers: Customers, databa
 async def test_pages_go_on_where_the_last_one_ended(customers: Customers) -> None:
     """Newest first, nothing twice and nothing left out."""
     stored = [await put(customers, number) for number in range(1, 6)]
-    first = await customers.list(Wanted(), before=None, limit=2)
-    rest = await customers.list(Wanted(), before=first[-1].id, limit=10)
+    first = await customers.list(CustomerFilter(), before=None, limit=2)
+    rest = await customers.list(CustomerFilter(), before=first[-1].id, limit=10)
 
     assert [*first, *rest] == stored[::-1]
 
@@ -209,12 +220,12 @@ async def test_each_filter_narrows(customers: Customers) -> None:
     await customers.change(removed((await customers.get("cus_0002")) or first, at_ms=2_000), Event.REMOVED)
 
     for wanted in (
-        Wanted(merchant=first.merchant),
-        Wanted(principal="shop"),
-        Wanted(account="gateway"),
-        Wanted(id=first.id),
-        Wanted(reference="person-1"),
-        Wanted(state=State.ACTIVE),
+        CustomerFilter(merchant=first.merchant),
+        CustomerFilter(principal="shop"),
+        CustomerFilter(account="gateway"),
+        CustomerFilter(id=first.id),
+        CustomerFilter(reference="person-1"),
+        CustomerFilter(state=State.ACTIVE),
     ):
         assert await customers.list(wanted, before=None, limit=10) == [first]
 
@@ -225,4 +236,4 @@ async def test_hashes_are_of_no_use_without_the_key(database: Database, customer
     other = Customers(database, Seal((b"k" * 32,)), chain_key=b"d" * 32)
 
     assert await other.of_token(CUSTOMER.merchant, "shop", Secret(TOKEN)) is None
-    assert await other.list(Wanted(reference="nimal@example.com"), before=None, limit=2) == []
+    assert await other.list(CustomerFilter(reference="nimal@example.com"), before=None, limit=2) == []

@@ -8,13 +8,24 @@ from tests.samples import NOTIFICATION as NOTIFIED
 from tests.samples import NOW_MS
 
 from payrelay.core.events import OutgoingEvent
-from payrelay.core.notifications import Event, NewsKind, Notification, State, Step, Told, Verdict, Why, advance
+from payrelay.core.notifications import (
+    Event,
+    NewsKind,
+    Notification,
+    NotificationFilter,
+    State,
+    Step,
+    Told,
+    Verdict,
+    Why,
+    advance,
+)
 from payrelay.core.schedules import DAY_MS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.alerts import About, Alerts
 from payrelay.store.database import Database, Row, Statement, Unit
-from payrelay.store.inbox import REFUSED_ALERT_FROM, Chargeback, Inbox, Wanted
+from payrelay.store.inbox import REFUSED_ALERT_FROM, Chargeback, Inbox
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
 
@@ -77,7 +88,7 @@ async def test_one_that_comes_again_is_counted(inbox: Inbox) -> None:
     assert second is not None
     assert not second.is_new
     assert second.notification == msgspec.structs.replace(NOTIFICATION, repeats=1, last_at_ms=NOW_MS + 5)
-    assert await inbox.list(Wanted(), before=None, limit=10) == [second.notification]
+    assert await inbox.list(NotificationFilter(), before=None, limit=10) == [second.notification]
 
 
 async def test_of_many_at_once_one_is_new(inbox: Inbox) -> None:
@@ -168,9 +179,9 @@ async def test_lists_by_what_support_knows(inbox: Inbox) -> None:
     for number in range(4):
         await inbox.put(numbered(number, order_id=f"A-{number % 2}"), BODY)
 
-    of_order = await inbox.list(Wanted(order_id="A-1"), before=None, limit=10)
+    of_order = await inbox.list(NotificationFilter(order_id="A-1"), before=None, limit=10)
     assert [each.id for each in of_order] == ["ntf_0003", "ntf_0001"]
-    page = await inbox.list(Wanted(state=State.RECEIVED), before="ntf_0003", limit=2)
+    page = await inbox.list(NotificationFilter(state=State.RECEIVED), before="ntf_0003", limit=2)
     assert [each.id for each in page] == ["ntf_0002", "ntf_0001"]
 
 
@@ -185,7 +196,7 @@ async def test_bodies_are_forgotten_and_the_rest_stays(inbox: Inbox) -> None:
     assert await inbox.forget_bodies(NOW_MS + 1, 10) == 1
     assert await inbox.body_of("ntf_0003") is None
     assert await inbox.body_of("ntf_0002") == BODY
-    assert len(await inbox.list(Wanted(), before=None, limit=10)) == 3
+    assert len(await inbox.list(NotificationFilter(), before=None, limit=10)) == 3
 
 
 async def test_the_first_token_is_the_accepted_one(inbox: Inbox, database: Database) -> None:

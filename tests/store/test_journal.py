@@ -6,11 +6,11 @@ import pytest
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge
-from payrelay.core.operations import Event, Kind, Operation, Retention, State, advance, captured_guard
+from payrelay.core.operations import Event, Kind, Operation, OperationFilter, Retention, State, advance, captured_guard
 from payrelay.core.outcomes import Evidence
 from payrelay.errors import Outdated, StoreError, StoreUnusable
 from payrelay.store.database import Database, Statement, Unit, Value
-from payrelay.store.journal import Accepted, Claimed, Filter, Guarded, Journal
+from payrelay.store.journal import Accepted, Claimed, Guarded, Journal
 from payrelay.store.queries import query
 from payrelay.store.sealing import Seal
 from payrelay.store.statements import operations as statements
@@ -35,10 +35,10 @@ async def test_what_is_accepted_is_read_back_whole(book: Book) -> None:
     assert await book.journal.get(operation.id) == accepted.operation
     assert msgspec.structs.replace(accepted.operation, chain="") == operation
     for name, value in ids.items():
-        assert await book.journal.list(msgspec.convert({name: value}, Filter), before=None, limit=2) == [
+        assert await book.journal.list(msgspec.convert({name: value}, OperationFilter), before=None, limit=2) == [
             accepted.operation
         ]
-        assert await book.journal.list(msgspec.convert({name: "other"}, Filter), before=None, limit=2) == []
+        assert await book.journal.list(msgspec.convert({name: "other"}, OperationFilter), before=None, limit=2) == []
 
 
 async def test_what_is_unknown_is_none(book: Book) -> None:
@@ -167,7 +167,7 @@ async def test_of_many_with_one_claim_one_is_accepted(book: Book) -> None:
 
     assert sum(isinstance(result, Accepted) for result in results) == 1
     assert {result.operation.claim for result in results if isinstance(result, Claimed)} == {"key/k"}
-    assert len(await book.journal.list(Filter(), before=None, limit=AT_ONCE)) == 1
+    assert len(await book.journal.list(OperationFilter(), before=None, limit=AT_ONCE)) == 1
 
 
 async def test_of_many_with_one_guard_one_is_accepted(book: Book) -> None:
@@ -329,26 +329,26 @@ async def test_pages_follow_each_other_newest_first(book: Book) -> None:
     for number in range(5):
         await book.accept(book.new(number))
 
-    first = await book.journal.list(Filter(), before=None, limit=2)
+    first = await book.journal.list(OperationFilter(), before=None, limit=2)
     await book.accept(book.new(9))
-    second = await book.journal.list(Filter(), before=first[-1].id, limit=10)
+    second = await book.journal.list(OperationFilter(), before=first[-1].id, limit=10)
     assert [operation.id for operation in first + second] == [book.new(n).id for n in (4, 3, 2, 1, 0)]
 
 
 @pytest.mark.parametrize(
     "wanted",
     [
-        Filter(principal="other"),
-        Filter(account="second"),
-        Filter(state=State.ACCEPTED),
-        Filter(kind=Kind.REFUND),
-        Filter(order_id="A-77"),
-        Filter(payment_id="3"),
-        Filter(subscription_id="4"),
+        OperationFilter(principal="other"),
+        OperationFilter(account="second"),
+        OperationFilter(state=State.ACCEPTED),
+        OperationFilter(kind=Kind.REFUND),
+        OperationFilter(order_id="A-77"),
+        OperationFilter(payment_id="3"),
+        OperationFilter(subscription_id="4"),
     ],
     ids=repr,
 )
-async def test_a_list_holds_what_is_equal_in_a_member(book: Book, wanted: Filter) -> None:
+async def test_a_list_holds_what_is_equal_in_a_member(book: Book, wanted: OperationFilter) -> None:
     """A principal that sees another's operations would be a leak."""
     members = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
     await book.accept(book.new(1))
@@ -362,7 +362,7 @@ async def test_a_list_holds_what_is_equal_in_all_members(book: Book) -> None:
     """Filters narrow each other."""
     await book.accept(book.new(1))
     await book.accept(book.new(2, account="second"))
-    wanted = Filter(principal="shop", account="second", state=State.SENDING, kind=Kind.CHARGE, order_id="A-2")
+    wanted = OperationFilter(principal="shop", account="second", state=State.SENDING, kind=Kind.CHARGE, order_id="A-2")
 
     assert [row.id for row in await book.journal.list(wanted, before="op_9", limit=9)] == [book.new(2).id]
 

@@ -13,11 +13,11 @@ from tests.samples import CANCEL
 
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
-from payrelay.core.operations import TRANSITIONS, Event, Line, Operation, Retention, advance
+from payrelay.core.operations import TRANSITIONS, Event, Line, Operation, OperationFilter, Retention, advance
 from payrelay.core.outcomes import Evidence
 from payrelay.errors import Outdated
 from payrelay.store import open_database
-from payrelay.store.journal import Accepted, Claimed, Filter, Guarded, Journal
+from payrelay.store.journal import Accepted, Claimed, Guarded, Journal
 from payrelay.store.sealing import Seal
 from payrelay.store.sqlite import InlineExecutor
 
@@ -117,7 +117,7 @@ async def _run(steps: Sequence[Accept | Change], folder: Path) -> None:
         assert type(result) is model.expected(new, now_ms)
         if isinstance(result, Accepted):
             model.rows[new.id] = result.operation
-    held = await journal.list(Filter(), before=None, limit=100)
+    held = await journal.list(OperationFilter(), before=None, limit=100)
     assert held == sorted(model.rows.values(), key=lambda row: row.id, reverse=True)
     for row in held:
         assert [line.version for line in await journal.history(row.id)] == list(range(1, row.version + 1))

@@ -5,20 +5,6 @@ import pytest
 from payrelay.clock import Clock
 from payrelay.errors import SettingsError, StoreUnusable
 from payrelay.store import open_database
-from payrelay.store.opening import sqlite_path
-
-
-@pytest.mark.parametrize(
-    ("url", "path"),
-    [
-        ("sqlite:///payrelay.db", Path("payrelay.db")),
-        ("sqlite:////var/lib/payrelay.db", Path("/var/lib/payrelay.db")),
-        ("postgresql://user@host/name", None),
-    ],
-)
-def test_a_url_says_which_database(url: str, path: Path | None) -> None:
-    """Three slashes are a path from here, four one from the root."""
-    assert sqlite_path(url) == path
 
 
 @pytest.mark.parametrize(

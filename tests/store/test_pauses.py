@@ -1,7 +1,8 @@
 import msgspec
 
+from payrelay.core.pauses import Pause
 from payrelay.store.database import Database
-from payrelay.store.pauses import Pause, Pauses
+from payrelay.store.pauses import Pauses
 
 PAUSE = Pause(account="gateway", since_ms=1_000, reason="wrong prices in the shop", operator="ann")
 

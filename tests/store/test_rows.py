@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from payrelay.store.pauses import Pause
+from payrelay.core.pauses import Pause
 from payrelay.store.rows import blob_of, struct_of
 
 

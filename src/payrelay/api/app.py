@@ -27,14 +27,16 @@ from payrelay.api.arrival import (
     require_json,
 )
 from payrelay.api.authentication import Doorkeeper, Doors, Failure, Unauthenticated
-from payrelay.api.bodies import EmptyBody, invalid
+from payrelay.api.bodies import EmptyBody
 from payrelay.api.bounds import narrowed, require_open
 from payrelay.api.browsers import Browsers
 from payrelay.api.context import ApiContext
+from payrelay.api.exposition import Exposition
 from payrelay.api.failed_credentials import FailedCredentials
 from payrelay.api.freshness import insists_on_new
 from payrelay.api.handlers import Asked
 from payrelay.api.metrics import METHODS, OTHER_METHOD
+from payrelay.api.openapi import describe_api
 from payrelay.api.pages import Page, Pages
 from payrelay.api.parameters import query_errors
 from payrelay.api.preferences import preferred_wait_s
@@ -45,13 +47,13 @@ from payrelay.api.request_log import RequestLine, describe
 from payrelay.api.routes import API_SEGMENT, Matcher, Route
 from payrelay.api.streams import Streamed, send_stream
 from payrelay.api.token_door import TokenDoor, TokenSources
-from payrelay.core.answers import Answer, Trace, failed, of_refusal
+from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed, of_refusal
 from payrelay.core.credentials import Credential, require
 from payrelay.core.credentials import Scope as Permission
 from payrelay.core.idempotency import parse_key
-from payrelay.errors import Code, Refusal, StoreError, StoreUnavailable
+from payrelay.errors import Code, Refusal, StoreError, StoreUnavailable, wrong_fields
 from payrelay.operations.await_outcome import Patience, answer_when_known
-from payrelay.operations.effect import ENDING_SENTENCE, OPERATION_HEADER, REPLAYED
+from payrelay.operations.effect import ENDING_SENTENCE
 from payrelay.operations.relay import Request
 
 UNMATCHED: Final = "unmatched"
@@ -93,9 +95,15 @@ class Api:
         self._doorkeeper = Doorkeeper(context.credentials, context.clock, _doors(context))
         self._quota = Quota(context.clock)
         self._failed_credentials = FailedCredentials(context.clock)
-        self._pages = Pages(context)
+        self._pages = Pages(
+            database=context.database,
+            exposition=Exposition(context.metrics, context.counts, context.relay),
+            metrics_networks=context.metrics_networks,
+            describe=partial(describe_api, context.routes, context.environments),
+        )
         self._public = Public(context.relay.accounts)
         self._browsers = Browsers(context.browser_origins)
+        self._api_hint = f"/{next(iter(self._accounts), 'gateway')}/api/"
         self._under_way: set[asyncio.Task[object] | None] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,8 +119,12 @@ class Api:
         try:
             if segments[2:3] == [API_SEGMENT]:
                 visit.page_headers = self._browsers.headers_for(visit.headers)
-                preflight = self._browsers.preflight(scope["method"], visit.headers)
-                answer: Answer | Page = preflight or await self._safely_answered(visit, segments)
+                allowing = self._browsers.preflight(scope["method"], visit.headers)
+                answer: Answer | Page = (
+                    await self._safely_answered(visit, segments)
+                    if allowing is None
+                    else Page(http_status=204, body=b"", raw_headers=allowing)
+                )
             else:
                 answer = await self._page(visit, raw_path, segments)
         except asyncio.CancelledError:
@@ -290,7 +302,7 @@ class Api:
                 return await self._public_answer(visit, door)
             page = self._pages.find(raw_path)
             if page is None:
-                msg = f"there is nothing at this address; the API begins at {self._pages.api_hint}, its docs at /docs"
+                msg = f"there is nothing at this address; the API begins at {self._api_hint}, its docs at /docs"
                 return of_refusal(Refusal(Code.NOT_FOUND, msg), line.request_id)
             line.route = raw_path.decode()
             if visit.scope["method"] not in _PAGE_METHODS:
@@ -347,7 +359,7 @@ def _query(route: Route, query_string: bytes) -> dict[str, str]:
     values = parse_query(query_string, frozenset(parameter.name for parameter in route.query))
     errors = query_errors(route.query, values)
     if errors:
-        raise invalid(errors)
+        raise wrong_fields(errors)
     return values
 
 

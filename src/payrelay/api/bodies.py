@@ -20,7 +20,7 @@ from payrelay.core.client_tokens import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, L
 from payrelay.core.credentials import Scope
 from payrelay.core.money import AMOUNT_MINOR_MAX, MINOR_PER_UNIT, AmountError, minor_units
 from payrelay.core.secret import Starred
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.errors import FieldError, wrong_fields
 from payrelay.operations.issue_client_token import WantedToken
 
 TEXT_LENGTH_MAX: Final = 255
@@ -31,8 +31,6 @@ ITEM_LIST_LENGTH_MAX: Final = 100
 """A receipt; with 64 KiB for the whole body more would hardly fit."""
 QUANTITY_MAX: Final = 999_999_999
 """Fits every 32-bit integer on the way."""
-FIELD_ERRORS_MAX: Final = 50
-"""Nobody mends more at once, and an answer must not be larger than its request by much."""
 
 SCOPES_MAX: Final = 20
 """Of a client token; there are fewer."""
@@ -358,17 +356,7 @@ def parse_body(body: bytes, kind: type[BodyT]) -> BodyT:
             pass
     named = {error.path for error in errors}
     found = [error for error in _errors(members, msgspec.inspect.type_info(kind), "") if error.path not in named]
-    raise invalid([*found, *errors] or [FieldError("", "is not valid")])
-
-
-def invalid(errors: list[FieldError]) -> Refusal:
-    """Makes the refusal that names every wrong field."""
-    shown = tuple(errors[:FIELD_ERRORS_MAX])
-    if len(errors) == 1:
-        msg = f"{shown[0].path} {shown[0].msg}"
-    else:
-        msg = f"{len(errors)} fields are wrong: {', '.join(error.path for error in shown)}"
-    return Refusal(Code.INVALID_REQUEST, msg, fields=shown)
+    raise wrong_fields([*found, *errors] or [FieldError("", "is not valid")])
 
 
 def _read(kind: type, value: object) -> object:

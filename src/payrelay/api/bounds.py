@@ -18,12 +18,12 @@ from payrelay.api.json_text import parse_object
 from payrelay.core.bounds import has_order, key_of_bound, keys_of
 from payrelay.core.checkouts import CheckoutKind, is_within
 from payrelay.core.credentials import Bound
+from payrelay.core.customers import CustomerFilter
 from payrelay.core.customers import State as CustomerState
+from payrelay.core.operations import OperationFilter
 from payrelay.core.subscriptions import Subscription
 from payrelay.errors import Code, Refusal
 from payrelay.operations.relay import Relay, Request
-from payrelay.store.customers import Wanted
-from payrelay.store.journal import Filter
 
 Policy = Callable[[Relay, Asked, Bound], Awaitable[Asked]]
 """Gives the request as the credential may make it; raises Refusal."""
@@ -114,7 +114,7 @@ async def resolved(relay: Relay, request: Request) -> Request:
     if bound.customer_id is not None:
         customer = await relay.customers.get(bound.customer_id)
     elif bound.reference is not None:
-        wanted = Wanted(
+        wanted = CustomerFilter(
             merchant=relay.account(request.account).merchant,
             principal=request.principal,
             reference=bound.reference,
@@ -147,7 +147,7 @@ async def narrowed(policy: Policy | None, relay: Relay, asked: Asked) -> Asked:
 
 async def _has_operation_on(relay: Relay, asked: Asked, bound: Bound) -> bool:
     request = asked.request
-    wanted = Filter(
+    wanted = OperationFilter(
         principal=request.principal, account=request.account, order_id=asked.id, customer_id=bound.customer_id
     )
     return bool(await relay.journal.list(wanted, before=None, limit=1))

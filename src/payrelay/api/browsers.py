@@ -8,7 +8,6 @@ from collections.abc import Collection
 from typing import Final
 
 from payrelay.api.arrival import Headers
-from payrelay.api.pages import Page
 
 METHODS: Final = b"GET, POST, PATCH, DELETE"
 REQUEST_HEADERS: Final = (
@@ -47,8 +46,8 @@ class Browsers:
             return _VARIES
         return (*_VARIES, (b"access-control-allow-origin", origin), (b"access-control-expose-headers", ANSWER_HEADERS))
 
-    def preflight(self, method: str, headers: Headers) -> Page | None:
-        """Answers a browser that asks whether a page may ask; None where this is no such question, or it may not.
+    def preflight(self, method: str, headers: Headers) -> RawHeaders | None:
+        """Gives the headers for a browser that asks whether a page may ask; None where it doesn't, or the page may not.
 
         It carries no credential, and learns nothing but what was configured.
         """
@@ -56,11 +55,10 @@ class Browsers:
             return None
         if self.allowed(headers) is None:
             return None
-        more = (
+        return (
             (b"access-control-allow-methods", METHODS),
             (b"access-control-allow-headers", REQUEST_HEADERS),
             (b"access-control-max-age", b"%d" % KEPT_S),
             (b"cache-control", b"no-store"),
             (b"server", b"payrelay"),
         )
-        return Page(http_status=204, body=b"", raw_headers=more)

@@ -7,11 +7,11 @@ from payrelay.api.customer_bodies import CustomerBody, CustomerNamesBody
 from payrelay.api.handlers import Asked, require_empty
 from payrelay.api.parameters import PAGE_SIZE_USUAL
 from payrelay.core.answers import Answer
-from payrelay.core.customers import State
+from payrelay.core.customers import CustomerFilter, State
 from payrelay.operations.change_customer import change_customer
 from payrelay.operations.erase_customer import erase_customer
 from payrelay.operations.import_customer import import_customer
-from payrelay.operations.list_customers import CustomerFilter, list_customers
+from payrelay.operations.list_customers import list_customers
 from payrelay.operations.relay import Relay
 from payrelay.operations.remove_customer import remove_customer
 from payrelay.operations.show_customer import show_customer

@@ -5,10 +5,10 @@ from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.bodies import Body, Text, invalid
+from payrelay.api.bodies import Body, Text
 from payrelay.core.deliveries import LABEL_LENGTH_MAX, PATTERNS, PATTERNS_MAX, URL_LENGTH_MAX, EndpointState
 from payrelay.core.schedules import NEVER_MS
-from payrelay.errors import FieldError
+from payrelay.errors import FieldError, wrong_fields
 from payrelay.operations.manage_endpoints import REPLAYED_IDS_MAX, Changes, NewEndpoint, Span
 
 # What a setting allows beyond this is left out here.
@@ -97,10 +97,12 @@ class ReplayBody(Body, frozen=True, kw_only=True):
         """Gives what is to be sent again; raises Refusal (invalid_request)."""
         if self.ids is not UNSET:
             if not self.ids or self.since is not UNSET or self.until is not UNSET:
-                raise invalid([FieldError("ids", "must not be empty, and not be given together with since and until")])
+                raise wrong_fields(
+                    [FieldError("ids", "must not be empty, and not be given together with since and until")]
+                )
             return Span(ids=tuple(self.ids))
         if self.since is UNSET:
-            raise invalid([FieldError("since", "is required, or ids")])
+            raise wrong_fields([FieldError("since", "is required, or ids")])
         until_ms = NEVER_MS if self.until is UNSET else _ms("until", self.until)
         return Span(from_ms=_ms("since", self.since), until_ms=until_ms)
 
@@ -112,4 +114,4 @@ def _ms(name: str, text: str) -> int:
             return int(at.timestamp() * 1000)
     except (ValueError, OverflowError):
         pass
-    raise invalid([FieldError(name, "must be a moment such as 2026-11-21T10:00:00Z")])
+    raise wrong_fields([FieldError(name, "must be a moment such as 2026-11-21T10:00:00Z")])

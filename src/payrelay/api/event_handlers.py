@@ -1,13 +1,13 @@
 """The step between a route and its story, for events and endpoints."""
 
-from payrelay.api.bodies import invalid, parse_body
+from payrelay.api.bodies import parse_body
 from payrelay.api.event_bodies import ChangeEndpointBody, NewEndpointBody, ReplayBody
 from payrelay.api.event_parameters import AFTER, DELIVERIES_USUAL, EVENTS_USUAL, FOLLOWED
 from payrelay.api.handlers import Asked, require_empty
 from payrelay.api.streams import Streamed
 from payrelay.core.answers import Answer, found
 from payrelay.core.deliveries import DeliveryState, pattern_of
-from payrelay.errors import FieldError
+from payrelay.errors import FieldError, wrong_fields
 from payrelay.operations import manage_endpoints as endpoints
 from payrelay.operations.manage_endpoints import Owner
 from payrelay.operations.read_events import Wanted, follow, read_events
@@ -30,7 +30,7 @@ async def event_stream(relay: Relay, asked: Asked) -> Answer:
     """Follows one operation or checkout; a browser that comes again says behind which event it goes on."""
     subject = asked.query.get(FOLLOWED.name)
     if subject is None:
-        raise invalid([FieldError(FOLLOWED.name, "is required")])
+        raise wrong_fields([FieldError(FOLLOWED.name, "is required")])
     after = asked.query.get("after", "0")
     if asked.last_event_id is not None and AFTER.complaint(asked.last_event_id) is None:
         after = asked.last_event_id

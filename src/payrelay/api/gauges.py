@@ -13,10 +13,9 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from payrelay.clock import Clock
-from payrelay.core.operations import State
+from payrelay.core.operations import OpenCount, State
+from payrelay.core.places import BudgetSnapshot
 from payrelay.errors import StoreError
-from payrelay.gateways.governor import Snapshot
-from payrelay.store.counts import OpenCount
 
 KEPT_S: Final = 5.0
 """How long a count serves: several who scrape cost the store no more than one."""
@@ -32,7 +31,7 @@ class OpenOperations(Protocol):
         ...
 
 
-Snapshots = Callable[[], Mapping[str, Snapshot]]
+Snapshots = Callable[[], Mapping[str, BudgetSnapshot]]
 Held = Callable[[], int]
 
 

@@ -8,15 +8,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.bodies import (
-    CaptureBody,
-    ChargeBody,
-    ClientTokenBody,
-    EmptyBody,
-    RefundBody,
-    invalid,
-    parse_body,
-)
+from payrelay.api.bodies import CaptureBody, ChargeBody, ClientTokenBody, EmptyBody, RefundBody, parse_body
 from payrelay.api.checkout_bodies import CheckoutBody
 from payrelay.api.parameters import ORDER, PAGE_SIZE_USUAL
 from payrelay.core.answers import Answer
@@ -29,8 +21,8 @@ from payrelay.core.calls import (
     RetrySubscription,
     subscription_number,
 )
-from payrelay.core.operations import Kind, State
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.core.operations import Kind, OperationFilter, State
+from payrelay.errors import Code, FieldError, Refusal, wrong_fields
 from payrelay.operations.await_outcome import Patience, show_when_settled
 from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.capture import capture
@@ -48,7 +40,6 @@ from payrelay.operations.retrieve_subscription import retrieve_subscription
 from payrelay.operations.retry_subscription import retry_subscription
 from payrelay.operations.revoke_client_token import revoke_client_token, revoke_client_tokens
 from payrelay.operations.show_checkout import show_checkout
-from payrelay.store.journal import Filter
 
 _EMPTY_BODIES: Final = (b"", b"{}")
 
@@ -80,7 +71,7 @@ def payments_of_order(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Reads the payments of the order in the path."""
     words = ORDER.complaint(asked.id)
     if words is not None:
-        raise invalid([FieldError(ORDER.name, words)])
+        raise wrong_fields([FieldError(ORDER.name, words)])
     return retrieve_payments(relay, asked.request, PaymentsOfOrder(order_id=asked.id))
 
 
@@ -141,7 +132,7 @@ def one_checkout(relay: Relay, asked: Asked) -> Awaitable[Answer]:
 def some_operations(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Lists operations, newest first."""
     query = asked.query
-    wanted = Filter(
+    wanted = OperationFilter(
         state=State(query["state"]) if "state" in query else None,
         kind=Kind(query["kind"]) if "kind" in query else None,
         order_id=query.get("order_id"),

@@ -1,18 +1,15 @@
 """What stands outside the accounts and needs no credential: health, metrics, the API's description and its docs."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Final, Protocol
 
 import msgspec
 
-from payrelay.api import metrics
-from payrelay.api.arrival import Networks
-from payrelay.api.context import ApiContext
-from payrelay.api.event_gauges import EventGauges
-from payrelay.api.gauges import Gauges
-from payrelay.api.health import LIVE, readiness
-from payrelay.api.openapi import describe_api
+from payrelay.api.arrival import Network, Networks
+from payrelay.api.exposition import Exposition
+from payrelay.api.health import LIVE, Pingable, readiness
+from payrelay.api.metrics import CONTENT_TYPE
 from payrelay.errors import Code, Refusal
 
 ASSETS: Final = {
@@ -51,22 +48,27 @@ class Answering(Protocol):
 
 
 class Pages:
-    """The pages by their paths."""
+    """The pages by their paths.
 
-    def __init__(self, context: ApiContext) -> None:
-        self._database = context.database
-        self._metrics = context.metrics
-        accounts, waiters = context.relay.accounts, context.relay.waiters
-        self._gauges = Gauges(
-            context.clock,
-            context.counts,
-            lambda: {name: account.governor.snapshot() for name, account in accounts.items()},
-            lambda: waiters.count,
-        )
-        self._event_gauges = EventGauges(context.relay.dispatch)
-        self._metrics_networks = Networks(context.metrics_networks)
-        self.api_hint = f"/{next(iter(context.relay.accounts), 'gateway')}/api/"
-        self._routes, self._environments = context.routes, context.environments
+    Args:
+        database: asked by ``/health/ready``.
+        exposition: what ``/metrics`` shows.
+        metrics_networks: who may read that.
+        describe: writes the API's description (``openapi.describe_api``).
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Pingable,
+        exposition: Exposition,
+        metrics_networks: tuple[Network, ...],
+        describe: Callable[[], bytes],
+    ) -> None:
+        self._database = database
+        self._exposition = exposition
+        self._metrics_networks = Networks(metrics_networks)
+        self._describe = describe
         self._description: Page | None = None
         self._paths: dict[bytes, Answering] = {
             b"/health/live": _always(_page(LIVE, "application/json", b"no-store")),
@@ -84,8 +86,7 @@ class Pages:
     async def _described(self, client: str, *, is_known: bool) -> Page:  # noqa: ARG002 - one shape for all pages
         """Gives the description, which is made when somebody wants it: a start should not wait for it."""
         if self._description is None:
-            body = describe_api(self._routes, self._environments)
-            self._description = _page(body, "application/json", b"no-cache")
+            self._description = _page(self._describe(), "application/json", b"no-cache")
         return self._description
 
     async def _ready(self, client: str, *, is_known: bool) -> Page:  # noqa: ARG002 - one shape for all pages
@@ -101,11 +102,7 @@ class Pages:
         """
         if not is_known or not self._metrics_networks.has(client):
             raise Refusal(Code.NOT_FOUND, "there is nothing at this address")
-        await self._gauges.refresh()
-        text = self._metrics.text() + self._gauges.text()
-        await self._event_gauges.refresh()
-        text += self._event_gauges.text()
-        return _page(text, metrics.CONTENT_TYPE, b"no-store")
+        return _page(await self._exposition.text(), CONTENT_TYPE, b"no-store")
 
 
 def _always(page: Page) -> Answering:

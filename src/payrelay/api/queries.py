@@ -4,9 +4,8 @@ import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from payrelay.api.bodies import invalid
 from payrelay.api.json_text import printable
-from payrelay.errors import Code, FieldError, Refusal
+from payrelay.errors import Code, FieldError, Refusal, wrong_fields
 
 PARAMETERS_MAX: Final = 20
 """Twice what any route takes."""
@@ -54,5 +53,5 @@ def parse_query(query: bytes, allowed: frozenset[str]) -> dict[str, str]:
             errors.append(FieldError(name, "is there twice"))
         parameters[name] = value
     if errors:
-        raise invalid(errors)
+        raise wrong_fields(errors)
     return parameters

@@ -9,10 +9,9 @@ from typing import Final, NamedTuple, Protocol
 
 from payrelay.api.authentication import Failure, Unauthenticated
 from payrelay.clock import Clock
-from payrelay.core.client_tokens import ClaimsError, ClientToken, has_begun, narrowed
+from payrelay.core.client_tokens import ClaimsError, ClientToken, Parentage, has_begun, narrowed
 from payrelay.core.credentials import Credential, is_usable
 from payrelay.core.signatures import BadSignature, SigningKey, is_client_token, key_id_of, verified
-from payrelay.store.client_tokens import Parentage
 
 
 class Reason(StrEnum):

@@ -14,6 +14,10 @@ from payrelay.errors import MEANINGS, Code, FieldError, Refusal
 STATUS_OF_HTTP: Final = {200: 1, 202: 0, 401: -2, 403: -2}
 """The envelope's ``status``; everything else is STATUS_OTHERWISE, whatever number the gateway used."""
 STATUS_OTHERWISE: Final = -1
+OPERATION_HEADER: Final = "Payrelay-Operation"
+"""Names the operation that an answer is about."""
+REPLAYED: Final = ("Idempotent-Replayed", "true")
+"""Marks an answer that was given before."""
 
 _JSON_NULL: Final = b"null"
 _encode = msgspec.json.Encoder().encode

@@ -11,7 +11,8 @@ Rules:
 
 from urllib.parse import quote
 
-from payrelay.core.credentials import Bound
+from payrelay.core.credentials import Bound, Credential
+from payrelay.core.customers import Customer
 from payrelay.core.operations import Operation
 
 
@@ -37,6 +38,15 @@ def has_operation(bound: Bound | None, operation: Operation) -> bool:
     if bound is None:
         return True
     return has_order(bound, operation.order_id) and has_customer(bound, operation.customer_id)
+
+
+def owns_customer(credential: Credential, merchant: str, customer: Customer) -> bool:
+    """True for a customer of the caller's own on a merchant account; for a bound credential, its own customer alone."""
+    return (
+        customer.principal == credential.principal
+        and customer.merchant == merchant
+        and (credential.bound is None or credential.bound.customer_id == customer.id)
+    )
 
 
 def key_of_bound(bound: Bound, idempotency_key: str) -> str:

@@ -88,6 +88,13 @@ class ClientToken(msgspec.Struct, frozen=True, kw_only=True):
     expires_at_ms: int
 
 
+class Parentage(msgspec.Struct, frozen=True, kw_only=True):
+    """What decides whether a token still counts: when it was revoked, and the key that issued it, usable or not."""
+
+    revoked_at_ms: int | None
+    parent: Credential
+
+
 class _Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The payload of the JWT; the registered names are those of RFC 7519, ``azp`` is OpenID Connect's."""
 

@@ -13,18 +13,22 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.durations import SpanError, span_s
 from payrelay.core.money import decimal_text
 from payrelay.errors import Code, Refusal
 
 ID_LENGTH: Final = 12
 SECRET_LENGTH: Final = 43
 """43 characters of 62 carry 256 bits."""
+RATE_COUNT_MAX: Final = 1_000_000
+"""The largest count of a rate; what is meant to be more than this is meant to be off."""
 CHECKSUM_LENGTH: Final = 6
 ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 _KEY: Final = re.compile(
     rf"prk_(sandbox|live)_([0-9A-Za-z]{{{ID_LENGTH}}})_([0-9A-Za-z]{{{SECRET_LENGTH}}})([0-9A-Za-z]{{{CHECKSUM_LENGTH}}})"
 )
+_RATE: Final = re.compile(r"([0-9]{1,9})/([0-9]{1,9}[smhd])")
 
 
 class Scope(StrEnum):
@@ -57,6 +61,17 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
     count: int
     window_s: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Rate":
+        """Reads ``20/10s``: at most 20 in any 10 seconds. Raises SpanError."""
+        match = _RATE.fullmatch(text)
+        if match is None:
+            raise SpanError("must be a rate such as 20/10s")
+        count, window_s = int(match[1]), span_s(match[2])
+        if not 1 <= count <= RATE_COUNT_MAX or window_s < 1:
+            raise SpanError(f"must be a rate of 1 to {RATE_COUNT_MAX} in at least 1s")
+        return cls(count=count, window_s=window_s)
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):

@@ -158,6 +158,17 @@ class Customer(msgspec.Struct, frozen=True, kw_only=True):
         return self.state is State.ACTIVE
 
 
+class CustomerFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which customers are listed: those that are equal in every field that is given."""
+
+    merchant: str | None = None
+    principal: str | None = None
+    account: str | None = None
+    id: str | None = None
+    reference: str | None = None
+    state: State | None = None
+
+
 def is_handle(customer_token: str) -> bool:
     """True where a charge's ``customer_token`` names a stored customer; a gateway's own tokens never begin so."""
     return customer_token.startswith(_HANDLE)

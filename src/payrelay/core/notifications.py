@@ -289,6 +289,17 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     updated_at_ms: int
 
 
+class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which notifications are listed: those that are equal in every field that is given."""
+
+    account: str | None = None
+    state: State | None = None
+    kind: NewsKind | None = None
+    order_id: str | None = None
+    payment_id: str | None = None
+    subscription_id: str | None = None
+
+
 WHY_OF_VERDICT: Final[dict[Verdict, Why]] = {
     Verdict.GENUINE: Why.NEW,
     Verdict.FORGED: Why.FORGED,

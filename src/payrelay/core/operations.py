@@ -3,7 +3,8 @@
 Rules:
 
 1. Whatever brings news of an operation (the reply, a crash found at start, settling, a notification, an operator)
-   becomes an ``Event`` and goes through ``advance``. Nobody else changes a state.
+   becomes an ``Event`` and goes through ``advance``. Nobody else changes a state. What else follows from it is decided
+   in ``core.changes``, which alone calls ``advance``.
 2. What the table ``TRANSITIONS`` lacks is an error that names state and event. Nothing falls through.
 3. ``unknown`` is a state. It is left by evidence, never by time alone.
 4. Only a final state has an answer that freezes; ``not_sent`` has none: the same request begins anew.
@@ -242,6 +243,26 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in FINAL
 
 
+class OperationFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which operations are listed: those that are equal in every field that is given."""
+
+    principal: str | None = None
+    account: str | None = None
+    state: State | None = None
+    kind: Kind | None = None
+    order_id: str | None = None
+    payment_id: str | None = None
+    subscription_id: str | None = None
+    customer_id: str | None = None
+
+
+class OpenCount(msgspec.Struct, frozen=True):
+    """How many operations are in a state, and when the oldest of them was made; None where there is none."""
+
+    total: int = 0
+    oldest_ms: int | None = None
+
+
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One line of an operation's history; never changed, never removed.
 
@@ -271,12 +292,14 @@ def advance(
     at_ms: int,
     retention: Retention,
     evidence: Evidence,
-    probe_at_ms: int | None = None,
+    probe_at_ms: int | msgspec.UnsetType | None = msgspec.UNSET,
 ) -> tuple[Operation, Line]:
     """Decides what an event makes of an operation: the changed operation and the line for its history.
 
-    ``probe_at_ms`` is when it is asked for next; without one an operation that comes to be unknown or pending is asked
-    for after FIRST_PROBE_MS, one that failed and could still show itself the next day, and every other one is not.
+    ``probe_at_ms`` is when it is asked for next, None for never. Where it is unset, an operation that comes to be
+    unknown or pending is asked for after FIRST_PROBE_MS, one that failed and could still show itself the next day, and
+    every other one is not; None doesn't count of one that is unknown or pending. An event that leaves the state as it
+    is leaves the claim as it is, with its end.
     Raises IllegalTransition, naming state and event, where the table knows no such step.
     """
     try:
@@ -292,7 +315,7 @@ def advance(
         claim=claim,
         claim_ends_at_ms=claim_ends_at_ms,
         updated_at_ms=at_ms,
-        probe_at_ms=_probe_after(operation, state, at_ms) if probe_at_ms is None else probe_at_ms,
+        probe_at_ms=_probe_after(operation, state, at_ms, probe_at_ms),
     )
     return changed, Line(version=changed.version, at_ms=at_ms, event=event, state=state, evidence=evidence)
 
@@ -306,10 +329,14 @@ def _guard_after(operation: Operation, state: State) -> str | None:
     return None
 
 
-def _probe_after(operation: Operation, state: State, at_ms: int) -> int | None:
-    """Gives when an operation that has just come to a state is asked for, where nothing else is said."""
-    if state in PROBED:
-        return at_ms + FIRST_PROBE_MS
+def _probe_after(
+    operation: Operation, state: State, at_ms: int, named_ms: int | msgspec.UnsetType | None
+) -> int | None:
+    """Gives when an operation that has just come to a state is asked for: as it was named, or by the state."""
+    if state in PROBED:  # what is open is never forgotten
+        return named_ms if isinstance(named_ms, int) else at_ms + FIRST_PROBE_MS
+    if named_ms is not msgspec.UNSET:
+        return named_ms
     # Nothing shows a refund of a part.
     can_show = operation.kind in SEARCHED and not (operation.kind is Kind.REFUND and operation.amount_minor is not None)
     return at_ms + DAY_MS if state is State.FAILED and can_show else None
@@ -323,8 +350,11 @@ def captured_guard(subject: str) -> str:
 def _claim_after(operation: Operation, state: State, at_ms: int, retention: Retention) -> tuple[str | None, int | None]:
     """Gives the claim and when it ends.
 
-    With a key every frozen answer is kept. Without one only a success is: what failed may be tried anew.
+    With a key every frozen answer is kept. Without one only a success is: what failed may be tried anew. The time runs
+    from the state's beginning, so that a look that settles nothing prolongs nothing.
     """
+    if state is operation.state:
+        return operation.claim, operation.claim_ends_at_ms
     if state in UNSETTLED:
         return operation.claim, None
     is_keyed = operation.idempotency_key is not None

@@ -20,3 +20,21 @@ class Taken(msgspec.Struct, frozen=True):
 
     grants: tuple[Grant, ...]
     next_in_s: float | None = None
+
+
+class BudgetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """How a budget stands at this moment, as far as this process knows.
+
+    Attributes:
+        limit_calls: places in the whole budget; None where there is no limit.
+        used: places that this process holds, or that rest after its calls.
+        waiting: those who wait for a place in this process.
+        is_shut: whether the gateway fails, and is left alone.
+        blocked_s: seconds for which the gateway takes no calls, because it said so to this process.
+    """
+
+    limit_calls: int | None
+    used: int
+    waiting: int
+    is_shut: bool
+    blocked_s: float

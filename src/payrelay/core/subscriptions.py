@@ -17,6 +17,7 @@ import msgspec
 from payrelay.core.events import OutgoingEvent, Plain
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications import MessageType, News, Notification, PlanStatus, Told
+from payrelay.core.payments import Payment
 
 
 class SubscriptionState(StrEnum):
@@ -191,6 +192,21 @@ def fact_of_news(news: News, notification: Notification) -> Fact | None:
         is_paid=is_paid,
         payment_minor=news.amount_minor,
         payment_at_ms=notification.received_at_ms,
+    )
+
+
+def fact_of_installment(subscription_id: str, payment: Payment, seen_at_ms: int) -> Fact:
+    """Gives what a received payment, as the gateway shows it, tells of its subscription."""
+    return Fact(
+        subscription_id=subscription_id,
+        at_ms=seen_at_ms,
+        is_seen=True,
+        order_id=payment.order_id,
+        currency=payment.currency,
+        payment=payment.payment_id,
+        is_paid=True,
+        payment_minor=payment.amount_minor,
+        payment_at_ms=payment.at_ms,
     )
 
 

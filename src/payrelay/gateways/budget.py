@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 from payrelay.clock import Clock
 from payrelay.core.places import Grant, Taken
-from payrelay.gateways.limit import Limit
+from payrelay.core.rate_limit import RateLimit
 
 Rest: TypeAlias = Coroutine[object, object, None] | None
 """What is left to be waited for, in the background; None where it has happened."""
@@ -50,7 +50,7 @@ class MemoryBudget:
 
     is_shared = False
 
-    def __init__(self, limit: Limit, clock: Clock) -> None:
+    def __init__(self, limit: RateLimit, clock: Clock) -> None:
         self._window_s = limit.window_s
         self._clock = clock
         self._free_at_s = [0.0] * limit.calls

@@ -20,17 +20,15 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Final, Protocol
 
-import msgspec
-
 from payrelay.clock import Clock
-from payrelay.core.places import Grant, Taken
+from payrelay.core.places import BudgetSnapshot, Grant, Taken
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import StoreError, StoreUnavailable
 from payrelay.gateways.breaker import Breaker, Ending, Entry, Shut
 from payrelay.gateways.budget import Budget, MemoryBudget, Rest
-from payrelay.gateways.limit import CALLS_MIN, Limit
 from payrelay.gateways.line import Line, Priority, Waiter, worth_of
 
-__all__ = ["CALLS_MIN", "Ending", "Governor", "Limit", "Place", "Priority", "Shut", "Snapshot", "worth_of"]
+__all__ = ["Ending", "Governor", "Place", "Priority", "Shut", "worth_of"]
 
 SEND_WITHIN_S: Final = 10.0
 """How long a place may be held before the call is sent: room for a commit, an access token and a connection."""
@@ -69,24 +67,6 @@ Timer = Callable[[float, Callable[[], None]], Alarm]
 def loop_timer(delay_s: float, ring: Callable[[], None]) -> Alarm:
     """Rings on the running event loop."""
     return asyncio.get_running_loop().call_later(delay_s, ring)
-
-
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """How it stands at this moment, as far as this process knows.
-
-    Attributes:
-        limit_calls: places in the whole budget; None where there is no limit.
-        used: places that this process holds, or that rest after its calls.
-        waiting: those who wait for a place in this process.
-        is_shut: whether the gateway fails, and is left alone.
-        blocked_s: seconds for which the gateway takes no calls, because it said so to this process.
-    """
-
-    limit_calls: int | None
-    used: int
-    waiting: int
-    is_shut: bool
-    blocked_s: float
 
 
 class Place:
@@ -149,7 +129,7 @@ class Governor:
 
     def __init__(
         self,
-        limit: Limit | None,
+        limit: RateLimit | None,
         clock: Clock,
         *,
         timer: Timer = loop_timer,
@@ -175,16 +155,16 @@ class Governor:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def limit(self) -> Limit | None:
+    def limit(self) -> RateLimit | None:
         """What it keeps to."""
         return self._limit
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> BudgetSnapshot:
         """Tells how it stands now."""
         now_s = self._clock.boot_s()
         while self._resting and self._resting[0] <= now_s:
             self._resting.popleft()
-        return Snapshot(
+        return BudgetSnapshot(
             limit_calls=None if self._limit is None else self._limit.calls,
             used=self._held + len(self._resting),
             waiting=len(self._line),

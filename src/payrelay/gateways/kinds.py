@@ -11,9 +11,9 @@ import msgspec
 from pydantic import BaseModel
 
 from payrelay.clock import Clock
+from payrelay.core.rate_limit import RateLimit
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.governor import Governor
-from payrelay.gateways.limit import Limit
 from payrelay.gateways.token_shelf import TokenShelf
 
 
@@ -33,7 +33,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     environment: str
     base_url: str | None
-    limit: Limit | None
+    limit: RateLimit | None
     timeout_s: float
     queue_s: float
     timezone: str

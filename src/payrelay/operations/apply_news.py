@@ -4,7 +4,7 @@ Rules:
 
 1. Only five fields are signed. Money counts when the gateway's own records show exactly that payment; a token, which no
    record shows, counts once for an order that is waiting for one, and a second one is for a person.
-2. An operation is changed by nothing but ``advance``, with the notification as evidence.
+2. An operation is changed by nothing but ``apply``, with the notification as evidence.
 3. That something failed, was cancelled or is pending is told on, and disproves nothing.
 4. Each step may be done again: the process may have died after it.
 """
@@ -15,11 +15,12 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
+from payrelay.core.changes import Known, Report
 from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, addressee, begins_after, fits
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.moments import day_at
 from payrelay.core.notifications import Expected, MessageType, NewsKind, Told, Why, differs
-from payrelay.core.operations import PROBED, TAKING, Event, Kind, Operation, State
+from payrelay.core.operations import PROBED, TAKING, Event, Kind, Operation, OperationFilter, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Payment
 from payrelay.core.proof import TOLERANCE_MS, Seen
@@ -28,10 +29,9 @@ from payrelay.operations.arrival import GOOD, Arrival, shown_installment, shown_
 from payrelay.operations.case import open_case
 from payrelay.operations.finish_checkout import finish_by_notification, finish_with
 from payrelay.operations.keep_chargeback import keep_chargeback
-from payrelay.operations.note_subscription import note_news
+from payrelay.operations.note_news import note_news
 from payrelay.operations.settle import settle_one
 from payrelay.operations.take_approval import take_approval
-from payrelay.store.journal import Filter
 
 OPERATIONS_MAX: Final = 50
 """Operations of one order, or of one subscription, that are looked through: the newest."""
@@ -68,9 +68,9 @@ async def apply_news(arrival: Arrival) -> Why:
 async def _operations(arrival: Arrival) -> list[Operation]:
     """Finds the operations that the news may be of, newest first."""
     news, journal = arrival.news, arrival.relay.journal
-    found = await journal.list(Filter(order_id=news.order_id), before=None, limit=OPERATIONS_MAX)
+    found = await journal.list(OperationFilter(order_id=news.order_id), before=None, limit=OPERATIONS_MAX)
     if news.subscription_id is not None:
-        of_plan = Filter(subscription_id=news.subscription_id)
+        of_plan = OperationFilter(subscription_id=news.subscription_id)
         found += await journal.list(of_plan, before=None, limit=OPERATIONS_MAX)
     return [each for each in found if each.merchant == arrival.account.merchant and each.kind in TAKING]
 
@@ -140,14 +140,14 @@ async def _prove_hold(arrival: Arrival, operation: Operation) -> Why:
     case = await open_case(relay, arrival.account, operation, is_nudged=True, until_s=0)
     if arrival.notification.received_at_ms < case.span.began_ms - TOLERANCE_MS:
         return Why.OPERATION_UNDER_WAY  # it came before this was sent, so that it is of something else
-    case.operation = msgspec.structs.replace(operation, result_ref=result_ref)
     evidence = Evidence(
         seen=Seen.NOTIFIED,
         notification_id=arrival.notification.id,
         payment_ids=() if news.payment_id is None else (news.payment_id,),
     )
     answer: Answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF, authorization_token=token)
-    await case.step(Event.PROVED, evidence, answer=answer)
+    known = Known(result_ref=result_ref)
+    await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, known=known))
     return Why.OPERATION_PROVED
 
 

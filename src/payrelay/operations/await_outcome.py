@@ -14,11 +14,11 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.answers import Answer, Trace, failed
+from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed
 from payrelay.core.operations import Operation, State
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, StillRunning, StoreError
-from payrelay.operations.effect import OPERATION_HEADER, REPLAYED, repeated
+from payrelay.operations.effect import repeated
 from payrelay.operations.find_operations import show_operation
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge

@@ -8,6 +8,7 @@ from payrelay.core.operations import Kind
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.note_subscription import note_cancelled
 from payrelay.operations.relay import Relay, Request
+from payrelay.store.subscriptions import Whose
 
 
 async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscription) -> Answer:
@@ -23,5 +24,7 @@ async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscr
     )
     answer = await carry_out(relay, request, intent)
     if answer.http_status == HTTPStatus.OK:
-        await note_cancelled(relay, request.account, str(call.subscription_id))
+        whose = Whose(account=request.account, merchant=relay.account(request.account).merchant)
+        now_ms, log = relay.clock.now_ms(), relay.log
+        await note_cancelled(relay.subscriptions, whose, str(call.subscription_id), now_ms=now_ms, log=log)
     return answer

@@ -1,6 +1,5 @@
 """One open operation that is being settled: what is known of it, and how a step of it is stored."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,21 +7,18 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.operations import FROZEN, PROBED, Event, Line, Operation, State, advance
-from payrelay.core.outcomes import Evidence, Facts
-from payrelay.core.payments import Payment, Sight
+from payrelay.core.changes import Change, Report, known_of
+from payrelay.core.operations import PROBED, Event, Line, Operation, State
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments import Sight
 from payrelay.core.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, Span, open_since_ms, span_of
 from payrelay.core.schedules import next_probe_ms, next_search_ms, next_try_ms
 from payrelay.core.settlement import BY_PROOF, failed_answer, settled_answer
-from payrelay.errors import IllegalTransition, Outdated
+from payrelay.errors import Outdated
 from payrelay.gateways.gateway import Gateway
+from payrelay.operations.apply import apply
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Stage
-
-DECISIONS_MAX: Final = 5
-"""How often a row may change under a reply before that is given up; there are at most three writers of a row."""
-SHOWS_IT: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED, Event.PROVED})
-"""What a reply can tell that contradicts that an operation failed; so does that it was done already."""
 
 LOOKED_AT_MAX: Final = 50
 """Payment ids that are kept as evidence of one look; an order has a handful."""
@@ -85,21 +81,22 @@ class Case:
     async def prove(self, look: Look, evidence: Evidence, *, answer: Answer | None = None) -> None:
         """It took effect: the record that was found gives the answer."""
         settled = answer or settled_answer(self.operation, self.call, payment=look.payment, msg=BY_PROOF)
-        await self.step(Event.PROVED, evidence, answer=settled, payment=look.payment)
+        known = known_of(look.payment)
+        await self.apply(Report(event=Event.PROVED, evidence=evidence, answer=settled, known=known))
 
     async def disprove(self, evidence: Evidence) -> None:
         """It took no effect."""
-        await self.step(Event.DISPROVED, evidence, answer=failed_answer(self.operation))
+        await self.apply(Report(event=Event.DISPROVED, evidence=evidence, answer=failed_answer(self.operation)))
 
     async def unclear(self, evidence: Evidence) -> None:
         """It is for a person."""
-        await self.step(Event.UNCLEAR, evidence)
+        await self.apply(Report(event=Event.UNCLEAR, evidence=evidence))
 
     async def note(self, evidence: Evidence) -> None:
         """It was looked for, and that settled nothing: written down, and looked for again on its day."""
         if self.is_nudged:
             return
-        await self.step(Event.LOOKED, evidence, probe_at_ms=self._next_ms())
+        await self.apply(Report(event=Event.LOOKED, evidence=evidence, probe_at_ms=self._next_ms()))
 
     async def could_not_look(self) -> None:
         """Nothing could be seen, which is no observation: tried again before its next day, for a week at most."""
@@ -116,73 +113,11 @@ class Case:
         """There is nothing to be done before that moment."""
         await self.relay.settling.postpone(self.operation, probe_at_ms)
 
-    async def hear(
-        self, event: Event, evidence: Evidence, *, answer: Answer | None = None, payment: Payment | Facts | None = None
-    ) -> None:
-        """Stores what a sending for proof came to, whatever became of the operation while it was under way.
-
-        Nobody else will ever hear this: where a person has decided meanwhile that it failed, and the reply shows that
-        it didn't, a person is called again. What stands otherwise stays, and that the two differ is logged.
-        """
-        for _ in range(DECISIONS_MAX):
-            now = self.operation.state
-            is_there = event in SHOWS_IT or evidence.seen == Seen.ALREADY_DONE
-            told = Event.REAPPEARED if now is State.FAILED and is_there else event
-            try:
-                await self.step(told, evidence, answer=answer, payment=payment)
-            except Outdated:
-                await self._read_again()
-            except IllegalTransition:
-                self.relay.log.error(
-                    "reply_after_settling", operation_id=self.operation.id, state=now, verdict=event.value
-                )
-                raise
-            else:
-                return
-        raise Outdated(f"operation {self.operation.id} was changed by others {DECISIONS_MAX} times in a row")
-
-    async def _read_again(self) -> None:
-        operation = await self.relay.journal.get(self.operation.id)
-        if operation is None:
-            raise IllegalTransition(f"operation {self.operation.id} is gone from the store")
-        self.operation, self.history = operation, await self.relay.journal.history(operation.id)
-
-    async def step(
-        self,
-        event: Event,
-        evidence: Evidence,
-        *,
-        answer: Answer | None = None,
-        payment: Payment | Facts | None = None,
-        probe_at_ms: int | None = None,
-    ) -> None:
-        """Advances the operation by one event and stores it. Raises Outdated where somebody else was quicker."""
-        changed, line = advance(
-            self.operation,
-            event,
-            at_ms=self.now_ms,
-            retention=self.relay.retention,
-            evidence=evidence,
-            probe_at_ms=probe_at_ms,
-        )
-        if self.operation.state is State.FAILED and changed.state is State.FAILED:
-            # A look settles nothing anew: without a next day the search is over, and the key is kept no longer for it.
-            changed = msgspec.structs.replace(
-                changed, probe_at_ms=probe_at_ms, claim_ends_at_ms=self.operation.claim_ends_at_ms
-            )
-        if payment is not None:
-            changed = with_payment(changed, payment)
-        self.reach(Stage.RECORDING)
-        self.operation = await record(
-            self.relay, self.operation, changed, line, answer if changed.state in FROZEN else None
-        )
-        self.history.append(line)
-        self.reach(Stage.RECORDED)
-        self.relay.watch.operation_changed(self.operation)
-        if event is not Event.LOOKED:
-            self.relay.log.info(
-                "operation_settling", operation_id=changed.id, kind=changed.kind, state=changed.state, event_name=event
-            )
+    async def apply(self, report: Report) -> None:
+        """Changes the operation by what is reported of it. Raises what ``operations.apply`` raises."""
+        change = await apply_settling(self.relay, self.operation, report)
+        self.operation = change.operation
+        self.history += (*change.meanwhile, change.line)
 
     def _next_ms(self) -> int | None:
         now_ms = self.now_ms
@@ -192,25 +127,19 @@ class Case:
         return next_probe_ms(open_since_ms(self.history, self.operation), now_ms)
 
 
-async def record(relay: Relay, before: Operation, changed: Operation, line: Line, answer: Answer | None) -> Operation:
-    """Stores a change; an operation that is opened again takes its guard back, unless another one has it by now.
-
-    Raises Outdated where somebody else was quicker.
-    """
-    if before.state is State.FAILED and changed.state is State.NEEDS_ATTENTION:
-        with suppress(Outdated):
-            return await relay.journal.record(msgspec.structs.replace(changed, guard=changed.subject), line, answer)
-    return await relay.journal.record(changed, line, answer)
-
-
-def with_payment(operation: Operation, payment: Payment | Facts) -> Operation:
-    """Gives the operation with what a record or a reply tells of its payment; what was asked or known stands."""
-    return msgspec.structs.replace(
-        operation,
-        payment_id=operation.payment_id or payment.payment_id,
-        order_id=operation.order_id or payment.order_id,
-        currency=operation.currency or payment.currency,
-    )
+async def apply_settling(relay: Relay, operation: Operation, report: Report) -> Change:
+    """Changes an operation, and logs that, unless it was a look that settled nothing."""
+    change = await apply(relay, operation, report)
+    line = change.line
+    if line.event is not Event.LOOKED:
+        relay.log.info(
+            "operation_settling",
+            operation_id=operation.id,
+            kind=operation.kind,
+            state=line.state,
+            event_name=line.event,
+        )
+    return change
 
 
 def evidence_of(look: Look, control: Control | None, seen_by: Evidence | None = None) -> Evidence:

@@ -5,6 +5,7 @@ from functools import partial
 import msgspec
 
 from payrelay.core.answers import Answer
+from payrelay.core.bounds import owns_customer
 from payrelay.core.calls import Charge
 from payrelay.core.credentials import require_amount
 from payrelay.core.customers import State, is_handle
@@ -12,7 +13,6 @@ from payrelay.core.operations import Kind
 from payrelay.errors import wrong_field
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.relay import Relay, Request
-from payrelay.operations.show_customer import may_see
 
 
 async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
@@ -44,7 +44,7 @@ async def _with_token(relay: Relay, request: Request, call: Charge, intent: Inte
     """
     customers = relay.customers
     customer = await customers.get(call.customer_token)
-    if customer is None or not may_see(relay, request, customer):
+    if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
         raise wrong_field("customer_token", "names no customer of yours on this account")
     token = await customers.token_of(customer.id)
     if token is None:

@@ -11,18 +11,29 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture
+from payrelay.core.changes import Known, Report, what_follows
 from payrelay.core.durations import span_text
-from payrelay.core.operations import TAKING, TRANSITIONS, WITHOUT_EFFECT, Event, Kind, Line, Operation, State, advance
+from payrelay.core.operations import (
+    TAKING,
+    TRANSITIONS,
+    WITHOUT_EFFECT,
+    Event,
+    Kind,
+    Line,
+    Operation,
+    OperationFilter,
+    State,
+)
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import plain_number
 from payrelay.core.proof import CONTRADICTORY, Seen
 from payrelay.core.settlement import BY_DECISION, failed_answer, settled_answer
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Outdated
+from payrelay.operations.apply import apply
 from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.relay import Relay
 from payrelay.operations.send_for_proof import under_way_until_ms
-from payrelay.store.journal import Filter
 
 VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
 """What can be decided."""
@@ -101,13 +112,12 @@ async def decide(relay: Relay, decision: Decision) -> Consequence:
         if operation is None:
             raise UnknownOperationError(f"there is no operation {decision.operation_id}")
         await require_decidable(relay, operation, decision)
-        consequence = await consequence_of(relay, operation, decision)
+        report, answer = await _report_of(relay, operation, decision)
         try:
-            stored = await relay.journal.record(consequence.operation, consequence.line, consequence.answer)
+            change = await apply(relay, operation, report)
         except Outdated:
             continue
-        relay.watch.operation_changed(stored)
-        return msgspec.structs.replace(consequence, operation=stored)
+        return Consequence(operation=change.operation, line=change.line, answer=answer)
     raise UndecidedError(f"{decision.operation_id} is being changed all the time; try again")
 
 
@@ -145,27 +155,28 @@ async def _require_at_rest(relay: Relay, operation: Operation) -> None:
 
 async def consequence_of(relay: Relay, operation: Operation, decision: Decision) -> Consequence:
     """Tells what a decision would make of an operation; stores nothing."""
+    report, answer = await _report_of(relay, operation, decision)
+    change = what_follows(operation, report, at_ms=relay.clock.now_ms(), retention=relay.retention)
+    return Consequence(operation=change.operation, line=change.line, answer=answer)
+
+
+async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> tuple[Report, Answer]:
+    """Writes a decision down, and gives it with the answer to the client that it holds."""
     paid = decision.payment_id
-    changed, line = advance(
-        operation,
-        VERDICTS[decision.verdict],
-        at_ms=relay.clock.now_ms(),
-        retention=relay.retention,
-        evidence=Evidence(
-            operator=decision.operator, reason=decision.reason, payment_ids=() if paid is None else (paid,)
-        ),
-    )
+    evidence = Evidence(operator=decision.operator, reason=decision.reason, payment_ids=() if paid is None else (paid,))
+    report = Report(event=VERDICTS[decision.verdict], evidence=evidence, known=Known(payment_id=paid))
     if decision.verdict is State.FAILED:
+        answer = failed_answer(operation)
         if _was_shown(await relay.journal.history(operation.id)):
-            changed = msgspec.structs.replace(changed, probe_at_ms=None)
-        return Consequence(operation=changed, line=line, answer=failed_answer(changed))
-    changed = changed if paid is None else msgspec.structs.replace(changed, payment_id=paid)
-    call = await relay.journal.call_of(operation.id)
-    hold = None
-    if isinstance(call, Capture):
-        hold = await charge_of_hold(relay, await hold_of_capture(relay, call, operation.merchant))
-    answer = settled_answer(changed, call, payment=None, msg=BY_DECISION, hold=hold)
-    return Consequence(operation=changed, line=line, answer=answer)
+            report = msgspec.structs.replace(report, probe_at_ms=None)
+    else:
+        call = await relay.journal.call_of(operation.id)
+        hold = None
+        if isinstance(call, Capture):
+            hold = await charge_of_hold(relay, await hold_of_capture(relay, call, operation.merchant))
+        made = operation if paid is None else msgspec.structs.replace(operation, payment_id=paid)
+        answer = settled_answer(made, call, payment=None, msg=BY_DECISION, hold=hold)
+    return msgspec.structs.replace(report, answer=answer), answer
 
 
 async def prospects(relay: Relay, operation: Operation) -> dict[State, Consequence]:
@@ -221,7 +232,7 @@ def _was_shown(history: Sequence[Line]) -> bool:
 
 async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Operation | None:
     """Finds another operation that a payment belongs to; a hold and its capture are about the same one."""
-    candidates = await relay.journal.list(Filter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
+    candidates = await relay.journal.list(OperationFilter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
     for other in candidates:
         is_hold = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
             f"authorization/{other.result_ref}" == operation.subject

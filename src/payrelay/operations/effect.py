@@ -6,10 +6,10 @@ Rules, each with a test that tries to break it:
 2. What is sent has a place in the gateway's budget and a row in ``sending``. A row that never got there was not sent.
 3. Once the intent is committed, nothing that the client does cancels it.
 4. An outcome that can't be stored is not told: the client hears that it is unknown, and the storing is repeated.
-5. ``advance`` alone decides what an event makes of an operation; a row that somebody else changed meanwhile is read
-   again and decided anew.
+5. Whatever happens to the operation goes through ``apply``, as first-hand news: a row that somebody else changed
+   meanwhile is read again and decided anew.
 
-To be changed together: ``core.operations`` (the table), ``store.journal`` (what is atomic) and this file.
+To be changed together: ``operations.apply`` (how it changes), ``store.journal`` (what is atomic) and this file.
 """
 
 import asyncio
@@ -21,28 +21,18 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.answers import Answer, Trace, failed, of_outcome
+from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed, of_outcome
 from payrelay.core.bounds import has_operation
 from payrelay.core.calls import Effect
-from payrelay.core.idempotency import Repeat, claim_of, decide_repeat, fingerprint, secret_hash
-from payrelay.core.operations import (
-    EVENT_OF_VERDICT,
-    FROZEN,
-    TRANSITIONS,
-    UNSETTLED,
-    Event,
-    Kind,
-    Line,
-    Operation,
-    State,
-    advance,
-)
+from payrelay.core.changes import Report, known_of
+from payrelay.core.idempotency import Repeat, claim_of, decide_repeat, fingerprint
+from payrelay.core.operations import EVENT_OF_VERDICT, UNSETTLED, Event, Kind, Line, Operation, State
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.words import STATE_SENTENCES
-from payrelay.errors import Code, IllegalTransition, Outdated, Refusal, StillRunning, StoreDoubtful, StoreError
+from payrelay.errors import Code, Refusal, StillRunning, StoreDoubtful, StoreError
 from payrelay.gateways.gateway import Expected, Gateway, Sending
 from payrelay.gateways.governor import Place, Shut, worth_of
-from payrelay.operations.case import record
+from payrelay.operations.apply import Overruled, apply
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
 from payrelay.operations.watch import Stage
@@ -56,9 +46,6 @@ FULL_SENTENCE: Final = "the gateway's budget of calls is used up; nothing was se
 FAILING_SENTENCE: Final = "the gateway is failing; nothing was sent"
 ENDING_SENTENCE: Final = "the service is about to stop; nothing was done"
 
-DECISIONS_MAX: Final = 5
-"""How often a row may change under us before we call it our own fault; there are at most three writers of a row."""
-
 RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
 """When to ask again after an operation that is open, by a repeat of it or where it stands in the way; the usual second
 while it is under way."""
@@ -71,14 +58,6 @@ WITHDRAWALS_MAX: Final = 1_000
 """How many rows this process goes on trying to withdraw at once: as many as may be at their commit when a database goes
 away. Those of later requests were never stored, and must not pile up while it is gone."""
 
-OPERATION_HEADER: Final = "Payrelay-Operation"
-"""Names the operation that an answer is about."""
-
-REPLAYED: Final = ("Idempotent-Replayed", "true")
-"""Marks an answer that was given before."""
-
-CAME_TO_NOTHING: Final = frozenset({Event.NOT_SENT, Event.NOT_EXECUTED, Event.REFUSED, Event.DECLINED})
-"""What a sending can come to that tells of no effect, as long as it was the only one."""
 
 UNKNOWN_BY_OUR_FAULT: Final = Outcome(
     verdict=Verdict.UNKNOWN,
@@ -150,25 +129,6 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_firs
         if relay.background.is_leaving:
             return attempt.unfinished()
         raise
-
-
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What an event tells besides the state. What was asked stands, whatever a reply says; it only fills in."""
-
-    order_id: str | None = None
-    payment_id: str | None = None
-    currency: str | None = None
-    result_ref: str | None = None
-    send_by_ms: int | None = None
-
-    def applied_to(self, operation: Operation) -> Operation:
-        """Gives the operation with what is known now."""
-        known = {
-            name: value
-            for name, value in msgspec.structs.asdict(self).items()
-            if value is not None and (name == "send_by_ms" or getattr(operation, name) is None)
-        }
-        return msgspec.structs.replace(operation, **known) if known else operation
 
 
 class Attempt:
@@ -302,10 +262,10 @@ class Attempt:
         now_ms = self._relay.clock.now_ms()
         self._reach(Stage.GRANTING)
         try:
-            await self._step(Event.GRANTED, Evidence(), Changes(send_by_ms=now_ms + SEND_WITHIN_S * 1000))
+            await self._apply(Report(event=Event.GRANTED, send_by_ms=now_ms + SEND_WITHIN_S * 1000))
         except BaseException as error:  # as in run: the place must not be lost
             place.release_unused()
-            if isinstance(error, IllegalTransition):
+            if isinstance(error, Overruled):
                 raise Refusal(
                     Code.UNAVAILABLE, "the request waited too long and was given up; nothing was sent"
                 ) from error
@@ -354,10 +314,8 @@ class Attempt:
         there, and in ``sending``, although the commit was reported as failed: where the connection was lost right then.
         Gives False where there was nothing to be said.
         """
-        with suppress(IllegalTransition):  # not there, or found stranded and given up by somebody else
-            self.operation = await self._reread()
-            event = Event.GAVE_UP if self.operation.state is State.ACCEPTED else Event.NOT_SENT
-            await self._step(event, Evidence(cause=cause), Changes())
+        with suppress(Overruled):  # not there, or found stranded and given up by somebody else
+            await self._apply(Report(event=Event.NOT_SENT, evidence=Evidence(cause=cause)))
             return True
         return False
 
@@ -391,8 +349,8 @@ class Attempt:
         """Journals that the same effect is about to be sent once more; False where that can't be stored."""
         self._reach(Stage.RESENDING)
         try:
-            await self._step(Event.RESENT, evidence, Changes())
-        except (StoreError, IllegalTransition):
+            await self._apply(Report(event=Event.RESENT, evidence=evidence))
+        except (StoreError, Overruled):
             return False
         self._reach(Stage.RESENT)
         return True
@@ -409,26 +367,15 @@ class Attempt:
 
     async def _store(self, outcome: Outcome, answer: Answer) -> Answer:
         """Stores an outcome with its answer, and gives the answer that is kept now."""
-        facts = outcome.facts
-        token = facts.authorization_token
-        changes = Changes(
-            order_id=facts.order_id,
-            payment_id=facts.payment_id,
-            currency=facts.currency,
-            result_ref=None if token is None else secret_hash(token),
-        )
         event = EVENT_OF_VERDICT[outcome.verdict]
+        report = Report(event=event, evidence=outcome.evidence, answer=answer, known=known_of(outcome.facts))
         try:
-            await self._step(event, outcome.evidence, changes, answer)
-        except IllegalTransition:
-            state = self.operation.state
-            if state is TRANSITIONS[State.SENDING, event]:  # it says so already: perhaps by our own hand, unconfirmed
+            await self._apply(report)
+        except Overruled as overruled:
+            if overruled.is_agreed:  # it says so already: perhaps by our own hand, unconfirmed
                 return await self._relay.journal.answer_of(self.operation.id) or answer
             # Somebody settled it before its reply was stored, and otherwise. What stands there was decided by evidence
             # or by a person, and stays; that the two differ is for a person to see, and not to be told either way.
-            self._relay.log.error(
-                "reply_after_settling", operation_id=self.operation.id, state=state, verdict=outcome.verdict
-            )
             return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
         return answer
 
@@ -445,52 +392,13 @@ class Attempt:
                 return
         self._relay.log.error("outcome_given_up", operation_id=self.operation.id, verdict=verdict)
 
-    async def _step(self, event: Event, evidence: Evidence, changes: Changes, answer: Answer | None = None) -> None:
-        """Advances the row by one event and stores it; decides anew where somebody else was quicker."""
-        for _ in range(DECISIONS_MAX):
-            await self._require_word(event)
-            decided, line = advance(
-                self.operation,
-                event,
-                at_ms=self._relay.clock.now_ms(),
-                retention=self._relay.retention,
-                evidence=evidence,
-            )
-            decided = changes.applied_to(decided)
-            self._reach(Stage.RECORDING)
-            try:
-                self.operation = await record(
-                    self._relay, self.operation, decided, line, answer if decided.state in FROZEN else None
-                )
-            except Outdated:
-                self.operation = await self._reread()
-            else:
-                self._reach(Stage.RECORDED)
-                self._relay.watch.operation_changed(self.operation)
-                return
-        raise Outdated(f"operation {self.operation.id} was changed by others {DECISIONS_MAX} times in a row")
+    async def _apply(self, report: Report) -> None:
+        """Stores what this attempt alone knows.
 
-    async def _require_word(self, event: Event) -> None:
-        """Raises IllegalTransition where this sending has no word any more.
-
-        A process that slept through its time-out finds its row given up, and perhaps sent once more to settle it. That
-        its own sending did nothing says nothing then. Nor does it that nobody knows what it did: that is written there.
+        Where that fails ``operation`` stays as it was known: whether it was sent once more since is told from there.
         """
-        if self.operation.state in {State.ACCEPTED, State.SENDING}:
-            return
-        if event is Event.UNKNOWN:
-            raise IllegalTransition("that the outcome is unknown is known already")
-        if event not in CAME_TO_NOTHING:
-            return
-        history = await self._relay.journal.history(self.operation.id)
-        if any(line.event is Event.PROBING for line in history):
-            raise IllegalTransition(f"{event} says nothing of an operation that was sent once more meanwhile")
-
-    async def _reread(self) -> Operation:
-        current = await self._relay.journal.get(self.operation.id)
-        if current is None:
-            raise IllegalTransition(f"operation {self.operation.id} is gone from the store")
-        return current
+        report = msgspec.structs.replace(report, is_firsthand=True)
+        self.operation = (await apply(self._relay, self.operation, report)).operation
 
     def _reach(self, stage: Stage) -> None:
         self._relay.watch.reached(stage, self.operation.id)

@@ -19,12 +19,12 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.customers import Customer, Event, erased, removed
 from payrelay.core.notifications import NewsKind
+from payrelay.core.operations import OperationFilter
 from payrelay.operations.change_customer import changed_by
 from payrelay.operations.finish_checkout import expire
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import answer_of, visible_customer
 from payrelay.store.checkouts import Sought
-from payrelay.store.journal import Filter
 
 ORDERS_AT_ONCE: Final = 100
 """Orders whose traces are looked for together; a customer may have any number of them."""
@@ -123,7 +123,9 @@ async def _orders(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, 
     async for order_ids in _orders_of_checkouts(relay, customer, customer.reference):
         yield order_ids
     before = None
-    while operations := await relay.journal.list(Filter(customer_id=customer.id), before=before, limit=ORDERS_AT_ONCE):
+    while operations := await relay.journal.list(
+        OperationFilter(customer_id=customer.id), before=before, limit=ORDERS_AT_ONCE
+    ):
         yield tuple(sorted({each.order_id for each in operations if each.order_id is not None}))
         before = operations[-1].id
 

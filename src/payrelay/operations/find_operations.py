@@ -10,14 +10,13 @@ from payrelay.core.credentials import Scope
 from payrelay.core.explanations import told
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
-from payrelay.core.operations import Line, Operation, State
+from payrelay.core.operations import Line, Operation, OperationFilter, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, Refusal
 from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
-from payrelay.store.journal import Filter
 
 PAGE_SIZE_MAX: Final = 100
 """Operations on one page; each is under 1 KiB."""
@@ -80,7 +79,9 @@ class OperationDetail(OperationView, frozen=True, kw_only=True):
     answer: FinishedAnswer | None
 
 
-async def list_operations(relay: Relay, request: Request, wanted: Filter, *, before: str | None, limit: int) -> Answer:
+async def list_operations(
+    relay: Relay, request: Request, wanted: OperationFilter, *, before: str | None, limit: int
+) -> Answer:
     """Answers a page, newest first; a Link header leads to the next one where there are more.
 
     ``wanted`` is narrowed to the caller's own operations and the account in the path. ``before`` is the id of the last
@@ -148,7 +149,7 @@ def may_see(request: Request, operation: Operation) -> bool:
     return operation.account == request.account and is_own and has_operation(request.credential.bound, operation)
 
 
-def _narrowed(wanted: Filter, request: Request) -> Filter | None:
+def _narrowed(wanted: OperationFilter, request: Request) -> OperationFilter | None:
     """Narrows a filter to what the caller may see; None where nothing of that is wanted."""
     principal = None if _sees_all(request) else request.principal
     narrowed = msgspec.structs.replace(wanted, principal=principal, account=request.account)

@@ -3,13 +3,13 @@
 import msgspec
 
 from payrelay.core.answers import Answer, found
+from payrelay.core.bounds import owns_customer
 from payrelay.core.client_tokens import CLIENT_SCOPES, LIFE_USUAL_S, PAYING, USUAL_SCOPES, ClientToken
 from payrelay.core.credentials import Credential, Scope, require_amount
 from payrelay.core.signatures import signed
 from payrelay.errors import Code, Refusal, wrong_field
 from payrelay.operations.client_token_views import issued_view
 from payrelay.operations.relay import Relay, Request
-from payrelay.operations.show_customer import may_see
 
 
 class WantedToken(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ async def _require_customer(relay: Relay, request: Request, customer_id: str | N
     if customer_id is None:
         return
     customer = await relay.customers.get(customer_id)
-    if customer is None or not may_see(relay, request, customer):
+    if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
         raise Refusal(Code.NOT_FOUND, "customer_id names no customer of yours on this account")
     if not customer.can_be_charged:
         raise Refusal(Code.NOT_FOUND, f"customer_id names a customer that was {customer.state}")

@@ -1,4 +1,4 @@
-"""Issues a key: the only moment at which its text exists."""
+"""Keys for clients: issued, which is the only moment at which a key's text exists; listed; and revoked."""
 
 import secrets
 from typing import Final
@@ -74,6 +74,16 @@ async def issue_key(credentials: Credentials, clock: Clock, wanted: Wanted) -> I
     )
     await credentials.add(credential)
     return Issued(key=key, credential=credential)
+
+
+async def list_keys(credentials: Credentials) -> list[Credential]:
+    """Gives all keys that there are or were, without their texts, which nobody knows. Raises StoreError."""
+    return await credentials.list()
+
+
+async def revoke_key(credentials: Credentials, clock: Clock, key_id: str) -> bool:
+    """Ends a key; False where there is none of that id that could be ended. Raises StoreError."""
+    return await credentials.revoke(key_id, clock.now_ms())
 
 
 def _random_text(length: int) -> str:

@@ -7,12 +7,11 @@ from payrelay.core.checkouts import Checkout
 from payrelay.core.events import OutgoingEvent
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications import Why
-from payrelay.core.operations import TAKING, Operation, State
+from payrelay.core.operations import TAKING, Operation, OperationFilter, State
 from payrelay.core.payments import Seen, Unseen
 from payrelay.operations.arrival import Arrival
 from payrelay.operations.watch import Passage
 from payrelay.store.inbox import Chargeback
-from payrelay.store.journal import Filter
 
 OPERATIONS_MAX: Final = 50
 
@@ -57,7 +56,7 @@ async def keep_chargeback(arrival: Arrival) -> Why:
 async def _payer(arrival: Arrival) -> Payer | Why:
     """Finds the payment and who is told of it, or why no payment of the order is known as that."""
     relay, merchant, notification = arrival.relay, arrival.account.merchant, arrival.notification
-    found = await relay.journal.list(Filter(order_id=notification.order_id), before=None, limit=OPERATIONS_MAX)
+    found = await relay.journal.list(OperationFilter(order_id=notification.order_id), before=None, limit=OPERATIONS_MAX)
     operation = _owner(found, merchant, notification.payment_id)
     if operation is not None and operation.payment_id is not None:
         return Payer(operation.payment_id, operation.principal, operation.id)

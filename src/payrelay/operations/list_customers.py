@@ -3,18 +3,10 @@
 import msgspec
 
 from payrelay.core.answers import Answer, found
-from payrelay.core.customers import State
+from payrelay.core.customers import CustomerFilter
 from payrelay.operations.pages import answer_page
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_customer import view
-from payrelay.store.customers import Wanted
-
-
-class CustomerFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of them: those that are equal in every field that is given."""
-
-    reference: str | None = None
-    state: State | None = None
 
 
 async def list_customers(
@@ -28,12 +20,12 @@ async def list_customers(
     bound = request.credential.bound
     if bound is not None and bound.customer_id is None:
         return found([])
-    narrowed = Wanted(
+    narrowed = msgspec.structs.replace(
+        wanted,
         merchant=relay.account(request.account).merchant,
         principal=request.principal,
+        account=None,
         id=None if bound is None else bound.customer_id,
-        reference=wanted.reference,
-        state=wanted.state,
     )
     customers = await relay.customers.list(narrowed, before=before, limit=limit + 1)
     asked = msgspec.structs.asdict(wanted)

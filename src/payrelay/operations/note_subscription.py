@@ -1,135 +1,32 @@
-"""Keeps what is known of subscriptions in step: with notifications, and with whatever is read of them."""
+"""Keeps what is known of subscriptions in step with what passes by: answers to reads, and cancellations through us."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
-import msgspec
+from structlog.typing import FilteringBoundLogger
 
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfSubscription
-from payrelay.core.checkouts import Checkout, CheckoutKind
-from payrelay.core.notifications import Why
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments import Payment, PaymentStatus, Seen, Unseen
-from payrelay.core.subscriptions import Fact, SubscriptionState, fact_of_news
-from payrelay.errors import Code, StoreError
+from payrelay.core.payments import PaymentStatus
+from payrelay.core.subscriptions import Fact, SubscriptionState, fact_of_installment
+from payrelay.errors import StoreError
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.governor import Priority
-from payrelay.operations.arrival import Arrival
 from payrelay.operations.readings import Question
-from payrelay.operations.relay import Relay
-from payrelay.operations.watch import Passage
 from payrelay.store.subscriptions import Subscriptions, Whose
 
-_ENDS: Final = frozenset({SubscriptionState.STOPPED, SubscriptionState.COMPLETED})
 
-
-async def note_news(arrival: Arrival, checkout: Checkout | None, *, payment: Payment | None) -> Why | None:
-    """Notes what a genuine notification tells of a subscription, and what the gateway shows of it at that moment.
-
-    Nothing of it is signed, neither which subscription it is nor how that stands: it counts where the gateway shows the
-    subscription as one of the news' order. An end counts when it is shown, and so many paid installments as are shown.
-    What has ended by then doesn't go on again for a moment because of news that come late.
-
-    ``checkout`` is that of its order, and tells whose subscription it is; ``payment`` is what was taken, where that was
-    shown. Gives why the notification stands where it stands; None where it tells of no subscription. May be repeated.
-    Raises StoreError.
-    """
-    relay, news = arrival.relay, arrival.news
-    fact = fact_of_news(news, arrival.notification)
-    if fact is None:
-        return None
-    plan = await _shown_plan(arrival)
-    if isinstance(plan, Why):
-        return plan
-    is_asked = checkout is not None and checkout.kind is CheckoutKind.RECURRING
-    if is_asked and checkout is not None and plan.amount_minor not in {None, checkout.amount_minor}:
-        return Why.OTHER_AMOUNT
-    if fact.state in _ENDS and plan.state is SubscriptionState.ACTIVE:
-        return Why.NOT_SHOWN
-    if plan.state in _ENDS and fact.state not in _ENDS:
-        # It set out before the end and comes after it: what it tells of the money counts, that it goes on doesn't.
-        fact = msgspec.structs.replace(fact, state=plan.state)
-    if fact.is_paid and payment is None:
-        fact = msgspec.structs.replace(fact, payment=None, is_paid=False)
-    principal = None if checkout is None else checkout.principal
-    whose = Whose(account=arrival.account.name, merchant=arrival.account.merchant, principal=principal)
-    paid = await _paid_by_then(arrival, whose, fact)
-    if isinstance(paid, Why):
-        return paid
-    # What was told goes first: what is shown is younger, and each is told of as what it is.
-    now_ms = relay.clock.now_ms()
-    for each in (msgspec.structs.replace(fact, paid=paid), plan):
-        relay.watch.passed(Passage.NOTING, arrival.notification.id)
-        await relay.subscriptions.note(whose, [each], now_ms=now_ms)
-        relay.watch.passed(Passage.NOTED, arrival.notification.id)
-    return Why.SUBSCRIPTION_NOTED
-
-
-async def _shown_plan(arrival: Arrival) -> Fact | Why:
-    """Asks the gateway for the subscription that the news name; gives what it shows, or why that is no proof."""
-    relay, account, news = arrival.relay, arrival.account, arrival.news
-    asked_ms = relay.clock.now_ms()
-    until_s = relay.clock.boot_s() + account.queue_s
-    call = OneSubscription(subscription_id=int(news.subscription_id or 0))
-    relay.watch.passed(Passage.ASKING, arrival.notification.id)
-    reading = await account.read(call, priority=Priority.SETTLE, until_s=until_s)
-    relay.watch.passed(Passage.ASKED, arrival.notification.id)
-    if reading.code is not None:
-        return Why.NOT_SHOWN if reading.code is Code.NOT_FOUND else Why.UNSEEN
-    for fact in account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms):
-        is_of_order = fact.order_id == news.order_id and fact.currency == news.currency
-        if fact.subscription_id == news.subscription_id and is_of_order:
-            return fact
-    return Why.NOT_SHOWN
-
-
-async def _paid_by_then(arrival: Arrival, whose: Whose, fact: Fact) -> int | Why | None:
-    """Gives how many installments were paid by the word of a fact, and no more than are known by their payments.
-
-    Those that nobody has told of are looked for at the gateway.
-    """
-    relay, subscriptions = arrival.relay, arrival.relay.subscriptions
-    if fact.paid is None:
-        return None
-    key = (whose.merchant, fact.subscription_id)
-    standing = await subscriptions.standing(*key)
-    known = 0 if standing is None else standing.paid
-    if fact.is_paid and fact.payment is not None and not await subscriptions.is_paid(*key, fact.payment):
-        known += 1
-    if fact.paid <= known:
-        return fact.paid
-    call = PaymentsOfSubscription(subscription_id=int(fact.subscription_id))
-    asked_ms = relay.clock.now_ms()
-    sight = await arrival.observe(call)
-    if isinstance(sight, Unseen):
-        return Why.UNSEEN
-    payments = sight.payments if isinstance(sight, Seen) else ()
-    facts = [
-        fact_of_installment(fact.subscription_id, each, asked_ms)
-        for each in payments
-        if each.status == PaymentStatus.RECEIVED
-    ]
-    if facts:
-        relay.watch.passed(Passage.NOTING, arrival.notification.id)
-        await subscriptions.note(whose, facts, now_ms=relay.clock.now_ms())
-        relay.watch.passed(Passage.NOTED, arrival.notification.id)
-    is_among = any(each.payment == fact.payment for each in facts)
-    return min(fact.paid, max(known, len(facts) + int(fact.is_paid and not is_among)))
-
-
-async def note_cancelled(relay: Relay, account_name: str, subscription_id: str) -> None:
+async def note_cancelled(
+    subscriptions: Subscriptions, whose: Whose, subscription_id: str, *, now_ms: int, log: FilteringBoundLogger
+) -> None:
     """Notes that a subscription was cancelled through us; raises nothing, because the answer is worth more than that.
 
     Where the store fails the next read or notification tells it.
     """
-    now_ms = relay.clock.now_ms()
     fact = Fact(subscription_id=subscription_id, at_ms=now_ms, is_seen=True, state=SubscriptionState.STOPPED)
-    whose = Whose(account=account_name, merchant=relay.account(account_name).merchant)
     try:
-        await relay.subscriptions.note(whose, [fact], now_ms=now_ms)
+        await subscriptions.note(whose, [fact], now_ms=now_ms)
     except StoreError as error:
-        relay.log.warning("cancellation_not_noted", subscription_id=subscription_id, reason=str(error))
+        log.warning("cancellation_not_noted", subscription_id=subscription_id, reason=str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +59,3 @@ def facts_of_reading(question: Question, reading: Reading, read_at_ms: int) -> t
                 if payment.status == PaymentStatus.RECEIVED
             )
     return ()
-
-
-def fact_of_installment(subscription_id: str, payment: Payment, seen_at_ms: int) -> Fact:
-    """Gives what a received payment, as the gateway shows it, tells of its subscription."""
-    return Fact(
-        subscription_id=subscription_id,
-        at_ms=seen_at_ms,
-        is_seen=True,
-        order_id=payment.order_id,
-        currency=payment.currency,
-        payment=payment.payment_id,
-        is_paid=True,
-        payment_minor=payment.amount_minor,
-        payment_at_ms=payment.at_ms,
-    )

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.answers import Answer, found
+from payrelay.core.answers import REPLAYED, Answer, found
 from payrelay.core.checkouts import LOOK_MS_MIN, Checkout, CheckoutState, Details
 from payrelay.core.credentials import require_amount
 from payrelay.core.hosted import HostedPayment
@@ -19,7 +19,6 @@ from payrelay.core.links import is_allowed
 from payrelay.core.moments import day_at
 from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
 from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect, Gateway, HostedPage, NoCheckout, Returns
-from payrelay.operations.effect import REPLAYED
 from payrelay.operations.finish_checkout import end_overdue
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.show_checkout import OpenedCheckout, view

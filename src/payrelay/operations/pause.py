@@ -9,10 +9,9 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
-from payrelay.core.explanations import printable
-from payrelay.core.moments import spoken
+from payrelay.core.pauses import Pause
 from payrelay.errors import Code, Refusal
-from payrelay.store.pauses import Pause, Pauses
+from payrelay.store.pauses import Pauses
 
 PAUSES_KEPT_MS: Final = 1_000
 """How long a paused account may still take a new effect, and one that goes on refuse it."""
@@ -73,8 +72,3 @@ class PausedAccounts:
             self._log.warning("account_paused", account=name, operator=pause.operator, reason=pause.reason)
         for name in sorted(before.keys() - paused.keys()):
             self._log.warning("account_resumed", account=name)
-
-
-def in_words(pause: Pause) -> str:
-    """Tells since when, by whom and why, for an operator."""
-    return f"since {spoken(pause.since_ms)} UTC by {printable(pause.operator)}, because “{printable(pause.reason)}”"

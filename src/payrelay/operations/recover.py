@@ -2,9 +2,11 @@
 
 from typing import Final
 
-from payrelay.core.operations import Event, Operation, State, advance
+from payrelay.core.changes import Report
+from payrelay.core.operations import Event, Operation
 from payrelay.core.outcomes import Evidence
 from payrelay.errors import Outdated
+from payrelay.operations.apply import apply
 from payrelay.operations.relay import Relay
 
 GRACE_MS: Final = 5_000
@@ -33,7 +35,7 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
             if is_sole_owner
             or operation.send_by_ms + timeouts_ms.get(operation.account, longest_ms) + GRACE_MS < now_ms
         ]
-        taken_up = [await _recover_one(relay, operation, now_ms) for operation in ended]
+        taken_up = [await _recover_one(relay, operation) for operation in ended]
         recovered += sum(taken_up)
         if len(ended) < len(stranded):
             break
@@ -42,14 +44,11 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
     return recovered
 
 
-async def _recover_one(relay: Relay, operation: Operation, now_ms: int) -> bool:
-    event = Event.GAVE_UP if operation.state is State.ACCEPTED else Event.LOST
-    evidence = Evidence(cause="process_ended")
-    changed, line = advance(operation, event, at_ms=now_ms, retention=relay.retention, evidence=evidence)
+async def _recover_one(relay: Relay, operation: Operation) -> bool:
+    report = Report(event=Event.LOST, evidence=Evidence(cause="process_ended"))
     try:
-        await relay.journal.record(changed, line, None)
+        recovered = (await apply(relay, operation, report)).operation
     except Outdated:
         return False
-    relay.watch.operation_changed(changed)
-    relay.log.warning("operation_recovered", operation_id=operation.id, kind=operation.kind, state=changed.state)
+    relay.log.warning("operation_recovered", operation_id=operation.id, kind=operation.kind, state=recovered.state)
     return True

@@ -9,11 +9,11 @@ from payrelay.core.bounds import has_customer, is_personal
 from payrelay.core.calls import PaymentsOfOrder
 from payrelay.core.checkouts import is_within
 from payrelay.core.credentials import Bound
+from payrelay.core.operations import OperationFilter
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
 from payrelay.gateways.gateway import Gateway
 from payrelay.operations.relay import Relay, Request
-from payrelay.store.journal import Filter
 
 ATTEMPTS_MAX: Final = 1_000
 """Operations on one order that are looked at for whose its payments are; nobody tries so often."""
@@ -42,7 +42,7 @@ def _without(account: Gateway, reading: Reading, payment_ids: frozenset[str]) ->
 
 async def _of_others(relay: Relay, request: Request, order_id: str, bound: Bound) -> frozenset[str]:
     """Gives the payments of an order that operations or checkouts of other persons have brought about."""
-    on_order = Filter(account=request.account, order_id=order_id)
+    on_order = OperationFilter(account=request.account, order_id=order_id)
     operations = await relay.journal.list(on_order, before=None, limit=ATTEMPTS_MAX)
     of_operations = {
         each.payment_id

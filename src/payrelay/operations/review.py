@@ -8,10 +8,9 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.explanations import why
-from payrelay.core.operations import Line, Operation, State
+from payrelay.core.operations import Line, Operation, OperationFilter, State
 from payrelay.operations.find_operations import ChargebackView, chargebacks_of
 from payrelay.operations.relay import Relay
-from payrelay.store.journal import Filter
 
 OPEN: Final = (State.NEEDS_ATTENTION, State.UNKNOWN, State.PENDING)
 """What is shown where nothing else is asked for, in this order."""
@@ -119,7 +118,7 @@ async def _oldest(relay: Relay, state: State) -> AsyncIterator[Operation]:
 
 async def _newest(relay: Relay, wanted: Wanted, state: State | None) -> AsyncIterator[Operation]:
     """Gives operations in a state, or for None all that are not open."""
-    asked = Filter(state=state, account=wanted.account, order_id=wanted.order_id)
+    asked = OperationFilter(state=state, account=wanted.account, order_id=wanted.order_id)
     before = None
     while page := await relay.journal.list(asked, before=before, limit=_PAGE):
         for operation in page:

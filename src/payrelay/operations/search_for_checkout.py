@@ -23,11 +23,10 @@ from payrelay.core.checkout_proof import first_payment, has_begun, is_as_asked, 
 from payrelay.core.checkouts import Checkout, CheckoutKind, Result, begins_after
 from payrelay.core.moments import day_at
 from payrelay.core.payments import Payment, PaymentStatus, Seen, Unseen
-from payrelay.core.subscriptions import Fact
+from payrelay.core.subscriptions import Fact, fact_of_installment
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.governor import Priority
-from payrelay.operations.note_subscription import fact_of_installment
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
 from payrelay.store.subscriptions import Whose

@@ -3,6 +3,7 @@
 from typing import Final
 
 from payrelay.core.calls import Charge, PaymentsOfOrder, PaymentsOfSubscription, Refund, RetrySubscription
+from payrelay.core.changes import Report, known_of
 from payrelay.core.operations import Event, State
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import Seen as SeenPayments
@@ -129,7 +130,8 @@ async def _rule(case: Case, look: Look, seen_by: Evidence, *, control: Control |
         event = ruling_after_failure(look, case.history, case.now_ms)
         if event is Event.REAPPEARED:
             payment = None if look.seen is Seen.MAY_BE_ANOTHERS else look.payment
-            await case.step(event, evidence_of(look, control, seen_by), payment=payment)
+            evidence = evidence_of(look, control, seen_by)
+            await case.apply(Report(event=event, evidence=evidence, known=known_of(payment)))
         else:
             await case.note(evidence_of(look, control, seen_by))
         return

@@ -9,6 +9,7 @@ from typing import Final
 
 from payrelay.core.answers import Trace, of_outcome
 from payrelay.core.calls import Capture, PaymentsOfOrder
+from payrelay.core.changes import Report, known_of
 from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Kind, Line, State
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments import Seen as SeenPayments
@@ -21,6 +22,7 @@ from payrelay.operations.case import Case, evidence_of
 from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.note_subscription import note_cancelled
 from payrelay.operations.watch import Stage
+from payrelay.store.subscriptions import Whose
 
 SEND_WITHIN_S: Final = 10
 """From the journaling of a second sending to the last moment at which it is made."""
@@ -62,7 +64,9 @@ async def settle_cancel(case: Case) -> None:
         return  # each sending is a line of history: after the first they keep to the schedule
     await _send_again(case, _read_second_cancel)
     if case.operation.state is State.SUCCEEDED and case.operation.subscription_id is not None:
-        await note_cancelled(case.relay, case.account.name, case.operation.subscription_id)
+        whose = Whose(account=case.account.name, merchant=case.account.merchant)
+        relay, subscription_id = case.relay, case.operation.subscription_id
+        await note_cancelled(relay.subscriptions, whose, subscription_id, now_ms=case.now_ms, log=relay.log)
 
 
 async def settle_under_key(case: Case) -> None:
@@ -114,7 +118,7 @@ async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None
     send_by_s = case.relay.clock.boot_s() + SEND_WITHIN_S
     is_sending = False
     try:
-        await case.step(Event.PROBING, Evidence(), probe_at_ms=case.operation.probe_at_ms)
+        await case.apply(Report(event=Event.PROBING, probe_at_ms=case.operation.probe_at_ms))
         is_sending = True
     finally:
         if not is_sending:
@@ -143,11 +147,13 @@ async def _read_second_capture(case: Case, outcome: Outcome) -> None:
     if outcome.verdict is Verdict.SUCCEEDED:
         await _conclude(case, outcome)
     elif outcome.verdict in NOTHING_DONE:
-        await case.step(Event.LOOKED, outcome.evidence, probe_at_ms=case.operation.probe_at_ms)
+        probe_at_ms = case.operation.probe_at_ms
+        await case.apply(Report(event=Event.LOOKED, evidence=outcome.evidence, probe_at_ms=probe_at_ms))
         await case.could_not_look()
     elif outcome.evidence.cause == EffectCause.ALREADY_CAPTURED:
         look = Look(seen=Seen.ALREADY_DONE)
-        await case.hear(Event.LOOKED, evidence_of(look, None, outcome.evidence))
+        evidence = evidence_of(look, None, outcome.evidence)
+        await case.apply(Report(event=Event.LOOKED, evidence=evidence, is_firsthand=True))
         if case.operation.state in PROBED:
             await _confirm_capture(case)
     elif outcome.evidence.cause in UNDONE_CAUSES:
@@ -183,14 +189,15 @@ async def _confirm_capture(case: Case) -> None:
         return
     charge = await charge_of_hold(case.relay, hold)
     answer = settled_answer(operation, call, payment=look.payment, msg=BY_PROOF, hold=charge)
-    await case.hear(Event.PROVED, evidence, answer=answer, payment=look.payment)
+    known = known_of(look.payment)
+    await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, known=known, is_firsthand=True))
 
 
 async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
     if outcome.evidence.cause == EffectCause.ALREADY_CANCELLED:
         evidence = evidence_of(Look(seen=Seen.ALREADY_DONE), None, outcome.evidence)
         answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF)
-        await case.hear(Event.PROVED, evidence, answer=answer)
+        await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, is_firsthand=True))
     elif outcome.verdict in {Verdict.SUCCEEDED, Verdict.REFUSED}:
         await _conclude(case, outcome)
     else:
@@ -207,5 +214,12 @@ async def _read_under_key(case: Case, outcome: Outcome) -> None:
 async def _conclude(case: Case, outcome: Outcome) -> None:
     """The reply to the second sending is the answer."""
     trace = Trace(request_id=case.operation.request_id, operation_id=case.operation.id)
-    answer = of_outcome(outcome, trace)
-    await case.hear(EVENT_OF_VERDICT[outcome.verdict], outcome.evidence, answer=answer, payment=outcome.facts)
+    await case.apply(
+        Report(
+            event=EVENT_OF_VERDICT[outcome.verdict],
+            evidence=outcome.evidence,
+            answer=of_outcome(outcome, trace),
+            known=known_of(outcome.facts),
+            is_firsthand=True,
+        )
+    )

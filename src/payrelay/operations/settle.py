@@ -1,6 +1,6 @@
 """Settles what is open by asking the gateway: by schedule, and when somebody asks.
 
-Whatever is found goes through ``core.proof`` and ``core.operations.advance``, like every other news. An error while
+Whatever is found goes through ``core.proof`` and ``operations.apply``, like every other news. An error while
 looking is no observation. Which way leads there follows from what the gateway can do (``core.capabilities``).
 Nothing is refunded, cancelled or charged again out of an unclear state; what is sent once more is what the gateway does
 only once, and what it knows again by our key (``send_for_proof``).
@@ -13,11 +13,12 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from payrelay.core.capabilities import Way, way_of
-from payrelay.core.operations import PROBED, Event, Kind, Operation, advance
+from payrelay.core.changes import Report
+from payrelay.core.operations import PROBED, Event, Kind, Operation
 from payrelay.core.outcomes import Evidence
 from payrelay.core.proof import GIVEN_UP_AFTER_MS, Seen
 from payrelay.errors import IllegalTransition, Outdated, StoreError
-from payrelay.operations.case import Case, is_looked_for, open_case
+from payrelay.operations.case import Case, apply_settling, is_looked_for, open_case
 from payrelay.operations.relay import Relay
 from payrelay.operations.search_for_proof import (
     settle_charge,
@@ -164,6 +165,4 @@ async def _without_account(relay: Relay, operation: Operation) -> None:
     if operation.state not in PROBED or now_ms - operation.updated_at_ms < GIVEN_UP_AFTER_MS:
         await relay.settling.postpone(operation, now_ms + UNCONFIGURED_MS)
         return
-    evidence = Evidence(seen=Seen.UNSEEN)
-    changed, line = advance(operation, Event.UNCLEAR, at_ms=now_ms, retention=relay.retention, evidence=evidence)
-    relay.watch.operation_changed(await relay.journal.record(changed, line, None))
+    await apply_settling(relay, operation, Report(event=Event.UNCLEAR, evidence=Evidence(seen=Seen.UNSEEN)))

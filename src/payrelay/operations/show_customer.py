@@ -3,6 +3,7 @@
 import msgspec
 
 from payrelay.core.answers import Answer, found
+from payrelay.core.bounds import owns_customer
 from payrelay.core.customers import STATE_SENTENCES, Customer, State
 from payrelay.core.moments import rfc3339
 from payrelay.errors import Code, Refusal
@@ -38,19 +39,9 @@ async def show_customer(relay: Relay, request: Request, customer_id: str) -> Ans
 async def visible_customer(relay: Relay, request: Request, customer_id: str) -> Customer:
     """Gives a customer of the caller's own on this merchant account; raises Refusal (not_found) for any other one."""
     customer = await relay.customers.get(customer_id)
-    if customer is None or not may_see(relay, request, customer):
+    if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
         raise Refusal(Code.NOT_FOUND, "there is no such customer")
     return customer
-
-
-def may_see(relay: Relay, request: Request, customer: Customer) -> bool:
-    """True for the caller's own customers; for a credential that is bound, its own customer alone."""
-    bound = request.credential.bound
-    return (
-        customer.principal == request.principal
-        and customer.merchant == relay.account(request.account).merchant
-        and (bound is None or bound.customer_id == customer.id)
-    )
 
 
 def answer_of(customer: Customer) -> Answer:

@@ -4,8 +4,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from payrelay.core.client_tokens import ClientToken
-from payrelay.core.credentials import Credential, Scope
+from payrelay.core.client_tokens import ClientToken, Parentage
+from payrelay.core.credentials import Scope
 from payrelay.errors import StoreError
 from payrelay.store.credentials import credential_of
 from payrelay.store.database import Database, Row, Statement, all_rows, count_rows, first_row
@@ -18,13 +18,6 @@ class Issued(msgspec.Struct, frozen=True, kw_only=True):
 
     token: ClientToken
     revoked_at_ms: int | None
-
-
-class Parentage(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides whether a token still counts: when it was revoked, and the key that issued it, usable or not."""
-
-    revoked_at_ms: int | None
-    parent: Credential
 
 
 _Page: TypeAlias = list[Issued]

@@ -4,19 +4,12 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.operations import State
+from payrelay.core.operations import OpenCount, State
 from payrelay.store.database import Database, Statement, Value, all_rows
 from payrelay.store.statements import counts as statements
 
 COUNTED: Final = (State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION)
 """What is open and nobody is working on at this moment; the store has an index of just these."""
-
-
-class OpenCount(msgspec.Struct, frozen=True):
-    """How many operations are in a state, and when the oldest of them was made; None where there is none."""
-
-    total: int = 0
-    oldest_ms: int | None = None
 
 
 class Counts:

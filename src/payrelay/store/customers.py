@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.customers import Approval, Customer, Event, State, told_of
+from payrelay.core.customers import Approval, Customer, CustomerFilter, Event, told_of
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store import outbox
@@ -40,17 +40,6 @@ class _Names(msgspec.Struct, frozen=True, array_like=True):
 
 _encode_names: Final = msgspec.msgpack.Encoder().encode
 _decode_names: Final = msgspec.msgpack.Decoder(_Names).decode
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which customers are listed: those that are equal in every field that is given."""
-
-    merchant: str | None = None
-    principal: str | None = None
-    account: str | None = None
-    id: str | None = None
-    reference: str | None = None
-    state: State | None = None
 
 
 _Customers: TypeAlias = list[Customer]
@@ -118,7 +107,7 @@ class Customers:
             Secret(self._seal.open(sealed, token_context(customer_id)).decode()) if isinstance(sealed, bytes) else None
         )
 
-    async def list(self, wanted: Wanted, *, before: str | None, limit: int) -> _Customers:
+    async def list(self, wanted: CustomerFilter, *, before: str | None, limit: int) -> _Customers:
         """Reads one page, newest first: at most ``limit`` customers with ids below ``before``."""
         given = given_of(wanted)
         if wanted.reference is not None:

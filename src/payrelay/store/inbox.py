@@ -15,7 +15,7 @@ import msgspec
 
 from payrelay.core.events import OutgoingEvent
 from payrelay.core.idempotency import secret_hash
-from payrelay.core.notifications import NewsKind, Notification, State, Verdict, needs_person
+from payrelay.core.notifications import NewsKind, Notification, NotificationFilter, Verdict, needs_person
 from payrelay.core.schedules import DAY_MS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
@@ -48,17 +48,6 @@ class Put(msgspec.Struct, frozen=True, kw_only=True):
 
     notification: Notification
     is_new: bool
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which notifications are listed: those that are equal in every field that is given."""
-
-    account: str | None = None
-    state: State | None = None
-    kind: NewsKind | None = None
-    order_id: str | None = None
-    payment_id: str | None = None
-    subscription_id: str | None = None
 
 
 class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,7 +132,7 @@ class Inbox:
         sealed = None if row is None else row[0]
         return self._seal.open(sealed, body_context(notification_id)) if isinstance(sealed, bytes) else None
 
-    async def list(self, wanted: Wanted, *, before: str | None, limit: int) -> _Notifications:
+    async def list(self, wanted: NotificationFilter, *, before: str | None, limit: int) -> _Notifications:
         """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
         page = page_of(statements.LIST_NOTIFICATIONS, given_of(wanted), before=before, limit=limit)
         return [_of(row) for row in await self._database.read(all_rows(page))]

@@ -18,7 +18,7 @@ from payrelay.core.calls import Effect
 from payrelay.core.chain import ChainKey, Link, row_digest
 from payrelay.core.events import OutgoingEvent, of_operation
 from payrelay.core.idempotency import claim_of
-from payrelay.core.operations import Kind, Line, Operation, State
+from payrelay.core.operations import Kind, Line, Operation, OperationFilter, State
 from payrelay.core.schedules import NEVER_MS
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store import outbox
@@ -77,19 +77,6 @@ _Operations: TypeAlias = list[Operation]
 _Lines: TypeAlias = list[Line]
 
 Acceptance: TypeAlias = Accepted | Claimed | Guarded
-
-
-class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which operations are listed: those that are equal in every field that is given."""
-
-    principal: str | None = None
-    account: str | None = None
-    state: State | None = None
-    kind: Kind | None = None
-    order_id: str | None = None
-    payment_id: str | None = None
-    subscription_id: str | None = None
-    customer_id: str | None = None
 
 
 class _Barred(Exception):
@@ -201,7 +188,7 @@ class Journal:
         """Takes at most ``limit`` lapsed claims back; gives how many there were."""
         return await self._database.write(count_rows(Statement(statements.PRUNE, (now_ms, limit), is_whole=True)))
 
-    async def list(self, wanted: Filter, *, before: str | None, limit: int) -> _Operations:
+    async def list(self, wanted: OperationFilter, *, before: str | None, limit: int) -> _Operations:
         """Reads one page, newest first: at most ``limit`` operations with ids below ``before``."""
         return await self._many(page_of(statements.LIST_OPERATIONS, given_of(wanted), before=before, limit=limit))
 

@@ -4,17 +4,13 @@ import asyncio
 import contextlib
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
 
 from payrelay.clock import Clock
-from payrelay.errors import SettingsError
+from payrelay.core.database_url import embedded_file
 from payrelay.store import postgresql, sqlite_file
 from payrelay.store.database import Database
 from payrelay.store.owner import OwnerLock
 from payrelay.store.sqlite import Sqlite
-
-_SQLITE: Final = "sqlite:///"
-_POSTGRESQL: Final = "postgresql://"
 
 
 async def open_database(
@@ -39,9 +35,10 @@ async def open_database(
     Raises SettingsError for a URL of another kind, StoreUnusable where a person must act, StoreUnavailable where the
     database is there but busy. No message shows a password.
     """
-    path = sqlite_path(url)
-    if path is None:
+    name = embedded_file(url)
+    if name is None:
         return await postgresql.open_postgresql(url, clock=clock)
+    path = Path(name)
     sqlite_file.require_place(path)
     lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None
     with contextlib.ExitStack() as undo:
@@ -51,13 +48,3 @@ async def open_database(
         undo.pop_all()
     writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
     return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s)
-
-
-def sqlite_path(url: str) -> Path | None:
-    """Gives the file of an embedded database, None for a server's; raises SettingsError for any other URL."""
-    if url.startswith(_POSTGRESQL) and url != _POSTGRESQL:
-        return None
-    name = url.removeprefix(_SQLITE)
-    if name == url or not name or name.startswith(":memory:"):
-        raise SettingsError("PAYRELAY_DATABASE_URL must be sqlite:///path or postgresql://user@host/database")
-    return Path(name)

@@ -4,21 +4,13 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from payrelay.core.pauses import Pause
 from payrelay.store.database import Database, Statement, all_rows
 from payrelay.store.rows import struct_of
 from payrelay.store.statements import pauses as statements
 
 PAUSES_MAX: Final = 10_000
 """More accounts than anybody configures."""
-
-
-class Pause(msgspec.Struct, frozen=True, kw_only=True):
-    """An account is paused: since when, why and by whom."""
-
-    account: str
-    since_ms: int
-    reason: str
-    operator: str
 
 
 _Pauses: TypeAlias = list[Pause]

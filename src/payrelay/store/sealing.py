@@ -5,8 +5,6 @@ by each process and gives a key of its own, by HMAC-SHA256, so that random nonce
 values that one AES-GCM key may seal; a process that was forked or restored from a snapshot draws other nonces.
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
 import os
@@ -17,13 +15,9 @@ from typing import Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from payrelay.errors import SettingsError, StoreUnusable
+from payrelay.core.seal_keys import KEY_BYTES, key_text, parse_keys
+from payrelay.errors import StoreUnusable
 
-KEY_BYTES: Final = 32
-KEYS_MAX: Final = 16
-"""More keys than anybody rotates through; each is tried by its id, never by trial."""
-
-_SETTING: Final = "PAYRELAY_ENCRYPTION_KEY"
 _FORMAT: Final = b"\x01"
 _KEY_ID_BYTES: Final = 4
 _SALT_BYTES: Final = 16
@@ -36,34 +30,6 @@ _SEALS_PER_SALT_MAX: Final = 2**30
 _CIPHERS_KEPT_MAX: Final = 256
 """Salts whose derived keys are kept in memory: about one for each start of a process in recent times."""
 _KEY_FILE_BYTES_MAX: Final = 4096
-
-
-def parse_keys(text: str) -> tuple[bytes, ...]:
-    """Reads the setting: 32 bytes in url-safe base64, or several separated by commas; the first one seals.
-
-    Raises SettingsError, which never shows the text.
-    """
-    keys = tuple(_parse_key(part.strip()) for part in text.split(","))
-    if len(keys) > KEYS_MAX:
-        raise SettingsError(f"{_SETTING} holds more than {KEYS_MAX} keys")
-    return keys
-
-
-def _parse_key(text: str) -> bytes:
-    try:
-        key = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        key = b""
-    if len(key) != KEY_BYTES:
-        raise SettingsError(
-            f"{_SETTING} must be {KEY_BYTES} bytes in url-safe base64 (43 or 44 characters), or several with commas"
-        )
-    return key
-
-
-def key_text(key: bytes) -> str:
-    """Writes a key as the setting takes it."""
-    return base64.urlsafe_b64encode(key).decode("ascii")
 
 
 class Seal:
@@ -103,7 +69,9 @@ class Seal:
         """Decrypts; raises StoreUnusable where the key is not among ours, or value or context are not as sealed."""
         head = sealed[:_NONCE_START]
         if sealed[: len(_FORMAT)] != _FORMAT or head[len(_FORMAT) : _SALT_START] not in self._keys:
-            raise StoreUnusable(f"a sealed value can't be opened: it was sealed with a key that {_SETTING} lacks")
+            raise StoreUnusable(
+                "a sealed value can't be opened: it was sealed with a key that PAYRELAY_ENCRYPTION_KEY lacks"
+            )
         cipher = self._cipher if head == self._head else self._cipher_of(head)
         try:
             return cipher.decrypt(sealed[_NONCE_START:_SEALED_START], sealed[_SEALED_START:], context)

@@ -101,6 +101,11 @@ class Seals:
         self._seal = seal
         self._page = page
 
+    @property
+    def key_ids(self) -> tuple[str, ...]:
+        """Names the keys that are known here, in hex digits, the one that seals first."""
+        return tuple(key_id.hex() for key_id in self._seal.key_ids)
+
     async def count(self) -> dict[SealedColumn, Counter[str]]:
         """Counts the values of each column by the ids of their keys, in hex digits. Raises StoreUnavailable."""
         counted = {}

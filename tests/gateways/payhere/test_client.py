@@ -10,11 +10,12 @@ from multidict import CIMultiDict
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, PaymentsOfOrder, Refund
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
+from payrelay.core.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.breaker import ENDED_MIN
 from payrelay.gateways.gateway import Expected, Sending
-from payrelay.gateways.governor import SEND_WITHIN_S, Governor, Limit
+from payrelay.gateways.governor import SEND_WITHIN_S, Governor
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, Reply
@@ -34,7 +35,7 @@ CHARGED: Final = (
     b'"currency":"LKR","amount":345.67,"payment_id":320025021815,"status_code":2,"authorization_token":null}}'
 )
 NONE_FOUND: Final = b'{"status":-1,"msg":"No payments found","data":null}'
-TWENTY: Final = Limit(20, 10.0)
+TWENTY: Final = RateLimit(20, 10.0)
 ORDER: Final = PaymentsOfOrder(order_id="A-1")
 
 
@@ -130,7 +131,7 @@ async def make(gateway: Gateway) -> AsyncIterator[Make]:
     made: list[PayHere] = []
 
     def client(
-        *, url: str | None = None, limit: Limit | None = None, timeout_s: float = 30.0, clock: Clock | None = None
+        *, url: str | None = None, limit: RateLimit | None = None, timeout_s: float = 30.0, clock: Clock | None = None
     ) -> PayHere:
         account = Account(
             name="shop",
@@ -249,7 +250,7 @@ async def test_one_token_serves_many_calls(gateway: Gateway, make: Make) -> None
 
 async def test_a_burst_that_takes_every_place_does_not_wait_for_itself(gateway: Gateway, make: Make) -> None:
     """Getting the token takes a place too: held by those who wait for it, none of them would ever be sent."""
-    client = make(limit=Limit(3, 60.0))
+    client = make(limit=RateLimit(3, 60.0))
     outcomes = await asyncio.gather(*(send(client, within_s=0.5) for _ in range(3)))
     assert sorted(outcome.verdict for outcome in outcomes) == [Verdict.NOT_SENT, Verdict.SUCCEEDED, Verdict.SUCCEEDED]
     assert (gateway.tokens_given, len(gateway.calls)) == (1, 2)
@@ -278,7 +279,7 @@ async def test_a_charge_is_sent_at_most_twice(gateway: Gateway, make: Make) -> N
 async def test_what_is_not_journaled_is_not_sent_again(gateway: Gateway, make: Make, journal: Journal) -> None:
     """After a crash the journal must know of every sending that there may have been."""
     gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
-    client = make(limit=Limit(5, 60.0))
+    client = make(limit=RateLimit(5, 60.0))
     outcome = await send(client, journal=journal)
     assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.UNAVAILABLE)
     assert len(gateway.calls) == 1
@@ -290,7 +291,7 @@ async def test_without_a_place_it_is_not_sent_again(gateway: Gateway, make: Make
     """The budget holds for the second sending as for the first."""
     gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
     journal = Journal()
-    outcome = await send(make(limit=Limit(3, 60.0)), journal=journal, within_s=0.5)
+    outcome = await send(make(limit=RateLimit(3, 60.0)), journal=journal, within_s=0.5)
     assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.GATEWAY_BUSY)
     assert (len(gateway.calls), journal.noted) == (1, [])
 
@@ -361,7 +362,7 @@ async def test_a_slow_reply_is_unknown(gateway: Gateway, make: Make) -> None:
 
 async def test_without_a_connection_nothing_was_sent(make: Make) -> None:
     """The client may simply come again, and the place goes back unused."""
-    client = make(url="http://127.0.0.1:1", limit=Limit(2, 60.0))
+    client = make(url="http://127.0.0.1:1", limit=RateLimit(2, 60.0))
     outcome = await send(client)
     assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, Code.GATEWAY_UNREACHABLE)
     assert await free_places(client.governor) == 2
@@ -382,7 +383,7 @@ async def test_without_a_token_nothing_was_sent(
 ) -> None:
     """Whatever the token request came to, the charge never left."""
     gateway.token_replies = [token_reply]
-    client = make(limit=Limit(3, 60.0))
+    client = make(limit=RateLimit(3, 60.0))
     outcome = await send(client)
     assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, code)
     assert gateway.calls == []
@@ -392,7 +393,7 @@ async def test_without_a_token_nothing_was_sent(
 
 async def test_nothing_is_sent_after_its_time(gateway: Gateway, make: Make) -> None:
     """The last look at the clock is the sender's own."""
-    client = make(limit=Limit(5, 60.0))
+    client = make(limit=RateLimit(5, 60.0))
     await send(client)
     outcome = await send(client, within_s=-1.0)
     assert (outcome.verdict, outcome.code, outcome.evidence.cause) == (
@@ -406,7 +407,7 @@ async def test_nothing_is_sent_after_its_time(gateway: Gateway, make: Make) -> N
 
 async def test_a_used_place_rests(make: Make) -> None:
     """A token, a charge: two of the five places are used for a window."""
-    client = make(limit=Limit(5, 60.0))
+    client = make(limit=RateLimit(5, 60.0))
     await send(client)
     assert await free_places(client.governor) == 3
 
@@ -414,7 +415,7 @@ async def test_a_used_place_rests(make: Make) -> None:
 async def test_a_cancelled_charge_keeps_its_place_used(gateway: Gateway, make: Make) -> None:
     """It may have been sent."""
     gateway.gate.clear()
-    client = make(limit=Limit(5, 60.0))
+    client = make(limit=RateLimit(5, 60.0))
     task = asyncio.create_task(send(client))
     await gateway.has_call.wait()
     task.cancel()
@@ -450,7 +451,7 @@ async def test_a_read_whose_tokens_are_all_refused(gateway: Gateway, make: Make)
 async def test_a_read_that_was_lost_is_made_again_on_its_own_place(gateway: Gateway, make: Make) -> None:
     """The kept-alive connection had closed; the second reading is counted like the first."""
     gateway.replies = [None, (200, NONE_FOUND)]
-    client = make(limit=Limit(5, 60.0))
+    client = make(limit=RateLimit(5, 60.0))
     assert (await client.read(ORDER)).code is Code.NOT_FOUND
     assert await free_places(client.governor) == 2
 
@@ -475,7 +476,7 @@ async def test_a_read_without_a_connection(make: Make) -> None:
 
 async def test_a_read_without_a_place(gateway: Gateway, make: Make) -> None:
     """Reads wait no longer than configured, and take no place from an effect."""
-    client = make(limit=Limit(2, 60.0))
+    client = make(limit=RateLimit(2, 60.0))
     gateway.replies = [(200, NONE_FOUND)]
     await client.read(ORDER)
     assert (await client.read(ORDER)).code is Code.GATEWAY_BUSY
@@ -593,7 +594,7 @@ async def test_a_read_is_not_sent_on_a_place_that_has_lapsed() -> None:
 async def test_a_gateway_that_says_too_many_is_left_alone_for_a_window(gateway: Gateway, make: Make) -> None:
     """Whatever our books say."""
     gateway.replies = [(429, b"")]
-    client = make(limit=Limit(9, 60.0))
+    client = make(limit=RateLimit(9, 60.0))
     assert (await client.read(ORDER)).code is Code.GATEWAY_BUSY
     assert (await client.read(ORDER)).evidence.cause == "no_place"
     assert len(gateway.calls) == 1

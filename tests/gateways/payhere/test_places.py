@@ -1,10 +1,11 @@
 from tests.gateways.hand_clock import HandClock
 
 from payrelay.core.places import Taken
+from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.breaker import ENDED_MIN, PAUSE_S
 from payrelay.gateways.budget import MemoryBudget
-from payrelay.gateways.governor import Governor, Limit, Place, Priority
+from payrelay.gateways.governor import Governor, Place, Priority
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.places import end_place, take_place, used
 from payrelay.gateways.payhere.replies import Cause, TurnedAway
@@ -34,7 +35,7 @@ async def refusal_of(governor: Governor) -> TurnedAway:
 
 async def test_why_there_is_no_place() -> None:
     """The client hears whether we are busy, the gateway is failing or our store is down, and when to come again."""
-    clock, limit = HandClock(), Limit(ENDED_MIN, 60.0)
+    clock, limit = HandClock(), RateLimit(ENDED_MIN, 60.0)
     governor = Governor(limit, clock)
     for _ in range(ENDED_MIN - 1):
         end_place(await place_of(governor), Loss(is_sent=True, cause=LossCause.TIMEOUT), "timeout")
@@ -49,7 +50,7 @@ async def test_why_there_is_no_place() -> None:
 
 async def test_only_what_was_sent_uses_a_place() -> None:
     """A connection that never came leaves it free."""
-    governor = Governor(Limit(1, 10.0), HandClock())
+    governor = Governor(RateLimit(1, 10.0), HandClock())
     end_place(await place_of(governor), Loss(is_sent=False, cause=LossCause.NO_CONNECTION), "no_connection")
     end_place(await place_of(governor), Reply(http_status=200, body=b"{}"), None)
     assert isinstance(await take_place(governor, 0.0, Priority.READ), TurnedAway)
@@ -57,7 +58,7 @@ async def test_only_what_was_sent_uses_a_place() -> None:
 
 async def test_whatever_happens_a_place_is_ended() -> None:
     """A call that was cancelled may be on its way still: its place comes back when no call can last that long."""
-    governor = Governor(Limit(1, 10.0), clock := HandClock(), timeout_s=30.0)
+    governor = Governor(RateLimit(1, 10.0), clock := HandClock(), timeout_s=30.0)
     with used(await place_of(governor)):
         pass
     assert governor.snapshot().used == 1

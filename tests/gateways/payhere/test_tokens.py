@@ -8,9 +8,10 @@ import pytest
 from multidict import CIMultiDict
 
 from payrelay.clock import Clock
+from payrelay.core.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, SettingsError, StoreUnavailable
-from payrelay.gateways.governor import Governor, Limit
+from payrelay.gateways.governor import Governor
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Lane, Loss, LossCause, Reply
 from payrelay.gateways.payhere.replies import TurnedAway
@@ -92,7 +93,7 @@ async def make(clock: HandClock) -> AsyncIterator[Make]:
     made: list[Tokens] = []
 
     def tokens(
-        lane: Lane, limit: Limit | None = None, shelf: Shelf | None = None, pause: Pause = asyncio.sleep
+        lane: Lane, limit: RateLimit | None = None, shelf: Shelf | None = None, pause: Pause = asyncio.sleep
     ) -> Tokens:
         made.append(Tokens(ACCOUNT, lane, Governor(limit, clock), clock, shelf=shelf, pause=pause))
         return made[-1]
@@ -218,7 +219,7 @@ async def test_a_refusal_is_not_asked_for_again_at_once(make: Make, clock: HandC
 async def test_a_token_request_takes_a_place(make: Make, clock: HandClock) -> None:
     """It is a call like any other to the gateway that counts them."""
     lane = ScriptedLane(granted("token-one", expires_in=2), granted("token-two", expires_in=2), granted("token-three"))
-    tokens = make(lane, Limit(2, 10.0))
+    tokens = make(lane, RateLimit(2, 10.0))
     await text_of(tokens, clock)
     clock.now_s += 2
     await text_of(tokens, clock)
@@ -274,7 +275,7 @@ async def test_a_request_under_way_ends_with_the_program(clock: HandClock) -> No
     """A stop doesn't wait for the gateway; the call may have been sent, so its place rests."""
     lane = ScriptedLane(granted("token-one"))
     lane.gate.clear()
-    governor = Governor(Limit(2, 10.0), clock)
+    governor = Governor(RateLimit(2, 10.0), clock)
     tokens = Tokens(ACCOUNT, lane, governor, clock)
     waiting = asyncio.create_task(tokens.current(clock.now_s + SOON_S))
     await lane.is_asked.wait()

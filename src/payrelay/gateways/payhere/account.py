@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from payrelay.core.rate_limit import RateLimit
 from payrelay.core.secret import Secret
-from payrelay.gateways.governor import Limit
 from payrelay.gateways.payhere.forms import HashAmounts, Merchant
 
 KIND: Final = "payhere"
@@ -50,7 +50,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     app_secret: Secret
     merchant_id: str | None = None
     merchant_secret: Secret | None = None
-    limit: Limit | None = None
+    limit: RateLimit | None = None
     timeout_s: float = TIMEOUT_S
     queue_s: float = QUEUE_S
     timezone: str = TIMEZONE

@@ -15,14 +15,14 @@ _LIMIT: Final = re.compile(r"([0-9]{1,7})/([0-9]{1,4})s")
 _OFF: Final = "off"
 
 
-class Limit(msgspec.Struct, frozen=True):
+class RateLimit(msgspec.Struct, frozen=True):
     """At most ``calls`` in any window of ``window_s`` seconds."""
 
     calls: int
     window_s: float
 
     @classmethod
-    def parse(cls, text: str) -> "Limit | None":
+    def parse(cls, text: str) -> "RateLimit | None":
         """Reads a limit such as ``20/10s``; ``off`` is None, no limit. Raises ValueError that says what is wrong."""
         if text.strip().lower() == _OFF:
             return None

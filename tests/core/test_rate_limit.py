@@ -1,15 +1,15 @@
 import pytest
 
-from payrelay.gateways.limit import CALLS_MAX, Limit
+from payrelay.core.rate_limit import CALLS_MAX, RateLimit
 
 
 @pytest.mark.parametrize(
     ("text", "limit"),
-    [("20/10s", Limit(20, 10.0)), (" 2/1s ", Limit(2, 1.0)), ("off", None), ("OFF", None)],
+    [("20/10s", RateLimit(20, 10.0)), (" 2/1s ", RateLimit(2, 1.0)), ("off", None), ("OFF", None)],
 )
-def test_limit_is_read_from_text(text: str, limit: Limit | None) -> None:
+def test_limit_is_read_from_text(text: str, limit: RateLimit | None) -> None:
     """The setting says calls and seconds; ``off`` is for test doubles."""
-    assert Limit.parse(text) == limit
+    assert RateLimit.parse(text) == limit
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ def test_limit_is_read_from_text(text: str, limit: Limit | None) -> None:
 def test_limit_that_makes_no_sense_is_refused(text: str) -> None:
     """A mistyped limit ends the start; with one call an effect could never get its token."""
     with pytest.raises(ValueError, match="must"):
-        Limit.parse(text)
+        RateLimit.parse(text)
