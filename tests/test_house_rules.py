@@ -22,7 +22,7 @@ RANKS: Final = {
     "store": 1,
     "gateways": 1,
     "operations": 2,
-    "settings": 1,
+    "settings": 2,
     "api": 3,
     "console": 3,
     "worker": 3,

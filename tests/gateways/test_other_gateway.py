@@ -20,12 +20,14 @@ from payrelay.core.checkouts import CheckoutState
 from payrelay.core.notifications import NotificationFilter, Verdict
 from payrelay.core.notifications import State as InboxState
 from payrelay.core.operations import State
+from payrelay.core.pauses import Pause
 from payrelay.errors import Code, Refusal
 from payrelay.operations.charge import charge
 from payrelay.operations.open_checkout import NewCheckout, open_checkout
 from payrelay.operations.relay import Relay
 from payrelay.operations.settle import settle_due
 from payrelay.operations.work_inbox import begin_inbox
+from payrelay.store.pauses import Pauses
 
 PAID: Final = Record(
     id="900", reference="A-1", state="captured", minor=100_000, cur="LKR", made="2023-11-14T22:13:21+00:00", note="Tea"
@@ -95,6 +97,21 @@ async def test_a_lost_reply_is_asked_for_under_the_same_key(world: World, relay:
     operation = await world.operation()
     assert (operation.state, operation.payment_id) == (State.SUCCEEDED, "900")
     assert len(gateway.records) == 1
+
+
+async def test_nothing_is_sent_under_a_key_while_the_account_is_paused(
+    world: World, relay: Relay, gateway: OtherGateway
+) -> None:
+    """Where the first sending never arrived, the second would be the first: an operator wants no new money to move."""
+    gateway.lost = 1
+    await charge(relay, asked(), CHARGE)
+    gateway.done.clear()
+    await Pauses(world.database).add(Pause(account="gateway", since_ms=1, reason="wrong prices", operator="ann"))
+    world.clock.passed_ms += LATER_MS
+
+    await settle_due(relay)
+
+    assert ((await world.operation()).state, gateway.done) == (State.UNKNOWN, {})
 
 
 async def test_once_the_key_may_be_forgotten_it_is_searched_for(

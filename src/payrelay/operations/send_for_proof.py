@@ -70,13 +70,18 @@ async def settle_cancel(case: Case) -> None:
 
 
 async def settle_under_key(case: Case) -> None:
-    """Sends once more under the operation's id: a gateway that knows it answers as it did the first time."""
+    """Sends once more under the operation's id: a gateway that knows it answers as it did the first time.
+
+    Where the first never arrived, this one is the first: so nothing is sent while an operator has paused the account.
+    """
     may_send_from_ms = case.span.began_ms + int(case.account.timeout_s * 1000)
     under_way_ms = _under_way_until_ms(case)
     if under_way_ms is not None:
         await case.put_off(under_way_ms)
     elif case.now_ms < may_send_from_ms:
         await case.put_off(may_send_from_ms)
+    elif await case.relay.paused.is_paused(case.operation.account):
+        await case.could_not_look()
     elif not case.is_nudged or not case.has_line(Event.PROBING):
         await _send_again(case, _read_under_key)
 
