@@ -310,6 +310,7 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
         ("[gateways.a]\nappid = 1", "PAYRELAY_GATEWAYS__A__APP_ID is missing"),
         ("[gateways.A]\napp_id = 'x'\napp_secret = 'y'", "PAYRELAY_GATEWAYS__A must be a name of 1 to 32"),
         ("public_url = 'x'\npublic_url_file = 'y'", "PAYRELAY_PUBLIC_URL and PAYRELAY_PUBLIC_URL_FILE are both set"),
+        ("[gateways.a]\nkind = ['payhere']", "PAYRELAY_GATEWAYS__A__KIND must be a kind of gateway that there is"),
         ("[gateways.a]\napp_id = 'x'\napp_secret = 1", "PAYRELAY_GATEWAYS__A__APP_SECRET must be text"),
         ("[gateways.a]\napp_id = 'x'\napp_secret = ''", "PAYRELAY_GATEWAYS__A__APP_SECRET must be text"),
         ("gateways = 1", "PAYRELAY_GATEWAYS must be a valid dictionary"),

@@ -276,7 +276,7 @@ def gateway_settings(value: object) -> GatewaySettings:
         return value
     given = value if isinstance(value, dict) else {}
     name = given.get("kind", DEFAULT_KIND)
-    if name not in KINDS:
+    if not isinstance(name, str) or name not in KINDS:
         error = ValueError(f"must be a kind of gateway that there is: {', '.join(KINDS)}")
         detail = InitErrorDetails(type="value_error", loc=("kind",), input=None, ctx={"error": error})
         raise ValidationError.from_exception_data(GatewaySettings.__name__, [detail])
