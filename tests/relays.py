@@ -8,7 +8,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.destinations import Allowed
 from payrelay.core.operations import Retention
-from payrelay.gateways.payhere.client import PayHere
+from payrelay.gateways.gateway import Gateway
 from payrelay.operations.alert_outlets import Alarm
 from payrelay.operations.deliver_events import Dispatch
 from payrelay.operations.followers import Followers
@@ -42,7 +42,7 @@ FOLLOWERS_MAX: Final = 100
 
 def relay_over(
     database: Database,
-    accounts: Mapping[str, PayHere],
+    accounts: Mapping[str, Gateway],
     *,
     clock: Clock,
     log: FilteringBoundLogger,

@@ -13,7 +13,7 @@ from payrelay.core.hosted import HostedPayment, Person, Place
 from payrelay.core.notifications import WAITS_FOR_MS, NewsKind, Notification, Told, Verdict, Why
 from payrelay.core.notifications import State as NotificationState
 from payrelay.core.operations import Kind, Operation, State
-from payrelay.core.payments import Payment
+from payrelay.core.payments import Payment, PaymentStatus
 
 NOW_MS: Final = 1_700_000_000_000
 OPERATION: Final = Operation(
@@ -128,7 +128,7 @@ PAYMENT: Final = Payment(
     order_id="A-1",
     at_ms=2_000,
     description="Tea",
-    status="RECEIVED",
+    status=PaymentStatus.RECEIVED,
     currency="LKR",
     amount_minor=100_000,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from payrelay.api.request_log import json_log
-from payrelay.app import account_of, opened_database, running, seal_of
+from payrelay.app import common_of, opened_database, running, seal_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
 from payrelay.core.operations import Kind, Line, Operation, State
@@ -15,10 +15,11 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError, StoreUnusable
 from payrelay.gateways.payhere.account import BASE_URLS
+from payrelay.gateways.payhere.kind import account_of
 from payrelay.operations.charge import charge
 from payrelay.operations.issue_key import Wanted, issue_key
 from payrelay.operations.relay import Request
-from payrelay.settings import GatewaySettings, Settings
+from payrelay.settings import Settings, gateway_settings
 from payrelay_simulator import DEFAULT_MERCHANT, Running, Simulator, demo_world
 from payrelay_simulator import serve as serve_simulator
 from payrelay_simulator.demo import CUSTOMER_TOKEN
@@ -38,8 +39,8 @@ async def simulated() -> AsyncIterator[Running]:
 
 def settings_of(folder: Path, base_url: str = "http://127.0.0.1:9") -> Settings:
     """Gives settings for one account and an embedded database."""
-    gateway = GatewaySettings(
-        base_url=base_url, app_id=DEFAULT_MERCHANT.app_id, app_secret=Secret(DEFAULT_MERCHANT.app_secret)
+    gateway = gateway_settings(
+        {"base_url": base_url, "app_id": DEFAULT_MERCHANT.app_id, "app_secret": DEFAULT_MERCHANT.app_secret}
     )
     return Settings(database_url=Secret(f"sqlite:///{folder}/payrelay.db"), gateways={"gateway": gateway})
 
@@ -150,9 +151,9 @@ async def test_without_a_gateway_it_does_not_start(tmp_path: Path) -> None:
 @pytest.mark.parametrize("environment", ["sandbox", "live"])
 def test_the_environment_chooses_the_gateways_address(environment: str) -> None:
     """Test money never meets the real gateway, unless somebody says so."""
-    gateway = GatewaySettings.model_validate({"app_id": "x", "app_secret": "y", "environment": environment})
+    gateway = gateway_settings({"app_id": "x", "app_secret": "y", "environment": environment})
 
-    assert account_of("gateway", gateway).base_url == BASE_URLS[environment]
+    assert account_of(common_of("gateway", gateway), gateway).base_url == BASE_URLS[environment]
 
 
 @pytest.mark.postgresql

@@ -16,12 +16,16 @@ from payrelay.api.routes import ROUTES, Route
 from payrelay.cli import app
 from payrelay.core.operations import TRANSITIONS, State
 from payrelay.errors import Code
-from payrelay.settings import CONFIG_VARIABLE, EventSettings, GatewaySettings, IdentitySettings, Settings, variable_name
+from payrelay.gateways.payhere.account import KIND as PAYHERE
+from payrelay.gateways.registry import KINDS
+from payrelay.settings import CONFIG_VARIABLE, EventSettings, IdentitySettings, Settings, model_of, variable_name
 
 ROOT: Final = Path(__file__).parent.parent
 DOCS: Final = ROOT / "docs"
 PAGES: Final = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-GATEWAY_FIELDS: Final = [f"PAYRELAY_GATEWAYS__<NAME>__{field.upper()}" for field in GatewaySettings.model_fields]
+GATEWAY_FIELDS: Final = [
+    f"PAYRELAY_GATEWAYS__<NAME>__{field.upper()}" for field in model_of(KINDS[PAYHERE]).model_fields
+]
 SETTINGS: Final = [
     *(variable_name((field,)) for field in Settings.model_fields if field not in {"gateways", "events", "identity"}),
     *(variable_name(("identity", field)) for field in IdentitySettings.model_fields),

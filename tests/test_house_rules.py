@@ -22,7 +22,7 @@ RANKS: Final = {
     "store": 1,
     "gateways": 1,
     "operations": 2,
-    "settings": 1,
+    "settings": 2,
     "api": 3,
     "console": 3,
     "worker": 3,
@@ -140,6 +140,9 @@ def sources(*folders: str) -> list[Source]:
 
 OURS: Final = sources("src/payrelay")
 SIMULATOR: Final = sources("src/payrelay_simulator")
+REGISTRY: Final = "payrelay/gateways/registry.py"
+ADAPTERS: Final = {source.name.split("/")[2] for source in OURS if source.name.endswith("/kind.py")}
+"""A provider's folder makes a kind of gateway."""
 TESTS: Final = sources("tests")
 
 
@@ -213,6 +216,21 @@ def test_no_door_reaches_past_the_stories_into_the_store() -> None:
 def test_every_room_has_its_place() -> None:
     """A new module at the top must say where it stands, or the rule above does not see it."""
     assert {source.room for source in OURS} - EVERYBODYS <= RANKS.keys()
+
+
+def imports_of_adapters(source: Source) -> Iterator[str]:
+    """Finds imports of a provider's folder from outside it."""
+    for node, name in imports(source.tree):
+        parts = name.split(".")
+        is_adapter = parts[:2] == ["payrelay", "gateways"] and parts[2:3] and parts[2] in ADAPTERS
+        if is_adapter and source.name != REGISTRY and not source.name.startswith(f"payrelay/gateways/{parts[2]}/"):
+            yield source.at(node, "only the registry knows an adapter; ask for a Kind there, or take a Gateway")
+
+
+def test_only_the_registry_knows_an_adapter() -> None:
+    """Whatever else knew one would have to be changed for every provider that is added."""
+    assert {"payhere"} <= ADAPTERS
+    assert found(imports_of_adapters, OURS) == ""
 
 
 def test_the_simulator_stands_alone() -> None:

@@ -7,6 +7,7 @@ from payrelay.core.client_tokens import USUAL_SCOPES
 from payrelay.core.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
+from payrelay.gateways.payhere.settings import PayHereSettings
 from payrelay.settings import Settings, read_settings, require_serving, surroundings
 
 KEY = base64.urlsafe_b64encode(bytes(range(32))).decode()
@@ -16,6 +17,13 @@ GATEWAY = {"PAYRELAY_GATEWAYS__GATEWAY__APP_ID": "4OVx", "PAYRELAY_GATEWAYS__GAT
 def of(directory: Path, **variables: str) -> Settings:
     """Reads settings given by their names without PAYRELAY_."""
     return read_settings({f"PAYRELAY_{name}": value for name, value in variables.items()}, directory)
+
+
+def payhere(settings: Settings) -> PayHereSettings:
+    """Gives what only PayHere has of the account called "a"."""
+    own: object = settings.gateways["a"]
+    assert isinstance(own, PayHereSettings)
+    return own
 
 
 def complaint(directory: Path, **variables: str) -> str:
@@ -159,6 +167,13 @@ def test_a_wrong_value_is_named_and_not_shown(tmp_path: Path, name: str, value: 
     assert "\n" not in line
 
 
+def test_an_unknown_kind_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
+    """Whoever mistyped it reads what to write; the fields of a kind that isn't there can't be judged."""
+    line = complaint(tmp_path, GATEWAYS__A__KIND="payther", GATEWAYS__A__COLOUR="red")
+
+    assert line == "PAYRELAY_GATEWAYS__A__KIND must be a kind of gateway that there is: payhere"
+
+
 def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     """Nobody starts a program six times to learn of six mistakes."""
     line = complaint(tmp_path, REPEAT_WINDOW="x", PUBLIC_URL="x")
@@ -229,7 +244,7 @@ def test_a_secret_can_be_a_file(tmp_path: Path) -> None:
     secret.write_text("hush-hush\n")
     variables = {"PAYRELAY_GATEWAYS__A__APP_ID": "x", "PAYRELAY_GATEWAYS__A__APP_SECRET_FILE": str(secret)}
 
-    assert read_settings(variables, tmp_path).gateways["a"].app_secret.reveal() == "hush-hush"
+    assert payhere(read_settings(variables, tmp_path)).app_secret.reveal() == "hush-hush"
 
 
 def test_a_file_that_is_not_there_is_named_by_its_setting(tmp_path: Path) -> None:
@@ -271,7 +286,7 @@ def test_the_file_in_the_working_directory_is_read(tmp_path: Path) -> None:
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     """One value can be changed for one start, setting by setting."""
     (tmp_path / "payrelay.toml").write_text('[gateways.a]\napp_id = "x"\napp_secret = "y"\n')
-    gateway = of(tmp_path, GATEWAYS__A__APP_SECRET="z").gateways["a"]
+    gateway = payhere(of(tmp_path, GATEWAYS__A__APP_SECRET="z"))
 
     assert (gateway.app_id, gateway.app_secret.reveal()) == ("x", "z")
 
@@ -295,6 +310,7 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
         ("[gateways.a]\nappid = 1", "PAYRELAY_GATEWAYS__A__APP_ID is missing"),
         ("[gateways.A]\napp_id = 'x'\napp_secret = 'y'", "PAYRELAY_GATEWAYS__A must be a name of 1 to 32"),
         ("public_url = 'x'\npublic_url_file = 'y'", "PAYRELAY_PUBLIC_URL and PAYRELAY_PUBLIC_URL_FILE are both set"),
+        ("[gateways.a]\nkind = ['payhere']", "PAYRELAY_GATEWAYS__A__KIND must be a kind of gateway that there is"),
         ("[gateways.a]\napp_id = 'x'\napp_secret = 1", "PAYRELAY_GATEWAYS__A__APP_SECRET must be text"),
         ("[gateways.a]\napp_id = 'x'\napp_secret = ''", "PAYRELAY_GATEWAYS__A__APP_SECRET must be text"),
         ("gateways = 1", "PAYRELAY_GATEWAYS must be a valid dictionary"),
@@ -313,7 +329,7 @@ def test_a_file_in_the_configuration_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("hush-hush")
     (tmp_path / "payrelay.toml").write_text(f'[gateways.a]\napp_id = "x"\napp_secret_file = "{tmp_path}/secret"\n')
 
-    assert of(tmp_path).gateways["a"].app_secret.reveal() == "hush-hush"
+    assert payhere(of(tmp_path)).app_secret.reveal() == "hush-hush"
 
 
 def test_serving_needs_a_gateway(tmp_path: Path) -> None:

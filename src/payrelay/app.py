@@ -1,12 +1,12 @@
 """Puts the program together from its settings, and takes it apart in the reverse order."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
-import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from payrelay import worker
@@ -22,11 +22,10 @@ from payrelay.core.operations import Retention
 from payrelay.core.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
+from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.governor import Governor
-from payrelay.gateways.payhere.account import BASE_URLS, app_of, merchant_of, token_name_of
-from payrelay.gateways.payhere.client import Account, PayHere
-from payrelay.gateways.payhere.connections import Network
-from payrelay.gateways.payhere.forms import HashAmounts
+from payrelay.gateways.kinds import Common, Identity, Kind, Means
+from payrelay.gateways.registry import KINDS
 from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
 from payrelay.operations.deliver_events import Dispatch
 from payrelay.operations.followers import Followers
@@ -71,10 +70,6 @@ KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
 FINISH_WITHIN_S: Final = 5.0
 """For work that nobody waits for any more, such as storing an outcome late, when the program ends."""
-
-
-Ways: TypeAlias = Callable[[Account], Network]
-"""Gives the way to an account's gateway; a simulation brings its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,17 +160,17 @@ async def opened_relay(
     clock: Clock,
     log: FilteringBoundLogger,
     watch: Watch,
-    ways: Ways | None = None,
+    kinds: Mapping[str, Kind] = KINDS,
 ) -> AsyncIterator[Relay]:
     """Makes what the stories work with, for a server and for commands beside it; its accounts are closed at the end.
 
-    ``ways`` lead to the gateways; without them it is the network.
+    ``kinds`` are the gateways that there are; a simulation brings its own.
     Raises SettingsError, StoreUnusable.
     """
     seal = await seal_of(settings, database)
     waiters, background = Waiters(limit=held_max(files_max())), Background()
     async with (
-        opened_accounts(settings, clock, Shared(database, seal), ways) as accounts,
+        opened_accounts(settings, clock, Shared(database, seal), kinds) as accounts,
         opened_dispatch(settings, Shared(database, seal), clock, log, watch) as dispatch,
     ):
         chain_secret = (await chain_key(database, seal, clock)).secret
@@ -327,58 +322,46 @@ class Shared:
 
 @asynccontextmanager
 async def opened_accounts(
-    settings: Settings, clock: Clock, shared: Shared | None, ways: Ways | None = None
-) -> AsyncIterator[dict[str, PayHere]]:
-    """Makes a client for each configured account; nothing is called yet.
+    settings: Settings, clock: Clock, shared: Shared | None, kinds: Mapping[str, Kind] = KINDS
+) -> AsyncIterator[dict[str, Gateway]]:
+    """Makes the gateway of each configured account; nothing is called yet.
 
     Without a store each keeps to its limit alone, whatever other processes do.
     """
     async with AsyncExitStack() as stack:
         accounts = {}
         for name, gateway in settings.gateways.items():
-            account = account_of(name, gateway)
-            if shared is not None:
-                app, merchant = app_of(account), merchant_of(account)
-                known_as = await standing_merchant(shared.database, shared.seal, app, merchant)
-                account = msgspec.structs.replace(account, known_as=known_as)
-            accounts[name] = _client(account, clock, shared, ways)
+            kind, common = kinds[gateway.kind], common_of(name, gateway)
+            means = await _means(common, clock, kind.identity(common, gateway), shared)
+            accounts[name] = kind.opened(common, gateway, means)
             stack.push_async_callback(accounts[name].close)
         yield accounts
 
 
-def _client(account: Account, clock: Clock, shared: Shared | None, ways: Ways | None) -> PayHere:
-    connections = None if ways is None else ways(account)
+async def _means(common: Common, clock: Clock, identity: Identity, shared: Shared | None) -> Means:
     if shared is None:
-        return PayHere(account, clock=clock, connections=connections)
+        governor = Governor(common.limit, clock, timeout_s=common.timeout_s)
+        return Means(clock=clock, merchant=None, governor=governor, shelf=None)
+    merchant = await standing_merchant(shared.database, shared.seal, identity.app, identity.merchant)
     budget = None
-    if account.limit is not None:
-        calls, window_s = account.limit.calls, account.limit.window_s
-        budget = StoredBudget(shared.database, clock, merchant_of(account), calls=calls, window_s=window_s)
-    governor = Governor(account.limit, clock, budget=budget, timeout_s=account.timeout_s)
-    shelf = AccessTokens(shared.database, shared.seal, clock, token_name_of(account))
-    return PayHere(account, clock=clock, governor=governor, connections=connections, shelf=shelf)
+    if common.limit is not None:
+        calls, window_s = common.limit.calls, common.limit.window_s
+        budget = StoredBudget(shared.database, clock, merchant, calls=calls, window_s=window_s)
+    governor = Governor(common.limit, clock, budget=budget, timeout_s=common.timeout_s)
+    shelf = partial(AccessTokens, shared.database, shared.seal, clock)
+    return Means(clock=clock, merchant=merchant, governor=governor, shelf=shelf)
 
 
-def account_of(name: str, gateway: GatewaySettings) -> Account:
-    """Says the settings of an account in the adapter's words."""
-    return Account(
+def common_of(name: str, gateway: GatewaySettings) -> Common:
+    """Gives what every kind of gateway has of an account's settings."""
+    return Common(
         name=name,
         environment=gateway.environment,
-        base_url=gateway.base_url or BASE_URLS[gateway.environment],
-        app_id=gateway.app_id,
-        app_secret=gateway.app_secret,
-        merchant_id=gateway.merchant_id,
-        merchant_secret=gateway.merchant_secret,
+        base_url=gateway.base_url,
         limit=gateway.rate_limit,
         timeout_s=gateway.timeout_s,
         queue_s=gateway.queue_s,
         timezone=gateway.timezone,
-        hash_amounts=HashAmounts(
-            preapproval_lkr_minor=gateway.preapproval_amount_lkr,
-            preapproval_other_minor=gateway.preapproval_amount_other,
-            trial_lkr_minor=gateway.trial_amount_lkr,
-            trial_other_minor=gateway.trial_amount_other,
-        ),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from payrelay.app import Shared, opened_accounts, opened_database, seal_of
 from payrelay.clock import Clock
 from payrelay.errors import SettingsError, StoreError
-from payrelay.gateways.payhere.checks import Finding
+from payrelay.gateways.gateway import Finding
 from payrelay.operations.inspect_database import inspect_database
 from payrelay.operations.pause_account import in_words
 from payrelay.settings import Settings, require_serving

@@ -24,7 +24,7 @@ from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.operations.issue_key import Wanted, issue_key
 from payrelay.server import address_of, stopped_by_signals
-from payrelay.settings import GatewaySettings, Settings, surroundings
+from payrelay.settings import Settings, surroundings
 from payrelay_simulator import DemoWorld
 
 FOLDER: Final = Path(".payrelay")
@@ -157,13 +157,13 @@ def curl(sample: Sample, address: str, key: str) -> str:
 
 def _settings(simulated: payrelay_simulator.Running, places: Places) -> Settings:
     merchant = simulated.simulator.merchant
-    gateway = GatewaySettings(
-        base_url=simulated.base_url,
-        app_id=merchant.app_id,
-        app_secret=Secret(merchant.app_secret),
-        merchant_id=merchant.merchant_id,
-        merchant_secret=Secret(merchant.merchant_secret),
-    )
+    gateway = {
+        "base_url": simulated.base_url,
+        "app_id": merchant.app_id,
+        "app_secret": merchant.app_secret,
+        "merchant_id": merchant.merchant_id,
+        "merchant_secret": merchant.merchant_secret,
+    }
     own: dict[str, object] = {
         "database_url": Secret(f"sqlite:///{_DATABASE}"),
         "gateways": {ACCOUNT: gateway},

@@ -9,6 +9,8 @@ Rules:
 4. What is not a setting is refused by name: a mistyped one must not pass in silence.
 5. An error names the setting in its environment form and never shows its value.
 
+What an account at a gateway has beyond what all have is read by the model of its kind (``gateways.registry``).
+
 To be changed together: the fields below and ``docs/configuration.md``; a test compares them.
 """
 
@@ -20,9 +22,8 @@ import shlex
 import tomllib
 import zoneinfo
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -34,8 +35,9 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     ValidationInfo,
+    create_model,
 )
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, InitErrorDetails
 
 from payrelay.core.client_tokens import CLIENT_SCOPES, PAYING, USUAL_SCOPES
 from payrelay.core.credentials import Scope
@@ -43,11 +45,12 @@ from payrelay.core.database_url import embedded_file
 from payrelay.core.destinations import Allowed, allowed_of
 from payrelay.core.durations import span_s
 from payrelay.core.links import LinkRule, parse_rule
-from payrelay.core.money import AmountError, minor_units
 from payrelay.core.rate_limit import CALLS_MIN, RateLimit
 from payrelay.core.seal_keys import parse_keys
-from payrelay.core.secret import Secret
+from payrelay.core.secret import Secret, secret_of
 from payrelay.errors import SettingsError
+from payrelay.gateways.kinds import Kind
+from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 
 PREFIX: Final = "PAYRELAY_"
 CONFIG_VARIABLE: Final = "PAYRELAY_CONFIG"
@@ -216,15 +219,6 @@ def _network(value: object) -> Network:
         raise ValueError("must be addresses or networks such as 10.0.0.0/8, separated by commas") from None
 
 
-def _hash_amount(value: object) -> int:
-    text = str(value)
-    try:
-        # A file's number has lost its zeros by now: 10.0 is as good as 10.00.
-        return minor_units(Decimal(text))
-    except (InvalidOperation, AmountError):
-        raise ValueError("must be an amount such as 10.00") from None
-
-
 def _link_rules(value: object) -> tuple[LinkRule, ...]:
     texts = _parts(value)
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
@@ -242,15 +236,7 @@ def _encryption_keys(secret: Secret) -> Secret:
     return secret
 
 
-def _secret(value: object) -> Secret:
-    if isinstance(value, Secret):
-        return value
-    if not isinstance(value, str) or not value:
-        raise ValueError("must be text")
-    return Secret(value)
-
-
-_Secret = Annotated[Secret, PlainValidator(_secret)]
+_Secret = Annotated[Secret, PlainValidator(secret_of)]
 _Networks = Annotated[
     tuple[Annotated[Network, PlainValidator(_network)], ...],
     BeforeValidator(_parts),
@@ -258,35 +244,44 @@ _Networks = Annotated[
 ]
 
 
-_HashAmount = Annotated[int, PlainValidator(_hash_amount)]
-
-
 class GatewaySettings(BaseModel):
-    """One account at a gateway."""
+    """One account at a gateway: what every kind has; ``gateway_settings`` gives one with the fields of its kind."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    kind: Literal["payhere"] = "payhere"
+    kind: str = DEFAULT_KIND
     environment: Literal["sandbox", "live"] = "sandbox"
     base_url: Annotated[str, AfterValidator(_gateway_address)] | None = None
     """None for the gateway's own address in that environment."""
-    app_id: Annotated[str, Field(min_length=1)]
-    app_secret: _Secret
-    merchant_id: Annotated[str, Field(min_length=1)] | None = None
-    merchant_secret: _Secret | None = None
-    rate_limit: Annotated[RateLimit | None, PlainValidator(_rate_limit)] = RateLimit(20, 10.0)
+    rate_limit: Annotated[RateLimit | None, PlainValidator(_rate_limit)]
     """Calls upstream; None for no limit."""
     timeout_s: Annotated[float, Field(ge=0.1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5
-    timezone: Annotated[str, AfterValidator(_timezone)] = "Asia/Colombo"
-    preapproval_amount_lkr: _HashAmount = 1_000
-    """Hundredths; signed in the form of an approval that takes nothing, in rupees."""
-    preapproval_amount_other: _HashAmount = 51
-    """The same in any other currency."""
-    trial_amount_lkr: _HashAmount = 1_000
-    """Hundredths; signed in the form of a plan that begins on a later day, in rupees."""
-    trial_amount_other: _HashAmount = 50
-    """The same in any other currency."""
+    timezone: Annotated[str, AfterValidator(_timezone)]
+
+
+def model_of(kind: Kind) -> type[GatewaySettings]:
+    """Gives the settings of a kind of gateway: everybody's and its own, as one model."""
+    bases: tuple[type[Any], ...] = (GatewaySettings, kind.settings)
+    made: type[GatewaySettings] = create_model(GatewaySettings.__name__, __base__=bases)
+    return made
+
+
+_MODELS: Final = {name: model_of(kind) for name, kind in KINDS.items()}
+
+
+def gateway_settings(value: object) -> GatewaySettings:
+    """Reads the settings of one account, by the model of its kind. Raises ValidationError."""
+    if isinstance(value, GatewaySettings):
+        return value
+    given = value if isinstance(value, dict) else {}
+    name = given.get("kind", DEFAULT_KIND)
+    if not isinstance(name, str) or name not in KINDS:
+        error = ValueError(f"must be a kind of gateway that there is: {', '.join(KINDS)}")
+        detail = InitErrorDetails(type="value_error", loc=("kind",), input=None, ctx={"error": error})
+        raise ValidationError.from_exception_data(GatewaySettings.__name__, [detail])
+    usual = KINDS[name].defaults
+    return _MODELS[name].model_validate({**usual, **given} if isinstance(value, dict) else value)
 
 
 def _allowed_hosts(value: object) -> Allowed:
@@ -331,7 +326,9 @@ class Settings(BaseModel):
 
     database_url: Annotated[_Secret, AfterValidator(_database_url)] = Secret("sqlite:///payrelay.db")
     """A secret because it may hold a password; ``shown_database`` is fit to be printed."""
-    gateways: dict[Annotated[str, AfterValidator(_gateway_name)], GatewaySettings] = {}
+    gateways: dict[
+        Annotated[str, AfterValidator(_gateway_name)], Annotated[GatewaySettings, PlainValidator(gateway_settings)]
+    ] = {}
     identity: IdentitySettings | None = None
     repeat_window: Annotated[int, PlainValidator(_repeat_window_s)] = 86_400
     """Seconds; 0 for none."""

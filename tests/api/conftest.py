@@ -6,10 +6,11 @@ import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from tests.api.fakes import KEY, Caller, Idle, Keyring, LateDatabase, MovableClock, Stories
+from tests.api.fakes import KEY, Caller, Keyring, LateDatabase, MovableClock, Stories
+from tests.gateways.still_gateway import StillGateway
 from tests.relays import relay_over
 
 from payrelay.api.app import Api
@@ -19,7 +20,7 @@ from payrelay.api.request_log import json_log
 from payrelay.api.routes import ROUTES
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential, hash_of
 from payrelay.core.operations import Retention
-from payrelay.gateways.payhere.client import PayHere
+from payrelay.core.rate_limit import RateLimit
 from payrelay.store.database import Database
 
 LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
@@ -84,7 +85,7 @@ def context(
     log = json_log(log_stream, clock)
     relay = relay_over(
         database,
-        {"gateway": cast("PayHere", Idle(clock))},
+        {"gateway": StillGateway(clock, limit=RateLimit(calls=20, window_s=10))},
         clock=clock,
         log=log,
         retention=Retention(keyed_ms=1, unkeyed_ms=1),

@@ -16,9 +16,7 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer, found
 from payrelay.core.credentials import Credential, compose_key
 from payrelay.core.operations import OpenCount, State
-from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
-from payrelay.gateways.governor import Governor
 from payrelay.operations.relay import Relay
 from payrelay.store import open_database
 from payrelay.store.database import Database, Unit
@@ -41,14 +39,6 @@ class MovableClock(Clock):
     def boot_s(self) -> float:
         """Runs along with the other one."""
         return self.at_s
-
-
-class Idle:
-    """A gateway account that nobody calls: its number and its budget alone."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.merchant = "0123456789abcdef"
-        self.governor = Governor(RateLimit(calls=20, window_s=10), clock)
 
 
 class Keyring:

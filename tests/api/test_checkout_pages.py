@@ -18,8 +18,9 @@ from payrelay.core.checkouts import Checkout, CheckoutState, Settled
 from payrelay.core.hosted import CheckoutKind, Plan
 from payrelay.core.pauses import Pause
 from payrelay.errors import Refusal
+from payrelay.gateways.gateway import CheckoutForm
 from payrelay.operations.finish_checkout import finish_by_notification
-from payrelay.operations.open_checkout import NewCheckout, form_of
+from payrelay.operations.open_checkout import NewCheckout, way_on
 from payrelay.operations.pause import PAUSES_KEPT_MS
 from payrelay.operations.relay import Relay
 from payrelay.store.pauses import Pauses
@@ -134,12 +135,12 @@ async def test_what_the_page_posts_is_the_form(world: World) -> None:
     hostile = msgspec.structs.replace(ASKED.person, first_name=HOSTILE, last_name='O\'Neil & "Sons"')
     checkout = await opened_checkout(relay, new(person=hostile, items=HOSTILE, order_id="A'1\"<b>"))
     shown = await page_of(relay, checkout)
-    signer = relay.account("gateway").signer
     details = await relay.checkouts.details_of(checkout.id)
     assert details is not None
-    assert signer is not None
+    form = await way_on(relay, checkout, details)
+    assert isinstance(form, CheckoutForm)
 
-    assert shown.fields == form_of(relay, checkout, details, signer).fields
+    assert shown.fields == form.fields
     assert [each["src"] for each in shown.all("script")] == ["/gateway/hosted/continue.js"]
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 
 import msgspec
 import pytest
 from structlog.typing import FilteringBoundLogger
+from tests.gateways.still_gateway import StillGateway
 from tests.operations.world import CREDENTIAL, HandClock
 from tests.relays import relay_over
 from tests.store.test_checkouts import CHECKOUT, DETAILS
@@ -21,7 +21,6 @@ from payrelay.core.operations import Retention
 from payrelay.core.secret import Secret
 from payrelay.core.subscriptions import Fact
 from payrelay.errors import Code, Refusal
-from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.approve_customer import approve
 from payrelay.operations.relay import Relay, Request
 from payrelay.store import open_database
@@ -38,7 +37,7 @@ async def relay(tmp_path: Path) -> AsyncIterator[Relay]:
     database = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=clock, owner=True)
     yield relay_over(
         database,
-        {"gateway": cast("PayHere", SimpleNamespace(merchant=MERCHANT))},
+        {"gateway": StillGateway(clock, merchant=MERCHANT)},
         clock=clock,
         log=cast("FilteringBoundLogger", None),
         retention=Retention(keyed_ms=1, unkeyed_ms=1),

@@ -2,9 +2,10 @@
 
 import pytest
 
-from payrelay.api.arrival import Headers, require_form
+from payrelay.api.arrival import Headers, require_type
 from payrelay.api.pages import Page
 from payrelay.api.public import EMPTY, PUBLIC_ROUTES, Caller, Public, PublicRoute
+from payrelay.core.capabilities import FORM_TYPE
 from payrelay.errors import Code, Refusal
 from payrelay.operations.relay import Relay
 
@@ -95,7 +96,7 @@ def test_no_public_address_hides_one_of_the_api() -> None:
 )
 def test_a_form_may_say_its_charset(value: bytes) -> None:
     """What is signed is bytes; a charset changes nothing of them."""
-    require_form(Headers([(b"content-type", value)]))
+    require_type(Headers([(b"content-type", value)]), FORM_TYPE)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,6 @@ def test_a_form_may_say_its_charset(value: bytes) -> None:
 def test_what_is_no_form_is_refused(headers: list[tuple[bytes, bytes]]) -> None:
     """It would be read as a form with one strange field otherwise."""
     with pytest.raises(Refusal) as refused:
-        require_form(Headers(headers))
+        require_type(Headers(headers), FORM_TYPE)
 
     assert refused.value.code is Code.UNSUPPORTED_MEDIA_TYPE

@@ -9,14 +9,13 @@ from tests import samples
 from payrelay.core.calls import Charge
 from payrelay.core.operations import Event, Line, State
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments import Payment
+from payrelay.core.payments import Payment, PaymentStatus
 from payrelay.core.proof import (
     ABSENT,
     CONTRADICTORY,
     GIVEN_UP_AFTER_MS,
     LOOKS_MIN,
     PROVED_ABSENT_AFTER_MS,
-    RECEIVED,
     REFUND_STATUSES,
     RETRY_WITHIN_MS,
     STILL_UNCLEAR_AFTER_MS,
@@ -152,7 +151,7 @@ PAYMENTS: Final = st.lists(
         order_id=st.sampled_from(["A-1", "A-2"]),
         at_ms=st.sampled_from([None, BEGAN_MS - TOLERANCE_MS - 1, BEGAN_MS, SPAN.ended_ms + TOLERANCE_MS + 1]),
         description=st.sampled_from(["Tea", "Milk"]),
-        status=st.sampled_from([RECEIVED, "REFUNDED"]),
+        status=st.sampled_from([PaymentStatus.RECEIVED, PaymentStatus.REFUNDED]),
         currency=st.sampled_from(["LKR", "USD"]),
         amount_minor=st.sampled_from([None, 100_000, 1]),
     ),
@@ -403,3 +402,13 @@ def test_a_search_that_never_works_is_for_a_person_after_a_week() -> None:
     assert ruling(look, Control.NOT_FOUND, looks(9), SPAN, week_ms) is Event.UNCLEAR
     assert ruling(look, Control.NOT_FOUND, looks(9), SPAN, week_ms - 1) is Event.LOOKED
     assert ruling(look, Control.FOUND, looks(9), SPAN, week_ms) is Event.DISPROVED
+
+
+@pytest.mark.parametrize("status", [PaymentStatus.HELD, PaymentStatus.RECEIVED])
+def test_a_hold_that_shows_itself_is_for_a_person(status: PaymentStatus) -> None:
+    """A search doesn't give the token by which it is captured or let go of."""
+    hold = msgspec.structs.replace(CALL, authorize=True)
+    look = look_for_charge(hold, OPERATION, SPAN, [changed(status=status)], frozenset(), has_rival=False)
+
+    assert look.seen is Seen.ONE_RESEMBLES
+    assert ruling(look, None, [], SPAN, LATE_MS) is Event.UNCLEAR

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -30,8 +30,8 @@ from payrelay.core.outcomes import Evidence, Reading, Verdict
 from payrelay.core.payments import Nothing, Payment, Seen, Sight, Unseen
 from payrelay.core.secret import Secret
 from payrelay.errors import Code
+from payrelay.gateways.gateway import NO_HEADERS
 from payrelay.gateways.governor import Priority
-from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.forms import Merchant
 from payrelay.operations.charge import charge
 from payrelay.operations.relay import Relay
@@ -120,7 +120,7 @@ class ShowingAccount(ScriptedAccount):
 
     async def observe(
         self,
-        call: Read,
+        call: PaymentsOfOrder | PaymentsOfSubscription,
         *,
         until_s: float,  # noqa: ARG002, the same
         priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
@@ -145,11 +145,12 @@ class ShowingAccount(ScriptedAccount):
         self,
         call: Read,
         *,
-        priority: Priority = Priority.READ,  # noqa: ARG002, the face of an account
-        until_s: float | None = None,  # noqa: ARG002, the face of an account
+        priority: Priority = Priority.READ,
+        until_s: float | None = None,
     ) -> Reading:
         """Shows a subscription, or all of them."""
-        assert isinstance(call, OneSubscription | AllSubscriptions)
+        if not isinstance(call, OneSubscription | AllSubscriptions):
+            return await super().read(call, priority=priority, until_s=until_s)
         if isinstance(call, AllSubscriptions):
             await self._steps.reach("list")
         if self.is_hidden or type(call) in self.unreadable:
@@ -217,7 +218,7 @@ class InboxWorld:
         self.subscriptions = Subscriptions(self.database, world.relay.new_id)
         self.relay: Relay = replace(
             world.relay,
-            accounts={"gateway": cast("PayHere", self.account)},
+            accounts={"gateway": self.account},
             inbox=self.inbox,
             checkouts=self.checkouts,
             customers=self.customers,
@@ -235,7 +236,7 @@ class InboxWorld:
 
     async def take(self, body: bytes) -> Notification:
         """Takes a notification in, and works on it until nothing is under way."""
-        notification = await take_notification(self.relay, "gateway", body)
+        notification = await take_notification(self.relay, "gateway", NO_HEADERS, body)
         await self.finish()
         found = await self.inbox.get(notification.id)
         assert found is not None

@@ -7,7 +7,7 @@ from payrelay.core.idempotency import secret_hash
 from payrelay.core.operations import State, captured_guard
 from payrelay.core.outcomes import Verdict
 from payrelay.errors import Code, Refusal
-from payrelay.gateways.payhere.client import Expected
+from payrelay.gateways.gateway import Expected
 from payrelay.operations.capture import capture
 from payrelay.operations.charge import charge
 from payrelay.operations.refund import refund

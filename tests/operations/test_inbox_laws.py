@@ -28,6 +28,7 @@ from payrelay.core.checkouts import CheckoutKind
 from payrelay.core.notifications import UNFINISHED
 from payrelay.core.outcomes import Verdict
 from payrelay.errors import Refusal, StoreUnavailable
+from payrelay.gateways.gateway import NO_HEADERS
 from payrelay.operations.take_notification import take_notification
 
 PAID = [
@@ -113,7 +114,7 @@ def is_passing(kind: str) -> bool:
 async def take(world: InboxWorld, body: bytes) -> None:
     """Delivers a body as a gateway does that doesn't look at the answer."""
     with contextlib.suppress(Refusal):
-        await take_notification(world.relay, "gateway", body)
+        await take_notification(world.relay, "gateway", NO_HEADERS, body)
     await world.finish()
 
 
@@ -174,7 +175,7 @@ async def die(story: str, step: str, number: int) -> object:
             await prepare(world, story)
             world.steps.put(step, Raising(Crash()), first=world.steps.passed.count(step) + number)
             with contextlib.suppress(Crash):
-                await take_notification(world.relay, "gateway", STORIES[story][0])
+                await take_notification(world.relay, "gateway", NO_HEADERS, STORIES[story][0])
             await world.relay.background.finish(20)
             await world.restart()
             if not await world.all():  # it was never said to be taken: the gateway sends it again

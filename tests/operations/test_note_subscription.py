@@ -55,7 +55,7 @@ async def read(world: InboxWorld, call: Read, data: object) -> None:
     async def ask() -> Reading:
         return Reading(code=None, msg="Found", raw_msg=b'"Found"', raw_data=msgspec.json.encode(data))
 
-    question = Question(merchant=MERCHANT, call=call, ask=ask, timezone="Asia/Colombo")
+    question = Question(gateway=world.account, call=call, ask=ask)
     await readings.read(question, is_insisting=True)
     await world.finish()
 

@@ -8,6 +8,7 @@ import pytest
 import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.gateways.still_gateway import StillGateway
 from tests.operations.world import CHARGE, HandClock, World, asked
 
 from payrelay.core.answers import Answer
@@ -90,6 +91,7 @@ class Desk:
 
     def __init__(self, *, stale_after_s: float = NEVER_S) -> None:
         self.clock, self.shelf, self.gateway, self.background = HandClock(), Shelf(), Gateway(), Background()
+        self.face = StillGateway(self.clock)
         self.logged: list[str] = []
         log = structlog.wrap_logger(
             None, processors=[self._note], wrapper_class=structlog.make_filtering_bound_logger(0)
@@ -100,7 +102,7 @@ class Desk:
 
     def ask(self, call: Read = ORDER, *, is_insisting: bool = False) -> "asyncio.Task[Told]":
         """Begins to ask."""
-        question = Question(merchant="0123456789abcdef", call=call, ask=self.gateway.ask, timezone="Asia/Colombo")
+        question = Question(gateway=self.face, call=call, ask=self.gateway.ask)
         return asyncio.create_task(self.readings.read(question, is_insisting=is_insisting))
 
     async def told(self, reading: Reading | None = None, call: Read = ORDER, *, is_insisting: bool = False) -> Told:
@@ -341,7 +343,7 @@ class Play:
 
     async def _ask(self, number: int) -> None:
         is_insisting = number % 4 == 0
-        question = Question(merchant="m", call=ORDER, ask=self._call, timezone="UTC")
+        question = Question(gateway=self.desk.face, call=ORDER, ask=self._call)
         asking = asyncio.create_task(self.desk.readings.read(question, is_insisting=is_insisting))
         self.asked.append((asking, self.desk.shelf.changes, self.tick, is_insisting))
 

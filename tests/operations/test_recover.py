@@ -1,5 +1,4 @@
 import asyncio
-from typing import cast
 
 import pytest
 from tests.operations.world import CHARGE, Crash, Raising, ScriptedAccount, World, asked, outcome_of
@@ -8,7 +7,6 @@ from payrelay.core.operations import Event, State
 from payrelay.core.outcomes import Verdict
 from payrelay.core.rate_limit import RateLimit
 from payrelay.errors import Outdated, StoreUnavailable
-from payrelay.gateways.payhere.client import PayHere
 from payrelay.operations.charge import charge
 from payrelay.operations.effect import SEND_WITHIN_S
 from payrelay.operations.recover import GRACE_MS, recover
@@ -75,7 +73,7 @@ async def test_a_row_waits_for_its_own_account_alone(world: World) -> None:
     await crash_at(world, "effect")
     quick = ScriptedAccount(world.clock, world.steps, world.journal)
     quick.timeout_s = 1.0
-    world.accounts["quick"] = cast("PayHere", quick)
+    world.accounts["quick"] = quick
     found = []
     for passed_ms in (STALE_MS, STALE_MS + 1):
         world.clock.passed_ms = passed_ms

@@ -22,6 +22,7 @@ from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Settl
 from payrelay.core.hosted import Plan
 from payrelay.core.outcomes import Verdict
 from payrelay.core.subscriptions import Fact, SubscriptionState
+from payrelay.gateways.gateway import NO_HEADERS
 from payrelay.operations.finish_checkout import end_checkouts, finish_with, look
 from payrelay.operations.take_notification import take_notification
 from payrelay.store.subscriptions import Whose
@@ -329,7 +330,7 @@ async def test_a_notification_that_comes_meanwhile_is_told_once(world: InboxWorl
     world.payments.append(payment_of())
 
     async def be_told() -> None:
-        await take_notification(world.relay, "gateway", FIRST)
+        await take_notification(world.relay, "gateway", NO_HEADERS, FIRST)
         for _ in range(20_000):
             if not (await world.checkout()).is_open:
                 return

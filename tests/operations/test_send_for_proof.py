@@ -11,7 +11,7 @@ from tests.operations.world import CHARGE, Gate, World, asked, outcome_of
 
 from payrelay.core.operations import State
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
-from payrelay.core.payments import Payment, Seen
+from payrelay.core.payments import Payment, PaymentStatus, Seen
 from payrelay.errors import Code
 from payrelay.gateways.payhere.replies import Cause
 from payrelay.operations.cancel_subscription import cancel_subscription
@@ -50,7 +50,7 @@ async def captured_payment(world: World) -> Payment:
         order_id="A-1",
         at_ms=(await world.operation()).created_at_ms,
         description="Tea",
-        status="RECEIVED",
+        status=PaymentStatus.RECEIVED,
         currency="LKR",
         amount_minor=50_000,
     )

@@ -1,4 +1,5 @@
 import msgspec
+import pytest
 from tests.operations.test_cancel_subscription import CANCEL
 from tests.operations.test_decide import decision_on
 from tests.operations.test_refund import PART
@@ -6,20 +7,29 @@ from tests.operations.test_retry_subscription import RETRY
 from tests.operations.world import CHARGE, KEYED_MS, START_MS, World, asked, outcome_of
 
 from payrelay.core.calls import Charge, Refund
+from payrelay.core.capabilities import Way, way_of
 from payrelay.core.changes import Report
-from payrelay.core.operations import Event, State
+from payrelay.core.operations import Event, Kind, State
 from payrelay.core.outcomes import Evidence, Verdict
-from payrelay.core.payments import Payment, Seen, Unseen
+from payrelay.core.payments import Payment, PaymentStatus, Seen, Unseen
 from payrelay.core.schedules import DAY_MS, REAPPEARANCE_MS
 from payrelay.errors import Code
+from payrelay.gateways.payhere.client import capabilities_of
 from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.case import open_case
 from payrelay.operations.charge import charge
 from payrelay.operations.decide import decide
 from payrelay.operations.refund import refund
 from payrelay.operations.retry_subscription import retry_subscription
-from payrelay.operations.send_for_proof import SENDINGS_MAX
-from payrelay.operations.settle import settle_due
+from payrelay.operations.search_for_proof import (
+    settle_charge,
+    settle_hold_unseen,
+    settle_refund,
+    settle_retry,
+    settle_unseen,
+)
+from payrelay.operations.send_for_proof import SENDINGS_MAX, settle_cancel, settle_capture
+from payrelay.operations.settle import settle_due, story_of
 from payrelay.store.journal import HISTORY_LINES_MAX
 
 
@@ -30,7 +40,7 @@ def payment_of(call: Charge) -> Payment:
         order_id=call.order_id,
         at_ms=START_MS,
         description=call.items,
-        status="RECEIVED",
+        status=PaymentStatus.RECEIVED,
         currency=call.currency,
         amount_minor=call.amount_minor,
     )
@@ -172,3 +182,28 @@ async def test_the_payment_of_the_retry_before_it_proves_no_second_one(world: Wo
 async def test_a_retry_of_an_hour_ago_is_no_rival(world: World) -> None:
     """Its payment would be dated by its own sending, an hour before."""
     assert await retried_after_a_success(world, pause_ms=3_600_000) is State.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("kind", "story"),
+    [
+        (Kind.CHARGE, settle_charge),
+        (Kind.AUTHORIZATION, settle_hold_unseen),
+        (Kind.CAPTURE, settle_capture),
+        (Kind.REFUND, settle_refund),
+        (Kind.RELEASE, settle_unseen),
+        (Kind.RETRY, settle_retry),
+        (Kind.CANCEL, settle_cancel),
+    ],
+)
+def test_what_payhere_can_do_leads_to_its_stories(kind: Kind, story: object) -> None:
+    """It keeps no keys and shows no holds: no charge of it is ever sent again to find out what became of it."""
+    for is_live in (False, True):
+        can = capabilities_of(is_live=is_live, is_signing=True)
+        assert story_of(kind, way_of(kind, can, is_key_kept=True)) is story
+
+
+@pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.CAPTURE, Kind.CANCEL}))
+def test_what_no_story_sends_again_is_for_a_person(kind: Kind) -> None:
+    """An adapter that says more than any story can read must not have money sent for it."""
+    assert story_of(kind, Way.SEND_AGAIN) is settle_unseen

@@ -10,6 +10,7 @@ from tests.operations.world import Raising
 from payrelay.core.checkouts import CheckoutState
 from payrelay.core.notifications import State, Verdict, Why
 from payrelay.errors import Code, IllegalTransition, Refusal, StoreUnavailable, StoreUnusable
+from payrelay.gateways.gateway import NO_HEADERS
 from payrelay.operations.take_notification import take_notification
 from payrelay.store.alerts import About, Alerts
 
@@ -23,8 +24,8 @@ async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
 
 async def test_the_same_body_is_one_notification(world: InboxWorld) -> None:
     """A gateway that wasn't answered in time repeats; the second must find the first."""
-    first = await take_notification(world.relay, "gateway", body_of())
-    second = await take_notification(world.relay, "gateway", body_of())
+    first = await take_notification(world.relay, "gateway", NO_HEADERS, body_of())
+    second = await take_notification(world.relay, "gateway", NO_HEADERS, body_of())
     await world.finish()
 
     assert first.id == second.id
@@ -45,7 +46,7 @@ async def test_what_is_not_the_gateways_is_refused_and_kept(world: InboxWorld, b
     await world.open_checkout()
     world.payments.append(payment_of())
     with pytest.raises(Refusal) as refused:
-        await take_notification(world.relay, "gateway", body)
+        await take_notification(world.relay, "gateway", NO_HEADERS, body)
     await world.later()
 
     assert refused.value.code is Code.FORBIDDEN
@@ -60,7 +61,7 @@ async def test_without_a_secret_it_may_be_sent_again(world: InboxWorld) -> None:
     """Whoever forgot MERCHANT_SECRET loses nothing: the repeat is worked on once it is there."""
     world.account.sign_with(None)
     with pytest.raises(Refusal) as refused:
-        await take_notification(world.relay, "gateway", body_of())
+        await take_notification(world.relay, "gateway", NO_HEADERS, body_of())
     assert refused.value.code is Code.UNAVAILABLE
     world.account.sign_with("MzExMTIyMjMzMw==")
     await world.open_checkout()
@@ -75,12 +76,12 @@ async def test_without_a_secret_it_may_be_sent_again(world: InboxWorld) -> None:
 async def test_what_is_no_notification_is_told_why(world: InboxWorld) -> None:
     """Somebody who tries the address with JSON should see what is wrong; nothing of it is kept."""
     with pytest.raises(Refusal, match="merchant_id") as refused:
-        await take_notification(world.relay, "gateway", b'{"order_id":"A-1"}')
+        await take_notification(world.relay, "gateway", NO_HEADERS, b'{"order_id":"A-1"}')
 
     assert refused.value.code is Code.MALFORMED_REQUEST
     assert await world.all() == []
     with pytest.raises(Refusal) as unknown:
-        await take_notification(world.relay, "elsewhere", body_of())
+        await take_notification(world.relay, "elsewhere", NO_HEADERS, body_of())
     assert unknown.value.code is Code.NOT_FOUND
 
 
@@ -88,7 +89,7 @@ async def test_nothing_is_said_to_be_taken_that_is_not_on_disk(world: InboxWorld
     """A gateway that hears a failure sends it again; one that hears a success does not."""
     world.steps.put("write", Raising(StoreUnavailable("down")))
     with pytest.raises(StoreUnavailable):
-        await take_notification(world.relay, "gateway", body_of())
+        await take_notification(world.relay, "gateway", NO_HEADERS, body_of())
 
     assert await world.all() == []
     assert (await world.take(body_of())).why is Why.UNKNOWN_ORDER

@@ -4,6 +4,7 @@ from tests.operations.world import World
 
 from payrelay.core.checkouts import LEFT_OPEN_MS, CheckoutState, Settled
 from payrelay.core.pauses import Pause
+from payrelay.gateways.gateway import CheckoutForm
 from payrelay.operations.finish_checkout import finish_by_notification
 from payrelay.operations.pause import PAUSES_KEPT_MS
 from payrelay.operations.relay import Relay
@@ -40,9 +41,9 @@ async def test_the_page_has_the_form_as_often_as_it_is_opened(world: World) -> N
     checkout = await opened(relay)
     first, second = await visited(relay, checkout.id), await visited(relay, checkout.id)
 
-    assert first.form is not None
-    assert first.form == second.form
-    assert first.form.fields["order_id"] == "A-1"
+    assert isinstance(first.way, CheckoutForm)
+    assert first.way == second.way
+    assert first.way.fields["order_id"] == "A-1"
 
 
 async def test_the_first_opening_is_noted(world: World) -> None:
@@ -81,7 +82,7 @@ async def test_when_its_time_is_over_nobody_is_sent_to_pay(world: World) -> None
     await visited(relay, checkout.id)
     world.clock.passed_ms += LIFE_S * 1000
     shut = await visited(relay, checkout.id)
-    assert (shut.form, shut.checkout.state) == (None, CheckoutState.OPEN)
+    assert (shut.way, shut.checkout.state) == (None, CheckoutState.OPEN)
 
     world.clock.passed_ms += LEFT_OPEN_MS
     assert (await visited(relay, checkout.id)).checkout.state is CheckoutState.EXPIRED
@@ -96,7 +97,7 @@ async def test_what_is_finished_has_no_form_any_more(world: World, outcome: Chec
     await finish_by_notification(relay, news(relay, outcome))
     found = await visited(relay, checkout.id)
 
-    assert (found.form, found.checkout.state) == (None, outcome)
+    assert (found.way, found.checkout.state) == (None, outcome)
     assert found.onward == f"myshop://paid?x=1&checkout={checkout.id}&state={outcome}"
 
 
@@ -117,7 +118,7 @@ async def test_an_order_that_was_paid_by_another_page_is_not_paid_again(world: W
     await finish_by_notification(relay, paid)
     found = await visited(relay, second.id)
 
-    assert (found.form, found.is_paid_otherwise) == (None, True)
+    assert (found.way, found.is_paid_otherwise) == (None, True)
 
 
 async def test_nobody_is_led_on_while_the_account_is_paused(world: World) -> None:
@@ -127,12 +128,12 @@ async def test_nobody_is_led_on_while_the_account_is_paused(world: World) -> Non
     await Pauses(world.database).add(Pause(account="gateway", since_ms=0, reason="wrong prices", operator="ann"))
     world.clock.passed_ms += PAUSES_KEPT_MS
     paused = await visited(relay, checkout.id)
-    assert (paused.form, paused.is_paused) == (None, True)
+    assert (paused.way, paused.is_paused) == (None, True)
     assert (await current(relay, checkout.id)).opened_at_ms is None
     await Pauses(world.database).remove("gateway")
     world.clock.passed_ms += PAUSES_KEPT_MS
 
-    assert (await visited(relay, checkout.id)).form is not None
+    assert (await visited(relay, checkout.id)).way is not None
 
 
 async def test_who_comes_back_is_told_what_we_know(world: World) -> None:

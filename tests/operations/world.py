@@ -8,15 +8,16 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 import structlog
+from tests.gateways.still_gateway import StillGateway
 from tests.relays import CHAIN_KEY, SEAL, relay_over
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer, Trace, of_outcome
-from payrelay.core.calls import Charge, Effect, Read
+from payrelay.core.calls import Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.credentials import DEFAULT_SCOPES, Credential
 from payrelay.core.operations import (
     EVENT_OF_VERDICT,
@@ -31,9 +32,8 @@ from payrelay.core.operations import (
 from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, Reading, Verdict
 from payrelay.core.payments import Nothing, Sight
 from payrelay.core.rate_limit import RateLimit
-from payrelay.gateways.governor import Alarm, Governor, Priority
-from payrelay.gateways.payhere.client import Expected, PayHere, Sending
-from payrelay.gateways.payhere.forms import Merchant
+from payrelay.gateways.gateway import Expected, Gateway, Sending
+from payrelay.gateways.governor import Alarm, Priority
 from payrelay.operations.relay import Request
 from payrelay.store import open_database
 from payrelay.store.database import Database
@@ -196,19 +196,12 @@ class SteppingJournal(Journal):
         return stored
 
 
-class ScriptedAccount:
+class ScriptedAccount(StillGateway):
     """A gateway account by its face alone. ``ledger`` is what really happened there."""
 
     def __init__(self, clock: Clock, steps: Steps, journal: Journal, *, limit: RateLimit | None = None) -> None:
-        self.name = "gateway"
-        self.merchant = "0123456789abcdef"
-        self.timezone = "Asia/Colombo"
-        self.environment = "sandbox"
-        self.signer: Merchant | None = None
-        self.timeout_s = 30.0
-        self.queue_s = 5.0
         self.timer = HandTimer()
-        self.governor = Governor(limit, clock, timer=self.timer)
+        super().__init__(clock, limit=limit, timer=self.timer)
         self.script: deque[Outcome | Exception] = deque()
         self.readings: deque[Reading] = deque()
         self.sights: deque[Sight] = deque()
@@ -241,7 +234,7 @@ class ScriptedAccount:
 
     async def observe(
         self,
-        call: Read,  # noqa: ARG002, the face of an account
+        call: PaymentsOfOrder | PaymentsOfSubscription,  # noqa: ARG002, the face of a gateway
         *,
         until_s: float,  # noqa: ARG002, the same
         priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
@@ -250,9 +243,17 @@ class ScriptedAccount:
         await self._steps.reach("observe")
         return self.sights.popleft() if self.sights else Nothing(evidence=Evidence())
 
-    async def read(self, call: Read) -> Reading:  # noqa: ARG002, the face of an account
-        """Gives the next of the readings."""
-        return self.readings.popleft()
+    async def read(
+        self,
+        call: Read,
+        *,
+        priority: Priority = Priority.READ,
+        until_s: float | None = None,
+    ) -> Reading:
+        """Gives the next of the readings; there is nobody to be asked where there is none."""
+        return (
+            self.readings.popleft() if self.readings else await super().read(call, priority=priority, until_s=until_s)
+        )
 
     def _next(self) -> Outcome | Exception:
         return self.script.popleft() if self.script else outcome_of(Verdict.SUCCEEDED)
@@ -295,7 +296,7 @@ class World:
         self.database = database or self.database
         self.journal = SteppingJournal(self.database, self.steps)
         self.account = ScriptedAccount(self.clock, self.steps, self.journal, limit=limit)
-        self.accounts = {"gateway": cast("PayHere", self.account)}
+        self.accounts: dict[str, Gateway] = {"gateway": self.account}
         log = structlog.wrap_logger(
             None, processors=[self._note], wrapper_class=structlog.make_filtering_bound_logger(logging.NOTSET)
         )

@@ -22,7 +22,9 @@ from payrelay.core.calls import CancelSubscription, Capture, Charge, Refund, Rel
 from payrelay.core.operations import Line, Operation, OperationFilter, State
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
+from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
+from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.gateways.payhere.wire import WireRequest
 from payrelay.operations.cancel_subscription import cancel_subscription
 from payrelay.operations.capture import capture
@@ -33,7 +35,7 @@ from payrelay.operations.relay import Relay
 from payrelay.operations.retry_subscription import retry_subscription
 from payrelay.operations.settle import settle_due
 from payrelay.operations.watch import Watch
-from payrelay.settings import GatewaySettings, Settings
+from payrelay.settings import Settings, gateway_settings
 from payrelay.store.opening import open_database
 from payrelay.store.sqlite import InlineExecutor
 from payrelay_simulator.clock import STANDING_START
@@ -235,7 +237,7 @@ class Bench:
                 clock=self.clock,
                 log=structlog.wrap_logger(None, processors=[dropped]),
                 watch=Watch(operation_changed=self._changed),
-                ways=lambda _: self.way,
+                kinds={PAYHERE: PayHereKind(lambda _: self.way)},
             )
         )
 
@@ -406,7 +408,7 @@ def dropped(*_: object) -> structlog.typing.EventDict:
 
 def settings_of(path: Path, rate_limit: str = "off") -> Settings:
     """Gives the program's settings."""
-    gateway = GatewaySettings.model_validate(
+    gateway = gateway_settings(
         {
             "base_url": "https://gateway.simulated",
             "app_id": DEFAULT_MERCHANT.app_id,

@@ -16,7 +16,9 @@ from payrelay.app import opened_relay
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
 from payrelay.core.operations import Operation, State
+from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
+from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.gateways.payhere.wire import WireRequest
 from payrelay.operations.charge import charge
 from payrelay.operations.settle import begin_due
@@ -139,7 +141,7 @@ async def _measure(loop: SimulatedLoop, path: Path) -> Pace:
                 clock=clock,
                 log=structlog.wrap_logger(None, processors=[dropped]),
                 watch=Watch(operation_changed=changed, reached=reached),
-                ways=lambda _: way,
+                kinds={PAYHERE: PayHereKind(lambda _: way)},
             )
         )
         await stack.enter_async_context(worker.working(relay, chores=(worker.Chore(1, begin_due),)))

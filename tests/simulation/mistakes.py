@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Final
 
 import msgspec
 from multidict import CIMultiDict
+from tests.gateways.veil import Veil
 from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.network import OPERATION, SimulatedNetwork
 from tests.simulation.process import ACCOUNT, SEAL, Parts
@@ -19,9 +20,10 @@ from payrelay.core.notifications import NewsKind, Notification, NotificationFilt
 from payrelay.core.notifications import State as InboxState
 from payrelay.core.operations import Event, Line, Operation, State, advance
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments import Payment, Seen, Sight
+from payrelay.core.payments import Payment, PaymentStatus, Seen, Sight
 from payrelay.core.subscriptions import Fact
-from payrelay.gateways.governor import Governor, Place
+from payrelay.gateways.gateway import Gateway
+from payrelay.gateways.governor import Governor, Place, Priority
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire import WireRequest
@@ -35,7 +37,13 @@ from payrelay.store.settling import Settling
 from payrelay.store.subscriptions import Subscriptions, Whose
 
 SOMETHING: Final = Payment(
-    payment_id="1", order_id="", at_ms=None, description="", status="RECEIVED", currency="LKR", amount_minor=1
+    payment_id="1",
+    order_id="",
+    at_ms=None,
+    description="",
+    status=PaymentStatus.RECEIVED,
+    currency="LKR",
+    amount_minor=1,
 )
 
 
@@ -114,21 +122,20 @@ class Optimist(SimulatedNetwork):
         return outcome
 
 
-class Credulous:
+class Credulous(Veil):
     """Believes that a search that finds nothing would find whatever there is."""
 
-    def __init__(self, account: PayHere) -> None:
-        self._account = account
+    def __init__(self, account: Gateway) -> None:
+        super().__init__(account)
         self._looked_for: dict[str | None, object] = {}
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._account, name)
-
-    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float) -> Sight:
+    async def observe(
+        self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float, priority: Priority = Priority.SETTLE
+    ) -> Sight:
         """Takes every control query for answered."""
         if self._looked_for.setdefault(OPERATION.get(), call) != call:
             return Seen(payments=(SOMETHING,), evidence=Evidence())
-        return await self._account.observe(call, until_s=until_s)
+        return await super().observe(call, until_s=until_s, priority=priority)
 
 
 class Lavish(Governor):
@@ -138,20 +145,19 @@ class Lavish(Governor):
         super()._end(place, is_used=False)
 
 
-class Trusting:
+class Trusting(Veil):
     """Takes what a notification says for what the gateway shows, of the orders of checkouts."""
 
-    def __init__(self, account: PayHere, inbox: Inbox) -> None:
-        self._account = account
+    def __init__(self, account: Gateway, inbox: Inbox) -> None:
+        super().__init__(account)
         self._inbox = inbox
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._account, name)
-
-    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription, **more: Any) -> Sight:  # noqa: ANN401
+    async def observe(
+        self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float, priority: Priority = Priority.SETTLE
+    ) -> Sight:
         """Shows what was told."""
         if not isinstance(call, PaymentsOfOrder) or call.order_id not in OWN_ORDERS:
-            return await self._account.observe(call, **more)
+            return await super().observe(call, until_s=until_s, priority=priority)
         told = await self._inbox.list(NotificationFilter(order_id=call.order_id), before=None, limit=100)
         payments = tuple(
             msgspec.structs.replace(
@@ -249,11 +255,11 @@ def _shameless(relay: Relay, database: Database) -> Relay:
 
 
 def _credulous(relay: Relay, _: Database) -> Relay:
-    return replace(relay, accounts={ACCOUNT: cast("PayHere", Credulous(relay.accounts[ACCOUNT]))})
+    return replace(relay, accounts={ACCOUNT: Credulous(relay.accounts[ACCOUNT])})
 
 
 def _trusting(relay: Relay, _: Database) -> Relay:
-    return replace(relay, accounts={ACCOUNT: cast("PayHere", Trusting(relay.accounts[ACCOUNT], relay.inbox))})
+    return replace(relay, accounts={ACCOUNT: Trusting(relay.accounts[ACCOUNT], relay.inbox)})
 
 
 def _dropping(relay: Relay, database: Database) -> Relay:
@@ -278,6 +284,7 @@ def _recounting(relay: Relay, database: Database) -> Relay:
 
 def _lavish(relay: Relay, _: Database) -> Relay:
     account = relay.accounts[ACCOUNT]
+    assert isinstance(account, PayHere)
     account.governor = Lavish(account.governor.limit, relay.clock)
     return relay
 

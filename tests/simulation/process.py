@@ -29,11 +29,13 @@ from payrelay.clock import Clock
 from payrelay.core.operations import Operation
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
+from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account
+from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.operations.recover import recover
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Stage, Watch
-from payrelay.settings import GatewaySettings, Settings
+from payrelay.settings import Settings, gateway_settings
 from payrelay.store.counts import Counts
 from payrelay.store.credentials import Credentials
 from payrelay.store.database import Database
@@ -184,7 +186,7 @@ class Process:
                 clock=around.clock,
                 log=self._log,
                 watch=Watch(reached=self._reached, operation_changed=self._changed),
-                ways=ways,
+                kinds={PAYHERE: PayHereKind(ways)},
             )
         )
         if around.receivers is not None:
@@ -255,7 +257,7 @@ def _settings(path: Path, fate: Fate) -> Settings:
     limit = fate.limit
     # Where no address of ours is known to the gateway, it notifies nobody.
     secret = {} if fate.pages is None else {"merchant_secret": DEFAULT_MERCHANT.merchant_secret}
-    gateway = GatewaySettings.model_validate(
+    gateway = gateway_settings(
         {
             "base_url": "https://gateway.simulated",
             "app_id": DEFAULT_MERCHANT.app_id,

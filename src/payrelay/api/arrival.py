@@ -30,7 +30,6 @@ CLOSE: Final = (("Connection", "close"),)
 
 _safe_request_id: Final = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,%d}" % REQUEST_ID_LENGTH_MAX).fullmatch
 _json_type: Final = re.compile(rb'application/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*;?', re.IGNORECASE).fullmatch
-_form_type: Final = re.compile(rb"application/x-www-form-urlencoded(?:\s*;.*)?", re.IGNORECASE).fullmatch
 _PLAIN_JSON: Final = b"application/json"
 _LENGTH_DIGITS_MAX: Final = 19
 """More than any body; the server refuses what is no number at all."""
@@ -56,6 +55,10 @@ class Headers:
         if name not in self._values:
             return []
         return [value for given, value in self._pairs if given == name]
+
+    def texts(self) -> dict[str, str]:
+        """Gives all of them as text, the values of one name joined as HTTP has it."""
+        return {name.decode("latin-1"): b", ".join(self.every(name)).decode("latin-1") for name in self._values}
 
     def is_doubled(self, name: bytes) -> bool:
         """True where there is more than one of that name."""
@@ -139,11 +142,12 @@ def require_json(headers: Headers) -> None:
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")
 
 
-def require_form(headers: Headers) -> None:
-    """Raises Refusal (unsupported_media_type) unless the body says that it is a form, and not compressed."""
+def require_type(headers: Headers, media_type: str) -> None:
+    """Raises Refusal (unsupported_media_type) unless the body says that it is of this type, and not compressed."""
     content_type = headers.get(b"content-type")
-    if content_type is None or not _form_type(content_type.strip()) or headers.is_doubled(b"content-type"):
-        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/x-www-form-urlencoded")
+    given = (content_type or b"").partition(b";")[0].strip().lower().decode("latin-1")
+    if given != media_type or headers.is_doubled(b"content-type"):
+        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, f"the Content-Type must be {media_type}")
     encoding = headers.get(b"content-encoding")
     if encoding is not None and encoding.strip().lower() != b"identity":
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")

@@ -21,6 +21,7 @@ from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.hosted import HostedPayment
 from payrelay.core.money import decimal_text
 from payrelay.errors import Code, Refusal, StoreError
+from payrelay.gateways.gateway import CheckoutForm
 from payrelay.operations.relay import Relay
 from payrelay.operations.visit_checkout import Visited, come_back, visit
 
@@ -84,7 +85,7 @@ async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: st
         return _trouble(account)
     if visited is None:
         return _nothing(account)
-    if visited.form is not None and visited.details is not None:
+    if visited.way is not None and visited.details is not None:
         return _form_page(account, visited)
     if visited.is_paused:
         return _said(account, _PAUSED, http_status=503, refresh=str(REFRESH_S_MAX), is_open=True)
@@ -123,10 +124,13 @@ def asset(name: str) -> Page:
 
 
 def _form_page(account: str, visited: Visited) -> Page:
-    form, details = visited.form, visited.details
-    assert form is not None  # noqa: S101, the caller has looked
+    way, details = visited.way, visited.details
+    assert way is not None  # noqa: S101, the caller has looked
     assert details is not None  # noqa: S101, the same
     asked = details.asked
+    form = way if isinstance(way, CheckoutForm) else None
+    action = way.action if isinstance(way, CheckoutForm) else way.url
+    target = "'none'" if form is None else targets_of(form.action)
     return _page(
         "form.html",
         {
@@ -134,10 +138,11 @@ def _form_page(account: str, visited: Visited) -> Page:
             "assets": _assets(account),
             "rows": _rows(asked),
             "sentence": _ASKED[asked.kind],
-            "action": form.action,
-            "fields": form.fields,
+            "is_form": form is not None,
+            "action": action,
+            "fields": {} if form is None else form.fields,
         },
-        policy=f"style-src 'self'; script-src 'self'; form-action {targets_of(form.action)}",
+        policy=f"style-src 'self'; script-src 'self'; form-action {target}",
     )
 
 

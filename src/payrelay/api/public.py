@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from payrelay.api.arrival import BODY_TIMEOUT_S, Headers, Receive, read_body, require_form
+from payrelay.api.arrival import BODY_TIMEOUT_S, Headers, Receive, read_body, require_type
 from payrelay.api.checkout_pages import asset, back_page, checkout_page
 from payrelay.api.pages import Page
 from payrelay.api.queries import decoded
@@ -67,9 +67,9 @@ EMPTY: Final = Page(
 
 async def notified(relay: Relay, caller: Caller) -> Page:
     """Takes a gateway's notification in; raises Refusal where it is none, or not the gateway's."""
-    require_form(caller.headers)
+    require_type(caller.headers, relay.account(caller.account).capabilities.notification_type)
     body = await read_body(caller.receive, caller.headers, caller.body_timeout_s)
-    await take_notification(relay, caller.account, body)
+    await take_notification(relay, caller.account, caller.headers.texts(), body)
     return EMPTY
 
 

@@ -13,8 +13,8 @@ Rules:
 from collections.abc import Iterable
 
 from payrelay.core.checkouts import Checkout
-from payrelay.core.payments import Payment
-from payrelay.core.proof import RECEIVED, TOLERANCE_MS
+from payrelay.core.payments import Payment, PaymentStatus
+from payrelay.core.proof import TOLERANCE_MS
 from payrelay.core.subscriptions import Fact, SubscriptionState
 
 
@@ -24,7 +24,7 @@ def may_be_paid_by(checkout: Checkout, payment: Payment) -> bool:
     It is so where it was received, is what was to be paid first, and is not older than the checkout.
     """
     return (
-        payment.status == RECEIVED
+        payment.status == PaymentStatus.RECEIVED
         and payment.order_id == checkout.order_id
         and payment.amount_minor == checkout.first_minor
         and payment.currency == checkout.currency

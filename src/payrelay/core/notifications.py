@@ -18,8 +18,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.payments import Payment
-from payrelay.core.proof import RECEIVED
+from payrelay.core.payments import Payment, PaymentStatus
 from payrelay.core.schedules import DAY_MS
 from payrelay.core.secret import Secret, Starred
 from payrelay.errors import IllegalTransition
@@ -72,6 +71,14 @@ class MessageType(StrEnum):
     INSTALLMENT_FAILED = "installment_failed"
     COMPLETE = "complete"
     STOPPED = "stopped"
+
+
+class PlanStatus(StrEnum):
+    """How a subscription stands, by a notification's word."""
+
+    ACTIVE = "active"
+    CANCELLED = "cancelled"
+    COMPLETED = "completed"
 
 
 class Verdict(StrEnum):
@@ -216,7 +223,7 @@ class News(Starred, frozen=True, kw_only=True):
         method, card_no_masked, card_expiry, card_holder: of the card.
         installments_paid: how many of a subscription's were paid by then.
         next_on: the date of its next installment, ``YYYY-MM-DD``.
-        item_status: the gateway's number for the subscription's state: 0 active, -1 cancelled, 1 completed.
+        plan_status: how the subscription stands by its word.
     """
 
     kind: NewsKind
@@ -235,7 +242,7 @@ class News(Starred, frozen=True, kw_only=True):
     card_holder: Secret | None = None
     installments_paid: int | None = None
     next_on: str | None = None
-    item_status: int | None = None
+    plan_status: PlanStatus | None = None
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
@@ -441,6 +448,6 @@ def payment_shown(news: News, payments: Sequence[Payment], owned: frozenset[str]
         and payment.currency == news.currency
         and payment.payment_id not in owned
         and (news.payment_id is None or payment.payment_id == news.payment_id)
-        and payment.status == RECEIVED
+        and payment.status == PaymentStatus.RECEIVED
     ]
     return fitting[0] if len(fitting) == 1 else None

@@ -1,11 +1,35 @@
 """Payments as they are seen at the gateway, in words of our own, and what an attempt to see them came to."""
 
+from enum import StrEnum
 from typing import TypeAlias
 
 import msgspec
 
 from payrelay.core.outcomes import Evidence
 from payrelay.errors import Code
+
+
+class PaymentStatus(StrEnum):
+    """How a payment stands. The values are stored, and stay as they are; an adapter knows the provider's own words."""
+
+    RECEIVED = "RECEIVED"
+    """The money was taken, and nothing of it given back."""
+    HELD = "HELD"
+    """The money is held, and not taken yet."""
+    REFUND_REQUESTED = "REFUND REQUESTED"
+    REFUND_PROCESSING = "REFUND PROCESSING"
+    REFUNDED = "REFUNDED"
+    CHARGED_BACK = "CHARGEBACKED"
+    OTHER = "OTHER"
+    """In a way that the provider does not document."""
+
+
+def status_of(stored: str) -> PaymentStatus:
+    """Reads a stored status; earlier versions stored whatever word the provider had."""
+    try:
+        return PaymentStatus(stored)
+    except ValueError:
+        return PaymentStatus.OTHER
 
 
 class Payment(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +40,7 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
         order_id: of the order that was paid.
         at_ms: the gateway's date, read in its zone, milliseconds since 1970 UTC; None where it can't be read.
         description: what the payment was for, as it was asked.
-        status: the gateway's word in capitals: RECEIVED, REFUND REQUESTED, REFUND PROCESSING, REFUNDED, …
+        status: how it stands.
         currency, amount_minor: the money; None for an amount that is none of ours.
     """
 
@@ -24,7 +48,7 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
     order_id: str
     at_ms: int | None
     description: str
-    status: str
+    status: PaymentStatus
     currency: str
     amount_minor: int | None
 

@@ -20,7 +20,7 @@ import msgspec
 
 from payrelay.core.calls import Charge
 from payrelay.core.operations import PROBED, Event, Line, Operation, State
-from payrelay.core.payments import Payment
+from payrelay.core.payments import Payment, PaymentStatus
 from payrelay.core.schedules import DAY_MS, PROBES_MS
 
 TOLERANCE_MS: Final = 300_000
@@ -38,8 +38,9 @@ STILL_UNCLEAR_AFTER_MS: Final = DAY_MS // 2
 HOLD_LAPSES_MS: Final = 7 * DAY_MS
 """After this the gateway lets go of a hold by itself."""
 
-RECEIVED: Final = "RECEIVED"
-REFUND_STATUSES: Final = frozenset({"REFUND REQUESTED", "REFUND PROCESSING", "REFUNDED"})
+REFUND_STATUSES: Final = frozenset(
+    {PaymentStatus.REFUND_REQUESTED, PaymentStatus.REFUND_PROCESSING, PaymentStatus.REFUNDED}
+)
 
 
 class Seen(StrEnum):
@@ -141,7 +142,8 @@ def look_for_charge(
         if payment.payment_id not in others and payment.amount_minor == call.amount_minor
     ]
     made = [payment for payment in own if _fits_charge(payment, call, operation, span)]
-    fitting = [payment for payment in made if payment.status == RECEIVED]
+    # Of a hold the search doesn't give the token by which it is captured: what shows itself of one is for a person.
+    fitting = [payment for payment in made if payment.status == PaymentStatus.RECEIVED and not call.authorize]
     if len(fitting) > 1:
         return Look(seen=Seen.SEVERAL_FIT, looked_at=ids)
     if fitting:
@@ -182,7 +184,7 @@ def look_for_retry(
         return Look(seen=Seen.SEVERAL_FIT, looked_at=ids)
     at_ms = new[0].at_ms
     is_dated = at_ms is not None and span.began_ms - RETRY_WITHIN_MS <= at_ms <= span.began_ms + RETRY_WITHIN_MS
-    if is_dated and new[0].status == RECEIVED:
+    if is_dated and new[0].status == PaymentStatus.RECEIVED:
         seen = Seen.MAY_BE_ANOTHERS if has_rival else Seen.ONE_FITS
         return Look(seen=seen, payment=new[0], looked_at=ids)
     return Look(seen=Seen.ONE_RESEMBLES, payment=new[0] if is_dated else None, looked_at=ids)
@@ -198,7 +200,7 @@ def look_for_refund(payment_id: str, payments: Sequence[Payment], *, is_refund_o
     record = next((payment for payment in payments if payment.payment_id == payment_id), None)
     if record is None:
         return Look(seen=Seen.NOTHING, looked_at=ids)
-    if record.status == RECEIVED:
+    if record.status == PaymentStatus.RECEIVED:
         return Look(seen=Seen.STILL_RECEIVED, looked_at=ids)
     if record.status in REFUND_STATUSES and is_refund_ours:
         return Look(seen=Seen.REFUND_SHOWN, payment=record, looked_at=ids)
@@ -218,7 +220,7 @@ def look_for_capture(
         return Look(seen=Seen.SEVERAL_FIT, looked_at=ids)
     if not own:
         return Look(seen=Seen.ONLY_OTHERS if payments else Seen.NOTHING, looked_at=ids)
-    if own[0].amount_minor == amount_minor and own[0].status == RECEIVED:
+    if own[0].amount_minor == amount_minor and own[0].status == PaymentStatus.RECEIVED:
         seen = Seen.MAY_BE_ANOTHERS if has_rival else Seen.ONE_FITS
         return Look(seen=seen, payment=own[0], looked_at=ids)
     return Look(seen=Seen.OTHERWISE, looked_at=ids)

@@ -58,3 +58,12 @@ class Secret:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a secret is not pickled")
+
+
+def secret_of(value: object) -> Secret:
+    """Makes a setting's text a secret; one that is a secret stays as it is. Raises ValueError for anything else."""
+    if isinstance(value, Secret):
+        return value
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be text")
+    return Secret(value)

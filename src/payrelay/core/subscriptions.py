@@ -16,7 +16,7 @@ import msgspec
 
 from payrelay.core.events import OutgoingEvent, Plain
 from payrelay.core.money import decimal_text
-from payrelay.core.notifications import MessageType, News, Notification, Told
+from payrelay.core.notifications import MessageType, News, Notification, PlanStatus, Told
 from payrelay.core.payments import Payment
 
 
@@ -33,16 +33,11 @@ class SubscriptionState(StrEnum):
 
 _RANKS: Final = {SubscriptionState.ACTIVE: 0, SubscriptionState.STOPPED: 1, SubscriptionState.COMPLETED: 2}
 
-GATEWAY_WORDS: Final = {
-    "ACTIVE": SubscriptionState.ACTIVE,
-    "COMPLETED": SubscriptionState.COMPLETED,
-    "FAILED": SubscriptionState.STOPPED,
-    "CANCELLED": SubscriptionState.STOPPED,
-    "CANCELED": SubscriptionState.STOPPED,
+_OF_PLAN: Final = {
+    PlanStatus.ACTIVE: SubscriptionState.ACTIVE,
+    PlanStatus.CANCELLED: SubscriptionState.STOPPED,
+    PlanStatus.COMPLETED: SubscriptionState.COMPLETED,
 }
-"""What the gateway calls a state in its records; the words for a cancelled one are not documented."""
-
-_OF_ITEM: Final = {0: SubscriptionState.ACTIVE, -1: SubscriptionState.STOPPED, 1: SubscriptionState.COMPLETED}
 _OF_MESSAGE: Final = {
     MessageType.COMPLETE: SubscriptionState.COMPLETED,
     MessageType.STOPPED: SubscriptionState.STOPPED,
@@ -176,7 +171,7 @@ def fact_of_news(news: News, notification: Notification) -> Fact | None:
     """Gives what a genuine notification tells of a subscription; None where it tells of none."""
     if news.subscription_id is None or news.told is Told.CHARGED_BACK:
         return None
-    state = _OF_ITEM.get(news.item_status) if news.item_status is not None else None
+    state = _OF_PLAN[news.plan_status] if news.plan_status is not None else None
     if news.message_type is not None:
         state = _OF_MESSAGE.get(news.message_type, state or SubscriptionState.ACTIVE)
     is_paid = news.told is Told.SUCCEEDED and news.payment_id is not None

@@ -8,7 +8,7 @@ from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState, Settl
 from payrelay.core.notifications import News, NewsKind, Notification, Told, Why, payment_shown
 from payrelay.core.payments import Payment, Seen, Sight, Unseen
 from payrelay.core.proof import TOLERANCE_MS
-from payrelay.gateways.payhere.client import PayHere
+from payrelay.gateways.gateway import Gateway
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
 
@@ -33,7 +33,7 @@ class Arrival:
     """
 
     relay: Relay
-    account: PayHere
+    account: Gateway
     notification: Notification
     news: News
     checkouts: tuple[Checkout, ...] = ()

@@ -7,7 +7,7 @@ from payrelay.core.calls import Capture
 from payrelay.core.credentials import require_amount
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.operations import Kind, captured_guard
-from payrelay.gateways.payhere.client import Expected
+from payrelay.gateways.gateway import Expected
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.hold_of_checkout import hold_of_checkout
 from payrelay.operations.relay import Relay, Request

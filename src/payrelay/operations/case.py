@@ -15,7 +15,7 @@ from payrelay.core.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, Span, op
 from payrelay.core.schedules import next_probe_ms, next_search_ms, next_try_ms
 from payrelay.core.settlement import BY_PROOF, failed_answer, settled_answer
 from payrelay.errors import Outdated
-from payrelay.gateways.payhere.client import PayHere
+from payrelay.gateways.gateway import Gateway
 from payrelay.operations.apply import apply
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Stage
@@ -40,7 +40,7 @@ class Case:
     """
 
     relay: Relay
-    account: PayHere
+    account: Gateway
     operation: Operation
     call: Effect
     history: list[Line]
@@ -145,7 +145,7 @@ def evidence_of(look: Look, control: Control | None, seen_by: Evidence | None = 
     )
 
 
-async def open_case(relay: Relay, account: PayHere, operation: Operation, *, is_nudged: bool, until_s: float) -> Case:
+async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_nudged: bool, until_s: float) -> Case:
     """Reads everything that the proof rests on. Raises Outdated where the operation was changed meanwhile."""
     history = await relay.journal.history(operation.id)
     if not history or history[-1].version != operation.version:

@@ -30,8 +30,8 @@ from payrelay.core.operations import EVENT_OF_VERDICT, UNSETTLED, Event, Kind, L
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.words import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StillRunning, StoreDoubtful, StoreError
+from payrelay.gateways.gateway import Expected, Gateway, Sending
 from payrelay.gateways.governor import Place, Shut, worth_of
-from payrelay.gateways.payhere.client import Expected, PayHere, Sending
 from payrelay.operations.apply import Overruled, apply
 from payrelay.operations.relay import Relay, Request
 from payrelay.operations.settle import nudge
@@ -138,7 +138,7 @@ class Attempt:
         self._relay = relay
         self._request = request
         self._intent = intent
-        self._account: PayHere = relay.account(request.account)
+        self._account: Gateway = relay.account(request.account)
         self._has_begun = False
 
     def unfinished(self) -> Answer:
@@ -177,7 +177,13 @@ class Attempt:
                 await self._grant(place)
             except StoreDoubtful as error:
                 return await self._tell_doubt("grant_not_stored", error)
-        sending = Sending(place=place, send_by_s=send_by_s, resent=self._note_resending, notify_url=self._notify_url())
+        sending = Sending(
+            operation_id=self.operation.id,
+            place=place,
+            send_by_s=send_by_s,
+            resent=self._note_resending,
+            notify_url=self._notify_url(),
+        )
         began_s = self._relay.clock.boot_s()
         self._reach(Stage.SENDING)
         try:
@@ -402,8 +408,7 @@ class Attempt:
         return _located(of_outcome(outcome, trace), self.operation)
 
     def _notify_url(self) -> str | None:
-        base = self._relay.public_url
-        return None if base is None else f"{base}/{self._request.account}/notifications"
+        return self._relay.notify_url(self._request.account)
 
 
 def _again(relay: Relay, earlier: Claimed, request: Request, request_print: str) -> Answer:

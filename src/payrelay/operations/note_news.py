@@ -7,12 +7,10 @@ import msgspec
 from payrelay.core.calls import OneSubscription, PaymentsOfSubscription
 from payrelay.core.checkouts import Checkout, CheckoutKind
 from payrelay.core.notifications import Why
-from payrelay.core.payments import Payment, Seen, Unseen
-from payrelay.core.proof import RECEIVED
+from payrelay.core.payments import Payment, PaymentStatus, Seen, Unseen
 from payrelay.core.subscriptions import Fact, SubscriptionState, fact_of_installment, fact_of_news
 from payrelay.errors import Code
 from payrelay.gateways.governor import Priority
-from payrelay.gateways.payhere.plans import facts_in
 from payrelay.operations.arrival import Arrival
 from payrelay.operations.watch import Passage
 from payrelay.store.subscriptions import Whose
@@ -73,7 +71,7 @@ async def _shown_plan(arrival: Arrival) -> Fact | Why:
     relay.watch.passed(Passage.ASKED, arrival.notification.id)
     if reading.code is not None:
         return Why.NOT_SHOWN if reading.code is Code.NOT_FOUND else Why.UNSEEN
-    for fact in facts_in(reading.raw_data or b"", account.timezone, seen_at_ms=asked_ms):
+    for fact in account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms):
         is_of_order = fact.order_id == news.order_id and fact.currency == news.currency
         if fact.subscription_id == news.subscription_id and is_of_order:
             return fact
@@ -101,7 +99,11 @@ async def _paid_by_then(arrival: Arrival, whose: Whose, fact: Fact) -> int | Why
     if isinstance(sight, Unseen):
         return Why.UNSEEN
     payments = sight.payments if isinstance(sight, Seen) else ()
-    facts = [fact_of_installment(fact.subscription_id, each, asked_ms) for each in payments if each.status == RECEIVED]
+    facts = [
+        fact_of_installment(fact.subscription_id, each, asked_ms)
+        for each in payments
+        if each.status == PaymentStatus.RECEIVED
+    ]
     if facts:
         relay.watch.passed(Passage.NOTING, arrival.notification.id)
         await subscriptions.note(whose, facts, now_ms=relay.clock.now_ms())

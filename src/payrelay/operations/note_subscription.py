@@ -7,13 +7,10 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
-from payrelay.core.proof import RECEIVED
+from payrelay.core.payments import PaymentStatus
 from payrelay.core.subscriptions import Fact, SubscriptionState, fact_of_installment
 from payrelay.errors import StoreError
-from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.plans import facts_in
-from payrelay.gateways.payhere.records import payments_in
-from payrelay.gateways.payhere.replies import WrongShape
+from payrelay.gateways.gateway import Gateway
 from payrelay.operations.readings import Question
 from payrelay.store.subscriptions import Subscriptions, Whose
 
@@ -37,7 +34,7 @@ class ReadingNotes:
     """Notes what passes by in answers to reads; ``accounts`` tell under which name a merchant is configured."""
 
     subscriptions: Subscriptions
-    accounts: Mapping[str, PayHere]
+    accounts: Mapping[str, Gateway]
 
     async def __call__(self, question: Question, reading: Reading, read_at_ms: int) -> None:
         """Notes what a positive answer shows of subscriptions, as of the moment of the question. Raises StoreError."""
@@ -53,17 +50,12 @@ def facts_of_reading(question: Question, reading: Reading, read_at_ms: int) -> t
     raw_data = reading.raw_data or b""
     match question.call:
         case AllSubscriptions() | OneSubscription():
-            return facts_in(raw_data, question.timezone, seen_at_ms=read_at_ms)
+            return question.gateway.subscriptions_in(raw_data, seen_at_ms=read_at_ms)
         case PaymentsOfSubscription(subscription_id=subscription_id):
-            return _payments(str(subscription_id), raw_data, question.timezone, read_at_ms)
+            payments = question.gateway.payments_in(raw_data) or ()
+            return tuple(
+                fact_of_installment(str(subscription_id), payment, read_at_ms)
+                for payment in payments
+                if payment.status == PaymentStatus.RECEIVED
+            )
     return ()
-
-
-def _payments(subscription_id: str, raw_data: bytes, timezone: str, read_at_ms: int) -> tuple[Fact, ...]:
-    try:
-        payments = payments_in(raw_data, timezone)
-    except WrongShape:
-        return ()
-    return tuple(
-        fact_of_installment(subscription_id, payment, read_at_ms) for payment in payments if payment.status == RECEIVED
-    )

@@ -18,24 +18,23 @@ from payrelay.core.hosted import HostedPayment
 from payrelay.core.links import is_allowed
 from payrelay.core.moments import day_at
 from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
-from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.forms import Form, Merchant, Returns, build_form
+from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect, Gateway, HostedPage, NoCheckout, Returns
 from payrelay.operations.finish_checkout import end_overdue
 from payrelay.operations.relay import Relay, Request
-from payrelay.operations.show_checkout import CheckoutForm, OpenedCheckout, view
+from payrelay.operations.show_checkout import OpenedCheckout, view
 from payrelay.operations.watch import Passage
 
 SECRET_BYTES: Final = 24
 """192 bits: who guesses it sees a customer's name and address."""
 ATTEMPTS_MAX: Final = 3
 """Each further one needs whoever stood in the way to have gone between two statements."""
-LIVE_ONLY: Final = {
+PLAN_NAMES: Final = {
     "auto_cancel": "auto_cancel",
     "max_retries": "max_retries",
     "starts_on": "recurring_start_date",
     "is_recovery_due": "is_recovery_due",
 }
-"""Members of a plan that the gateway's sandbox does not know, and how the interface calls them."""
+"""Members of a plan that not every account knows, and how the interface calls them."""
 
 
 class NewCheckout(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,13 +59,13 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     Raises StoreError.
     """
     account = relay.account(request.account)
-    signer, _ = _configured(relay, account)
+    _require_configured(relay, account)
     new = _bounded(request, new)
     _require_allowed(relay, request, account, new)
     for _ in range(ATTEMPTS_MAX):
         earlier = await _earlier(relay, request, account, new)
         if earlier is not None:
-            answer = found(await _opened(relay, earlier, signer))
+            answer = found(await _opened(relay, earlier))
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
         await relay.paused.require_open(request.account)
         secret = secrets.token_urlsafe(SECRET_BYTES)
@@ -76,7 +75,7 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         is_added = await relay.checkouts.add(checkout, details)
         relay.watch.passed(Passage.OPENED, checkout.id)
         if is_added:
-            return found(await _opened(relay, checkout, signer))
+            return found(await _opened(relay, checkout))
     raise StoreUnavailable("a checkout could not be stored: those that stood in its way came and went")
 
 
@@ -90,26 +89,33 @@ def page_address(relay: Relay, checkout: Checkout, secret: str) -> str:
     return f"{relay.public_url or ''}/{checkout.account}/checkouts/{checkout.id}/{secret}"
 
 
-def form_of(relay: Relay, checkout: Checkout, details: Details, signer: Merchant) -> Form:
-    """Gives the form that a customer's browser posts to the gateway, signed as of today."""
-    page = page_address(relay, checkout, details.secret)
+async def way_on(relay: Relay, checkout: Checkout, details: Details) -> CheckoutForm | CheckoutRedirect:
+    """Gives the way on to the gateway's page, as of today: a form to be posted, or an address.
+
+    Raises Refusal where there is none now, such as for an account that isn't configured as it was.
+    """
+    account = relay.account(checkout.account)
+    address = page_address(relay, checkout, details.secret)
     returns = Returns(
-        return_url=f"{page}/return",
-        cancel_url=f"{page}/cancel",
+        return_url=f"{address}/return",
+        cancel_url=f"{address}/cancel",
         notify_url=f"{relay.public_url or ''}/{checkout.account}/notifications",
     )
-    return build_form(signer, details.asked, returns, today=_today(relay, relay.account(checkout.account)))
+    page = HostedPage(checkout_id=checkout.id, asked=details.asked, returns=returns, today=_today(relay, account))
+    way = await account.checkout(page)
+    if isinstance(way, NoCheckout):
+        raise Refusal(way.code, way.msg)
+    return way
 
 
-def _configured(relay: Relay, account: PayHere) -> tuple[Merchant, str]:
-    """Gives what forms are made with; raises Refusal (unavailable), naming what isn't set."""
-    if account.signer is None:
-        name = f"PAYRELAY_GATEWAYS__{account.name.upper()}"
-        msg = f"checkouts need {name}__MERCHANT_ID and {name}__MERCHANT_SECRET to be set here"
-        raise Refusal(Code.UNAVAILABLE, msg)
+def _require_configured(relay: Relay, account: Gateway) -> None:
+    """Raises Refusal (unavailable), naming what isn't set of what checkouts are made with."""
+    unset = account.capabilities.unset_for_checkouts
+    if unset:
+        names = " and ".join(f"PAYRELAY_GATEWAYS__{account.name.upper()}__{name}" for name in unset)
+        raise Refusal(Code.UNAVAILABLE, f"checkouts need {names} to be set here")
     if relay.public_url is None:
         raise Refusal(Code.UNAVAILABLE, "checkouts need PAYRELAY_PUBLIC_URL to be set here")
-    return account.signer, relay.public_url
 
 
 def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
@@ -128,7 +134,7 @@ def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
     return msgspec.structs.replace(new, customer_reference=bound.reference)
 
 
-def _require_allowed(relay: Relay, request: Request, account: PayHere, new: NewCheckout) -> None:
+def _require_allowed(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> None:
     asked = new.asked
     amounts = [amount for amount in (asked.amount_minor, asked.first_minor) if amount is not None]
     if amounts:
@@ -139,11 +145,12 @@ def _require_allowed(relay: Relay, request: Request, account: PayHere, new: NewC
         if link is not None and not is_allowed(link, relay.return_links)
     ]
     plan = asked.plan
-    if plan is not None and account.environment != "live":
+    if plan is not None:
+        unknown = account.capabilities.unknown_to_plans
         errors += [
             FieldError(name, "is for live accounts only: the gateway's sandbox does not know it")
-            for member, name in LIVE_ONLY.items()
-            if getattr(plan, member) is not None
+            for member, name in PLAN_NAMES.items()
+            if member in unknown and getattr(plan, member) is not None
         ]
     if plan is not None and plan.starts_on is not None and plan.starts_on < _today(relay, account):
         errors.append(FieldError("recurring_start_date", "must not be in the past"))
@@ -152,7 +159,7 @@ def _require_allowed(relay: Relay, request: Request, account: PayHere, new: NewC
         raise Refusal(Code.INVALID_REQUEST, msg, fields=tuple(errors))
 
 
-def _today(relay: Relay, account: PayHere) -> date:
+def _today(relay: Relay, account: Gateway) -> date:
     """Gives the day at the gateway."""
     return day_at(relay.clock.now_ms(), account.timezone)
 
@@ -172,7 +179,7 @@ async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewC
     )
 
 
-async def _earlier(relay: Relay, request: Request, account: PayHere, new: NewCheckout) -> Checkout | None:
+async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> Checkout | None:
     """Finds the checkout that an equal request opened before; raises Refusal where another one stands in the way."""
     checkouts = relay.checkouts
     if request.idempotency_key is not None:
@@ -198,7 +205,7 @@ async def _earlier(relay: Relay, request: Request, account: PayHere, new: NewChe
     raise Refusal(Code.CONFLICT, f"the order has {name} already, which is {holder.state}")
 
 
-def _new(relay: Relay, request: Request, account: PayHere, new: NewCheckout, secret_hash: str) -> Checkout:
+def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, secret_hash: str) -> Checkout:
     now_ms = relay.clock.now_ms()
     asked, bound = new.asked, request.credential.bound
     expires_at_ms = now_ms + new.expires_in_s * 1000
@@ -232,10 +239,11 @@ def _new(relay: Relay, request: Request, account: PayHere, new: NewCheckout, sec
     )
 
 
-async def _opened(relay: Relay, checkout: Checkout, signer: Merchant) -> OpenedCheckout:
+async def _opened(relay: Relay, checkout: Checkout) -> OpenedCheckout:
     """Gives a checkout with its address and its form, while it takes customers.
 
-    While the account is paused there is no form, which would lead on to the gateway; the page waits meanwhile.
+    While the account is paused there is no form, which would lead on to the gateway; the page waits meanwhile. Nor is
+    there one where the gateway has an address in its place: our page leads there.
     """
     shown = view(checkout)
     takes_customers = checkout.takes_customers(relay.clock.now_ms())
@@ -245,7 +253,6 @@ async def _opened(relay: Relay, checkout: Checkout, signer: Merchant) -> OpenedC
     url = page_address(relay, checkout, details.secret)
     if await relay.paused.is_paused(checkout.account):
         return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=None)
-    form = form_of(relay, checkout, details, signer)
-    return OpenedCheckout(
-        **msgspec.structs.asdict(shown), url=url, form=CheckoutForm(action=form.action, fields=form.fields)
-    )
+    way = await way_on(relay, checkout, details)
+    form = way if isinstance(way, CheckoutForm) else None
+    return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=form)

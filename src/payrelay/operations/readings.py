@@ -30,8 +30,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments import Payment
 from payrelay.core.schedules import DAY_MS
 from payrelay.errors import Code, StoreError
-from payrelay.gateways.payhere.records import payments_in
-from payrelay.gateways.payhere.replies import WrongShape
+from payrelay.gateways.gateway import Gateway
 from payrelay.store.readings import ANSWER_BYTES_MAX, LastAnswers, Version, subject_of
 
 FRESH_S: Final = 2.0
@@ -92,16 +91,19 @@ class Question:
     """What is asked, and how.
 
     Attributes:
-        merchant: whose records are read.
+        gateway: whose records are read, and who knows how to read them.
         call: what is read.
         ask: makes the call at the gateway; raises nothing.
-        timezone: of the gateway's dates.
     """
 
-    merchant: str
+    gateway: Gateway
     call: Read
     ask: Callable[[], Coroutine[object, object, Reading]]
-    timezone: str
+
+    @property
+    def merchant(self) -> str:
+        """Tells whose records are read."""
+        return self.gateway.merchant
 
     @property
     def key(self) -> _Key:
@@ -348,10 +350,7 @@ def _payments_of(question: Question, reading: Reading) -> tuple[Payment, ...]:
     """Gives the payments in an answer; none where it shows none, or not wholly."""
     if not isinstance(question.call, PaymentsOfOrder | PaymentsOfSubscription):
         return ()
-    try:
-        return payments_in(reading.raw_data or b"", question.timezone)
-    except WrongShape:
-        return ()
+    return question.gateway.payments_in(reading.raw_data or b"") or ()
 
 
 def _digest(reading: Reading) -> int:

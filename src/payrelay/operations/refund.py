@@ -8,8 +8,8 @@ from payrelay.core.credentials import require_amount
 from payrelay.core.idempotency import secret_hash
 from payrelay.core.operations import Kind, captured_guard
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments import plain_number
-from payrelay.core.proof import RECEIVED, Seen
+from payrelay.core.payments import PaymentStatus, plain_number
+from payrelay.core.proof import Seen
 from payrelay.operations.effect import Intent, carry_out
 from payrelay.operations.hold_of_checkout import hold_of_checkout
 from payrelay.operations.relay import Relay, Request
@@ -42,7 +42,7 @@ async def _with_what_is_known(relay: Relay, request: Request, call: Refund, inte
     if seen is not None:
         order_id: str | None
         order_id, status = seen
-        is_received = status == RECEIVED
+        is_received = status == PaymentStatus.RECEIVED
     else:
         order_id = await relay.settling.order_of_payment(merchant, payment_id)
         is_received = order_id is not None

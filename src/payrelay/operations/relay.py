@@ -16,7 +16,7 @@ from payrelay.core.links import LinkRule
 from payrelay.core.operations import Retention
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code, Refusal
-from payrelay.gateways.payhere.client import PayHere
+from payrelay.gateways.gateway import Gateway
 from payrelay.operations.alert_outlets import Alarm
 from payrelay.operations.deliver_events import Dispatch
 from payrelay.operations.ids import new_id
@@ -127,7 +127,7 @@ class Relay:
     subscriptions: Subscriptions
     client_tokens: ClientTokens
     signing_keys: SigningKeys
-    accounts: Mapping[str, PayHere]
+    accounts: Mapping[str, Gateway]
     paused: PausedAccounts
     readings: Readings
     dispatch: Dispatch
@@ -147,14 +147,18 @@ class Relay:
     nudged: dict[str, float] = field(default_factory=dict)
     being_worked_on: set[str] = field(default_factory=set)
 
-    def account(self, name: str) -> PayHere:
+    def account(self, name: str) -> Gateway:
         """Gives the account of that name; raises Refusal (not_found) where none is configured."""
         try:
             return self.accounts[name]
         except KeyError:
             raise Refusal(Code.NOT_FOUND, f"there is no gateway account called {name}") from None
 
-    def account_of(self, name: str, merchant: str) -> PayHere | None:
+    def notify_url(self, account_name: str) -> str | None:
+        """Gives the address at which an account's notifications are taken; None where ours isn't set."""
+        return None if self.public_url is None else f"{self.public_url}/{account_name}/notifications"
+
+    def account_of(self, name: str, merchant: str) -> Gateway | None:
         """Finds the account of a merchant, under whatever name it is configured now; the given one comes first.
 
         None where the merchant is not configured any more.
@@ -171,10 +175,10 @@ class Relay:
         """
         account = self.account(request.account)
         ask = partial(self._ask, account, request.account, call)
-        question = Question(merchant=account.merchant, call=call, ask=ask, timezone=account.timezone)
+        question = Question(gateway=account, call=call, ask=ask)
         return await self.readings.read(question, is_insisting=request.is_insisting)
 
-    async def _ask(self, account: PayHere, name: str, call: Read) -> Reading:
+    async def _ask(self, account: Gateway, name: str, call: Read) -> Reading:
         began_s = self.clock.boot_s()
         reading = await account.read(call)
         self.watch.call_made(name, call, reading.code or FOUND, self.clock.boot_s() - began_s)

@@ -12,7 +12,7 @@ from payrelay.core.credentials import Bound
 from payrelay.core.operations import OperationFilter
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
-from payrelay.gateways.payhere.records import records_without
+from payrelay.gateways.gateway import Gateway
 from payrelay.operations.relay import Relay, Request
 
 ATTEMPTS_MAX: Final = 1_000
@@ -28,13 +28,13 @@ async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrde
     bound = request.credential.bound
     if bound is not None and is_personal(bound) and told.reading.code is None:
         others = await _of_others(relay, request, call.order_id, bound)
-        told = msgspec.structs.replace(told, reading=_without(told.reading, others))
+        told = msgspec.structs.replace(told, reading=_without(relay.account(request.account), told.reading, others))
     return told.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
 
 
-def _without(reading: Reading, payment_ids: frozenset[str]) -> Reading:
+def _without(account: Gateway, reading: Reading, payment_ids: frozenset[str]) -> Reading:
     """Gives a reading without some payments; with none left it is as if there were none."""
-    raw_data = records_without(reading.raw_data or b"[]", payment_ids) if payment_ids else reading.raw_data
+    raw_data = account.without(reading.raw_data or b"[]", payment_ids) if payment_ids else reading.raw_data
     if raw_data is not None:
         return msgspec.structs.replace(reading, raw_data=raw_data)
     return Reading(code=Code.NOT_FOUND, msg="No payments found", evidence=reading.evidence)

@@ -22,13 +22,11 @@ from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSub
 from payrelay.core.checkout_proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
 from payrelay.core.checkouts import Checkout, CheckoutKind, Result, begins_after
 from payrelay.core.moments import day_at
-from payrelay.core.payments import Payment, Seen, Unseen
-from payrelay.core.proof import RECEIVED
+from payrelay.core.payments import Payment, PaymentStatus, Seen, Unseen
 from payrelay.core.subscriptions import Fact, fact_of_installment
 from payrelay.errors import Code, Refusal
+from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.governor import Priority
-from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.plans import facts_in, records_of
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
 from payrelay.store.subscriptions import Whose
@@ -64,7 +62,7 @@ class _Eyes:
     Pages that look again must not take the places of charges.
     """
 
-    def __init__(self, relay: Relay, account: PayHere, checkout: Checkout) -> None:
+    def __init__(self, relay: Relay, account: Gateway, checkout: Checkout) -> None:
         self._relay = relay
         self._account = account
         self._checkout = checkout
@@ -107,8 +105,8 @@ class _Eyes:
             return ()
         if reading.code is not None:
             raise _not_seen(reading.code)
-        of_order = records_of(self._checkout.order_id, reading.raw_data or b"")
-        return facts_in(of_order, self.timezone, seen_at_ms=asked_ms)
+        order_id = self._checkout.order_id
+        return self._account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms, order_id=order_id)
 
     @property
     def _until_s(self) -> float:
@@ -176,7 +174,7 @@ async def _note(relay: Relay, checkout: Checkout, plan: Fact, installments: Iter
             amount_minor=plan.amount_minor,
         )
         for each in installments
-        if each.status == RECEIVED
+        if each.status == PaymentStatus.RECEIVED
     ]
     whose = Whose(account=checkout.account, merchant=checkout.merchant, principal=checkout.principal)
     relay.watch.passed(Passage.NOTING, checkout.id)

@@ -63,8 +63,8 @@ def _failed_since_ms(case: Case) -> int:
     return case.span.began_ms - case.timeout_ms - 2 * TOLERANCE_MS
 
 
-async def settle_authorization(case: Case) -> None:
-    """Waits: a hold shows itself in no search, and is gone by itself after a week."""
+async def settle_hold_unseen(case: Case) -> None:
+    """Waits where a hold shows itself in no search: it is gone by itself after a week."""
     lapses_at_ms = case.span.ended_ms + HOLD_LAPSES_MS
     if case.now_ms < lapses_at_ms:
         await case.put_off(lapses_at_ms)
@@ -94,8 +94,8 @@ async def settle_refund(case: Case) -> None:
     await _rule(case, look, sight.evidence, control=Control.FOUND)
 
 
-async def settle_release(case: Case) -> None:
-    """Gives it to a person at once: nothing shows whether a hold was let go of."""
+async def settle_unseen(case: Case) -> None:
+    """Gives it to a person at once where nothing at the gateway shows what became of it."""
     await _cannot_be_seen(case)
 
 

@@ -1,6 +1,7 @@
 """Settles what can be sent once more because the gateway does it only once: captures and cancellations.
 
-The second sending is journaled before it is made. Nothing else is ever sent again to find out what became of it.
+Where the gateway keeps idempotency keys, everything that was sent under one is sent again under the same. The second
+sending is journaled before it is made. Nothing else is ever sent again to find out what became of it.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,15 +10,14 @@ from typing import Final
 from payrelay.core.answers import Trace, of_outcome
 from payrelay.core.calls import Capture, PaymentsOfOrder
 from payrelay.core.changes import Report
-from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Line, State
+from payrelay.core.operations import EVENT_OF_VERDICT, PROBED, Event, Kind, Line, State
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Verdict
 from payrelay.core.payments import Seen as SeenPayments
 from payrelay.core.payments import Unseen
 from payrelay.core.proof import HOLD_LAPSES_MS, TOLERANCE_MS, Look, Seen, look_for_capture
 from payrelay.core.settlement import BY_PROOF, settled_answer
+from payrelay.gateways.gateway import EffectCause, Expected, Sending
 from payrelay.gateways.governor import Priority
-from payrelay.gateways.payhere.client import Expected, Sending
-from payrelay.gateways.payhere.replies import Cause
 from payrelay.operations.case import Case, evidence_of
 from payrelay.operations.hold_of_capture import charge_of_hold, hold_of_capture
 from payrelay.operations.note_subscription import note_cancelled
@@ -31,8 +31,10 @@ GRACE_S: Final = 5
 SENDINGS_MAX: Final = 400
 """Tries of one operation, four days of them, after which it is for a person. Each leaves up to two lines in a history
 of which only so many are read, and a gateway that has turned it away for days won't be won over by more."""
-UNDONE_CAUSES: Final = frozenset({Cause.NO_SUCH_HOLD, Cause.ALREADY_RELEASED})
+UNDONE_CAUSES: Final = frozenset({EffectCause.NO_SUCH_HOLD, EffectCause.ALREADY_RELEASED})
 """Replies to a second capture that prove that the first one took nothing."""
+TOLD_BY_KEY: Final = frozenset({Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.REFUSED, Verdict.DIFFERED})
+"""Replies to a sending under a known key that tell what the first one came to."""
 NOTHING_DONE: Final = frozenset({Verdict.NOT_SENT, Verdict.NOT_EXECUTED})
 
 
@@ -67,6 +69,38 @@ async def settle_cancel(case: Case) -> None:
         await note_cancelled(relay.subscriptions, whose, subscription_id, now_ms=case.now_ms, log=relay.log)
 
 
+async def settle_under_key(case: Case) -> None:
+    """Sends once more under the operation's id: a gateway that knows it answers as it did the first time.
+
+    Where the first never arrived, this one is the first: so nothing is sent while an operator has paused the account.
+    """
+    may_send_from_ms = case.span.began_ms + int(case.account.timeout_s * 1000)
+    under_way_ms = _under_way_until_ms(case)
+    if under_way_ms is not None:
+        await case.put_off(under_way_ms)
+    elif case.now_ms < may_send_from_ms:
+        await case.put_off(may_send_from_ms)
+    elif await case.relay.paused.is_paused(case.operation.account):
+        await case.could_not_look()
+    elif not case.is_nudged or not case.has_line(Event.PROBING):
+        await _send_again(case, _read_under_key)
+
+
+def is_key_kept(case: Case) -> bool:
+    """Tells whether the gateway surely still knows the operation by its key when that is sent again now.
+
+    Not of a charge by a stored customer's handle: what was sent of it is stored nowhere, and another call under the
+    key would be another one. Not of a hold: its token would have to be kept with the answer, which only the story that
+    began it does. Nor of what the gateway has called pending.
+    """
+    kept_ms, operation = case.account.capabilities.keys_kept_ms, case.operation
+    is_whole = operation.customer_id is None and operation.kind is not Kind.AUTHORIZATION
+    if kept_ms is None or operation.state is not State.UNKNOWN or not is_whole:
+        return False
+    lasts_ms = int((SEND_WITHIN_S + case.account.timeout_s + GRACE_S) * 1000)
+    return case.now_ms + lasts_ms < case.span.began_ms + kept_ms - TOLERANCE_MS
+
+
 def under_way_until_ms(history: Sequence[Line], timeout_s: float, now_ms: int) -> int | None:
     """Tells until when a second sending may be under way, by this process or another; None where none can be."""
     newest = history[-1]
@@ -96,7 +130,14 @@ async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None
             place.release_unused()
     case.reach(Stage.PROBING)
     expected = Expected(order_id=case.operation.order_id, currency=case.operation.currency)
-    sending = Sending(place=place, send_by_s=send_by_s, resent=_never)
+    sending = Sending(
+        operation_id=case.operation.id,
+        place=place,
+        send_by_s=send_by_s,
+        resent=_never,
+        # Under one key only one and the same call is known again.
+        notify_url=case.relay.notify_url(case.operation.account),
+    )
     outcome = await case.account.effect(case.call, expected, sending)
     case.reach(Stage.PROBED)
     await read(case, outcome)
@@ -114,7 +155,7 @@ async def _read_second_capture(case: Case, outcome: Outcome) -> None:
         probe_at_ms = case.operation.probe_at_ms
         await case.apply(Report(event=Event.LOOKED, evidence=outcome.evidence, probe_at_ms=probe_at_ms))
         await case.could_not_look()
-    elif outcome.evidence.cause == Cause.ALREADY_CAPTURED:
+    elif outcome.evidence.cause == EffectCause.ALREADY_CAPTURED:
         look = Look(seen=Seen.ALREADY_DONE)
         evidence = evidence_of(look, None, outcome.evidence)
         await case.apply(Report(event=Event.LOOKED, evidence=evidence, is_firsthand=True))
@@ -158,11 +199,18 @@ async def _confirm_capture(case: Case) -> None:
 
 
 async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
-    if outcome.evidence.cause == Cause.ALREADY_CANCELLED:
+    if outcome.evidence.cause == EffectCause.ALREADY_CANCELLED:
         evidence = evidence_of(Look(seen=Seen.ALREADY_DONE), None, outcome.evidence)
         answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF)
         await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, is_firsthand=True))
     elif outcome.verdict in {Verdict.SUCCEEDED, Verdict.REFUSED}:
+        await _conclude(case, outcome)
+    else:
+        await case.could_not_look()
+
+
+async def _read_under_key(case: Case, outcome: Outcome) -> None:
+    if outcome.verdict in TOLD_BY_KEY:
         await _conclude(case, outcome)
     else:
         await case.could_not_look()

@@ -1,16 +1,18 @@
 """Settles what is open by asking the gateway: by schedule, and when somebody asks.
 
 Whatever is found goes through ``core.proof`` and ``operations.apply``, like every other news. An error while
-looking is no observation. Nothing is refunded, cancelled or charged again out of an unclear state; what is sent once
-more is a capture, once, and a cancellation (``send_for_proof``).
+looking is no observation. Which way leads there follows from what the gateway can do (``core.capabilities``).
+Nothing is refunded, cancelled or charged again out of an unclear state; what is sent once more is what the gateway does
+only once, and what it knows again by our key (``send_for_proof``).
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 
+from payrelay.core.capabilities import Way, way_of
 from payrelay.core.changes import Report
 from payrelay.core.operations import PROBED, Event, Kind, Operation
 from payrelay.core.outcomes import Evidence
@@ -19,13 +21,13 @@ from payrelay.errors import IllegalTransition, Outdated, StoreError
 from payrelay.operations.case import Case, apply_settling, is_looked_for, open_case
 from payrelay.operations.relay import Relay
 from payrelay.operations.search_for_proof import (
-    settle_authorization,
     settle_charge,
+    settle_hold_unseen,
     settle_refund,
-    settle_release,
     settle_retry,
+    settle_unseen,
 )
-from payrelay.operations.send_for_proof import settle_cancel, settle_capture
+from payrelay.operations.send_for_proof import is_key_kept, settle_cancel, settle_capture, settle_under_key
 
 AT_ONCE_MAX: Final = 20
 """Operations that are looked for at the same time: as many as the gateway's usual budget lets through at once."""
@@ -40,17 +42,28 @@ NUDGES_MAX: Final = 1_000
 UNCONFIGURED_MS: Final = 300_000
 """When to try again what belongs to an account that isn't configured any more."""
 
-_STORIES: Final[Mapping[Kind, Callable[[Case], Awaitable[None]]]] = MappingProxyType(
+_Story: TypeAlias = Callable[[Case], Awaitable[None]]
+
+_SEARCHES: Final[Mapping[Kind, _Story]] = MappingProxyType(
     {
         Kind.CHARGE: settle_charge,
-        Kind.AUTHORIZATION: settle_authorization,
-        Kind.CAPTURE: settle_capture,
+        Kind.AUTHORIZATION: settle_charge,
         Kind.REFUND: settle_refund,
-        Kind.RELEASE: settle_release,
         Kind.RETRY: settle_retry,
-        Kind.CANCEL: settle_cancel,
     }
 )
+_SENDINGS: Final[Mapping[Kind, _Story]] = MappingProxyType({Kind.CAPTURE: settle_capture, Kind.CANCEL: settle_cancel})
+_OTHERWISE: Final[Mapping[Way, _Story]] = MappingProxyType(
+    {Way.SEND_UNDER_KEY: settle_under_key, Way.WAIT: settle_hold_unseen, Way.NONE: settle_unseen}
+)
+
+
+def story_of(kind: Kind, way: Way) -> _Story:
+    """Gives the story that finds out what became of an effect in this way."""
+    if way is Way.SEARCH:
+        return _SEARCHES[kind]
+    # An adapter that says of another effect that it is done only once has no story here yet: it is for a person.
+    return _SENDINGS.get(kind, settle_unseen) if way is Way.SEND_AGAIN else _OTHERWISE[way]
 
 
 async def settle_due(relay: Relay) -> int:
@@ -136,7 +149,8 @@ async def _settle(relay: Relay, operation: Operation, *, is_nudged: bool) -> Non
     until_s = relay.clock.boot_s() + (0 if is_nudged else account.queue_s)
     case = await open_case(relay, account, operation, is_nudged=is_nudged, until_s=until_s)
     if is_looked_for(case.operation):
-        await _STORIES[operation.kind](case)
+        can = account.capabilities
+        await story_of(operation.kind, way_of(operation.kind, can, is_key_kept=is_key_kept(case)))(case)
 
 
 async def _come_again(relay: Relay, operation: Operation) -> None:

@@ -6,20 +6,10 @@ from payrelay.core.answers import Answer, found
 from payrelay.core.checkouts import STATE_SENTENCES, Checkout, CheckoutKind, CheckoutState, is_within
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
-from payrelay.core.secret import STARS
 from payrelay.errors import Code, Refusal
+from payrelay.gateways.gateway import CheckoutForm
 from payrelay.operations.finish_checkout import look
 from payrelay.operations.relay import Relay, Request
-
-
-class CheckoutForm(msgspec.Struct, frozen=True, kw_only=True):
-    """A form to be posted by the customer's browser, for those who don't send it to our page."""
-
-    action: str
-    fields: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"CheckoutForm({STARS})"
 
 
 class CheckoutView(msgspec.Struct, frozen=True, kw_only=True):

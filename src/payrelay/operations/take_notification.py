@@ -4,6 +4,7 @@ Rules:
 
 1. Who posts is answered once it is on disk, and doesn't wait for what follows from it.
 2. What is not the gateway's is kept too, as many as somebody can look at, and leads to nothing.
+3. Who it is from is decided here, by the whole request. The verdict is stored, the headers are not.
 """
 
 import hashlib
@@ -22,8 +23,7 @@ from payrelay.core.notifications import (
     step_of_repeat,
 )
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.notifications import Form, UnreadableError, news_of, read_form, verdict_of
+from payrelay.gateways.gateway import Gateway, Headers, Received, Unreadable
 from payrelay.operations.relay import Relay
 from payrelay.operations.watch import Passage
 from payrelay.operations.work_inbox import TAKEN_FOR_MS, has_room, work_later
@@ -43,7 +43,7 @@ class NotTaken(Refusal):
         super().__init__(Code.UNAVAILABLE, "too many notifications of this order came in a day", retry_after_s=3_600)
 
 
-async def take_notification(relay: Relay, account_name: str, body: bytes) -> Notification:
+async def take_notification(relay: Relay, account_name: str, headers: Headers, body: bytes) -> Notification:
     """Takes a notification in; when this returns it is on disk, and is being worked on.
 
     May be repeated: the same body is the same notification. Raises Refusal where it is no notification
@@ -51,13 +51,12 @@ async def take_notification(relay: Relay, account_name: str, body: bytes) -> Not
     checked or is one too many (unavailable), or the account is not configured (not_found); StoreUnavailable.
     """
     account = relay.account(account_name)
-    try:
-        form = read_form(body)
-    except UnreadableError as error:
+    received = account.notification(headers, body)
+    if isinstance(received, Unreadable):
         relay.watch.notified(account_name, "unreadable")
-        raise Refusal(Code.MALFORMED_REQUEST, str(error)) from None
-    verdict = verdict_of(form, account.signer)
-    notification = await _stored(relay, _new(relay, account, form, body, verdict), body)
+        raise Refusal(Code.MALFORMED_REQUEST, received.reason)
+    verdict = received.verdict
+    notification = await _stored(relay, _new(relay, account, received, body), body)
     relay.watch.notified(account_name, verdict)
     if notification is not None and notification.state in UNFINISHED and notification.version == 1:
         work_later(relay, notification)
@@ -88,8 +87,8 @@ async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification 
     return again
 
 
-def _new(relay: Relay, account: PayHere, form: Form, body: bytes, verdict: Verdict) -> Notification:
-    now_ms, news = relay.clock.now_ms(), news_of(form)
+def _new(relay: Relay, account: Gateway, received: Received, body: bytes) -> Notification:
+    now_ms, news, verdict = relay.clock.now_ms(), received.news, received.verdict
     is_genuine = verdict is Verdict.GENUINE
     # It is worked on right after the answer; whoever dies in between leaves it to the worker.
     next_at_ms = now_ms + TAKEN_FOR_MS if has_room(relay) else now_ms

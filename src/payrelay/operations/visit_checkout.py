@@ -9,9 +9,9 @@ import msgspec
 
 from payrelay.core.checkouts import LEFT_OPEN_MS, Checkout, CheckoutState, Details
 from payrelay.core.links import with_outcome
-from payrelay.gateways.payhere.forms import Form
+from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect
 from payrelay.operations.finish_checkout import end_overdue, look, note_turned_back
-from payrelay.operations.open_checkout import form_of, secret_hash_of
+from payrelay.operations.open_checkout import secret_hash_of, way_on
 from payrelay.operations.relay import Relay
 
 
@@ -21,7 +21,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         checkout: as it stands now.
         details: what it is about; None where that was forgotten.
-        form: to go on to the gateway with; None where it takes no customer.
+        way: on to the gateway, a form to be posted or an address; None where it takes no customer.
         is_paid_otherwise: whether another checkout of the same order was completed.
         is_paused: whether an operator lets nobody go on from this account's pages now.
         onward: the app's own link with the outcome; None where it has none.
@@ -29,14 +29,14 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
 
     checkout: Checkout
     details: Details | None
-    form: Form | None = None
+    way: CheckoutForm | CheckoutRedirect | None = None
     is_paid_otherwise: bool = False
     is_paused: bool = False
     onward: str | None = None
 
 
 async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Visited | None:
-    """Gives what is at a checkout's page: as often as it is opened the same form, while it takes customers.
+    """Gives what is at a checkout's page: as often as it is opened the same way on, while it takes customers.
 
     None where there is no such page. Raises StoreError, and Refusal where the account isn't configured as it was.
     """
@@ -45,10 +45,10 @@ async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Vi
         return None
     checkouts, now_ms = relay.checkouts, relay.clock.now_ms()
     details = await checkouts.details_of(checkout.id)
-    signer = relay.account(account).signer
+    is_offered = not relay.account(account).capabilities.unset_for_checkouts
     if checkout.is_open and checkout.ends_at_ms <= now_ms:
         checkout = await end_overdue(relay, checkout)
-    if details is None or signer is None or not checkout.takes_customers(now_ms):
+    if details is None or not is_offered or not checkout.takes_customers(now_ms):
         return Visited(checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=False))
     others = await checkouts.of_order(checkout.merchant, checkout.order_id)
     if any(other.state is CheckoutState.COMPLETED for other in others):
@@ -57,7 +57,7 @@ async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Vi
         return Visited(checkout=checkout, details=details, is_paused=True)
     if checkout.opened_at_ms is None:
         await checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
-    return Visited(checkout=checkout, details=details, form=form_of(relay, checkout, details, signer))
+    return Visited(checkout=checkout, details=details, way=await way_on(relay, checkout, details))
 
 
 async def come_back(relay: Relay, account: str, checkout_id: str, secret: str, *, is_cancelled: bool) -> Visited | None:

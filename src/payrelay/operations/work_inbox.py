@@ -21,8 +21,7 @@ from payrelay.core.notifications import (
 )
 from payrelay.core.schedules import DAY_MS
 from payrelay.errors import IllegalTransition, Outdated, Refusal, StoreError, StoreUnusable
-from payrelay.gateways.payhere.client import PayHere
-from payrelay.gateways.payhere.notifications import UnreadableError, news_of, read_form, verdict_of
+from payrelay.gateways.gateway import NO_HEADERS, Gateway, Unreadable
 from payrelay.operations.apply_news import apply_news
 from payrelay.operations.arrival import Arrival
 from payrelay.operations.relay import Relay
@@ -114,21 +113,21 @@ async def _work(relay: Relay, notification: Notification) -> None:
     )
 
 
-async def _step(relay: Relay, account: PayHere, notification: Notification) -> Step:
+async def _step(relay: Relay, account: Gateway, notification: Notification) -> Step:
     """Decides what becomes of a notification, and does what follows from it."""
     try:
         body = await relay.inbox.body_of(notification.id)
         if body is None:
             return step_of(Why.BODY_FORGOTTEN)
-        form = read_form(body)
-    except UnreadableError:  # a newer release is stricter than the one that took it in
-        return step_of(Why.INCOMPLETE)
     except StoreUnusable as error:
         relay.log.error("notification_not_opened", notification_id=notification.id, reason=str(error))
         return step_of(Why.OUR_FAULT)
-    if notification.verdict is not Verdict.GENUINE and verdict_of(form, account.signer) is not Verdict.GENUINE:
+    received = account.notification(NO_HEADERS, body)
+    if isinstance(received, Unreadable):  # a newer release is stricter than the one that took it in
+        return step_of(Why.INCOMPLETE)
+    if Verdict.GENUINE not in {notification.verdict, received.verdict}:
         return Step(event=Event.REFUSED, why=Why(notification.verdict.value))
-    arrival = Arrival(relay=relay, account=account, notification=notification, news=news_of(form))
+    arrival = Arrival(relay=relay, account=account, notification=notification, news=received.news)
     return step_of(await _why(arrival))
 
 

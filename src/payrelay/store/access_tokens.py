@@ -21,7 +21,7 @@ class Kept(NamedTuple):
 
 
 class AccessTokens:
-    """The shelf of one account's token (see ``gateways.payhere.tokens.TokenShelf``). ``account`` names it for good."""
+    """The shelf of one account's token (see ``gateways.token_shelf``). ``account`` names it for good."""
 
     def __init__(self, database: Database, seal: Seal, clock: Clock, account: str) -> None:
         self._database = database

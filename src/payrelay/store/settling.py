@@ -3,6 +3,7 @@
 from typing import Final, TypeAlias
 
 from payrelay.core.operations import Operation, State
+from payrelay.core.payments import PaymentStatus, status_of
 from payrelay.core.schedules import NEVER_MS
 from payrelay.store.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.journal import operation_of
@@ -70,10 +71,10 @@ class Settling:
         """Finds the order of a payment that was made through us."""
         return await self._text(Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant)))
 
-    async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, str] | None:
+    async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, PaymentStatus] | None:
         """Gives the order and the status of a payment as it was last seen at the gateway."""
         row = await self._database.read(first_row(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
-        return None if row is None else (str(row[0]), str(row[1]))
+        return None if row is None else (str(row[0]), status_of(str(row[1])))
 
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
         """Finds an order that is known to be paid: rather one that was paid before a moment than a newer one."""

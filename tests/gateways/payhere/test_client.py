@@ -14,8 +14,10 @@ from payrelay.core.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.breaker import ENDED_MIN
+from payrelay.gateways.gateway import Expected, Sending
 from payrelay.gateways.governor import SEND_WITHIN_S, Governor
-from payrelay.gateways.payhere.client import Account, Expected, PayHere, Sending
+from payrelay.gateways.payhere.account import Account
+from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, Reply
 from payrelay.gateways.payhere.wire import WireRequest
 
@@ -177,6 +179,7 @@ async def send(
     place = await client.governor.take_now()
     assert place is not None
     sending = Sending(
+        operation_id="op_1",
         place=place,
         send_by_s=Clock().boot_s() + within_s,
         resent=(journal or Journal()).resent,
@@ -568,7 +571,8 @@ async def test_an_effect_that_has_its_place_does_not_go_out_to_a_gateway_that_wa
     for _ in range(ENDED_MIN + 1):
         await client.read(ORDER)
     made = len(gateway.calls)
-    sending = Sending(place=place, send_by_s=Clock().boot_s() + 10, resent=Journal().resent)
+    resent, send_by_s = Journal().resent, Clock().boot_s() + 10
+    sending = Sending(operation_id="op_1", place=place, send_by_s=send_by_s, resent=resent)
     outcome = await client.effect(CHARGE, Expected(), sending)
     assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, Code.UNAVAILABLE)
     assert len(gateway.calls) == made

@@ -19,7 +19,8 @@ from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
 from payrelay.core.outcomes import Facts, Outcome, Verdict
 from payrelay.core.secret import STARS
 from payrelay.errors import Code
-from payrelay.gateways.payhere.effects import Expected, classify
+from payrelay.gateways.gateway import Expected
+from payrelay.gateways.payhere.effects import classify
 from payrelay.gateways.payhere.replies import InvalidToken
 
 TOKEN: Final = "cb5c47fd-741c-489a-b69e-fd73155ca34e"

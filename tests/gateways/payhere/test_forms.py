@@ -10,8 +10,9 @@ from payrelay.core.calls import Item
 from payrelay.core.hosted import CheckoutKind, HostedPayment, Person, Place, Plan
 from payrelay.core.money import decimal_text
 from payrelay.core.secret import Secret
+from payrelay.gateways.gateway import Returns
 from payrelay.gateways.payhere.account import Account, signer_of
-from payrelay.gateways.payhere.forms import HashAmounts, Merchant, Returns, build_form, hash_of, md5_capitals
+from payrelay.gateways.payhere.forms import HashAmounts, Merchant, build_form, hash_of, md5_capitals
 
 TODAY = date(2026, 11, 21)
 MERCHANT = Merchant(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.notifications import MessageType, NewsKind, Told, Verdict
+from payrelay.core.notifications import MessageType, NewsKind, PlanStatus, Told, Verdict
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.forms import Merchant
 from payrelay.gateways.payhere.notifications import (
@@ -190,7 +190,7 @@ def test_a_recurring_one_tells_of_its_subscription() -> None:
     )
 
     assert (news.subscription_id, news.message_type) == ("420075044317", MessageType.INSTALLMENT_SUCCESS)
-    assert (news.item_status, news.next_on, news.installments_paid) == (0, "2026-09-25", 2)
+    assert (news.plan_status, news.next_on, news.installments_paid) == (PlanStatus.ACTIVE, "2026-09-25", 2)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from payrelay.core.subscriptions import SubscriptionState
-from payrelay.gateways.payhere.plans import facts_in, records_of
+from payrelay.gateways.payhere.plans import STATES, facts_in, records_of
 
 RECORD = {
     "subscription_id": 420075032251,
@@ -79,3 +79,8 @@ def test_the_records_of_one_order_are_taken_out_of_a_list() -> None:
 def test_what_is_no_list_of_records_names_no_order(raw: bytes) -> None:
     """The gateway may send anything."""
     assert records_of("A-1", raw) == b"[]"
+
+
+def test_the_gateways_words_are_known() -> None:
+    """The one for a cancelled subscription isn't documented: both spellings count."""
+    assert STATES["CANCELLED"] is STATES["CANCELED"] is SubscriptionState.STOPPED

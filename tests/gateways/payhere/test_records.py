@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments import Nothing, Payment, Seen, Sight, Unseen
+from payrelay.core.payments import Nothing, Payment, PaymentStatus, Seen, Sight, Unseen
 from payrelay.errors import Code
 from payrelay.gateways.payhere.reads import classify_read, lost
 from payrelay.gateways.payhere.records import payments_in, records_without, sight_of
@@ -33,7 +33,7 @@ PAYMENT: Final = Payment(
     order_id="A-1",
     at_ms=int(datetime(2026, 9, 1, 6, 30, 5, tzinfo=UTC).timestamp() * 1000),
     description="Tea",
-    status="RECEIVED",
+    status=PaymentStatus.RECEIVED,
     currency="LKR",
     amount_minor=100_000,
 )

@@ -4,25 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-import msgspec
-
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
+from payrelay.gateways.gateway import Finding
 from payrelay.gateways.payhere.connections import LossCause
 from payrelay.gateways.payhere.replies import Cause, TurnedAway
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was tried: what, whether it is right, and a sentence for people.
-
-    ``is_warning`` is for what works, and is better changed all the same.
-    """
-
-    subject: str
-    is_right: bool
-    text: str
-    is_warning: bool = False
-
 
 _NOT_PAYHERE: Final = "The address answers, but not as PayHere does: is BASE_URL right?"
 

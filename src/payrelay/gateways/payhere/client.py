@@ -4,29 +4,43 @@ Nothing here raises, except that who cancels is cancelled: what went wrong is an
 the intent on disk already; whatever is sent here was journaled before, the one resending too.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.capabilities import Capabilities
+from payrelay.core.operations import Kind
 from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
-from payrelay.core.payments import Sight
+from payrelay.core.payments import Payment, Sight
+from payrelay.core.subscriptions import Fact
 from payrelay.errors import Code
+from payrelay.gateways.gateway import (
+    CheckoutForm,
+    Expected,
+    Finding,
+    Headers,
+    HostedPage,
+    NoCheckout,
+    Received,
+    Sending,
+    Unreadable,
+)
 from payrelay.gateways.governor import Governor, Place, Priority, Timer, loop_timer
 from payrelay.gateways.payhere import effects, reads
 from payrelay.gateways.payhere.account import Account, merchant_of, signer_of
-from payrelay.gateways.payhere.checks import Finding, finding_of_reading, finding_of_token
+from payrelay.gateways.payhere.checks import finding_of_reading, finding_of_token
 from payrelay.gateways.payhere.connections import Connections, Loss, LossCause, Network, Reply
-from payrelay.gateways.payhere.effects import Expected
+from payrelay.gateways.payhere.forms import build_form
+from payrelay.gateways.payhere.notifications import received
 from payrelay.gateways.payhere.places import end_place, failing, take_place, used
-from payrelay.gateways.payhere.records import sight_of
-from payrelay.gateways.payhere.replies import Cause, InvalidToken, TurnedAway
-from payrelay.gateways.payhere.tokens import Token, Tokens, TokenShelf
+from payrelay.gateways.payhere.plans import facts_in, records_of
+from payrelay.gateways.payhere.records import payments_in, records_without, sight_of
+from payrelay.gateways.payhere.replies import Cause, InvalidToken, TurnedAway, WrongShape
+from payrelay.gateways.payhere.tokens import Token, Tokens
 from payrelay.gateways.payhere.wire import WireRequest, build
-
-__all__ = ["Account", "Expected", "Finding", "PayHere", "Sending"]
+from payrelay.gateways.token_shelf import TokenShelf
 
 TOKEN_REFUSED: Final = TurnedAway(
     code=Code.GATEWAY_REFUSED_US,
@@ -40,22 +54,9 @@ NOT_RESENT: Final = TurnedAway(
 )
 CHECKED_ORDER: Final = "payrelay-check"
 """An order that can't exist: looking for it needs everything that a real call needs, and shows nobody's payments."""
-
-
-class Sending(msgspec.Struct, frozen=True, kw_only=True):
-    """The permission to send one effect.
-
-    Attributes:
-        place: in the gateway's budget; ended here.
-        send_by_s: nothing of it is sent after this time, by ``clock.boot_s``.
-        resent: journals that it is about to be sent once more; anything but True forbids it.
-        notify_url: goes into a charge that names none itself.
-    """
-
-    place: Place
-    send_by_s: float
-    resent: Callable[[Evidence], Awaitable[bool]]
-    notify_url: str | None = None
+LIVE_ONLY: Final = frozenset({"auto_cancel", "max_retries", "starts_on", "is_recovery_due"})
+"""Members of a plan that the gateway's sandbox does not know."""
+NOT_CONFIGURED: Final = NoCheckout(code=Code.UNAVAILABLE, msg="MERCHANT_ID or MERCHANT_SECRET is not set")
 
 
 class PayHere:
@@ -69,7 +70,7 @@ class PayHere:
         timeout_s: the longest that one call takes.
         queue_s: the longest wait for a place.
         timezone: of the gateway's dates.
-        signer: what the forms of hosted payments are signed with; None where that isn't configured.
+        capabilities: what it can do for this account.
 
     Args:
         governor: one that shares its budget with other processes; without one, that of this process alone.
@@ -94,7 +95,9 @@ class PayHere:
         self.timeout_s = account.timeout_s
         self.queue_s = account.queue_s
         self.timezone = account.timezone
-        self.signer = signer_of(account)
+        self._signer = signer_of(account)
+        is_live, is_signing = account.environment == "live", self._signer is not None
+        self.capabilities = capabilities_of(is_live=is_live, is_signing=is_signing)
         self._clock = clock
         self._connections = connections or Connections(account.base_url, clock, timeout_s=account.timeout_s)
         self._tokens = Tokens(account, self._connections.effects, self.governor, clock, shelf=shelf)
@@ -141,6 +144,32 @@ class PayHere:
         if isinstance(second, Loss):
             return reads.lost(second.cause, is_sent=second.is_sent)
         return reads.turned_away(TOKEN_REFUSED, None) if isinstance(second, InvalidToken) else second
+
+    def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
+        """Reads a list of payment records; None where it is none, or one of them is not whole."""
+        try:
+            return payments_in(raw_data, self.timezone)
+        except WrongShape:
+            return None
+
+    def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
+        """Reads a record or a list of records of subscriptions; with ``order_id`` those of one order alone."""
+        of_order = raw_data if order_id is None else records_of(order_id, raw_data)
+        return facts_in(of_order, self.timezone, seen_at_ms=seen_at_ms)
+
+    def without(self, raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
+        """Leaves payments out of a list of records; None where none is left."""
+        return records_without(raw_data, payment_ids)
+
+    async def checkout(self, page: HostedPage) -> CheckoutForm | NoCheckout:
+        """Gives the signed form; nothing is asked of the gateway for it."""
+        if self._signer is None:
+            return NOT_CONFIGURED
+        return build_form(self._signer, page.asked, page.returns, today=page.today)
+
+    def notification(self, headers: Headers, body: bytes) -> Received | Unreadable:  # noqa: ARG002, the body is signed
+        """Reads a form; all that is signed, and the signature, stand in the body."""
+        return received(body, self._signer)
 
     async def check(self) -> list[Finding]:
         """Tries the account out, without changing anything, and tells in plain words what works and what doesn't."""
@@ -239,6 +268,18 @@ class PayHere:
         if isinstance(answer, InvalidToken):
             self._tokens.drop(token)
         return answer
+
+
+def capabilities_of(*, is_live: bool, is_signing: bool) -> Capabilities:
+    """Tells what PayHere can do. It keeps no idempotency keys, and of a hold nothing shows before it is captured."""
+    return Capabilities(
+        does_once=frozenset({Kind.CAPTURE, Kind.CANCEL}),
+        finds_orders=True,
+        shows_refunds=True,
+        shows_installments=True,
+        unknown_to_plans=frozenset() if is_live else LIVE_ONLY,
+        unset_for_checkouts=() if is_signing else ("MERCHANT_ID", "MERCHANT_SECRET"),
+    )
 
 
 class _Turn(msgspec.Struct, frozen=True, kw_only=True):

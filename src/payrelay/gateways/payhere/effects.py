@@ -30,6 +30,7 @@ from payrelay.core.calls import (
 from payrelay.core.money import decimal_text
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Verdict
 from payrelay.errors import Code, FieldError
+from payrelay.gateways.gateway import Expected
 from payrelay.gateways.payhere.replies import (
     GATEWAY_MSG_MAX,
     NO_AMOUNT,
@@ -64,17 +65,6 @@ COMPLETED: Final = 2
 AUTHORIZED: Final = 3
 UNDER_WAY: Final = 0
 CANCELLED_OR_FAILED: Final = frozenset({-1, -2})
-
-
-class Expected(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reply must match beyond what the call itself says; None where it isn't known.
-
-    For a capture: the order and currency of the authorization, and the amount that it holds.
-    """
-
-    order_id: str | None = None
-    currency: str | None = None
-    amount_minor: int | None = None
 
 
 class _Refusal(msgspec.Struct, frozen=True, kw_only=True):

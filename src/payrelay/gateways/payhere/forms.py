@@ -20,7 +20,8 @@ import msgspec
 from payrelay.core.calls import Item
 from payrelay.core.hosted import CheckoutKind, HostedPayment, Plan
 from payrelay.core.money import decimal_text
-from payrelay.core.secret import STARS, Secret
+from payrelay.core.secret import Secret
+from payrelay.gateways.gateway import CheckoutForm, Returns
 
 LKR: Final = "LKR"
 PATHS: Final[Mapping[CheckoutKind, str]] = MappingProxyType(
@@ -57,25 +58,7 @@ class Merchant(msgspec.Struct, frozen=True, kw_only=True):
     amounts: HashAmounts = HashAmounts()
 
 
-class Returns(msgspec.Struct, frozen=True, kw_only=True):
-    """Addresses of ours: where the gateway sends the browser back to, and where it sends its notification."""
-
-    return_url: str
-    cancel_url: str
-    notify_url: str
-
-
-class Form(msgspec.Struct, frozen=True, kw_only=True):
-    """A form to be posted by a browser: its address and its fields in their order."""
-
-    action: str
-    fields: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"Form(action={self.action!r}, fields={STARS})"
-
-
-def build_form(merchant: Merchant, asked: HostedPayment, returns: Returns, *, today: date) -> Form:
+def build_form(merchant: Merchant, asked: HostedPayment, returns: Returns, *, today: date) -> CheckoutForm:
     """Writes the form; ``today`` is the day at the gateway, after which a plan's first day is a later one."""
     person = asked.person
     fields: dict[str, str | None] = {
@@ -103,7 +86,7 @@ def build_form(merchant: Merchant, asked: HostedPayment, returns: Returns, *, to
         "payment_method": asked.payment_method,
         **({} if asked.plan is None else _plan(asked.plan)),
     }
-    return Form(
+    return CheckoutForm(
         action=merchant.base_url + PATHS[asked.kind],
         fields={name: value for name, value in fields.items() if value is not None},
     )

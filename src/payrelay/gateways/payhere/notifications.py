@@ -19,8 +19,9 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from payrelay.core.money import AmountError, minor_units
-from payrelay.core.notifications import MessageType, News, NewsKind, Told, Verdict
+from payrelay.core.notifications import MessageType, News, NewsKind, PlanStatus, Told, Verdict
 from payrelay.core.secret import Secret
+from payrelay.gateways.gateway import Received, Unreadable
 from payrelay.gateways.payhere.forms import Merchant
 
 BODY_BYTES_MAX: Final = 16_384
@@ -62,6 +63,9 @@ _STATUSES: Final[Mapping[str, Told]] = MappingProxyType(
         "-2": Told.FAILED,
         "-3": Told.CHARGED_BACK,
     }
+)
+_PLAN_STATUSES: Final[Mapping[int | None, PlanStatus]] = MappingProxyType(
+    {0: PlanStatus.ACTIVE, -1: PlanStatus.CANCELLED, 1: PlanStatus.COMPLETED}
 )
 _MESSAGE_TYPES: Final[Mapping[str, MessageType]] = MappingProxyType(
     {
@@ -108,6 +112,15 @@ class Form(msgspec.Struct, frozen=True):
         except UnicodeDecodeError:
             return None
         return text if text and len(text) <= longest and _control(text) is None else None
+
+
+def received(body: bytes, merchant: Merchant | None) -> Received | Unreadable:
+    """Reads a notification and tells who it is from; ``merchant`` as for ``verdict_of``. Never raises."""
+    try:
+        form = read_form(body)
+    except UnreadableError as error:
+        return Unreadable(reason=str(error))
+    return Received(verdict=verdict_of(form, merchant), news=news_of(form))
 
 
 def read_form(body: bytes) -> Form:
@@ -187,7 +200,7 @@ def news_of(form: Form) -> News:
         card_holder=None if (holder := form.text("card_holder_name")) is None else Secret(holder),
         installments_paid=_count(form.text("item_rec_install_paid")),
         next_on=_day(form.text("item_rec_date_next")),
-        item_status=_whole(form.text("item_rec_status")),
+        plan_status=_PLAN_STATUSES.get(_whole(form.text("item_rec_status"))),
     )
 
 

@@ -8,9 +8,18 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from payrelay.core.subscriptions import GATEWAY_WORDS, Fact
+from payrelay.core.subscriptions import Fact, SubscriptionState
 from payrelay.gateways.payhere.records import moment_in
 from payrelay.gateways.payhere.replies import NO_AMOUNT, WrongShape, amount_in, id_in, members_of, text_in
+
+STATES: Final = {
+    "ACTIVE": SubscriptionState.ACTIVE,
+    "COMPLETED": SubscriptionState.COMPLETED,
+    "FAILED": SubscriptionState.STOPPED,
+    "CANCELLED": SubscriptionState.STOPPED,
+    "CANCELED": SubscriptionState.STOPPED,
+}
+"""What the gateway calls a state in its records; the words for a cancelled one are not documented."""
 
 _records: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -65,7 +74,7 @@ def _fact(raw: bytes, zone: ZoneInfo, seen_at_ms: int) -> Fact | None:
         currency=currency,
         amount_minor=None if amount_minor == NO_AMOUNT else amount_minor,
         began_at_ms=_began_at_ms(members, zone),
-        state=GATEWAY_WORDS.get(" ".join((status or "").upper().split())),
+        state=STATES.get(" ".join((status or "").upper().split())),
     )
 
 

@@ -4,7 +4,9 @@ Stricter than what passes a record on to a client: a record that is not whole pr
 that holds one.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -12,7 +14,7 @@ import msgspec
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments import Nothing, Payment, Seen, Sight, Unseen
+from payrelay.core.payments import Nothing, Payment, PaymentStatus, Seen, Sight, Unseen
 from payrelay.errors import Code
 from payrelay.gateways.payhere.reads import NOT_THERE
 from payrelay.gateways.payhere.replies import (
@@ -27,6 +29,17 @@ from payrelay.gateways.payhere.replies import (
 NO_PAYMENTS: Final = "no payments found"
 """What the gateway says, alone and exactly, where it shows no payment of an order."""
 DATE_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
+
+STATUSES: Final[Mapping[str, PaymentStatus]] = MappingProxyType(
+    {
+        "RECEIVED": PaymentStatus.RECEIVED,
+        "REFUND REQUESTED": PaymentStatus.REFUND_REQUESTED,
+        "REFUND PROCESSING": PaymentStatus.REFUND_PROCESSING,
+        "REFUNDED": PaymentStatus.REFUNDED,
+        "CHARGEBACKED": PaymentStatus.CHARGED_BACK,
+    }
+)
+"""What the gateway calls how a payment stands, in capitals."""
 
 _records = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -97,7 +110,7 @@ def _payment(raw: bytes, zone: ZoneInfo) -> Payment:
         order_id=order_id,
         at_ms=moment_in(text_in(members, "date"), zone),
         description=text_in(members, "description") or "",
-        status=" ".join(status.upper().split()),
+        status=STATUSES.get(" ".join(status.upper().split()), PaymentStatus.OTHER),
         currency=currency,
         amount_minor=None if amount_minor == NO_AMOUNT else amount_minor,
     )

@@ -22,6 +22,7 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments import plain_number
 from payrelay.core.secret import STARS
 from payrelay.errors import Code
+from payrelay.gateways.gateway import EffectCause
 
 BUSINESS_STATUSES: Final = frozenset({200, 400, 402, 404, 409, 422})
 """HTTP statuses with which an envelope is believed: the gateway documents none of them, and clients saw several."""
@@ -59,10 +60,10 @@ class Cause(StrEnum):
     TOKEN_ECHOED = "token_echoed"  # noqa: S105, the word for what happened, not a token
     UNEXPECTED_REPLY = "unexpected_reply"
     """Whole and well-formed, and not one of the replies that we know the meaning of."""
-    ALREADY_CAPTURED = "already_captured"
-    ALREADY_RELEASED = "already_released"
-    ALREADY_CANCELLED = "already_cancelled"
-    NO_SUCH_HOLD = "no_such_hold"
+    ALREADY_CAPTURED = EffectCause.ALREADY_CAPTURED
+    ALREADY_RELEASED = EffectCause.ALREADY_RELEASED
+    ALREADY_CANCELLED = EffectCause.ALREADY_CANCELLED
+    NO_SUCH_HOLD = EffectCause.NO_SUCH_HOLD
     OTHER_ORDER = "other_order"
     OTHER_AMOUNT = "other_amount"
     OTHER_CURRENCY = "other_currency"

@@ -7,7 +7,7 @@ failure is a safe one. Where the shelf that processes share can't be reached, ea
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, Protocol, assert_never
+from typing import Final, assert_never
 
 from multidict import CIMultiDict
 
@@ -20,6 +20,7 @@ from payrelay.gateways.payhere.grants import Grant, read_grant
 from payrelay.gateways.payhere.places import end_place, take_place, used
 from payrelay.gateways.payhere.replies import Cause, TurnedAway
 from payrelay.gateways.payhere.wire import basic_authorization, token_request
+from payrelay.gateways.token_shelf import KeptToken, TokenShelf
 
 RENEWED_BEFORE_END_S: Final = 60.0
 """Half of the life that is left where that is less: the gateway gives out the same token again, with less life."""
@@ -39,49 +40,6 @@ no more than a call."""
 LOOK_AGAIN_S: Final = 0.2
 """How often a process looks whether the one that fetches has come back."""
 UNREACHABLE_SENTENCE: Final = "there is no connection to the gateway; nothing was executed"
-
-
-class KeptToken(Protocol):
-    """A token as a shelf keeps it: its text, how old it is, and how long it is good for."""
-
-    @property
-    def text(self) -> str:
-        """What is sent."""
-        ...
-
-    @property
-    def age_s(self) -> float:
-        """Seconds since it was fetched."""
-        ...
-
-    @property
-    def left_s(self) -> float:
-        """Seconds until its end; less than 0 after that."""
-        ...
-
-
-class TokenShelf(Protocol):
-    """Where processes share a token. All of it raises StoreUnavailable where the shelf can't be reached."""
-
-    async def look(self) -> KeptToken | None:
-        """Gives the token that is there."""
-        ...
-
-    async def lease(self, for_s: float) -> bool:
-        """Gives True to the one process that is to fetch the next token; to another one only after so long."""
-        ...
-
-    async def put(self, text: str, left_s: float) -> None:
-        """Keeps a token in place of the one before, and ends the lease."""
-        ...
-
-    async def give_up(self, for_s: float) -> None:
-        """Ends the lease without a token: somebody else may try after so long."""
-        ...
-
-    async def drop(self, text: str) -> None:
-        """Forgets this token, unless another one has taken its place."""
-        ...
 
 
 class OwnShelf:

@@ -1,0 +1,74 @@
+"""Makes accounts at PayHere of their settings."""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+from pydantic import BaseModel
+
+from payrelay.gateways.kinds import Common, Identity, Means
+from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of, token_name_of
+from payrelay.gateways.payhere.client import PayHere
+from payrelay.gateways.payhere.connections import Network
+from payrelay.gateways.payhere.forms import HashAmounts
+from payrelay.gateways.payhere.settings import DEFAULTS, PayHereSettings
+
+Ways: TypeAlias = Callable[[Account], Network]
+"""Gives the way to an account's gateway."""
+
+
+class PayHereKind:
+    """PayHere, as a kind of gateway. ``ways`` lead to the accounts; without them it is the network."""
+
+    def __init__(self, ways: Ways | None = None) -> None:
+        self._ways = ways
+
+    @property
+    def settings(self) -> type[BaseModel]:
+        """Gives the fields that only PayHere has."""
+        return PayHereSettings
+
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """Gives PayHere's limit and zone."""
+        return DEFAULTS
+
+    def identity(self, common: Common, own: BaseModel) -> Identity:
+        """Tells how the books know an account."""
+        account = account_of(common, own)
+        return Identity(app=app_of(account), merchant=merchant_of(account))
+
+    def opened(self, common: Common, own: BaseModel, means: Means) -> PayHere:
+        """Makes the client of an account."""
+        account = msgspec.structs.replace(account_of(common, own), known_as=means.merchant)
+        return PayHere(
+            account,
+            clock=means.clock,
+            governor=means.governor,
+            connections=None if self._ways is None else self._ways(account),
+            shelf=None if means.shelf is None else means.shelf(token_name_of(account)),
+        )
+
+
+def account_of(common: Common, own: BaseModel) -> Account:
+    """Says the settings of an account in the adapter's words."""
+    assert isinstance(own, PayHereSettings)  # noqa: S101, the settings of this kind were read by its own model
+    return Account(
+        name=common.name,
+        environment=common.environment,
+        base_url=common.base_url or BASE_URLS[common.environment],
+        app_id=own.app_id,
+        app_secret=own.app_secret,
+        merchant_id=own.merchant_id,
+        merchant_secret=own.merchant_secret,
+        limit=common.limit,
+        timeout_s=common.timeout_s,
+        queue_s=common.queue_s,
+        timezone=common.timezone,
+        hash_amounts=HashAmounts(
+            preapproval_lkr_minor=own.preapproval_amount_lkr,
+            preapproval_other_minor=own.preapproval_amount_other,
+            trial_lkr_minor=own.trial_amount_lkr,
+            trial_other_minor=own.trial_amount_other,
+        ),
+    )

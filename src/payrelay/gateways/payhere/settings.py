@@ -1,0 +1,49 @@
+"""The settings that an account at PayHere has beside those of every gateway, with their checks and defaults.
+
+To be changed together: the fields below and ``docs/configuration.md``; a test compares them.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from types import MappingProxyType
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator
+
+from payrelay.core.money import AmountError, minor_units
+from payrelay.core.secret import Secret, secret_of
+
+DEFAULTS: Final[Mapping[str, object]] = MappingProxyType({"rate_limit": "20/10s", "timezone": "Asia/Colombo"})
+"""The gateway's own limit and zone."""
+
+
+def _hash_amount(value: object) -> int:
+    text = str(value)
+    try:
+        # A file's number has lost its zeros by now: 10.0 is as good as 10.00.
+        return minor_units(Decimal(text))
+    except (InvalidOperation, AmountError):
+        raise ValueError("must be an amount such as 10.00") from None
+
+
+_HashAmount = Annotated[int, PlainValidator(_hash_amount)]
+_Secret = Annotated[Secret, PlainValidator(secret_of)]
+
+
+class PayHereSettings(BaseModel):
+    """One account's credentials, and what is signed in its forms."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    app_id: Annotated[str, Field(min_length=1)]
+    app_secret: _Secret
+    merchant_id: Annotated[str, Field(min_length=1)] | None = None
+    merchant_secret: _Secret | None = None
+    preapproval_amount_lkr: _HashAmount = 1_000
+    """Hundredths; signed in the form of an approval that takes nothing, in rupees."""
+    preapproval_amount_other: _HashAmount = 51
+    """The same in any other currency."""
+    trial_amount_lkr: _HashAmount = 1_000
+    """Hundredths; signed in the form of a plan that begins on a later day, in rupees."""
+    trial_amount_other: _HashAmount = 50
+    """The same in any other currency."""

@@ -1,0 +1,116 @@
+"""A gateway that nothing leaves and nothing comes from: every member of the face, for doubles to begin with."""
+
+from typing import Final
+
+from payrelay.clock import Clock
+from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.capabilities import Capabilities
+from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
+from payrelay.core.payments import Payment, Sight, Unseen
+from payrelay.core.rate_limit import RateLimit
+from payrelay.core.subscriptions import Fact
+from payrelay.errors import Code
+from payrelay.gateways.gateway import (
+    CheckoutForm,
+    Expected,
+    Finding,
+    Headers,
+    HostedPage,
+    NoCheckout,
+    Received,
+    Sending,
+    Unreadable,
+)
+from payrelay.gateways.governor import Governor, Priority, Timer, loop_timer
+from payrelay.gateways.payhere.client import NOT_CONFIGURED, capabilities_of
+from payrelay.gateways.payhere.forms import Merchant, build_form
+from payrelay.gateways.payhere.notifications import received
+from payrelay.gateways.payhere.plans import facts_in, records_of
+from payrelay.gateways.payhere.records import payments_in, records_without
+from payrelay.gateways.payhere.replies import WrongShape
+
+MERCHANT: Final = "0123456789abcdef"
+
+
+class StillGateway:
+    """One account whose calls go nowhere. It reads and writes PayHere's records, forms and notifications.
+
+    Attributes:
+        signer: what its forms are signed with, and its notifications checked by; None where that isn't configured.
+    """
+
+    def __init__(
+        self, clock: Clock, *, merchant: str = MERCHANT, limit: RateLimit | None = None, timer: Timer = loop_timer
+    ) -> None:
+        self.name = "gateway"
+        self.environment = "sandbox"
+        self.merchant = merchant
+        self.timezone = "Asia/Colombo"
+        self.timeout_s = 30.0
+        self.queue_s = 5.0
+        self.governor = Governor(limit, clock, timer=timer)
+        self.signer: Merchant | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Tells what PayHere can do."""
+        return capabilities_of(is_live=self.environment == "live", is_signing=self.signer is not None)
+
+    async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:  # noqa: ARG002, the face
+        """Sends nothing."""
+        sending.place.release_unused()
+        return Outcome(verdict=Verdict.NOT_SENT, code=Code.UNAVAILABLE, msg="nothing leaves here")
+
+    async def read(
+        self,
+        call: Read,  # noqa: ARG002, the face
+        *,
+        priority: Priority = Priority.READ,  # noqa: ARG002, the face
+        until_s: float | None = None,  # noqa: ARG002, the face
+    ) -> Reading:
+        """Asks nobody."""
+        return Reading(code=Code.GATEWAY_UNREACHABLE, msg="nothing comes from here")
+
+    async def observe(
+        self,
+        call: PaymentsOfOrder | PaymentsOfSubscription,  # noqa: ARG002, the face
+        *,
+        until_s: float,  # noqa: ARG002, the face
+        priority: Priority = Priority.SETTLE,  # noqa: ARG002, the face
+    ) -> Sight:
+        """Sees nothing, which proves nothing."""
+        return Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
+
+    def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
+        """Reads PayHere's records."""
+        try:
+            return payments_in(raw_data, self.timezone)
+        except WrongShape:
+            return None
+
+    def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
+        """Reads PayHere's records."""
+        of_order = raw_data if order_id is None else records_of(order_id, raw_data)
+        return facts_in(of_order, self.timezone, seen_at_ms=seen_at_ms)
+
+    def without(self, raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
+        """Leaves some of PayHere's records out."""
+        return records_without(raw_data, payment_ids)
+
+    async def checkout(self, page: HostedPage) -> CheckoutForm | NoCheckout:
+        """Writes PayHere's form."""
+        if self.signer is None:
+            return NOT_CONFIGURED
+        return build_form(self.signer, page.asked, page.returns, today=page.today)
+
+    def notification(self, headers: Headers, body: bytes) -> Received | Unreadable:  # noqa: ARG002, the face
+        """Reads PayHere's form."""
+        return received(body, self.signer)
+
+    async def check(self) -> list[Finding]:
+        """Finds nothing."""
+        return []
+
+    async def close(self) -> None:
+        """Closes the budget."""
+        await self.governor.close()

@@ -1,0 +1,82 @@
+"""A gateway that passes everything on to another one, for doubles that do one thing otherwise."""
+
+from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.capabilities import Capabilities
+from payrelay.core.outcomes import Outcome, Reading
+from payrelay.core.payments import Payment, Sight
+from payrelay.core.subscriptions import Fact
+from payrelay.gateways.gateway import (
+    CheckoutForm,
+    CheckoutRedirect,
+    Expected,
+    Finding,
+    Gateway,
+    Headers,
+    HostedPage,
+    NoCheckout,
+    Received,
+    Sending,
+    Unreadable,
+)
+from payrelay.gateways.governor import Priority
+
+
+class Veil:
+    """Another gateway's face; what a double does otherwise it says itself."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self.name = gateway.name
+        self.environment = gateway.environment
+        self.merchant = gateway.merchant
+        self.timezone = gateway.timezone
+        self.timeout_s = gateway.timeout_s
+        self.queue_s = gateway.queue_s
+        self.governor = gateway.governor
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Tells what the other one can do."""
+        return self._gateway.capabilities
+
+    async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
+        """Passes it on."""
+        return await self._gateway.effect(call, expected, sending)
+
+    async def read(self, call: Read, *, priority: Priority = Priority.READ, until_s: float | None = None) -> Reading:
+        """Passes it on."""
+        return await self._gateway.read(call, priority=priority, until_s=until_s)
+
+    async def observe(
+        self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float, priority: Priority = Priority.SETTLE
+    ) -> Sight:
+        """Passes it on."""
+        return await self._gateway.observe(call, until_s=until_s, priority=priority)
+
+    def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
+        """Passes it on."""
+        return self._gateway.payments_in(raw_data)
+
+    def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
+        """Passes it on."""
+        return self._gateway.subscriptions_in(raw_data, seen_at_ms=seen_at_ms, order_id=order_id)
+
+    def without(self, raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
+        """Passes it on."""
+        return self._gateway.without(raw_data, payment_ids)
+
+    async def checkout(self, page: HostedPage) -> CheckoutForm | CheckoutRedirect | NoCheckout:
+        """Passes it on."""
+        return await self._gateway.checkout(page)
+
+    def notification(self, headers: Headers, body: bytes) -> Received | Unreadable:
+        """Passes it on."""
+        return self._gateway.notification(headers, body)
+
+    async def check(self) -> list[Finding]:
+        """Passes it on."""
+        return await self._gateway.check()
+
+    async def close(self) -> None:
+        """Passes it on."""
+        await self._gateway.close()
