@@ -9,8 +9,9 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
-# Tests run on as many processes as there are processors.
-PYTEST := $(BIN)/pytest -n auto
+# Tests run on as many processes as there are processors, each file on one of them, so that what a file starts is started
+# once; and in one order of sets each time. CONTRIBUTING.md tells of the gates.
+PYTEST := PYTHONHASHSEED=0 $(BIN)/pytest -n auto --dist loadscope
 # What `make crash-matrix` is about: the databases, and only cells in whose name this occurs.
 STORES := sqlite postgresql
 ONLY :=
@@ -20,7 +21,8 @@ PAYHERE := src/payrelay/gateways/payhere
 DECIDING := src/payrelay/core/*,$(PAYHERE)/effects.py,$(PAYHERE)/forms.py,$(PAYHERE)/grants.py,$(PAYHERE)/reads.py,$(PAYHERE)/records.py,$(PAYHERE)/replies.py,$(PAYHERE)/wire.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check lint tested crash-matrix storm mutate format simulate-faults bench lock clean
+.PHONY: help demo serve test check lint tested units stories integration campaign laws crash-matrix storm mutate format \
+	simulate-faults bench lock clean
 .DELETE_ON_ERROR:
 
 help: ## list these words
@@ -32,19 +34,40 @@ demo: $(VENV)/.runtime ## start the service with a gateway simulator, and print 
 serve: $(VENV)/.runtime ## start the service as it is configured
 	@$(BIN)/payrelay serve
 
-test: $(VENV)/.dev ## run the tests
-	@$(PYTEST)
+test: $(VENV)/.dev ## the gate at the desk: units, and one story of each kind
+	@$(PYTEST) -m "(unit and not postgresql) or smoke"
 
-check: lint tested ## everything that must hold: format, lint, types, tests, coverage
+check: lint units stories ## the gate of a push: format, lint, types, units with what they cover, stories
 
 lint: $(VENV)/.dev ## format, lint and types alone
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-tested: $(VENV)/.dev ## tests and coverage alone
-	@$(PYTEST) --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERED_MIN)
+tested: units stories ## what a push holds, without lint
+
+units: $(VENV)/.dev ## units on every database, and what they cover
+	@$(PYTEST) -m unit --cov --cov-report=term:skip-covered --cov-fail-under=$(COVERED_MIN)
 	@$(BIN)/coverage report -m --include='$(DECIDING)' --fail-under=100 > $(VENV)/.deciding || { cat $(VENV)/.deciding; exit 1; }
+
+stories: $(VENV)/.dev ## the whole program over sockets
+	@$(PYTEST) -m "smoke or story"
+
+integration: $(VENV)/.dev ## the gate of a landing, beside check: browsers, crashes, both databases, whatever takes long
+	@$(PYTEST) -m integration
+
+# Everything that is drawn is drawn from SEED, which is the commit's where none is named.
+SEED ?= $(shell printf '%d' "0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)")
+DEPTH := 20
+
+campaign: ## look far deeper, for hours: laws, crash matrix, storm, many lives, mutants
+	@echo "The same again: make campaign SEED=$(SEED)"
+	@$(MAKE) --keep-going laws crash-matrix storm simulate-faults mutate SEEDS=20000 FROM=$(SEED) SEED=$(SEED)
+
+laws: $(VENV)/.dev ## try each law with DEPTH=20 times as many examples, from SEED on
+	@echo "The same again: make laws SEED=$(SEED) DEPTH=$(DEPTH)"
+	@TEST_SEED=$(SEED) TEST_DEPTH=$(DEPTH) TEST_FUZZ_SEED=$(SEED) $(PYTEST) \
+		-m "hypothesis or fuzz" --hypothesis-profile=campaign --hypothesis-seed=$(SEED)
 
 crash-matrix: $(VENV)/.dev ## kill the program at every stage of every operation, on both databases
 	@$(BIN)/python -m tests.matrix.crash_matrix --stores $(STORES) --only "$(ONLY)"

@@ -1,9 +1,8 @@
 """The browser that tests look at pages with: where it is, how it is started, and how long a step may take."""
 
-import os
 import shutil
 
-import pytest
+from tests.needed import lacking
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # Root may not use the browser's own sandbox; the rest keeps it from calling its maker while we watch.
@@ -23,7 +22,5 @@ def find_browser() -> str:
     """Where the system's browser is; without one the test is skipped, but fails in CI."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("Chromium not found")
-        pytest.skip("Chromium not found")
+        lacking("Chromium not found")
     return path

@@ -1,9 +1,12 @@
 """Runs commands as they are typed: short ones in this process, serving ones as programs of their own."""
 
+import contextlib
+import io
 import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +14,7 @@ from typing import IO, Final, NamedTuple
 
 import pytest
 
+from payrelay.cli import main
 from payrelay_simulator import DEFAULT_MERCHANT
 
 PROGRAM: Final = (sys.executable, "-m", "payrelay")
@@ -29,6 +33,24 @@ class Ran(NamedTuple):
 
 
 Run = Callable[..., Ran]
+_alone: Final = threading.Lock()
+"""The environment, the folder and the streams are the whole process's."""
+
+
+def run_inside(folder: Path, environment: dict[str, str], *arguments: str) -> Ran:
+    """Runs a short command inside this process, as in a folder with that environment: a tenth of a process's time."""
+    out, err, before = io.StringIO(), io.StringIO(), dict(os.environ)
+    with _alone, contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        os.environ.update(environment)
+        try:
+            main(arguments)
+        except SystemExit as ended:
+            return Ran(ended.code if isinstance(ended.code, int) else 0, out.getvalue(), err.getvalue())
+        finally:
+            for name in environment.keys() - before.keys():
+                del os.environ[name]
+            os.environ.update(before)
+    return Ran(0, out.getvalue(), err.getvalue())
 
 
 @contextmanager

@@ -1,15 +1,21 @@
-"""What any test may ask for: a real PostgreSQL server, on a Unix socket in a folder of its own, and commands."""
+"""What any test may ask for: a real PostgreSQL server, on a Unix socket in a folder of its own, and commands.
+
+Also the gates: every test belongs to exactly one of unit, smoke, story and integration, by its folder or by a mark.
+"""
 
 import os
-import secrets
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import draws
 from tests.commands import Ran, Run
+from tests.databases import Schemas
+from tests.needed import lacking
 from tests.postgresql_server import PostgresqlServer, ProgramsMissing, running_postgresql
 
 from payrelay.cli import main
@@ -17,8 +23,64 @@ from payrelay.cli import main
 __all__ = ["PostgresqlServer"]
 
 # Time is measured by `make bench`: an example that takes long on a busy machine is no failure.
-settings.register_profile("payrelay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("payrelay")
+# At the gates a law is tried with the same examples each time; in a campaign by `--hypothesis-seed`.
+settings.register_profile(
+    "gate",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    max_examples=draws.examples(100),
+)
+settings.register_profile("campaign", settings.get_profile("gate"), derandomize=False, database=None, print_blob=True)
+settings.load_profile("gate")
+
+GATES: Final = ("unit", "smoke", "story", "integration")
+GATE_OF: Final = {"scenarios": "story", "simulation": "story", "matrix": "integration"}
+"""Of folders with whole programs; of all others the tests are units. A mark puts a test elsewhere."""
+PROCESSES: Final = ("subprocess.Popen", "os.posix_spawn", "os.fork")
+_guarded: Final[set[str]] = set()
+"""The test that runs now, if it is one that must not start a process."""
+
+
+def pytest_configure() -> None:
+    """Settles the seed once, for all workers and all programs that tests start."""
+    os.environ.setdefault(draws.SEED_NAME, draws.seed())
+
+
+def pytest_report_header() -> str:
+    """Names what makes this run the same again."""
+    return f"draws: {draws.SEED_NAME}={draws.seed()} {draws.DEPTH_NAME}={draws.depth()}"
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts every test that no mark puts elsewhere into its folder's gate; two gates are a mistake."""
+    here = Path(__file__).parent
+    for item in items:
+        gates = [gate for gate in GATES if item.get_closest_marker(gate)]
+        if len(gates) > 1:
+            raise pytest.UsageError(f"{item.nodeid} is in several gates: {', '.join(gates)}")
+        if not gates:
+            item.add_marker(GATE_OF.get(item.path.relative_to(here).parts[0], "unit"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Lets no unit start a process: it takes a hundred times as long, and so do all tests together before long."""
+    if item.get_closest_marker("unit") and not item.get_closest_marker("process"):
+        _guarded.add(item.nodeid)
+    try:
+        return (yield)
+    finally:
+        _guarded.clear()
+
+
+def _refuse_process(event: str, arguments: tuple[object, ...]) -> None:
+    if event in PROCESSES and _guarded:
+        raise AssertionError(f"a unit starts a process, {arguments[1:2]}: mark it as story or integration")
+
+
+sys.addaudithook(_refuse_process)
 
 
 @pytest.fixture(scope="session")
@@ -28,27 +90,30 @@ def postgresql_server() -> Iterator[PostgresqlServer]:
         try:
             server = stack.enter_context(running_postgresql())
         except ProgramsMissing as missing:
-            if os.environ.get("CI") == "true":
-                pytest.fail(str(missing))
-            pytest.skip(str(missing))
+            lacking(str(missing))
         yield server
 
 
+@pytest.fixture(scope="session")
+def postgresql_schemas(postgresql_server: PostgresqlServer) -> Schemas:
+    """Gives the schemas of the server, of which one is migrated and used by test after test."""
+    return Schemas(postgresql_server)
+
+
 @pytest.fixture
-async def postgresql_url(postgresql_server: PostgresqlServer) -> AsyncIterator[str]:
-    """Gives a test an empty schema of its own."""
-    schema = f"test_{secrets.token_hex(8)}"
-    await _execute(postgresql_server, f"CREATE SCHEMA {schema}")
-    yield postgresql_server.url(search_path=schema)
-    await _execute(postgresql_server, f"DROP SCHEMA {schema} CASCADE")
+async def postgresql_url(postgresql_schemas: Schemas) -> AsyncIterator[str]:
+    """Gives a test a migrated schema without a row."""
+    name = await postgresql_schemas.migrated()
+    yield postgresql_schemas.url(name)
+    await postgresql_schemas.give_back(name)
 
 
-async def _execute(server: PostgresqlServer, statement: str) -> None:
-    connection = await asyncpg.connect(server.url())
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()
+@pytest.fixture
+async def empty_postgresql_url(postgresql_schemas: Schemas) -> AsyncIterator[str]:
+    """Gives a test a schema of its own, without a table: for what is said of migrating."""
+    name = await postgresql_schemas.new()
+    yield postgresql_schemas.url(name)
+    await postgresql_schemas.drop(name)
 
 
 @pytest.fixture

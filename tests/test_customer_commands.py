@@ -145,6 +145,7 @@ def test_one_is_erased(run: Run, seeded: list[Customer]) -> None:
     assert customers(run, "erase", seeded[1].id).code == 0
 
 
+@pytest.mark.story
 @pytest.mark.parametrize(("answer", "code", "state"), [("n", 1, "active"), ("y", 0, "erased")])
 def test_a_person_is_asked_back(
     run: Run, tmp_path: Path, seeded: list[Customer], *, answer: str, code: int, state: str

@@ -23,7 +23,7 @@ def test_there_is_a_call_for_each_operation_of_the_interface() -> None:
     assert names == relayed
 
 
-@pytest.mark.slow
+@pytest.mark.story
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the calls are curl's")
 def test_every_call_that_the_demo_prints_works_as_it_stands(tmp_path: Path) -> None:
     """It is the first thing that a newcomer does; twice, because people do things twice."""
@@ -40,7 +40,7 @@ def test_every_call_that_the_demo_prints_works_as_it_stands(tmp_path: Path) -> N
         assert (demo.returncode, err) == (0, "")
 
 
-@pytest.mark.slow
+@pytest.mark.story
 def test_the_demo_begins_anew_and_beside_another_one(tmp_path: Path) -> None:
     """A second start in the same folder works; one elsewhere takes another port where the usual one is taken."""
     (tmp_path / "other").mkdir()
@@ -54,7 +54,7 @@ def test_the_demo_begins_anew_and_beside_another_one(tmp_path: Path) -> None:
                 assert each.returncode == 0
 
 
-@pytest.mark.slow
+@pytest.mark.story
 def test_a_second_demo_in_the_same_folder_is_refused_in_one_line(tmp_path: Path) -> None:
     """It would remove the first one's data under it."""
     with program(tmp_path, "demo", "--port", "0") as demo:

@@ -118,6 +118,7 @@ def test_what_can_not_be_decided_changes_nothing(
     assert states(seeded, "--all") == {"op_1": "needs_attention", "op_2": "succeeded"}
 
 
+@pytest.mark.story
 @pytest.mark.parametrize(
     ("typed", "options", "state"),
     [

@@ -19,7 +19,7 @@ def status_of(address: str) -> int:
             return error.code
 
 
-@pytest.mark.slow
+@pytest.mark.story
 def test_serve_beside_commands_and_to_its_end(tmp_path: Path) -> None:
     """One server, checked and given keys while it runs, refuses a second one and ends cleanly when it is told to."""
     with program(tmp_path, "simulate", "--port", "0") as simulator:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import msgspec
+from tests.databases import sqlite_url
 
 from payrelay.api.app import Api
 from payrelay.api.arrival import Message
@@ -99,7 +100,7 @@ class LateDatabase:
     async def _opened(self) -> Database:
         async with self._opening:
             if self._inner is None:
-                self._inner = await open_database(f"sqlite:///{self._path}", clock=self._clock, owner=True)
+                self._inner = await open_database(sqlite_url(self._path), clock=self._clock, owner=True)
             return self._inner
 
 

@@ -2,6 +2,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.databases import sqlite_url
 from tests.operations.receivers import STARTED_MS, SetClock, dispatch_on, event, put, register
 
 from payrelay.api.event_gauges import KEPT_S, EventGauges
@@ -13,7 +14,7 @@ from payrelay.store.opening import open_database
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     """Opens an empty database."""
-    opened = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=Clock(), owner=True)
+    opened = await open_database(sqlite_url(tmp_path / "payrelay.db"), clock=Clock(), owner=True)
     yield opened
     await opened.close()
 

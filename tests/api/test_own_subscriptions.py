@@ -7,6 +7,7 @@ from typing import cast
 import msgspec
 import pytest
 from structlog.typing import FilteringBoundLogger
+from tests.databases import sqlite_url
 from tests.gateways.still_gateway import StillGateway
 from tests.operations.world import CREDENTIAL, HandClock
 from tests.relays import relay_over
@@ -34,7 +35,7 @@ CUSTOMER = "cus_" + "a" * 32
 async def relay(tmp_path: Path) -> AsyncIterator[Relay]:
     """Gives a relay over an empty store; its gateway is never called."""
     clock = HandClock()
-    database = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=clock, owner=True)
+    database = await open_database(sqlite_url(tmp_path / "payrelay.db"), clock=clock, owner=True)
     yield relay_over(
         database,
         {"gateway": StillGateway(clock, merchant=MERCHANT)},

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.databases import sqlite_url
 from tests.operations.receivers import OWNER, SetClock, dispatch_on, event, put
 
 from payrelay.api.arrival import Message
@@ -24,7 +25,7 @@ LAST = {"type": "http.response.body", "body": b"", "more_body": False}
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     """Opens an empty database."""
-    opened = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=Clock(), owner=True)
+    opened = await open_database(sqlite_url(tmp_path / "payrelay.db"), clock=Clock(), owner=True)
     yield opened
     await opened.close()
 

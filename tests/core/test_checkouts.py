@@ -1,6 +1,7 @@
 import itertools
 from datetime import date
 from pathlib import Path
+from random import Random
 
 import msgspec
 import pytest
@@ -72,10 +73,10 @@ def test_every_other_state_may_still_be_completed(state: CheckoutState) -> None:
 
 
 @given(st.lists(st.sampled_from(CheckoutEvent), max_size=8), st.randoms())
-def test_any_order_of_news_comes_to_the_same_end(events: list[CheckoutEvent], random: object) -> None:
+def test_any_order_of_news_comes_to_the_same_end(events: list[CheckoutEvent], random: Random) -> None:
     """Notifications come twice, late and in any order, and the browser beside them."""
     shuffled = list(events)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
 
     assert after(*shuffled).state is after(*events, *events).state
 

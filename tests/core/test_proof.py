@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests import samples
+from tests.draws import examples
 
 from payrelay.core.calls import Charge
 from payrelay.core.operations import Event, Line, State
@@ -193,7 +194,7 @@ def changed_to_fit(payment: Payment) -> bool:
         st.sampled_from([PROVED_ABSENT_AFTER_MS - 1, PROVED_ABSENT_AFTER_MS]),
     ),
 )
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_nothing_is_called_failed_too_early_or_unseen(
     seen: Seen,
     control: Control | None,

@@ -7,6 +7,8 @@ import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.databases import sqlite_url
+from tests.draws import examples
 from tests.gateways.hand_clock import HandClock, turns
 
 from payrelay.core.rate_limit import RateLimit
@@ -122,7 +124,7 @@ def test_one_process_never_makes_one_call_too_many(calls: int, plan: list[Custom
     assert asyncio.run(story()) <= calls
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(calls=st.integers(1, 4), plan=st.lists(customers, min_size=1, max_size=20))
 @example(calls=1, plan=DIED_AT_THE_LAST_MOMENT)
 def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[Customer]) -> None:
@@ -130,9 +132,8 @@ def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[C
 
     async def story(folder: str) -> int:
         clock, limit = HandClock(), RateLimit(calls, WINDOW_S)
-        database = await open_database(
-            f"sqlite:///{Path(folder) / 'a.db'}", clock=clock, owner=True, executor=InlineExecutor()
-        )
+        path = Path(folder) / "a.db"
+        database = await open_database(sqlite_url(path), clock=clock, owner=True, executor=InlineExecutor())
         budgets = [StoredBudget(database, clock, "m", calls=calls, window_s=WINDOW_S) for _ in range(3)]
         shop = Shop(clock, [governor_of(clock, limit, budget) for budget in budgets])
         await shop.open(plan)
@@ -148,7 +149,7 @@ def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[C
 async def test_at_saturation_the_budget_is_used_up(tmp_path: Path, latency_s: float, processes: int) -> None:
     """With always somebody waiting, at least 95 % of what a window and the latency of the calls allow is used."""
     clock, limit = HandClock(), RateLimit(20, WINDOW_S)
-    database = await open_database(f"sqlite:///{tmp_path / 'a.db'}", clock=clock, owner=True, executor=InlineExecutor())
+    database = await open_database(sqlite_url(tmp_path / "a.db"), clock=clock, owner=True, executor=InlineExecutor())
     budgets = [StoredBudget(database, clock, "m", calls=20, window_s=WINDOW_S) for _ in range(processes)]
     governors = [governor_of(clock, limit, budget) for budget in budgets]
     grants: list[float] = []

@@ -1,10 +1,10 @@
 """Everything that the service does at the gateway: what must be there before, what is asked, what it comes to."""
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tests.draws import drawn_uuid
 from tests.matrix.gateway import Gateway
 from tests.scenarios.http_client import Client, Raw, Reply
 from tests.scenarios.stories import CUSTOMER_TOKEN, charge_body, fresh
@@ -123,7 +123,7 @@ def _warm_up(client: Client) -> None:
 
 
 def _giving_back(**members: object) -> Ask:
-    body = members | {"description": f"returned {uuid.uuid4().hex[:8]}"}
+    body = members | {"description": f"returned {drawn_uuid().hex[:8]}"}
     return Ask(method="POST", path="payments/refund", body=body, key=fresh("key"))
 
 

@@ -3,12 +3,12 @@
 import base64
 import itertools
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
+from tests.draws import drawn_uuid
 from tests.matrix.service import Service
 from tests.postgresql_server import PostgresqlServer
 from tests.scenarios import program
@@ -74,7 +74,7 @@ class Postgresql:
     def __init__(self, folder: Path, server: PostgresqlServer) -> None:
         self._server = server
         self._numbers = itertools.count(1)
-        self._prefix = f"matrix_{uuid.uuid4().hex}"
+        self._prefix = f"matrix_{drawn_uuid().hex}"
         template = folder / self._prefix
         template.mkdir()
         server.create(self._prefix)

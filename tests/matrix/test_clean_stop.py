@@ -25,8 +25,6 @@ from payrelay.core.operations import State
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
 
-pytestmark = pytest.mark.slow
-
 STOPS_WITHIN_S = 25.0
 CLIENTS = 12
 ANSWERS = 40

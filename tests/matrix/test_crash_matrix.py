@@ -1,11 +1,11 @@
 """A sample of the crash matrix; all of it is ``make crash-matrix``."""
 
-import random
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+from tests.draws import drawing
 from tests.matrix.campaign import live_all
 from tests.matrix.cells import Cell, cells_of, rehearsals_of
 from tests.matrix.deeds import DEEDS
@@ -31,30 +31,30 @@ def live_well(cells: Iterable[Cell | ErrandCell], stores: Mapping[str, Store], r
 
 
 def drawn(cells: Iterable[AnyCell], count: int) -> list[AnyCell]:
-    """Draws cells, others each time: in the end all of them are seen here too."""
-    return random.SystemRandom().sample(list(cells), count)
+    """Draws cells, others at each commit: in the end all of them are seen here too."""
+    return drawing("cells").sample(list(cells), count)
 
 
+@pytest.mark.unit
 def test_no_stage_is_forgotten() -> None:
     """The program itself says which stages there are; a new one must get its cells."""
     assert {cell.stage for cell in cells_of("any") if cell.stage} == set(Stage)
     assert {cell.passage for cell in errand_cells_of("any")} == set(Passage)
 
 
+@pytest.mark.unit
 def test_no_kind_of_operation_is_forgotten() -> None:
     """A new one must get its deed; a refund is one whole and in part, a charge one by a token and by a handle."""
     kinds = {deed.name.removeprefix("partial ").removesuffix(" by handle") for deed in DEEDS}
     assert kinds == set(Kind)
 
 
-@pytest.mark.slow
 def test_a_charge_may_die_at_every_stage(tmp_path: Path) -> None:
     """Wherever the process is killed: charged once at most, no false answer, and what can be known becomes known."""
     cells = [cell for cell in (*rehearsals_of("sqlite"), *cells_of("sqlite")) if cell.deed.name == "charge"]
     live_well(cells, {"sqlite": Sqlite(tmp_path)}, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 def test_every_operation_may_die_anywhere(tmp_path: Path, postgresql_server: "PostgresqlServer") -> None:
     """The same for cells that are drawn from all others, on either store."""
@@ -62,7 +62,6 @@ def test_every_operation_may_die_anywhere(tmp_path: Path, postgresql_server: "Po
     live_well(drawn(cells_of("postgresql"), 6) + drawn(cells_of("sqlite"), 6), stores, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.postgresql
 def test_every_errand_may_die_anywhere(tmp_path: Path, postgresql_server: "PostgresqlServer") -> None:
     """What comes in and what is told: nothing lost, nothing twice; run once without dying, and drawn deaths."""

@@ -11,10 +11,11 @@ from tests.matrix.load import Heard, callers, charging_on
 from tests.matrix.stores import Postgresql
 from tests.matrix.storm import Fleet, fleet
 from tests.matrix.verdict import faults_of
+from tests.needed import lacking
 from tests.postgresql_server import PostgresqlServer, ProgramsMissing, running_postgresql
 from tests.scenarios.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgresql]
+pytestmark = pytest.mark.postgresql
 
 CLIENTS = 12
 CHARGES_BEFORE = 60
@@ -68,5 +69,5 @@ def test_a_killed_database_loses_no_intent_and_doubles_nothing(tmp_path: Path) -
                 books = settled_books(services)
             assert faults_of(heard, gateway, books) == []
     except ProgramsMissing as missing:
-        pytest.skip(str(missing))
+        lacking(str(missing))
     assert Counter(each.status for each in heard).keys() <= ALLOWED

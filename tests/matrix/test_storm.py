@@ -11,7 +11,7 @@ from tests.matrix.storm import Fleet, fleet, many_keys, one_key
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgresql]
+pytestmark = pytest.mark.postgresql
 
 REQUESTS = 200
 

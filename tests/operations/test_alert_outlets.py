@@ -41,6 +41,7 @@ async def address(answer: Callable[[web.Request], web.StreamResponse]) -> AsyncI
         await runner.cleanup()
 
 
+@pytest.mark.process
 async def test_a_command_gets_the_alert_on_its_standard_input(tmp_path: Path) -> None:
     """A real program, with the arguments as they were given: no shell looks at them."""
     code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read() + sys.argv[2].encode())"
@@ -49,6 +50,7 @@ async def test_a_command_gets_the_alert_on_its_standard_input(tmp_path: Path) ->
     assert (tmp_path / "taken").read_bytes() == BODY + b" $HOME; ls"
 
 
+@pytest.mark.process
 async def test_a_command_sees_the_environment_that_was_meant_for_it(tmp_path: Path) -> None:
     """The service's own holds the keys to the gateway."""
     code = "import os, sys, pathlib; pathlib.Path(sys.argv[1]).write_text(' '.join(os.environ))"
@@ -58,17 +60,20 @@ async def test_a_command_sees_the_environment_that_was_meant_for_it(tmp_path: Pa
     assert {"PATH", "COLOUR"} <= set(names) <= {"PATH", "COLOUR", "LC_CTYPE"}
 
 
+@pytest.mark.process
 async def test_a_command_need_not_read() -> None:
     """One that only rings a bell has taken the alert too, however large it is."""
     await python("pass")(BODY * 100_000)
 
 
+@pytest.mark.process
 async def test_a_command_that_fails_has_not_taken_it() -> None:
     """It is given again."""
     with pytest.raises(NotGivenError, match="exit code 3"):
         await python("import sys; sys.exit(3)")(BODY)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("program", ["/none/such", "", "a\0b"])
 async def test_a_command_that_is_not_there_has_not_taken_it(program: str) -> None:
     """Its name is not repeated: its arguments may hold a secret."""
@@ -76,6 +81,7 @@ async def test_a_command_that_is_not_there_has_not_taken_it(program: str) -> Non
         await Command((program,), ENVIRONMENT)(BODY)
 
 
+@pytest.mark.process
 async def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     """Else each alert would leave a process behind."""
     pipe = tmp_path / "alive"
@@ -92,6 +98,7 @@ async def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: 
     os.close(reader)
 
 
+@pytest.mark.process
 async def test_a_command_is_ended_with_the_service(tmp_path: Path) -> None:
     """A stop does not wait for it, nor leave it behind."""
     pipe = tmp_path / "alive"

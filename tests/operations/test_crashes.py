@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.draws import examples
 from tests.operations.world import CHARGE, Crash, Raising, World, asked, opened, outcome_of
 
 from payrelay.core.operations import State
@@ -122,7 +123,7 @@ faults = st.tuples(
 
 
 @given(plan=st.lists(faults, max_size=4), way=st.sampled_from(sorted(WAYS)), verdict=st.sampled_from(Verdict))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_any_faults_together_break_no_promise(
     plan: list[tuple[str, int, BaseException]], way: str, verdict: Verdict
 ) -> None:

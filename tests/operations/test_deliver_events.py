@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from standardwebhooks import Webhook
+from tests.databases import sqlite_url
 from tests.operations.receivers import (
     OWNER,
     Answering,
@@ -50,7 +51,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Gives the address of an empty database."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgresql_url"))
-    return f"sqlite:///{tmp_path / 'payrelay.db'}"
+    return sqlite_url(tmp_path / "payrelay.db")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.databases import sqlite_url
 from tests.operations.receivers import OWNER, event, put
 
 from payrelay.clock import Clock
@@ -22,7 +23,7 @@ KEY = Holder("k1", 10)
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     """Opens an empty database."""
-    opened = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=Clock(), owner=True)
+    opened = await open_database(sqlite_url(tmp_path / "payrelay.db"), clock=Clock(), owner=True)
     yield opened
     await opened.close()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.draws import examples
 from tests.operations.inbox_world import (
     HOLD_TOKEN,
     MERCHANT,
@@ -139,7 +140,7 @@ def test_any_order_and_number_comes_to_the_same_end(story: str) -> None:
         order=st.permutations(bodies),
         again=st.lists(st.tuples(st.sampled_from(bodies), st.integers(0, 20)), max_size=4),
     )
-    @settings(max_examples=12)
+    @settings(max_examples=examples(12))
     def holds(order: list[bytes], again: list[tuple[bytes, int]]) -> None:
         arriving = list(order)
         for body, place in again:

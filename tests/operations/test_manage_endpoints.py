@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.databases import sqlite_url
 from tests.operations.receivers import OWNER, SetClock, dispatch_on, event, put, register
 
 from payrelay.clock import Clock
@@ -37,7 +38,7 @@ STRANGER = msgspec.structs.replace(OWNER, principal="stranger")
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     """Opens an empty database."""
-    opened = await open_database(f"sqlite:///{tmp_path / 'payrelay.db'}", clock=Clock(), owner=True)
+    opened = await open_database(sqlite_url(tmp_path / "payrelay.db"), clock=Clock(), owner=True)
     yield opened
     await opened.close()
 

@@ -10,6 +10,7 @@ from random import Random
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.draws import examples
 from tests.operations.world import CHARGE, Crash, Inline, Raising, World, asked, opened, outcome_of
 
 from payrelay.core.operations import UNSETTLED, Operation, State
@@ -76,7 +77,7 @@ def says_done(row: Operation, order_id: str) -> bool:
     seed=st.integers(0, 2**32),
     is_limited=st.booleans(),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_however_they_mix_no_promise_is_broken(
     plan: list[Customer], verdicts: list[Verdict], failing: list[tuple[str, int]], seed: int, *, is_limited: bool
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.draws import examples
 from tests.gateways.still_gateway import StillGateway
 from tests.operations.world import CHARGE, HandClock, World, asked
 
@@ -382,7 +383,7 @@ class Play:
         max_size=40,
     )
 )
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_nobody_is_told_what_was_read_before_a_change_that_he_may_know_of(moves: list[Move]) -> None:
     """Whatever order readers, changes and answers come in, who leaves, and how long it takes."""
     asyncio.run(Play().run(moves))

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import msgspec
 import structlog
+from tests.databases import sqlite_url
 from tests.gateways.still_gateway import StillGateway
 from tests.relays import CHAIN_KEY, SEAL, relay_over
 
@@ -390,7 +391,7 @@ class Inline(Executor):
 
 async def opened(path: Path, executor: Executor | None = None) -> Database:
     """Opens the store as the server does."""
-    return await open_database(f"sqlite:///{path}", clock=Clock(), owner=True, executor=executor)
+    return await open_database(sqlite_url(path), clock=Clock(), owner=True, executor=executor)
 
 
 def asked(key: str | None = "k-1", **members: object) -> Request:

@@ -9,7 +9,7 @@ import pytest
 MODULE = [sys.executable, "-m", "payrelay_simulator", "--port", "0"]
 
 
-@pytest.mark.slow
+@pytest.mark.story
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_program_says_where_it_is_and_ends_cleanly(number: signal.Signals) -> None:
     """One line to copy from, a working demonstration, and a clean exit on either signal."""
@@ -27,7 +27,7 @@ async def test_program_says_where_it_is_and_ends_cleanly(number: signal.Signals)
         assert program.stdout.read() == ""
 
 
-@pytest.mark.slow
+@pytest.mark.story
 def test_address_that_cannot_be_had_is_one_line() -> None:
     """A wrong start ends with a sentence, not with a traceback."""
     done = subprocess.run([*MODULE, "--host", "203.0.113.1"], capture_output=True, text=True, timeout=10, check=False)

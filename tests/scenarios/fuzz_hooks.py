@@ -1,12 +1,13 @@
 """What the fuzzer can't read from the document: how amounts are written, and that a key belongs to one request only."""
 
 import re
-import uuid
+from random import Random
 from typing import Any
 
 import schemathesis
 
 KEY = "Idempotency-Key"
+CHANCE = Random(0)  # noqa: S311, each request differs from the others, and each run asks the same
 GOOD_KEY = re.compile(r"[!#-~][!-~]{0,254}")
 AMOUNT_MAX = 999999999999.99
 AMOUNTS = ("amount", "amount_max", "unit_amount", "startup_fee")
@@ -22,10 +23,10 @@ def before_call(_context: schemathesis.HookContext, case: schemathesis.Case[Any]
     Who sends many wrong credentials from one address is slowed down, and the fuzzer tries them on every route.
     """
     if case.headers is not None:
-        case.headers["X-Forwarded-For"] = f"2001:db8:{uuid.uuid4().hex[:4]}:{uuid.uuid4().hex[:4]}::1"
+        case.headers["X-Forwarded-For"] = f"2001:db8:{CHANCE.getrandbits(16):x}:{CHANCE.getrandbits(16):x}::1"
     value = case.headers.get(KEY) if case.headers else None
     if value is not None and GOOD_KEY.fullmatch(str(value)):
-        case.headers[KEY] = str(uuid.uuid4())
+        case.headers[KEY] = f"key-{CHANCE.getrandbits(128):032x}"
     body = written_out(case.body)
     if repr(body) != repr(case.body):  # schemathesis judges a body anew that was set, also to itself
         case.body = body

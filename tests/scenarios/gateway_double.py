@@ -6,7 +6,6 @@ import socket
 import struct
 import threading
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,6 +15,7 @@ from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
+from tests.draws import drawn_uuid
 from tests.scenarios.waiting import DEADLINE_S, until
 
 PREFIX = "/merchant/v1/"
@@ -184,11 +184,11 @@ def charged(asked: Asked, **changes: object) -> bytes:
         "amount": body["amount"],
         "custom_1": body.get("custom_1"),
         "custom_2": body.get("custom_2"),
-        "payment_id": _Digits(str(320025000000 + uuid.uuid4().int % 10**6)),
+        "payment_id": _Digits(str(320025000000 + drawn_uuid().int % 10**6)),
         "status_code": 3 if is_hold else 2,
         "status_message": "Successfully completed the test tokenized payment.",
         "md5sig": "A098FEBCC06293734641770555B4D569",
-        "authorization_token": str(uuid.uuid4()) if is_hold else None,
+        "authorization_token": str(drawn_uuid()) if is_hold else None,
     }
     return envelope("Automatic payment charged successfully", data | changes)
 
@@ -288,7 +288,7 @@ def payment(order_id: str, **changes: object) -> dict[str, object]:
 def payment_now(order_id: str, amount: str) -> dict[str, object]:
     """The record of a payment that was taken at this moment, dated as the gateway dates: Colombo's clock, no zone."""
     date = datetime.now(tz=COLOMBO).strftime("%Y-%m-%d %H:%M:%S")
-    return payment(order_id, payment_id=320_000_000_000 + uuid.uuid4().int % 10**11, date=date, amount=_Digits(amount))
+    return payment(order_id, payment_id=320_000_000_000 + drawn_uuid().int % 10**11, date=date, amount=_Digits(amount))
 
 
 def found(*records: dict[str, object], msg: str = "Found payments") -> bytes:
@@ -419,7 +419,7 @@ class GatewayDouble:
         return None
 
     def _give_token(self, asked: Asked, to: Conversation) -> None:
-        token = str(uuid.uuid4())
+        token = str(drawn_uuid())
         with self._lock:
             self.tokens.append(token)
         reply = {"access_token": token, "token_type": "bearer", "expires_in": 599, "scope": "SANDBOX"}

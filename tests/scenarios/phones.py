@@ -1,9 +1,9 @@
 """Two customers of one shop, with what each of them has, and the tokens of their phones."""
 
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from tests.draws import drawn_uuid
 from tests.scenarios.http_client import Client, Raw, Reply
 from tests.scenarios.stories import charge_body, fresh
 
@@ -49,7 +49,7 @@ def token_for(server: Client, **members: object) -> Client:
 
 def arrive(server: Client) -> Person:
     """A person whose card is stored, who has paid for one order and is about to pay for another."""
-    token = uuid.uuid4().hex.upper()
+    token = drawn_uuid().hex.upper()
     reference, label = fresh("user"), fresh("label")
     stored = data(server.post("customers", {"customer_token": token, "reference": reference, "label": label}))
     paid_order, key, open_order = fresh("paid"), fresh("key"), fresh("open")

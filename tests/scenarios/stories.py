@@ -1,9 +1,9 @@
 """What the stories share: bodies as the interface shows them, and the shape that every answer has."""
 
-import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from tests.draws import drawn_uuid
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.http_client import Client, Raw, Reply
 from tests.scenarios.program import Program, account
@@ -39,7 +39,7 @@ def settings_for(gateway: GatewayDouble) -> dict[str, str]:
 
 def fresh(what: str) -> str:
     """A name that no other test uses."""
-    return f"{what}-{uuid.uuid4().hex}"
+    return f"{what}-{drawn_uuid().hex}"
 
 
 def charge_body(order_id: object = None, /, **changes: object) -> dict[str, object]:
@@ -57,7 +57,7 @@ def charge_body(order_id: object = None, /, **changes: object) -> dict[str, obje
 def capture_body(token: object = None, /, **changes: object) -> dict[str, object]:
     """A capture of a hold of its own."""
     return {
-        "authorization_token": token or str(uuid.uuid4()),
+        "authorization_token": token or str(drawn_uuid()),
         "amount": Raw(text="80.00"),
         "deduction_details": "Item1 is out of stock",
     } | changes
@@ -70,7 +70,7 @@ def refund_body(payment_id: object = None, /, **changes: object) -> dict[str, ob
 
 def fresh_number() -> str:
     """A payment's or subscription's number that no other test uses."""
-    return str(320_000_000_000 + uuid.uuid4().int % 10**11)
+    return str(320_000_000_000 + drawn_uuid().int % 10**11)
 
 
 def assert_envelope(reply: Reply) -> None:

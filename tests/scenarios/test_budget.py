@@ -1,13 +1,13 @@
 """The gateway's budget: whatever the callers want at once, the gateway never gets more than it bears."""
 
 import base64
-import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.draws import drawn_uuid
 from tests.scenarios import gateway_double as payhere
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.http_client import Client
@@ -62,7 +62,7 @@ def test_no_room_in_time_is_busy_and_nothing_is_sent(limited: Scene) -> None:
 @pytest.fixture
 def two_services(tmp_path: Path, postgresql_server: "PostgresqlServer") -> Iterator[tuple[Scene, Scene]]:
     """Two services with one small budget at one gateway, on one database."""
-    name = f"budget_{uuid.uuid4().hex}"
+    name = f"budget_{drawn_uuid().hex}"
     postgresql_server.run("createdb", "-h", str(postgresql_server.folder), "-U", "payrelay", name)
     with GatewayDouble() as double:
         settings = account("gateway", double.base_url, RATE_LIMIT=f"{CALLS}/{WINDOW_S:.0f}s", QUEUE_S="30")
@@ -82,6 +82,7 @@ def two_services(tmp_path: Path, postgresql_server: "PostgresqlServer") -> Itera
 
 
 @pytest.mark.postgresql
+@pytest.mark.integration
 def test_two_services_and_one_that_was_killed_keep_to_one_budget(two_services: tuple[Scene, Scene]) -> None:
     """One token for both, every charge made, and by the gateway's own clock never one call too many in a second."""
     one, other = two_services

@@ -31,7 +31,7 @@ CUSTOMER = {
     "country": "Sri Lanka",
 }
 
-pytestmark = [pytest.mark.slow]
+pytestmark = pytest.mark.integration
 
 
 @dataclass(frozen=True, kw_only=True)

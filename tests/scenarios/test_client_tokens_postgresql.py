@@ -1,12 +1,12 @@
 """Tokens for phones where several services share one database."""
 
 import base64
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.draws import drawn_uuid
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.phones import data
 from tests.scenarios.program import Program
@@ -16,7 +16,7 @@ from tests.scenarios.waiting import until
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
 
-pytestmark = pytest.mark.postgresql
+pytestmark = [pytest.mark.postgresql, pytest.mark.integration]
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def services(
     tmp_path: Path, postgresql_server: "PostgresqlServer", gateway: GatewayDouble
 ) -> Iterator[tuple[Program, Program]]:
     """Two services on a database of their own."""
-    name = f"tokens_{uuid.uuid4().hex}"
+    name = f"tokens_{drawn_uuid().hex}"
     postgresql_server.run("createdb", "-h", str(postgresql_server.folder), "-U", "payrelay", name)
     environment = settings_for(gateway) | {
         "PAYRELAY_DATABASE_URL": postgresql_server.url(name),

@@ -53,6 +53,7 @@ def kill_in_the_midst(own: Scene, body: dict[str, object], key: str) -> None:
         held.released.set()
 
 
+@pytest.mark.smoke
 def test_a_killed_charge_is_settled_by_proof(own: Scene) -> None:
     """The restarted service asks at once, finds the payment and gives the answer that was lost."""
     order_id, key = fresh("order"), fresh("key")

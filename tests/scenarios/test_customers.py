@@ -62,6 +62,7 @@ def approved(scene: Scene, token: str, **more: object) -> tuple[str, str]:
     return order_id, str(checkout_of(scene.client, checkout_id)["customer_id"])
 
 
+@pytest.mark.smoke
 def test_a_token_becomes_a_handle_that_is_charged(scene: Scene) -> None:
     """The shop needs its tokens no more: the gateway is sent the token, and the row names the handle."""
     token, order_id = fresh_token(), fresh("order")
@@ -247,6 +248,7 @@ def test_no_token_is_in_the_database_or_the_log(aftermath: Aftermath) -> None:
     assert {path.name: aftermath.leaked(path.read_bytes()) for path in files} == {path.name: [] for path in files}
 
 
+@pytest.mark.integration
 def test_keys_are_changed_while_charges_go_on(tmp_path: Path, gateway: GatewayDouble) -> None:
     """Under load everything comes under the new key; afterwards the old one is needed by nobody, the audit neither."""
     settings = settings_for(gateway) | {"PAYRELAY_ENCRYPTION_KEY": OLD}

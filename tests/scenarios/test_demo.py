@@ -81,6 +81,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
     assert "Traceback" not in (tmp_path / "errors").read_text()
 
 
+@pytest.mark.smoke
 def test_each_printed_call_works_and_can_be_repeated(demo: Demo) -> None:
     """All nine operations, last one first, and each once more: 200 every time, and the money moved once."""
     assert len(demo.calls) == OPERATIONS

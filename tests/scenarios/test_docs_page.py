@@ -14,7 +14,7 @@ from tests.scenarios.gateway_double import CHARGE, SEARCH, GatewayDouble, found,
 from tests.scenarios.program import Program, account
 from tests.scenarios.stories import Scene, charge_body, fresh
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.integration]
 
 
 @dataclass(frozen=True, kw_only=True)

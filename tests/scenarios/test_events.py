@@ -65,6 +65,7 @@ def paid(client: Client) -> str:
     return f"operation:{reply.header('payrelay-operation')}"
 
 
+@pytest.mark.smoke
 def test_a_payment_is_told_to_an_endpoint_soon(telling: Scene, receiver: EventReceiver) -> None:
     """Within two seconds of its commit, signed with the secret that was shown once."""
     made = telling.client.post("endpoints", {"url": receiver.url, "types": ["operation.*"], "label": "orders"})

@@ -9,7 +9,7 @@ from tests.scenarios.http_client import Reply
 from tests.scenarios.program import Program, account
 from tests.scenarios.stories import Scene, charge_body, fresh
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 
 REQUESTS = 120
 OF_EACH_MAX = 1.1

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.draws import examples
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.program import Program, account, surroundings
 from tests.scenarios.stories import Scene
 
 SCHEMATHESIS = Path(sys.executable).parent / "st"
 HOOKS = Path(__file__).with_name("fuzz_hooks.py")
-EXAMPLES = os.environ.get("PAYRELAY_FUZZ_EXAMPLES", "8")  # for each operation and phase; more of them at night
-SEED = os.environ.get("PAYRELAY_FUZZ_SEED", "1")  # the same requests at each check; another seed to search further
+EXAMPLES = os.environ.get("TEST_FUZZ_EXAMPLES", str(examples(8)))  # for each operation and phase
+SEED = os.environ.get("TEST_FUZZ_SEED", "1")  # the same requests at each check; another seed to search further
 TIMEOUT_S = 3600
 
 CONFIGURATION = f"""
@@ -36,12 +37,8 @@ def scene(folder: Path, gateway: GatewayDouble) -> Iterator[Scene]:
     program.stop()
 
 
-def unmeasured(environment: dict[str, str]) -> dict[str, str]:
-    """Leaves out what has a process measured: Schemathesis is none of ours, and takes twice as long with a tracer."""
-    return {name: value for name, value in environment.items() if not name.startswith("COVERAGE_")}
-
-
-@pytest.mark.slow
+@pytest.mark.integration
+@pytest.mark.fuzz
 def test_the_document_and_the_service_agree(scene: Scene, tmp_path: Path) -> None:
     """Schemathesis, with every check it has: statuses, shapes, headers, methods, credentials, bad data refused."""
     configuration = tmp_path / "fuzz.toml"
@@ -55,7 +52,7 @@ def test_the_document_and_the_service_agree(scene: Scene, tmp_path: Path) -> Non
     done = subprocess.run(
         [SCHEMATHESIS, "--config-file", configuration, "run", document, *options, *accounts],
         cwd=tmp_path,
-        env=unmeasured(surroundings({"FUZZER_KEY": str(scene.client.key)})),
+        env=surroundings({"FUZZER_KEY": str(scene.client.key)}),
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,

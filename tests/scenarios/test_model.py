@@ -15,6 +15,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from tests.draws import examples
 from tests.scenarios.http_client import Client, Raw, Reply
 from tests.scenarios.program import Program, account, free_port, surroundings
 from tests.scenarios.stories import assert_envelope, fresh
@@ -223,8 +224,9 @@ def relayed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[Relayed]]
     gateway.end()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
+@pytest.mark.fuzz
 def test_any_sequence_of_requests_is_answered_as_the_model_says(relayed: type[Relayed]) -> None:
     """Repeats, races in time, declines and lost answers: each order pays for what was told, and for nothing else."""
-    plan = settings(max_examples=20, stateful_step_count=12, suppress_health_check=list(HealthCheck))
+    plan = settings(max_examples=examples(20), stateful_step_count=12, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(relayed, settings=plan)

@@ -132,6 +132,7 @@ def test_what_is_not_taken_is_told_why(scene: Scene) -> None:
     assert 'payrelay_notifications_total{account="gateway",verdict="unreadable"}' in text
 
 
+@pytest.mark.smoke
 def test_a_paid_checkout_is_completed_by_its_notification(scene: Scene) -> None:
     """From the page to paid: the gateway posts, shows the payment, and the app sees it."""
     order_id = fresh("order")

@@ -113,6 +113,7 @@ def decided(program: Program, *arguments: str) -> None:
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
 
 
+@pytest.mark.smoke
 def test_another_amount_becomes_an_alert_a_decision_and_an_answer(watched: Scene) -> None:
     """The whole way: the command is run, the list and the page tell why, the client's repeat gets what was decided."""
     order_id, key = fresh("order"), fresh("key")
@@ -267,6 +268,7 @@ def pair(tmp_path: Path, postgresql_server: "PostgresqlServer", gateway: Gateway
 
 
 @pytest.mark.postgresql
+@pytest.mark.integration
 def test_several_processes_share_alerts_decisions_and_pauses(pair: list[Scene], tmp_path: Path) -> None:
     """Each alert is given once; what is decided or paused by a command counts in both."""
     orders = [(fresh("order"), fresh("key")) for _ in range(6)]

@@ -2,7 +2,6 @@
 
 import base64
 import re
-import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.draws import drawn_uuid
 from tests.scenarios import gateway_double as payhere
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.http_client import Client, Raw, Reply
@@ -29,7 +29,7 @@ from tests.scenarios.waiting import until
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
 
-pytestmark = pytest.mark.postgresql
+pytestmark = [pytest.mark.postgresql, pytest.mark.integration]
 
 SEALING_KEY = base64.b64encode(bytes(range(32))).decode()
 
@@ -54,7 +54,7 @@ def shop(
     tmp_path_factory: pytest.TempPathFactory, postgresql_server: "PostgresqlServer", gateway: GatewayDouble
 ) -> Shop:
     """A database of the module's own."""
-    name = f"scenarios_{uuid.uuid4().hex}"
+    name = f"scenarios_{drawn_uuid().hex}"
     postgresql_server.run("createdb", "-h", str(postgresql_server.folder), "-U", "payrelay", name)
     store = {"PAYRELAY_DATABASE_URL": postgresql_server.url(name), "PAYRELAY_ENCRYPTION_KEY": SEALING_KEY}
     environment = settings_for(gateway) | store
@@ -235,10 +235,10 @@ def test_a_store_that_dies_under_a_charge_hides_no_charge(shared: Scene, postgre
 
 def test_no_secret_is_readable_in_the_rows(shop: Shop, shared: Scene, postgresql_server: "PostgresqlServer") -> None:
     """What goes to the shared store is sealed before it leaves us: a dump holds no token and no key."""
-    customer, order_id = "CANARYC0FFEE" + uuid.uuid4().hex.upper()[:20], fresh("order")
+    customer, order_id = "CANARYC0FFEE" + drawn_uuid().hex.upper()[:20], fresh("order")
     assert shared.client.charge(charge_body(order_id, type="AUTHORIZE", customer_token=customer)).status == 200
     name = shop.environment["PAYRELAY_DATABASE_URL"].partition("/scenarios_")[2].partition("?")[0]
-    target = postgresql_server.folder / f"{uuid.uuid4().hex}.sql"
+    target = postgresql_server.folder / f"{drawn_uuid().hex}.sql"
     host = str(postgresql_server.folder)
     postgresql_server.run("pg_dump", "-h", host, "-U", "payrelay", "--inserts", "-f", str(target), f"scenarios_{name}")
     dump = target.read_text()

@@ -1,13 +1,19 @@
-"""Settings and stores that are wrong: the start ends with one line that says which, and gives nothing away."""
+"""Settings and stores that are wrong: the start ends with one line that says which, and gives nothing away.
+
+Each start is tried inside this process, as the command's own `main`; the first one is said of a real process too.
+"""
 
 import os
+import socket
 import sqlite3
-import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.commands import Run
+from tests.scenarios import program
 from tests.scenarios.gateway_double import GatewayDouble
-from tests.scenarios.program import Program, account, free_port, run
+from tests.scenarios.program import Program, account, free_port
 from tests.scenarios.stories import Scene, assert_refused, charge_body
 
 CANARY = "CANARY-d34db33f"
@@ -41,51 +47,87 @@ def settings(folder: Path, **changes: str) -> dict[str, str]:
     return right | {"PAYRELAY_DATABASE_URL": f"sqlite:///{folder}/payrelay.db"} | changes
 
 
-def refused_start(folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """A start that must end by itself: one line on standard error, no traceback, no secret, not 0."""
-    done = run(folder, environment, "serve", "--host", "127.0.0.1", "--port", str(free_port()))
-    said = done.stderr.strip()
-    assert done.returncode not in {0, -6, -9, -11}, said
+@dataclass(frozen=True)
+class Start:
+    """A start in the test's own folder, from which the program must end by itself."""
+
+    run: Run
+
+    def refused(self, environment: dict[str, str]) -> str:
+        """What is said on standard error: one line, no traceback, no secret; the exit code is not 0.
+
+        The port is taken meanwhile: a start that is not refused for its settings ends all the same, in other words.
+        """
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            done = self.run("serve", "--host", "127.0.0.1", "--port", str(port), **environment)
+        assert done.code != 0
+        assert str(port) not in done.err
+        return one_line(done.out, done.err)
+
+
+@pytest.fixture
+def start(run: Run) -> Start:
+    """Gives the start in the test's folder."""
+    return Start(run)
+
+
+def refused_start(folder: Path, environment: dict[str, str]) -> None:
+    """The same of a process of its own."""
+    done = program.run(folder, environment, "serve", "--host", "127.0.0.1", "--port", str(free_port()))
+    assert done.returncode not in {0, -6, -9, -11}, done.stderr
+    one_line(done.stdout, done.stderr)
+
+
+def one_line(out: str, err: str) -> str:
+    """What was said, if that is one line without a traceback and without a secret."""
+    said = err.strip()
     assert said, "nothing was said"
-    assert "Traceback" not in done.stdout + said
-    assert CANARY not in done.stdout + said
+    assert "Traceback" not in out + said
+    assert CANARY not in out + said
     assert len(said.splitlines()) == 1, said
-    return done
+    return said
+
+
+@pytest.mark.smoke
+def test_a_process_with_a_wrong_setting_ends(tmp_path: Path) -> None:
+    """What is tried below inside this process is so of a real one: one line, and an exit code of its own."""
+    refused_start(tmp_path, settings(tmp_path, PAYRELAY_REPEAT_WINDOW="a while"))
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
-def test_a_wrong_setting_is_named(tmp_path: Path, name: str, value: str) -> None:
+def test_a_wrong_setting_is_named(start: Start, tmp_path: Path, name: str, value: str) -> None:
     """The line names the variable, so that an operator mends it without reading our source."""
-    assert name in refused_start(tmp_path, settings(tmp_path, **{name: value})).stderr
+    assert name in start.refused(settings(tmp_path, **{name: value}))
 
 
 @pytest.mark.parametrize("member", ["APP_ID", "APP_SECRET"])
-def test_a_missing_setting_is_named(tmp_path: Path, member: str) -> None:
+def test_a_missing_setting_is_named(start: Start, tmp_path: Path, member: str) -> None:
     """The same for one that isn't there."""
     name = f"PAYRELAY_GATEWAYS__GATEWAY__{member}"
     environment = settings(tmp_path)
     del environment[name]
-    assert name in refused_start(tmp_path, environment).stderr
+    assert name in start.refused(environment)
 
 
-def test_a_mistyped_setting_is_named(tmp_path: Path) -> None:
+def test_a_mistyped_setting_is_named(start: Start, tmp_path: Path) -> None:
     """A setting that doesn't exist would be silently without effect."""
     name = "PAYRELAY_GATEWAYS__GATEWAY__TIMEOUTS"
-    assert name in refused_start(tmp_path, settings(tmp_path, **{name: "1"})).stderr
+    assert name in start.refused(settings(tmp_path, **{name: "1"}))
 
 
-def test_a_wrong_secret_is_not_echoed(tmp_path: Path) -> None:
+def test_a_wrong_secret_is_not_echoed(start: Start, tmp_path: Path) -> None:
     """A secret in the wrong place is named and not shown."""
-    said = refused_start(tmp_path, settings(tmp_path, PAYRELAY_ENCRYPTION_KEY=CANARY + "!"))
-    assert "PAYRELAY_ENCRYPTION_KEY" in said.stderr
+    said = start.refused(settings(tmp_path, PAYRELAY_ENCRYPTION_KEY=CANARY + "!"))
+    assert "PAYRELAY_ENCRYPTION_KEY" in said
 
 
-def test_a_secret_can_be_a_file_and_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_secret_can_be_a_file_and_a_missing_file_is_named(start: Start, tmp_path: Path) -> None:
     """`…_FILE` is read; a path that isn't there is said by its variable."""
     environment = settings(tmp_path)
     del environment["PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET"]
     environment["PAYRELAY_GATEWAYS__GATEWAY__APP_SECRET_FILE"] = f"{tmp_path}/absent"
-    assert "APP_SECRET_FILE" in refused_start(tmp_path, environment).stderr
+    assert "APP_SECRET_FILE" in start.refused(environment)
 
 
 def test_settings_come_from_a_file_too(tmp_path: Path) -> None:
@@ -100,9 +142,9 @@ def test_settings_come_from_a_file_too(tmp_path: Path) -> None:
         app_secret_file = "{tmp_path}/secret"
         """
     )
-    program = Program(tmp_path, {}).start()
-    reply = program.client(program.new_key("shop")).charge(charge_body())
-    program.stop()
+    service = Program(tmp_path, {}).start()
+    reply = service.client(service.new_key("shop")).charge(charge_body())
+    service.stop()
     assert_refused(reply, 503, "gateway_unreachable")
 
 
@@ -110,45 +152,45 @@ def test_settings_come_from_a_file_too(tmp_path: Path) -> None:
     ("text", "name"),
     [("gateways = [", "payrelay.toml"), ('repeat_window = "a while"', "repeat_window"), ("colour = 1", "colour")],
 )
-def test_a_wrong_settings_file_is_one_line(tmp_path: Path, text: str, name: str) -> None:
+def test_a_wrong_settings_file_is_one_line(start: Start, tmp_path: Path, text: str, name: str) -> None:
     """A file that can't be read, a wrong value and a mistyped name are said as in the environment."""
     (tmp_path / "payrelay.toml").write_text(text)
-    assert name in refused_start(tmp_path, settings(tmp_path)).stderr.lower()
+    assert name in start.refused(settings(tmp_path)).lower()
 
 
-def test_a_database_in_a_missing_folder_is_refused(tmp_path: Path) -> None:
+def test_a_database_in_a_missing_folder_is_refused(start: Start, tmp_path: Path) -> None:
     """A mistyped path must not become a second, empty store somewhere."""
-    refused_start(tmp_path, settings(tmp_path, PAYRELAY_DATABASE_URL=f"sqlite:///{tmp_path}/absent/payrelay.db"))
+    start.refused(settings(tmp_path, PAYRELAY_DATABASE_URL=f"sqlite:///{tmp_path}/absent/payrelay.db"))
 
 
-def test_a_file_that_is_no_database_is_refused_and_kept(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_refused_and_kept(start: Start, tmp_path: Path) -> None:
     """Somebody's file is not overwritten."""
     path = tmp_path / "payrelay.db"
     path.write_bytes(b"Dear diary, " * 1000)
-    refused_start(tmp_path, settings(tmp_path))
+    start.refused(settings(tmp_path))
     assert path.read_bytes() == b"Dear diary, " * 1000
 
 
-def test_a_folder_in_place_of_the_database_is_refused(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_database_is_refused(start: Start, tmp_path: Path) -> None:
     """A mounted folder where a file was meant."""
     (tmp_path / "payrelay.db").mkdir()
-    refused_start(tmp_path, settings(tmp_path))
+    start.refused(settings(tmp_path))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
-def test_a_read_only_database_is_refused(tmp_path: Path) -> None:
+def test_a_read_only_database_is_refused(start: Start, tmp_path: Path) -> None:
     """A service that can't remember must not take money."""
-    run(tmp_path, settings(tmp_path), "keys", "create", "--name", "shop")
+    start.run("keys", "create", "--name", "shop", **settings(tmp_path))
     (tmp_path / "payrelay.db").chmod(0o400)
-    refused_start(tmp_path, settings(tmp_path))
+    start.refused(settings(tmp_path))
 
 
-def test_a_newer_database_is_refused_and_kept(tmp_path: Path) -> None:
+def test_a_newer_database_is_refused_and_kept(start: Start, tmp_path: Path) -> None:
     """An older program doesn't touch what a newer one wrote."""
-    assert run(tmp_path, settings(tmp_path), "keys", "create", "--name", "shop").returncode == 0
+    assert start.run("keys", "create", "--name", "shop", **settings(tmp_path)).code == 0
     mark_as_newer(tmp_path / "payrelay.db")
     before = (tmp_path / "payrelay.db").read_bytes()
-    refused_start(tmp_path, settings(tmp_path))
+    start.refused(settings(tmp_path))
     assert (tmp_path / "payrelay.db").read_bytes() == before
 
 
@@ -184,7 +226,7 @@ def test_commands_work_beside_a_running_service(scene: Scene) -> None:
 def test_a_taken_port_is_one_line(scene: Scene, tmp_path: Path, gateway: GatewayDouble) -> None:
     """The commonest failure of a start has a plain sentence, too."""
     environment = settings(tmp_path) | account("gateway", gateway.base_url)
-    done = run(tmp_path, environment, "serve", "--host", "127.0.0.1", "--port", str(scene.program.port))
+    done = program.run(tmp_path, environment, "serve", "--host", "127.0.0.1", "--port", str(scene.program.port))
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert str(scene.program.port) in done.stderr

@@ -22,7 +22,7 @@ HEAR = ROOT / "examples" / "hear.py"
 GOOD_CARD, REFUSED_CARD = "4916217501611292", "4024007194349121"
 
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.integration]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def is_closed(wire: socket.socket) -> bool:
     return True
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_dripping_requests_are_ended_in_bounded_time(scene: Scene) -> None:
     """Whoever sends a byte of his headers or body now and then is sent away, while everybody else is served as ever."""
     whole = scene.client.request("POST", "payments/charge", b"{" + b" " * 60_000)

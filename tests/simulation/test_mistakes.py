@@ -9,7 +9,7 @@ from tests.simulation.mistakes import MISTAKES
 from tests.simulation.template import Template
 from tests.simulation.universe import run
 
-pytestmark = pytest.mark.no_cover
+pytestmark = pytest.mark.integration
 
 SEEDS_MAX: Final = 300
 SIGNS: Final = {

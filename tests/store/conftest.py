@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.databases import sqlite_url
 from tests.samples import OPERATION
 
 from payrelay.clock import Clock
@@ -93,7 +94,7 @@ def url(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     """Gives the address of an empty database."""
     if engine == "postgresql":
         return str(request.getfixturevalue("postgresql_url"))
-    return f"sqlite:///{tmp_path / 'payrelay.db'}"
+    return sqlite_url(tmp_path / "payrelay.db")
 
 
 @pytest.fixture

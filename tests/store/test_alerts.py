@@ -7,6 +7,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.databases import sqlite_url
+from tests.draws import examples
 from tests.store.conftest import Book
 
 from payrelay.clock import Clock
@@ -140,7 +142,7 @@ async def test_whoever_was_too_slow_does_not_put_it_off(book: Book, alerts: Aler
 
 async def alerts_of_walk(choices: list[int], folder: Path) -> tuple[set[int], set[int]]:
     """Takes an operation through events; gives the versions of its alerts, and of its steps to needing a person."""
-    database = await open_database(f"sqlite:///{folder}/db", clock=Clock(), owner=True, executor=InlineExecutor())
+    database = await open_database(sqlite_url(folder / "db"), clock=Clock(), owner=True, executor=InlineExecutor())
     book = Book(database)
     operation = book.new(1)
     await book.accept(operation)
@@ -156,7 +158,7 @@ async def alerts_of_walk(choices: list[int], folder: Path) -> tuple[set[int], se
     return {alert.version for alert in taken}, needed
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(choices)
 def test_there_is_an_alert_for_each_step_to_needing_a_person_and_no_other(choices: list[int]) -> None:
     """Whatever happens to an operation, and whoever brings it there."""

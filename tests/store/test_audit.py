@@ -12,6 +12,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.databases import sqlite_url
+from tests.draws import examples
 from tests.samples import CANCEL
 
 from payrelay.clock import Clock
@@ -441,7 +443,7 @@ STEPS: Final = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(Event), st.
 
 
 async def _after(steps: list[tuple[int, Event, bool]], folder: Path) -> list[Finding]:
-    database = await open_database(f"sqlite:///{folder}/db", clock=Clock(), owner=True, executor=InlineExecutor())
+    database = await open_database(sqlite_url(folder / "db"), clock=Clock(), owner=True, executor=InlineExecutor())
     journal = Journal(database, SEAL, chain_key=CHAIN_KEY)
     rows: dict[int, Operation] = {}
     for step, (number, event, has_answer) in enumerate(steps):
@@ -465,7 +467,7 @@ async def _after(steps: list[tuple[int, Event, bool]], folder: Path) -> list[Fin
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(STEPS)
 def test_no_history_of_our_own_making_is_suspicious(steps: list[tuple[int, Event, bool]]) -> None:
     """Whatever happens to operations, with and without answers, the audit finds it as it was left."""

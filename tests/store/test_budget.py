@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.databases import sqlite_url
 from tests.gateways.hand_clock import HandClock
 from tests.store.budgets import Bench, bench_in, finish, stored
 
@@ -23,13 +24,15 @@ MARGIN_S: Final = ROUNDING_MS / 1000
 MOMENT_S: Final = 0.5
 """What a test on a real server may take between two of its steps."""
 
+POSTGRESQL: Final = pytest.param("postgresql", marks=pytest.mark.postgresql)
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+
+@pytest.fixture(params=["memory", "sqlite", POSTGRESQL])
 def place_of_budget(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Each kind of place that a budget is kept in: the address of an empty database, or none."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgresql_url"))
-    return f"sqlite:///{tmp_path / 'payrelay.db'}" if request.param == "sqlite" else ""
+    return sqlite_url(tmp_path / "payrelay.db") if request.param == "sqlite" else ""
 
 
 @pytest.fixture
@@ -41,7 +44,7 @@ async def bench(place_of_budget: str) -> AsyncIterator[Bench]:
         await made.database.close()
 
 
-shared = pytest.mark.parametrize("place_of_budget", ["sqlite", "postgresql"], indirect=True)
+shared = pytest.mark.parametrize("place_of_budget", ["sqlite", POSTGRESQL], indirect=True)
 """For those that several processes share."""
 
 

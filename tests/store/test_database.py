@@ -154,7 +154,7 @@ async def test_several_may_open_it_at_once(url: str) -> None:
         await database.close()
 
 
-@pytest.mark.slow
+@pytest.mark.story
 async def test_what_was_acknowledged_outlives_a_kill(url: str) -> None:
     """No lost intent: whatever was told to a client is on disk, however the process ends."""
     acknowledged = _acknowledged_before_a_kill(url)

@@ -9,6 +9,8 @@ from typing import Final
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.databases import sqlite_url
+from tests.draws import examples
 from tests.samples import CANCEL
 
 from payrelay.clock import Clock
@@ -105,7 +107,7 @@ async def _change(journal: Journal, model: Model, step: Change, now_ms: int) -> 
 
 async def _run(steps: Sequence[Accept | Change], folder: Path) -> None:
     executor = InlineExecutor()
-    database = await open_database(f"sqlite:///{folder}/db", clock=Clock(), owner=True, executor=executor)
+    database = await open_database(sqlite_url(folder / "db"), clock=Clock(), owner=True, executor=executor)
     journal, model = Journal(database, Seal((b"k" * 32,)), chain_key=b"c" * 32), Model()
     for now_ms, step in enumerate(steps):
         if isinstance(step, Change):
@@ -124,7 +126,7 @@ async def _run(steps: Sequence[Accept | Change], folder: Path) -> None:
     await database.close()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(STEPS)
 def test_the_journal_does_what_the_model_does(steps: list[Accept | Change]) -> None:
     """Claims, guards, versions and histories hold together in any order of events, not only in those we thought of."""

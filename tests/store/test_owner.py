@@ -42,6 +42,7 @@ def test_a_lock_without_a_pid_still_holds(tmp_path: Path) -> None:
     lock.release()
 
 
+@pytest.mark.story
 def test_a_killed_owner_leaves_no_lock_behind(tmp_path: Path) -> None:
     """After a crash nobody has to remove a file by hand."""
     command = [sys.executable, "-c", HOLD, str(tmp_path / "lock")]

@@ -57,6 +57,7 @@ async def test_a_connection_that_is_lost_over_a_unit_leaves_doubt(database: Data
     await database.ping()
 
 
+@pytest.mark.process
 async def test_a_stopped_server_is_unavailable_until_it_is_back(
     database: Database, postgresql_server: PostgresqlServer
 ) -> None:
@@ -143,12 +144,12 @@ async def test_a_url_that_cannot_be_read_is_not_shown(url: str) -> None:
     assert "SECRET" not in str(raised.value)
 
 
-async def test_tables_of_others_are_left_alone(postgresql_url: str) -> None:
+async def test_tables_of_others_are_left_alone(empty_postgresql_url: str) -> None:
     """A schema with an ``operations`` of somebody else's is refused whole."""
-    connection = await asyncpg.connect(postgresql_url)
+    connection = await asyncpg.connect(empty_postgresql_url)
     await connection.execute("CREATE TABLE operations (x int)")
 
     with pytest.raises(StoreUnusable, match='"operations" already exists'):
-        await open_database(postgresql_url, clock=Clock(), owner=True)
+        await open_database(empty_postgresql_url, clock=Clock(), owner=True)
     assert await connection.fetchval("SELECT count(*) FROM schema_version") == 0
     await connection.close()

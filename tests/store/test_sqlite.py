@@ -161,7 +161,7 @@ async def test_a_full_disk_fails_the_batch_alone(database: Sqlite) -> None:
     assert await database.read(count()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.story
 def test_what_was_acknowledged_on_a_full_disk_is_there(path: Path) -> None:
     """The limit is met inside a COMMIT here; what was told before stays, and work goes on after it."""
     script = Path(__file__).with_name("writes_on_a_full_disk.py")

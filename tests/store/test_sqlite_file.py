@@ -139,6 +139,7 @@ def test_a_locked_file_is_unavailable(tmp_path: Path) -> None:
     other.close()
 
 
+@pytest.mark.process
 def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     """A start that was stopped in the middle is simply repeated."""
     path = tmp_path / "payrelay.db"
@@ -152,7 +153,7 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert "operations" in tables
 
 
-@pytest.mark.slow
+@pytest.mark.story
 def test_processes_that_start_at_once_all_succeed(tmp_path: Path) -> None:
     """The service and a command, both the first to come."""
     code = OPEN + "sqlite_file.open_file(Path(sys.argv[1]), clock=Clock())"

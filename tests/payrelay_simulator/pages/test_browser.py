@@ -13,7 +13,7 @@ from tests.payrelay_simulator.shop import MASTER, POOR_VISA, VISA, Form, Receive
 
 from payrelay_simulator import Running, World
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.integration]
 
 
 @dataclass

@@ -1,0 +1,77 @@
+"""What the gates rest on: every test is run by a command, no unit starts a process, and nothing is left to chance."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.draws import drawing, drawn_uuid
+
+TESTS: Final = Path(__file__).parent
+ROOT: Final = TESTS.parent
+OWN_DRAWS: Final = TESTS / "draws.py"
+CHANCE: Final = {"uuid1", "uuid4", "urandom", "SystemRandom", "getrandom"}
+"""Whoever says one of these draws what nobody can draw again."""
+CHANCY: Final = {"random", "secrets"}
+"""Modules whose functions draw from a seed that nobody knows; ``from random import Random`` takes one."""
+ADDED: Final = {"hypothesis"}
+"""Marks that a plugin sets."""
+
+
+def chance_in(path: Path) -> Iterator[str]:
+    """Finds where a file draws without a seed."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import(names=names):
+                found = CHANCY & {name.name for name in names}
+            case ast.ImportFrom(module="random" | "secrets", names=names):
+                found = {name.name for name in names} - {"Random"}
+            case ast.Attribute(attr=name) | ast.Name(id=name):
+                found = CHANCE & {name}
+            case ast.Call(func=ast.Name(id="Random"), args=[]):
+                found = {"Random()"}
+            case _:
+                continue
+        yield from (f"{path.name}:{node.lineno}: {name}: draw from tests/draws.py" for name in found)
+
+
+def test_nothing_is_left_to_chance() -> None:
+    """A test that fails once in a hundred runs is run once more, and its fault is shipped."""
+    found = [fault for path in TESTS.rglob("*.py") if path != OWN_DRAWS for fault in chance_in(path)]
+
+    assert found == []
+
+
+def test_a_draw_without_a_seed_is_found(tmp_path: Path) -> None:
+    """The rule above can fail."""
+    bad = tmp_path / "bad.py"
+    bad.write_text("import random\nfrom secrets import token_hex\nuuid.uuid4()\nRandom()\nRandom(1)\n")
+
+    assert sorted(fault.split(":")[1] for fault in chance_in(bad)) == ["1", "2", "3", "4"]
+
+
+def test_a_draw_is_the_same_again() -> None:
+    """Under one seed and in one test; what must be unique differs all the same."""
+    assert [drawing("x").random() for _ in range(2)] == [drawing("x").random()] * 2
+    assert drawing("x").random() != drawing("y").random()
+    assert drawn_uuid() != drawn_uuid()
+
+
+def test_every_gate_is_run_by_a_command(pytestconfig: pytest.Config) -> None:
+    """A mistyped mark behind ``-m`` chooses nothing, and nobody would miss those tests."""
+    marks = {str(line).partition(":")[0] for line in pytestconfig.getini("markers")}
+    chosen = re.findall(r"\s-m (?:\"([^\"]+)\"|(unit|smoke|story|integration)\b)", (ROOT / "Makefile").read_text())
+    used = {word for quoted, bare in chosen for word in re.findall(r"\w+", quoted or bare)} - {"and", "or", "not"}
+
+    assert used - marks - ADDED == set()
+    assert {"unit", "smoke", "story", "integration"} <= used
+
+
+def test_no_unit_starts_a_process() -> None:
+    """Each takes as long as hundreds of units, and comes back as a test that fails on a busy machine."""
+    with pytest.raises(AssertionError, match="a unit starts a process"):
+        subprocess.run([sys.executable, "-c", ""], check=True)
