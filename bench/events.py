@@ -30,19 +30,19 @@ import postgresql
 import programs
 import section
 from payrelay.clock import Clock
-from payrelay.core.destinations import Allowed
-from payrelay.core.events import OutgoingEvent, event_id
-from payrelay.operations.deliver_events import WIDE, Dispatch, tell_events
-from payrelay.operations.followers import Followers
-from payrelay.operations.manage_endpoints import NewEndpoint, Owner, create_endpoint
-from payrelay.operations.webhook_sender import Secrets, Signer, WebhookSender, body_of
-from payrelay.store import outbox
-from payrelay.store.database import Database, Unit
-from payrelay.store.deliveries import Deliveries
-from payrelay.store.endpoints import Endpoints
-from payrelay.store.feed import Feed
-from payrelay.store.opening import open_database
-from payrelay.store.sealing import Seal
+from payrelay.core.events.destinations import Allowed
+from payrelay.core.events.event import OutgoingEvent, event_id
+from payrelay.flows.events.manage_endpoints import NewEndpoint, Owner, create_endpoint
+from payrelay.runtime.event_delivery import WIDE, Dispatch, tell_events
+from payrelay.runtime.followers import Followers
+from payrelay.runtime.webhook_sender import Secrets, Signer, WebhookSender, body_of
+from payrelay.store.engine.database import Database, Unit
+from payrelay.store.engine.opening import open_database
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events import outbox
+from payrelay.store.events.deliveries import Deliveries
+from payrelay.store.events.endpoints import Endpoints
+from payrelay.store.events.feed import Feed
 
 AIM: Final = 0.5
 STORES: Final = ("sqlite", "postgresql")

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from payrelay.api.routes import ROUTES
-from payrelay.core.credentials import DEFAULT_SCOPES, Scope
-from payrelay.core.customers import STATE_SENTENCES as CUSTOMER_STATES
-from payrelay.core.customers import TRANSITIONS as CUSTOMER_STEPS
-from payrelay.core.operations import FINAL, TRANSITIONS, State
-from payrelay.core.words import EVENT_SENTENCES, STATE_SENTENCES
+from payrelay.api.routes.table import ROUTES
+from payrelay.core.access.credential import DEFAULT_SCOPES, Scope
+from payrelay.core.customers.customer import STATE_SENTENCES as CUSTOMER_STATES
+from payrelay.core.customers.customer import TRANSITIONS as CUSTOMER_STEPS
+from payrelay.core.payments.operation import FINAL, TRANSITIONS, State
+from payrelay.core.payments.sentences import EVENT_SENTENCES, STATE_SENTENCES
 from payrelay.errors import MEANINGS
 
 DOCS: Final = Path(__file__).parent

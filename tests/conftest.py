@@ -13,12 +13,12 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 from tests import draws
-from tests.commands import Ran, Run
+from tests.cli.commands import Ran, Run
 from tests.databases import Schemas
 from tests.needed import lacking
 from tests.postgresql_server import PostgresqlServer, ProgramsMissing, running_postgresql
 
-from payrelay.cli import main
+from payrelay.cli.main import main
 
 __all__ = ["PostgresqlServer"]
 

@@ -11,7 +11,8 @@ import asyncpg
 from tests.postgresql_server import PostgresqlServer
 
 from payrelay.clock import Clock
-from payrelay.store import open_database, sqlite_file
+from payrelay.store import open_database
+from payrelay.store.engine import sqlite_file
 
 _SHAPE: Final = """
     SELECT md5(string_agg(part, ' ' ORDER BY part)) FROM (

@@ -6,33 +6,33 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
-from payrelay.core.destinations import Allowed
-from payrelay.core.operations import Retention
+from payrelay.core.events.destinations import Allowed
+from payrelay.core.payments.operation import Retention
+from payrelay.flows.relay import Background, Relay
 from payrelay.gateways.gateway import Gateway
-from payrelay.operations.alert_outlets import Alarm
-from payrelay.operations.deliver_events import Dispatch
-from payrelay.operations.followers import Followers
-from payrelay.operations.ids import new_id
-from payrelay.operations.note_subscription import ReadingNotes
-from payrelay.operations.pause import PausedAccounts
-from payrelay.operations.readings import Readings
-from payrelay.operations.relay import Background, Relay
-from payrelay.operations.webhook_sender import WebhookSender
+from payrelay.runtime.alert_channels import Alarm
+from payrelay.runtime.event_delivery import Dispatch
+from payrelay.runtime.followers import Followers
+from payrelay.runtime.ids import new_id
+from payrelay.runtime.paused_accounts import PausedAccounts
+from payrelay.runtime.read_cache import Readings
+from payrelay.runtime.subscription_notes import ReadingNotes
+from payrelay.runtime.webhook_sender import WebhookSender
+from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import About, Alerts
 from payrelay.store.checkouts import Checkouts
-from payrelay.store.client_tokens import ClientTokens
 from payrelay.store.customers import Customers
-from payrelay.store.database import Database
-from payrelay.store.deliveries import Deliveries
-from payrelay.store.endpoints import Endpoints
-from payrelay.store.feed import Feed
+from payrelay.store.engine.database import Database
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events.deliveries import Deliveries
+from payrelay.store.events.endpoints import Endpoints
+from payrelay.store.events.feed import Feed
+from payrelay.store.gateways.pauses import Pauses
+from payrelay.store.gateways.readings import LastAnswers
 from payrelay.store.inbox import Inbox
-from payrelay.store.journal import Journal
-from payrelay.store.pauses import Pauses
-from payrelay.store.readings import LastAnswers
-from payrelay.store.sealing import Seal
-from payrelay.store.settling import Settling
-from payrelay.store.signing_keys import SigningKeys
+from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.resolution import Settling
 from payrelay.store.subscriptions import Subscriptions
 
 SEAL: Final = Seal((b"k" * 32,))

@@ -8,12 +8,12 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.checkouts import Checkout, CheckoutKind, CheckoutState
-from payrelay.core.hosted import HostedPayment, Person, Place
-from payrelay.core.notifications import WAITS_FOR_MS, NewsKind, Notification, Told, Verdict, Why
-from payrelay.core.notifications import State as NotificationState
-from payrelay.core.operations import Kind, Operation, State
-from payrelay.core.payments import Payment, PaymentStatus
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
+from payrelay.core.checkouts.hosted_payment import HostedPayment, Person, Place
+from payrelay.core.notifications.notification import WAITS_FOR_MS, NewsKind, Notification, Told, Verdict, Why
+from payrelay.core.notifications.notification import State as NotificationState
+from payrelay.core.payments.operation import Kind, Operation, State
+from payrelay.core.payments.payment import Payment, PaymentStatus
 
 NOW_MS: Final = 1_700_000_000_000
 OPERATION: Final = Operation(

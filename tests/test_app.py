@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from payrelay.api.request_log import json_log
+from payrelay.api.http.request_log import json_log
 from payrelay.app import common_of, opened_database, running, seal_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
-from payrelay.core.operations import Kind, Line, Operation, State
 from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.operation import Kind, Line, Operation, State
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError, StoreUnusable
+from payrelay.flows.access.issue_key import Wanted, issue_key
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.relay import Request
 from payrelay.gateways.payhere.account import BASE_URLS
 from payrelay.gateways.payhere.kind import account_of
-from payrelay.operations.charge import charge
-from payrelay.operations.issue_key import Wanted, issue_key
-from payrelay.operations.relay import Request
 from payrelay.settings import Settings, gateway_settings
 from payrelay_simulator import DEFAULT_MERCHANT, Running, Simulator, demo_world
 from payrelay_simulator import serve as serve_simulator

@@ -9,12 +9,12 @@ from typing import Final
 
 import pytest
 import typer
-from tests.settling.table import drawn
+from tests.resolution.table import drawn
 from typer.core import TyperGroup
 
-from payrelay.api.routes import ROUTES, Route
-from payrelay.cli import app
-from payrelay.core.operations import TRANSITIONS, State
+from payrelay.api.routes.table import ROUTES, Route
+from payrelay.cli.main import app
+from payrelay.core.payments.operation import TRANSITIONS, State
 from payrelay.errors import Code
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.registry import KINDS

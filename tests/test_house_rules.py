@@ -56,14 +56,14 @@ SIMULATOR_STARTERS: Final = {"cli", "demo"}
 
 PURE: Final = (
     "payrelay/core/",
-    "payrelay/gateways/payhere/effects.py",
-    "payrelay/gateways/payhere/forms.py",
-    "payrelay/gateways/payhere/grants.py",
-    "payrelay/gateways/payhere/notifications.py",
-    "payrelay/gateways/payhere/plans.py",
-    "payrelay/gateways/payhere/reads.py",
-    "payrelay/gateways/payhere/replies.py",
-    "payrelay/gateways/payhere/wire.py",
+    "payrelay/gateways/payhere/wire/effects.py",
+    "payrelay/gateways/payhere/wire/forms.py",
+    "payrelay/gateways/payhere/wire/grants.py",
+    "payrelay/gateways/payhere/wire/notifications.py",
+    "payrelay/gateways/payhere/wire/plans.py",
+    "payrelay/gateways/payhere/wire/reads.py",
+    "payrelay/gateways/payhere/wire/replies.py",
+    "payrelay/gateways/payhere/wire/requests.py",
 )
 IMPURE_MODULES: Final = {
     "aiohttp",

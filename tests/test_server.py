@@ -6,7 +6,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from tests.commands import GATEWAY, ended, program, read_until
+from tests.cli.commands import GATEWAY, ended, program, read_until
 
 
 def status_of(address: str) -> int:

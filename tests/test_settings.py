@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from payrelay.core.client_tokens import USUAL_SCOPES
-from payrelay.core.rate_limit import RateLimit
+from payrelay.core.access.client_token import USUAL_SCOPES
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.gateways.payhere.settings import PayHereSettings

@@ -4,16 +4,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.operations.world import CHARGE, UNKEYED_MS, Crash, Raising, World, asked, opened
+from tests.flows.world import CHARGE, UNKEYED_MS, Crash, Raising, World, asked, opened
 
 from payrelay.core.calls import AllSubscriptions
-from payrelay.core.operations import State
 from payrelay.core.outcomes import Reading
+from payrelay.core.payments.operation import State
 from payrelay.errors import StoreUnavailable
-from payrelay.operations.charge import charge
-from payrelay.operations.readings import Readings
-from payrelay.store.readings import LastAnswers
-from payrelay.store.sealing import Seal
+from payrelay.flows.payments.charge import charge
+from payrelay.runtime.read_cache import Readings
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.gateways.readings import LastAnswers
 from payrelay.worker import CHORES, EVERY_S, Chore, forget_readings, tend, working
 
 EACH_ROUND = tuple(Chore(1, chore.do) for chore in CHORES)

@@ -1,6 +1,6 @@
 """Starts the command line: ``python -m payrelay``."""
 
-from payrelay.cli import main
+from payrelay.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -11,59 +11,59 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay import worker
 from payrelay.api.app import Api
-from payrelay.api.capacity import files_max, held_max
+from payrelay.api.auth.identity_provider import ProviderDoor
 from payrelay.api.context import ApiContext
-from payrelay.api.metrics import Metrics
-from payrelay.api.provider_door import ProviderDoor
+from payrelay.api.http.capacity import files_max, held_max
+from payrelay.api.metrics.counters import Metrics
 from payrelay.clock import Clock
-from payrelay.core.chain import ChainKey
-from payrelay.core.identity import Provider
-from payrelay.core.operations import Retention
-from payrelay.core.schedules import DAY_MS
+from payrelay.core.access.identity_provider import Provider
+from payrelay.core.payments.audit_chain import ChainKey
+from payrelay.core.payments.operation import Retention
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
+from payrelay.flows.payments.recover import recover
+from payrelay.flows.relay import Background, Relay
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.governor import Governor
 from payrelay.gateways.kinds import Common, Identity, Kind, Means
+from payrelay.gateways.pacing.rate_limiter import Governor
 from payrelay.gateways.registry import KINDS
-from payrelay.operations.alert_outlets import Address, Alarm, Command, Outlet
-from payrelay.operations.deliver_events import Dispatch
-from payrelay.operations.followers import Followers
-from payrelay.operations.ids import new_id
-from payrelay.operations.note_subscription import ReadingNotes
-from payrelay.operations.pause import PausedAccounts
-from payrelay.operations.provider_keys import Jwks, ProviderKeys
-from payrelay.operations.readings import Readings
-from payrelay.operations.recover import recover
-from payrelay.operations.relay import Background, Relay
-from payrelay.operations.waiters import Waiters
-from payrelay.operations.watch import Passage, Stage, Watch
-from payrelay.operations.webhook_sender import WebhookSender
+from payrelay.runtime.alert_channels import Address, Alarm, Command, Outlet
+from payrelay.runtime.event_delivery import Dispatch
+from payrelay.runtime.followers import Followers
+from payrelay.runtime.held_responses import Waiters
+from payrelay.runtime.hooks import Passage, Stage, Watch
+from payrelay.runtime.identity_provider_keys import Jwks, ProviderKeys
+from payrelay.runtime.ids import new_id
+from payrelay.runtime.paused_accounts import PausedAccounts
+from payrelay.runtime.read_cache import Readings
+from payrelay.runtime.subscription_notes import ReadingNotes
+from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
-from payrelay.store.access_tokens import AccessTokens
+from payrelay.store.access.client_tokens import ClientTokens
+from payrelay.store.access.credentials import Credentials
+from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import About, Alerts
-from payrelay.store.audit import Trail
-from payrelay.store.budget import StoredBudget
 from payrelay.store.checkouts import Checkouts
-from payrelay.store.client_tokens import ClientTokens
-from payrelay.store.counts import Counts
-from payrelay.store.credentials import Credentials
 from payrelay.store.customers import Customers
-from payrelay.store.database import Database
-from payrelay.store.deliveries import Deliveries
-from payrelay.store.endpoints import Endpoints
-from payrelay.store.feed import Feed
+from payrelay.store.engine.database import Database
+from payrelay.store.engine.owner import OwnerLock
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events.deliveries import Deliveries
+from payrelay.store.events.endpoints import Endpoints
+from payrelay.store.events.feed import Feed
+from payrelay.store.gateways.access_tokens import AccessTokens
+from payrelay.store.gateways.budget import StoredBudget
+from payrelay.store.gateways.pauses import Pauses
+from payrelay.store.gateways.readings import LastAnswers
 from payrelay.store.inbox import Inbox
-from payrelay.store.journal import Journal
 from payrelay.store.meta import chain_key, embedded_keys, schema_version, standing_merchant, verify_key
-from payrelay.store.owner import OwnerLock
-from payrelay.store.pauses import Pauses
-from payrelay.store.readings import LastAnswers
-from payrelay.store.sealing import Seal
+from payrelay.store.payments.audit import Trail
+from payrelay.store.payments.counts import Counts
+from payrelay.store.payments.journal import Journal
+from payrelay.store.payments.resolution import Settling
 from payrelay.store.seals import Seals
-from payrelay.store.settling import Settling
-from payrelay.store.signing_keys import SigningKeys
 from payrelay.store.subscriptions import Subscriptions
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS

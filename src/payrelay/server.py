@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.api import serving
 from payrelay.app import running
 from payrelay.clock import Clock
-from payrelay.operations.watch import Passage, Stage
+from payrelay.runtime.hooks import Passage, Stage
 from payrelay.settings import Settings
 
 DRAIN_S: Final = 17.0

@@ -39,13 +39,13 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, InitErrorDetails
 
-from payrelay.core.client_tokens import CLIENT_SCOPES, PAYING, USUAL_SCOPES
-from payrelay.core.credentials import Scope
+from payrelay.core.access.client_token import CLIENT_SCOPES, PAYING, USUAL_SCOPES
+from payrelay.core.access.credential import Scope
+from payrelay.core.checkouts.return_links import LinkRule, parse_rule
 from payrelay.core.database_url import embedded_file
-from payrelay.core.destinations import Allowed, allowed_of
 from payrelay.core.durations import span_s
-from payrelay.core.links import LinkRule, parse_rule
-from payrelay.core.rate_limit import CALLS_MIN, RateLimit
+from payrelay.core.events.destinations import Allowed, allowed_of
+from payrelay.core.gateways.rate_limit import CALLS_MIN, RateLimit
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret, secret_of
 from payrelay.errors import SettingsError
@@ -301,7 +301,7 @@ class EventSettings(BaseModel):
 
 
 class IdentitySettings(BaseModel):
-    """An identity provider whose own tokens are taken; see ``core.identity.Provider``."""
+    """An identity provider whose own tokens are taken; see ``core.access.identity_provider.Provider``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

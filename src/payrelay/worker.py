@@ -10,15 +10,15 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final, NamedTuple
 
 from payrelay.errors import StoreError
-from payrelay.operations.alert import begin_alerts
-from payrelay.operations.audit import keep_anchors
-from payrelay.operations.deliver_events import forget_events, tell_events
-from payrelay.operations.finish_checkout import end_checkouts, forget_checkouts
-from payrelay.operations.recover import recover
-from payrelay.operations.relay import Relay
-from payrelay.operations.revoke_client_token import forget_client_tokens
-from payrelay.operations.settle import begin_due
-from payrelay.operations.work_inbox import begin_inbox, forget_notifications
+from payrelay.flows.access.revoke_client_token import forget_client_tokens
+from payrelay.flows.checkouts.finish_checkout import end_checkouts, forget_checkouts
+from payrelay.flows.notifications.work_inbox import begin_inbox, forget_notifications
+from payrelay.flows.operators.alert import begin_alerts
+from payrelay.flows.operators.audit import keep_anchors
+from payrelay.flows.payments.recover import recover
+from payrelay.flows.relay import Relay
+from payrelay.flows.resolution.resolve import begin_due
+from payrelay.runtime.event_delivery import forget_events, tell_events
 
 EVERY_S: Final = 0.5
 """Between two rounds: how late a look may be. Whether one is due is one read of an index."""

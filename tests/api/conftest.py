@@ -15,13 +15,13 @@ from tests.relays import relay_over
 
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
-from payrelay.api.metrics import Metrics
-from payrelay.api.request_log import json_log
-from payrelay.api.routes import ROUTES
-from payrelay.core.credentials import DEFAULT_SCOPES, Credential, hash_of
-from payrelay.core.operations import Retention
-from payrelay.core.rate_limit import RateLimit
-from payrelay.store.database import Database
+from payrelay.api.http.request_log import json_log
+from payrelay.api.metrics.counters import Metrics
+from payrelay.api.routes.table import ROUTES
+from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, hash_of
+from payrelay.core.gateways.rate_limit import RateLimit
+from payrelay.core.payments.operation import Retention
+from payrelay.store.engine.database import Database
 
 LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
 

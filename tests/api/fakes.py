@@ -10,17 +10,17 @@ import msgspec
 from tests.databases import sqlite_url
 
 from payrelay.api.app import Api
-from payrelay.api.arrival import Message
-from payrelay.api.handlers import Asked
-from payrelay.api.routes import Route
+from payrelay.api.http.incoming import Message
+from payrelay.api.routes.handlers import Asked
+from payrelay.api.routes.table import Route
 from payrelay.clock import Clock
+from payrelay.core.access.credential import Credential, compose_key
 from payrelay.core.answers import Answer, found
-from payrelay.core.credentials import Credential, compose_key
-from payrelay.core.operations import OpenCount, State
+from payrelay.core.payments.operation import OpenCount, State
 from payrelay.errors import StoreUnavailable
-from payrelay.operations.relay import Relay
+from payrelay.flows.relay import Relay
 from payrelay.store import open_database
-from payrelay.store.database import Database, Unit
+from payrelay.store.engine.database import Database, Unit
 
 T = TypeVar("T")
 

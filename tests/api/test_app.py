@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from tests.api.fakes import KEY, Caller, Keyring, MovableClock, Stories
 
-from payrelay.api.arrival import BODY_BYTES_MAX, Message
+from payrelay.api.auth.failed_credentials import FAILURES
 from payrelay.api.context import ApiContext
-from payrelay.api.failed_credentials import FAILURES
+from payrelay.api.http.incoming import BODY_BYTES_MAX, Message
+from payrelay.core.access.credential import Credential, Rate, Scope
 from payrelay.core.answers import Answer
-from payrelay.core.credentials import Credential, Rate, Scope
 from payrelay.errors import Code, Refusal, StoreUnavailable
 
 CHARGE = b'{"type":"PAYMENT"}'

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from tests.samples import OPERATION
 
-from payrelay.core.operations import Operation
+from payrelay.core.payments.operation import Operation
 
 MakeOperation = Callable[..., Operation]
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.credentials import RATE_COUNT_MAX, Rate
+from payrelay.core.access.credential import RATE_COUNT_MAX, Rate
 from payrelay.core.durations import SECONDS_MAX, SECONDS_OF_UNIT, SpanError, span_s, span_text
 
 

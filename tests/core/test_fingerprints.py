@@ -27,7 +27,7 @@ from payrelay.core.calls import (
     Release,
     RetrySubscription,
 )
-from payrelay.core.idempotency import fingerprint
+from payrelay.core.payments.idempotency import fingerprint
 
 FIRST: Final[dict[type[msgspec.Struct], tuple[str | None, tuple[str, ...]]]] = {
     Charge: (

@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
-from payrelay.core.operations import EVENT_OF_VERDICT, FINAL, TRANSITIONS, State
 from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Outcome, Verdict
+from payrelay.core.payments.operation import EVENT_OF_VERDICT, FINAL, TRANSITIONS, State
 from payrelay.errors import MEANINGS, Code
 
 ALL_CODES = [None, *Code]

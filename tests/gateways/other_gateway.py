@@ -13,12 +13,12 @@ import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
-from payrelay.core.capabilities import Capabilities
-from payrelay.core.notifications import News, NewsKind, Told, Verdict
+from payrelay.core.gateways.capabilities import Capabilities
+from payrelay.core.notifications.notification import News, NewsKind, Told, Verdict
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Reading
 from payrelay.core.outcomes import Verdict as EffectVerdict
-from payrelay.core.payments import Nothing, Payment, PaymentStatus, Seen, Sight
-from payrelay.core.subscriptions import Fact
+from payrelay.core.payments.payment import Nothing, Payment, PaymentStatus, Seen, Sight
+from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
     CheckoutRedirect,
@@ -30,7 +30,7 @@ from payrelay.gateways.gateway import (
     Sending,
     Unreadable,
 )
-from payrelay.gateways.governor import Governor, Priority
+from payrelay.gateways.pacing.rate_limiter import Governor, Priority
 
 SIGNATURE: Final = "tide-signature"
 SECRET: Final = b"whsec_tide"

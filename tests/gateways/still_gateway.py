@@ -4,11 +4,11 @@ from typing import Final
 
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
-from payrelay.core.capabilities import Capabilities
+from payrelay.core.gateways.capabilities import Capabilities
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
-from payrelay.core.payments import Payment, Sight, Unseen
-from payrelay.core.rate_limit import RateLimit
-from payrelay.core.subscriptions import Fact
+from payrelay.core.payments.payment import Payment, Sight, Unseen
+from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
     CheckoutForm,
@@ -21,13 +21,13 @@ from payrelay.gateways.gateway import (
     Sending,
     Unreadable,
 )
-from payrelay.gateways.governor import Governor, Priority, Timer, loop_timer
+from payrelay.gateways.pacing.rate_limiter import Governor, Priority, Timer, loop_timer
 from payrelay.gateways.payhere.client import NOT_CONFIGURED, capabilities_of
-from payrelay.gateways.payhere.forms import Merchant, build_form
-from payrelay.gateways.payhere.notifications import received
-from payrelay.gateways.payhere.plans import facts_in, records_of
-from payrelay.gateways.payhere.records import payments_in, records_without
-from payrelay.gateways.payhere.replies import WrongShape
+from payrelay.gateways.payhere.wire.forms import Merchant, build_form
+from payrelay.gateways.payhere.wire.notifications import received
+from payrelay.gateways.payhere.wire.plans import facts_in, records_of
+from payrelay.gateways.payhere.wire.records import payments_in, records_without
+from payrelay.gateways.payhere.wire.replies import WrongShape
 
 MERCHANT: Final = "0123456789abcdef"
 

@@ -13,11 +13,11 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests.flows.inbox_world import ShowingAccount
+from tests.flows.world import CHARGE, ScriptedAccount, World, opened
 from tests.gateways.other_gateway import OtherGateway
 from tests.gateways.still_gateway import StillGateway
 from tests.gateways.veil import Veil
-from tests.operations.inbox_world import ShowingAccount
-from tests.operations.world import CHARGE, ScriptedAccount, World, opened
 from tests.samples import ASKED
 from tests.simulation.mistakes import Credulous, Trusting
 
@@ -35,10 +35,10 @@ from payrelay.core.calls import (
     Release,
     RetrySubscription,
 )
-from payrelay.core.hosted import HostedPayment
+from payrelay.core.checkouts.hosted_payment import HostedPayment
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
-from payrelay.core.payments import Nothing, Seen, Unseen
-from payrelay.core.rate_limit import RateLimit
+from payrelay.core.payments.payment import Nothing, Seen, Unseen
 from payrelay.gateways.gateway import (
     NO_HEADERS,
     CheckoutForm,
@@ -53,8 +53,8 @@ from payrelay.gateways.gateway import (
     Sending,
     Unreadable,
 )
-from payrelay.gateways.governor import Governor, Place
 from payrelay.gateways.kinds import Common, Means
+from payrelay.gateways.pacing.rate_limiter import Governor, Place
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay_simulator import DEFAULT_MERCHANT, Simulator, demo_world
 from payrelay_simulator import serve as serve_simulator

@@ -8,26 +8,26 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+from tests.flows.world import CHARGE, World, asked, opened
 from tests.gateways.other_gateway import KEYS_KEPT_MS, OtherGateway, Record, Webhook, signed
-from tests.operations.world import CHARGE, World, asked, opened
 from tests.samples import ASKED
 
-from payrelay.api.arrival import Headers
-from payrelay.api.checkout_pages import checkout_page
-from payrelay.api.public import Caller, notified
+from payrelay.api.http.incoming import Headers
+from payrelay.api.pages.checkouts import checkout_page
+from payrelay.api.pages.public import Caller, notified
 from payrelay.core.answers import Answer
-from payrelay.core.checkouts import CheckoutState
-from payrelay.core.notifications import NotificationFilter, Verdict
-from payrelay.core.notifications import State as InboxState
-from payrelay.core.operations import State
-from payrelay.core.pauses import Pause
+from payrelay.core.checkouts.checkout import CheckoutState
+from payrelay.core.gateways.pauses import Pause
+from payrelay.core.notifications.notification import NotificationFilter, Verdict
+from payrelay.core.notifications.notification import State as InboxState
+from payrelay.core.payments.operation import State
 from payrelay.errors import Code, Refusal
-from payrelay.operations.charge import charge
-from payrelay.operations.open_checkout import NewCheckout, open_checkout
-from payrelay.operations.relay import Relay
-from payrelay.operations.settle import settle_due
-from payrelay.operations.work_inbox import begin_inbox
-from payrelay.store.pauses import Pauses
+from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
+from payrelay.flows.notifications.work_inbox import begin_inbox
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.relay import Relay
+from payrelay.flows.resolution.resolve import settle_due
+from payrelay.store.gateways.pauses import Pauses
 
 PAID: Final = Record(
     id="900", reference="A-1", state="captured", minor=100_000, cur="LKR", made="2023-11-14T22:13:21+00:00", note="Tea"

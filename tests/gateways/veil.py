@@ -1,10 +1,10 @@
 """A gateway that passes everything on to another one, for doubles that do one thing otherwise."""
 
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
-from payrelay.core.capabilities import Capabilities
+from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.outcomes import Outcome, Reading
-from payrelay.core.payments import Payment, Sight
-from payrelay.core.subscriptions import Fact
+from payrelay.core.payments.payment import Payment, Sight
+from payrelay.core.subscriptions.subscription import Fact
 from payrelay.gateways.gateway import (
     CheckoutForm,
     CheckoutRedirect,
@@ -18,7 +18,7 @@ from payrelay.gateways.gateway import (
     Sending,
     Unreadable,
 )
-from payrelay.gateways.governor import Priority
+from payrelay.gateways.pacing.rate_limiter import Priority
 
 
 class Veil:

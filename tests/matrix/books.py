@@ -9,14 +9,14 @@ import structlog
 
 from payrelay.app import opened_database, opened_relay, seal_of
 from payrelay.clock import Clock
-from payrelay.core.chain import ChainKey
-from payrelay.core.notifications import Notification, NotificationFilter
-from payrelay.core.operations import TRANSITIONS, Line, Operation, OperationFilter, State
-from payrelay.operations.audit import Audit
-from payrelay.operations.watch import Watch
+from payrelay.core.notifications.notification import Notification, NotificationFilter
+from payrelay.core.payments.audit_chain import ChainKey
+from payrelay.core.payments.operation import TRANSITIONS, Line, Operation, OperationFilter, State
+from payrelay.flows.operators.audit import Audit
+from payrelay.runtime.hooks import Watch
 from payrelay.settings import Settings, read_settings
-from payrelay.store.audit import Trail
 from payrelay.store.meta import chain_key
+from payrelay.store.payments.audit import Trail
 from payrelay.store.statements.pages import PAGE_MAX
 
 UNDER_WAY = frozenset({State.ACCEPTED, State.SENDING})

@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.matrix.deeds import DEEDS, Deed
 
-from payrelay.operations.watch import Stage
+from payrelay.runtime.hooks import Stage
 
 
 class Way(StrEnum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tests.matrix.errands import ERRANDS, Errand
 
-from payrelay.operations.watch import Passage
+from payrelay.runtime.hooks import Passage
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,8 @@ from tests.scenarios.event_receiver import EventReceiver
 from tests.scenarios.http_client import Client
 from tests.scenarios.stories import fresh
 
-from payrelay.core.notifications import UNFINISHED, State
-from payrelay.operations.watch import Passage
+from payrelay.core.notifications.notification import UNFINISHED, State
+from payrelay.runtime.hooks import Passage
 
 DONE_WITHIN_S: Final = 90.0
 """From the beginning on, on a machine that does everything else too."""

@@ -14,7 +14,7 @@ from tests.scenarios.event_receiver import EventReceiver
 from tests.scenarios.http_client import Client, Raw
 from tests.scenarios.stories import charge_body, fresh, fresh_number
 
-from payrelay.operations.watch import Passage
+from payrelay.runtime.hooks import Passage
 
 AMOUNT: Final = Raw(text="1000.00")
 PAGES: Final = {

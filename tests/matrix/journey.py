@@ -24,8 +24,8 @@ from tests.scenarios.http_client import Client, Reply, encode
 from tests.scenarios.stories import fresh
 from tests.scenarios.waiting import until
 
-from payrelay.core.operations import Event, State
-from payrelay.core.words import EVENT_SENTENCES
+from payrelay.core.payments.operation import Event, State
+from payrelay.core.payments.sentences import EVENT_SENTENCES
 
 DIES_WITHIN_S: Final = 30.0
 """From the request on: the wait for a place, the sending and two looks, on a machine that does everything else too."""

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import uvloop
 
 from payrelay import server
-from payrelay.api.request_log import json_log
+from payrelay.api.http.request_log import json_log
 from payrelay.clock import Clock
-from payrelay.operations.watch import Passage, Stage
+from payrelay.runtime.hooks import Passage, Stage
 from payrelay.settings import read_settings
 
 ORDER_FILE: Final = "die-at"

@@ -14,7 +14,7 @@ from tests.matrix.program import LOG_FILE, ORDER_FILE, PASSED_FILE, Start, live
 from tests.scenarios.http_client import Client
 from tests.scenarios.waiting import until
 
-from payrelay.operations.watch import Passage, Stage
+from payrelay.runtime.hooks import Passage, Stage
 
 START_WITHIN_S: Final = 60.0
 """On a machine on which everything else runs too."""

@@ -24,7 +24,7 @@ from tests.postgresql_server import running_postgresql
 from tests.scenarios.http_client import Raw
 from tests.scenarios.stories import fresh
 
-from payrelay.core.operations import State
+from payrelay.core.payments.operation import State
 
 SERVICES: Final = 3
 KEYS: Final = 50

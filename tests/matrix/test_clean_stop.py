@@ -20,7 +20,7 @@ from tests.matrix.verdict import faults_of
 from tests.scenarios.stories import fresh
 from tests.scenarios.waiting import until
 
-from payrelay.core.operations import State
+from payrelay.core.payments.operation import State
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer

@@ -12,8 +12,8 @@ from tests.matrix.deeds import DEEDS
 from tests.matrix.errand_cells import ErrandCell, errand_cells_of, errand_rehearsals_of
 from tests.matrix.stores import Postgresql, Sqlite, Store
 
-from payrelay.core.operations import Kind
-from payrelay.operations.watch import Passage, Stage
+from payrelay.core.payments.operation import Kind
+from payrelay.runtime.hooks import Passage, Stage
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer

@@ -7,7 +7,7 @@ from tests.matrix.books import UNDER_WAY, Books
 from tests.matrix.gateway import Gateway
 from tests.matrix.load import Heard
 
-from payrelay.core.operations import State
+from payrelay.core.payments.operation import State
 
 NEVER_DONE = frozenset({State.NOT_SENT, State.DECLINED, State.REFUSED, State.FAILED})
 

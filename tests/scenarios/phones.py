@@ -7,8 +7,8 @@ from tests.draws import drawn_uuid
 from tests.scenarios.http_client import Client, Raw, Reply
 from tests.scenarios.stories import charge_body, fresh
 
-from payrelay.api.examples import CHECKOUT
-from payrelay.core.client_tokens import CLIENT_SCOPES
+from payrelay.api.openapi.examples import CHECKOUT
+from payrelay.core.access.client_token import CLIENT_SCOPES
 
 ALL_SCOPES = sorted(CLIENT_SCOPES)
 AMOUNT = Raw(text="345.67")

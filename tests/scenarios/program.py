@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.commands import run_inside
+from tests.cli.commands import run_inside
 from tests.scenarios.http_client import Client
 from tests.scenarios.waiting import DEADLINE_S, until
 

@@ -14,7 +14,7 @@ from tests.scenarios.program import Program
 from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, settings_for
 from tests.scenarios.waiting import until
 
-from payrelay.api.routes import ROUTES, Route
+from payrelay.api.routes.table import ROUTES, Route
 
 
 @pytest.fixture(scope="module")

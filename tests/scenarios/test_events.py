@@ -18,7 +18,7 @@ from tests.scenarios.program import Program
 from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, settings_for
 from tests.scenarios.waiting import until
 
-from payrelay.operations.read_events import FOLLOWERS_OF_PHONE_MAX
+from payrelay.flows.events.read_events import FOLLOWERS_OF_PHONE_MAX
 
 LEAVES_WITHIN_S = 2.0
 ENDS_WITHIN_S = 6.0

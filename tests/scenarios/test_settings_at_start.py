@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.commands import Run
+from tests.cli.commands import Run
 from tests.scenarios import program
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.program import Program, account, free_port

@@ -3,10 +3,10 @@
 from tests.simulation.judge import Book
 from tests.simulation.process import START_MS
 
-from payrelay.core.operations import FINAL, State
-from payrelay.operations.audit import Audit
-from payrelay.operations.decide import Decision, decide
-from payrelay.operations.relay import Relay
+from payrelay.core.payments.operation import FINAL, State
+from payrelay.flows.operators.audit import Audit
+from payrelay.flows.operators.decide import Decision, decide
+from payrelay.flows.relay import Relay
 
 
 async def decide_all(relay: Relay, books: dict[str, Book]) -> list[str]:

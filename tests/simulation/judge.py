@@ -14,8 +14,17 @@ from tests.simulation.network import DAY_S, Arrival, Gateway
 from tests.simulation.process import START_MS, Heard, Process
 
 from payrelay.core.calls import Charge, Effect
-from payrelay.core.operations import TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, OperationFilter, State
-from payrelay.core.proof import PROVED_ABSENT_AFTER_MS
+from payrelay.core.payments.operation import (
+    TRANSITIONS,
+    UNSETTLED,
+    Event,
+    Kind,
+    Line,
+    Operation,
+    OperationFilter,
+    State,
+)
+from payrelay.core.payments.proof import PROVED_ABSENT_AFTER_MS
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.ledger import LedgerEntry
 

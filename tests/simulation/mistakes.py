@@ -14,26 +14,26 @@ from tests.simulation.process import ACCOUNT, SEAL, Parts
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.checkouts import Checkout, event_of
-from payrelay.core.events import OutgoingEvent
-from payrelay.core.notifications import NewsKind, Notification, NotificationFilter, Verdict
-from payrelay.core.notifications import State as InboxState
-from payrelay.core.operations import Event, Line, Operation, State, advance
+from payrelay.core.checkouts.checkout import Checkout, event_of
+from payrelay.core.events.event import OutgoingEvent
+from payrelay.core.notifications.notification import NewsKind, Notification, NotificationFilter, Verdict
+from payrelay.core.notifications.notification import State as InboxState
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments import Payment, PaymentStatus, Seen, Sight
-from payrelay.core.subscriptions import Fact
+from payrelay.core.payments.operation import Event, Line, Operation, State, advance
+from payrelay.core.payments.payment import Payment, PaymentStatus, Seen, Sight
+from payrelay.core.subscriptions.subscription import Fact
+from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.governor import Governor, Place, Priority
+from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
-from payrelay.gateways.payhere.wire import WireRequest
-from payrelay.operations.relay import Relay
-from payrelay.store import outbox
+from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay.store.checkouts import Checkouts
-from payrelay.store.database import Database
+from payrelay.store.engine.database import Database
+from payrelay.store.events import outbox
 from payrelay.store.inbox import Chargeback, Inbox, Put
-from payrelay.store.journal import Acceptance, Accepted, Claimed, Journal
-from payrelay.store.settling import Settling
+from payrelay.store.payments.journal import Acceptance, Accepted, Claimed, Journal
+from payrelay.store.payments.resolution import Settling
 from payrelay.store.subscriptions import Subscriptions, Whose
 
 SOMETHING: Final = Payment(

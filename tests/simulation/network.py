@@ -13,7 +13,7 @@ from tests.simulation.loop import OUTSIDE, Crash, Owner, SimulatedLoop, wait_sec
 
 from payrelay.clock import Clock
 from payrelay.gateways.payhere.connections import EFFECT_REPLY_BYTES_MAX, Loss, LossCause, Reply
-from payrelay.gateways.payhere.wire import WireRequest
+from payrelay.gateways.payhere.wire.requests import WireRequest
 from payrelay_simulator.faults import KINDS, RECEIPTS, Arguments, Rule
 from payrelay_simulator.ledger import LedgerEntry
 from payrelay_simulator.routes import Route, find

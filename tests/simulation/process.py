@@ -23,23 +23,23 @@ from tests.simulation.receivers import Receivers, SimulatedSender
 from payrelay import worker
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
-from payrelay.api.metrics import Metrics
+from payrelay.api.metrics.counters import Metrics
 from payrelay.app import opened_relay
 from payrelay.clock import Clock
-from payrelay.core.operations import Operation
+from payrelay.core.payments.operation import Operation
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
+from payrelay.flows.payments.recover import recover
+from payrelay.flows.relay import Relay
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.kind import PayHereKind
-from payrelay.operations.recover import recover
-from payrelay.operations.relay import Relay
-from payrelay.operations.watch import Stage, Watch
+from payrelay.runtime.hooks import Stage, Watch
 from payrelay.settings import Settings, gateway_settings
-from payrelay.store.counts import Counts
-from payrelay.store.credentials import Credentials
-from payrelay.store.database import Database
-from payrelay.store.sealing import Seal
+from payrelay.store.access.credentials import Credentials
+from payrelay.store.engine.database import Database
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.payments.counts import Counts
 from payrelay_simulator.simulator import DEFAULT_MERCHANT
 
 START_MS: Final = 1_788_244_200_000

@@ -8,10 +8,10 @@ from tests.simulation.fate import PageFate
 from tests.simulation.loop import wait_seconds
 
 from payrelay.clock import Clock
-from payrelay.core.deliveries import Endpoint, Tried, judged
-from payrelay.core.destinations import Allowed
-from payrelay.core.events import PublishedEvent
-from payrelay.operations.webhook_sender import Signer, WebhookSender
+from payrelay.core.events.delivery import Endpoint, Tried, judged
+from payrelay.core.events.destinations import Allowed
+from payrelay.core.events.event import PublishedEvent
+from payrelay.runtime.webhook_sender import Signer, WebhookSender
 
 ADDRESS = "https://shop.example/events"
 

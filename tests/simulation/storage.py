@@ -16,9 +16,9 @@ from tests.simulation.loop import OUTSIDE, OWNER, Crash, Owner, SimulatedLoop, w
 
 from payrelay.clock import Clock
 from payrelay.errors import StoreDoubtful, StoreUnavailable
-from payrelay.store import sqlite_file
-from payrelay.store.database import Database, T, Unit
-from payrelay.store.sqlite import Sqlite
+from payrelay.store.engine import sqlite_file
+from payrelay.store.engine.database import Database, T, Unit
+from payrelay.store.engine.sqlite import Sqlite
 
 FILES: Final = ("", "-wal", "-shm")
 SHARED_LATENCY_S: Final = 0.02

@@ -11,8 +11,8 @@ from tests.simulation.loop import SimulatedLoop, new_loop
 from tests.simulation.process import SEAL, SimulatedClock
 from tests.simulation.witness import watch_over
 
-from payrelay.operations.issue_key import Wanted, issue_key
-from payrelay.store.credentials import Credentials
+from payrelay.flows.access.issue_key import Wanted, issue_key
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.meta import chain_key, verify_key
 
 PRINCIPALS: Final = ("shop", "app")

@@ -32,8 +32,8 @@ from tests.simulation.witness import Witness
 
 from payrelay.clock import Clock
 from payrelay.errors import StoreError
-from payrelay.operations.recover import GRACE_MS
-from payrelay.store.database import Database
+from payrelay.flows.payments.recover import GRACE_MS
+from payrelay.store.engine.database import Database
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock
 from payrelay_simulator.records import Subscription

@@ -11,13 +11,13 @@ from tests.samples import OPERATION
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge, Effect
-from payrelay.core.operations import Event, Line, Operation, Retention, advance
 from payrelay.core.outcomes import Evidence
-from payrelay.store.database import Database
-from payrelay.store.journal import Acceptance, Accepted, Journal
-from payrelay.store.opening import open_database
-from payrelay.store.sealing import Seal
-from payrelay.store.sqlite import InlineExecutor
+from payrelay.core.payments.operation import Event, Line, Operation, Retention, advance
+from payrelay.store.engine.database import Database
+from payrelay.store.engine.opening import open_database
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sqlite import InlineExecutor
+from payrelay.store.payments.journal import Acceptance, Accepted, Journal
 
 CHAIN_KEY = b"c" * 32
 ENGINES = ("sqlite", "inline", pytest.param("postgresql", marks=pytest.mark.postgresql))

@@ -12,11 +12,11 @@ from tests.draws import examples
 from tests.store.conftest import Book
 
 from payrelay.clock import Clock
-from payrelay.core.operations import TRANSITIONS, Event, Operation, State
+from payrelay.core.payments.operation import TRANSITIONS, Event, Operation, State
 from payrelay.errors import Outdated
 from payrelay.store import open_database
 from payrelay.store.alerts import About, Alert, Alerts
-from payrelay.store.sqlite import InlineExecutor
+from payrelay.store.engine.sqlite import InlineExecutor
 
 NOW_MS = 10_000
 

@@ -9,17 +9,25 @@ from tests.samples import CHECKOUT as PLAIN_CHECKOUT
 from tests.store.conftest import Book
 
 from payrelay.core.calls import Item
-from payrelay.core.checkouts import Checkout, CheckoutEvent, CheckoutKind, CheckoutState, Details, Result, advance
-from payrelay.core.hosted import Person as Payer
-from payrelay.core.hosted import Place, Plan
-from payrelay.core.operations import Event
-from payrelay.core.payments import Payment
+from payrelay.core.checkouts.checkout import (
+    Checkout,
+    CheckoutEvent,
+    CheckoutKind,
+    CheckoutState,
+    Details,
+    Result,
+    advance,
+)
+from payrelay.core.checkouts.hosted_payment import Person as Payer
+from payrelay.core.checkouts.hosted_payment import Place, Plan
+from payrelay.core.payments.operation import Event
+from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.checkouts import Checkouts, Sought
-from payrelay.store.database import Database, Row, Statement, Unit
-from payrelay.store.queries import query
-from payrelay.store.sealing import Seal
-from payrelay.store.settling import Settling
+from payrelay.store.engine.database import Database, Row, Statement, Unit
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.payments.resolution import Settling
 
 CHECKOUT: Final = msgspec.structs.replace(PLAIN_CHECKOUT, idempotency_key="k-1", customer_reference="user-1")
 DETAILS: Final = Details(

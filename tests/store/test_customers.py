@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from payrelay.core.customers import (
+from payrelay.core.customers.customer import (
     Approval,
     Customer,
     CustomerFilter,
@@ -20,9 +20,9 @@ from payrelay.core.customers import (
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.customers import Customers
-from payrelay.store.database import Database, Row, Statement, Unit, Value
-from payrelay.store.queries import query
-from payrelay.store.sealing import Seal
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.sealing import Seal
 
 CHAIN_KEY = b"c" * 32
 TOKEN = "CANARY59AFEE022CC69CA39D325E1B59"

@@ -7,8 +7,8 @@ import pytest
 from tests.samples import NOTIFICATION as NOTIFIED
 from tests.samples import NOW_MS
 
-from payrelay.core.events import OutgoingEvent
-from payrelay.core.notifications import (
+from payrelay.core.events.event import OutgoingEvent
+from payrelay.core.notifications.notification import (
     Event,
     NewsKind,
     Notification,
@@ -20,14 +20,14 @@ from payrelay.core.notifications import (
     Why,
     advance,
 )
-from payrelay.core.schedules import DAY_MS
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store.alerts import About, Alerts
-from payrelay.store.database import Database, Row, Statement, Unit
+from payrelay.store.engine.database import Database, Row, Statement, Unit
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import REFUSED_ALERT_FROM, Chargeback, Inbox
-from payrelay.store.queries import query
-from payrelay.store.sealing import Seal
 
 REFUSED_MAX = 20
 OF_AN_ORDER_MAX = 8

@@ -6,10 +6,10 @@ import pytest
 from payrelay.clock import Clock
 from payrelay.errors import StoreUnusable
 from payrelay.store import meta
-from payrelay.store.database import Database, Statement, Unit
-from payrelay.store.migrations import shipped
-from payrelay.store.queries import query
-from payrelay.store.sealing import Seal
+from payrelay.store.engine.database import Database, Statement, Unit
+from payrelay.store.engine.migrations import shipped
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.sealing import Seal
 
 
 class Noon(Clock):

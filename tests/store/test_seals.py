@@ -13,30 +13,30 @@ from tests.store.test_inbox import BODY, NOTIFICATION
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions
-from payrelay.core.customers import Event as CustomerEvent
-from payrelay.core.customers import removed
-from payrelay.core.deliveries import Endpoint, EndpointState
-from payrelay.core.notifications import NewsKind
-from payrelay.core.operations import Event
+from payrelay.core.customers.customer import Event as CustomerEvent
+from payrelay.core.customers.customer import removed
+from payrelay.core.events.delivery import Endpoint, EndpointState
+from payrelay.core.notifications.notification import NewsKind
 from payrelay.core.outcomes import Reading
+from payrelay.core.payments.operation import Event
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.operations.audit import Audit
-from payrelay.store import migrations
-from payrelay.store.access_tokens import AccessTokens
-from payrelay.store.audit import Trail
+from payrelay.flows.operators.audit import Audit
+from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
-from payrelay.store.database import Database, Row, Statement, T, Unit
-from payrelay.store.endpoints import Endpoints
+from payrelay.store.engine import migrations
+from payrelay.store.engine.database import Database, Row, Statement, T, Unit
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events.endpoints import Endpoints
+from payrelay.store.gateways.access_tokens import AccessTokens
+from payrelay.store.gateways.readings import LastAnswers
 from payrelay.store.inbox import Inbox
-from payrelay.store.journal import Journal
 from payrelay.store.meta import chain_key, verify_key
-from payrelay.store.queries import query
-from payrelay.store.readings import LastAnswers
-from payrelay.store.sealing import Seal
+from payrelay.store.payments.audit import Trail
+from payrelay.store.payments.journal import Journal
 from payrelay.store.seals import SEALED, Exchanged, Seals
-from payrelay.store.signing_keys import SigningKeys
 
 OLD: Final = b"k" * 32
 NEW: Final = b"n" * 32

@@ -5,10 +5,10 @@ import asyncio
 import msgspec
 import pytest
 
-from payrelay.core.subscriptions import Fact, SubscriptionState
-from payrelay.operations.ids import new_id
-from payrelay.store.database import Database, Row, Statement, Unit
-from payrelay.store.queries import query
+from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
+from payrelay.runtime.ids import new_id
+from payrelay.store.engine.database import Database, Row, Statement, Unit
+from payrelay.store.engine.queries import query
 from payrelay.store.subscriptions import Subscriptions, Whose
 
 WHOSE = Whose(account="gateway", merchant="0123456789abcdef", principal="shop")

@@ -9,8 +9,9 @@ import msgspec
 from tests.samples import OPERATION
 from tests.store.test_seals import fill
 
+from payrelay.core.access.bounds import key_of_bound
+from payrelay.core.access.credential import Bound, compose_key, hash_of
 from payrelay.core.answers import Answer
-from payrelay.core.bounds import key_of_bound
 from payrelay.core.calls import (
     CancelSubscription,
     Capture,
@@ -21,17 +22,16 @@ from payrelay.core.calls import (
     Release,
     RetrySubscription,
 )
-from payrelay.core.chain import ChainKey, Link, Span, row_digest
-from payrelay.core.credentials import Bound, compose_key, hash_of
-from payrelay.core.events import event_id
-from payrelay.core.idempotency import claim_of, secret_hash
-from payrelay.core.operations import captured_guard
+from payrelay.core.events.event import event_id
+from payrelay.core.payments.audit_chain import ChainKey, Link, Span, row_digest
+from payrelay.core.payments.idempotency import claim_of, secret_hash
+from payrelay.core.payments.operation import captured_guard
 from payrelay.core.secret import Secret
 from payrelay.errors import Code
+from payrelay.flows.checkouts.open_checkout import secret_hash_of
 from payrelay.gateways.payhere.account import Account, app_of, merchant_of, token_name_of
-from payrelay.operations.open_checkout import secret_hash_of
-from payrelay.store.database import Database, Row, Statement, all_rows
-from payrelay.store.sealing import Seal
+from payrelay.store.engine.database import Database, Row, Statement, all_rows
+from payrelay.store.engine.sealing import Seal
 from payrelay.store.seals import SEALED
 from payrelay.store.statements.seals import page_of_others
 

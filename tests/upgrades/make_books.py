@@ -25,15 +25,15 @@ from tests.upgrades import books
 from tests.upgrades.books import Asked, Books, Checkout
 from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, settings_over
 
-from payrelay.core.credentials import DEFAULT_SCOPES, Rate
-from payrelay.core.operations import State
+from payrelay.core.access.credential import DEFAULT_SCOPES, Rate
+from payrelay.core.payments.operation import State
 from payrelay.core.secret import Secret
-from payrelay.operations.audit import keep_anchors
-from payrelay.operations.decide import Decision, decide
-from payrelay.operations.deliver_events import tell_events
-from payrelay.operations.issue_key import Wanted, issue_key
-from payrelay.operations.settle import settle_one
-from payrelay.store.credentials import Credentials
+from payrelay.flows.access.issue_key import Wanted, issue_key
+from payrelay.flows.operators.audit import keep_anchors
+from payrelay.flows.operators.decide import Decision, decide
+from payrelay.flows.resolution.resolve import settle_one
+from payrelay.runtime.event_delivery import tell_events
+from payrelay.store.access.credentials import Credentials
 from payrelay.store.seals import SEALED
 
 BEGAN_AT_MS: Final = 1_795_000_000_000

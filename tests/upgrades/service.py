@@ -14,15 +14,15 @@ from tests.scenarios.program import account
 
 from payrelay.api.app import Api
 from payrelay.api.context import ApiContext
-from payrelay.api.metrics import Metrics
+from payrelay.api.metrics.counters import Metrics
 from payrelay.app import opened_database, opened_relay
 from payrelay.clock import Clock
-from payrelay.operations.relay import Relay
-from payrelay.operations.watch import Watch
+from payrelay.flows.relay import Relay
+from payrelay.runtime.hooks import Watch
 from payrelay.settings import Settings, read_settings
-from payrelay.store.counts import Counts
-from payrelay.store.credentials import Credentials
-from payrelay.store.database import Database
+from payrelay.store.access.credentials import Credentials
+from payrelay.store.engine.database import Database
+from payrelay.store.payments.counts import Counts
 
 PUBLIC_URL: Final = "https://pay.example"
 FINISH_S: Final = 30.0

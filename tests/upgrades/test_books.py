@@ -16,16 +16,16 @@ from tests.upgrades.make_books import post, send
 from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, settings_over
 
 from payrelay.core.answers import Answer
-from payrelay.core.checkouts import Checkout
-from payrelay.core.idempotency import fingerprint
-from payrelay.core.notifications import NotificationFilter
-from payrelay.core.operations import Operation, OperationFilter, State
+from payrelay.core.checkouts.checkout import Checkout
+from payrelay.core.notifications.notification import NotificationFilter
+from payrelay.core.payments.idempotency import fingerprint
+from payrelay.core.payments.operation import Operation, OperationFilter, State
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
-from payrelay.operations.audit import Audit
-from payrelay.operations.recover import recover
+from payrelay.flows.operators.audit import Audit
+from payrelay.flows.payments.recover import recover
+from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import chain_key
-from payrelay.store.sealing import Seal
 from payrelay.store.seals import Seals
 
 ALL = 1_000

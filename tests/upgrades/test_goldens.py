@@ -17,12 +17,12 @@ from tests.upgrades.goldens import ANSWER, CALLS, SEAL_KEY
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
-from payrelay.core.idempotency import fingerprint
+from payrelay.core.payments.idempotency import fingerprint
 from payrelay.store import open_database
 from payrelay.store.customers import Customers
-from payrelay.store.database import Database, Statement, all_rows
-from payrelay.store.queries import query
-from payrelay.store.sealing import Seal
+from payrelay.store.engine.database import Database, Statement, all_rows
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.sealing import Seal
 
 GOLDENS: Final[dict[str, Any]] = msgspec.json.decode(Path(__file__).with_name("goldens.json").read_bytes())
 IN_THE_CLEAR: Final = query("goldens_of_test", "SELECT token_hash, reference_hash FROM customers")

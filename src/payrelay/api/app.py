@@ -5,7 +5,7 @@ Rules:
 1. Nothing under ``/{account}/api/`` answers without a credential, not even that there is nothing.
 2. Errors are rendered at two places: what is expected in ``_answered``, everything else in ``_safely_answered``.
 3. What is logged is chosen here field by field; a header, a body or an address never gets there whole.
-4. A client that goes away cancels nothing: an effect runs in a task of its own (``operations.effect``).
+4. A client that goes away cancels nothing: an effect runs in a task of its own (``flows.payments.carry_out``).
 """
 
 import asyncio
@@ -15,7 +15,14 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.arrival import (
+from payrelay.api.auth.authentication import Doorkeeper, Doors, Failure, Unauthenticated
+from payrelay.api.auth.client_tokens import TokenDoor, TokenSources
+from payrelay.api.auth.failed_credentials import FailedCredentials
+from payrelay.api.auth.quota import Quota
+from payrelay.api.context import ApiContext
+from payrelay.api.http.cross_origin import Browsers
+from payrelay.api.http.freshness import insists_on_new
+from payrelay.api.http.incoming import (
     Headers,
     Networks,
     Receive,
@@ -26,35 +33,28 @@ from payrelay.api.arrival import (
     request_id_of,
     require_json,
 )
-from payrelay.api.authentication import Doorkeeper, Doors, Failure, Unauthenticated
-from payrelay.api.bodies import EmptyBody
-from payrelay.api.bounds import narrowed, require_open
-from payrelay.api.browsers import Browsers
-from payrelay.api.context import ApiContext
-from payrelay.api.exposition import Exposition
-from payrelay.api.failed_credentials import FailedCredentials
-from payrelay.api.freshness import insists_on_new
-from payrelay.api.handlers import Asked
-from payrelay.api.metrics import METHODS, OTHER_METHOD
-from payrelay.api.openapi import describe_api
-from payrelay.api.pages import Page, Pages
-from payrelay.api.parameters import query_errors
-from payrelay.api.preferences import preferred_wait_s
-from payrelay.api.public import Caller, Door, Public
-from payrelay.api.queries import decoded, parse_query
-from payrelay.api.quota import Quota
-from payrelay.api.request_log import RequestLine, describe
-from payrelay.api.routes import API_SEGMENT, Matcher, Route
-from payrelay.api.streams import Streamed, send_stream
-from payrelay.api.token_door import TokenDoor, TokenSources
+from payrelay.api.http.preferences import preferred_wait_s
+from payrelay.api.http.queries import decoded, parse_query
+from payrelay.api.http.request_log import RequestLine, describe
+from payrelay.api.http.streams import Streamed, send_stream
+from payrelay.api.metrics.counters import METHODS, OTHER_METHOD
+from payrelay.api.metrics.exposition import Exposition
+from payrelay.api.openapi.document import describe_api
+from payrelay.api.pages.public import Caller, Door, Public
+from payrelay.api.pages.service import Page, Pages
+from payrelay.api.routes.bodies import EmptyBody
+from payrelay.api.routes.handlers import Asked
+from payrelay.api.routes.parameters import query_errors
+from payrelay.api.routes.policies import narrowed, require_open
+from payrelay.api.routes.table import API_SEGMENT, Matcher, Route
+from payrelay.core.access.credential import Credential, require
+from payrelay.core.access.credential import Scope as Permission
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed, of_refusal
-from payrelay.core.credentials import Credential, require
-from payrelay.core.credentials import Scope as Permission
-from payrelay.core.idempotency import parse_key
+from payrelay.core.payments.idempotency import parse_key
 from payrelay.errors import Code, Refusal, StoreError, StoreUnavailable, wrong_fields
-from payrelay.operations.await_outcome import Patience, answer_when_known
-from payrelay.operations.effect import ENDING_SENTENCE
-from payrelay.operations.relay import Request
+from payrelay.flows.payments.await_outcome import Patience, answer_when_known
+from payrelay.flows.payments.carry_out import ENDING_SENTENCE
+from payrelay.flows.relay import Request
 
 UNMATCHED: Final = "unmatched"
 """The route of what no route fits, in the log and the metrics."""

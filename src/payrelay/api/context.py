@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 
 from structlog.typing import FilteringBoundLogger
 
-from payrelay.api.arrival import BODY_TIMEOUT_S, Network
-from payrelay.api.authentication import CredentialSource, Door
-from payrelay.api.gauges import OpenOperations
-from payrelay.api.health import Pingable
-from payrelay.api.metrics import Metrics
-from payrelay.api.routes import ROUTES, Route
+from payrelay.api.auth.authentication import CredentialSource, Door
+from payrelay.api.http.incoming import BODY_TIMEOUT_S, Network
+from payrelay.api.metrics.counters import Metrics
+from payrelay.api.metrics.gauges import OpenOperations
+from payrelay.api.metrics.health import Pingable
+from payrelay.api.routes.table import ROUTES, Route
 from payrelay.clock import Clock
-from payrelay.operations.relay import Relay
+from payrelay.flows.relay import Relay
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,9 +21,9 @@ class ApiContext:
 
     Attributes:
         relay: what the stories work with; its ``accounts`` are the names that paths begin with.
-        credentials: ``store.credentials.Credentials``.
+        credentials: ``store.access.credentials.Credentials``.
         database: asked by ``/health/ready``.
-        counts: asked by ``/metrics``; ``store.counts.Counts``.
+        counts: asked by ``/metrics``; ``store.payments.counts.Counts``.
         clock: the same as the relay's.
         metrics: a new ``Metrics()``; hand the same one to whoever counts operations and gateway calls.
         log: ``request_log.json_log(sys.stdout.buffer, clock)`` or one like it.

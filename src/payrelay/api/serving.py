@@ -15,7 +15,7 @@ from granian.net import SocketHolder  # type: ignore[attr-defined]  # its own, p
 from granian.server.embed import Server
 
 from payrelay.api.app import Api
-from payrelay.api.capacity import connections_max, files_max
+from payrelay.api.http.capacity import connections_max, files_max
 from payrelay.errors import SettingsError
 
 HEADERS_TIMEOUT_MS: Final = 30_000

@@ -75,9 +75,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a success was for that differed from what was asked: ``500.00 LKR for order A-1``."""
     elapsed_ms: int | None = None
     seen: str | None = None
-    """What was seen when the gateway was asked what became of it: one of ``core.proof.Seen``."""
+    """What was seen when the gateway was asked what became of it: one of ``core.payments.proof.Seen``."""
     control: str | None = None
-    """What the control query beside it came to: one of ``core.proof.Control``."""
+    """What the control query beside it came to: one of ``core.payments.proof.Control``."""
     payment_ids: tuple[str, ...] = ()
     """The payments that were looked at; before a retry, all that the subscription had."""
     notification_id: str | None = None

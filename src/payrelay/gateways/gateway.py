@@ -22,15 +22,15 @@ from typing import Final, Protocol, TypeAlias
 import msgspec
 
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
-from payrelay.core.capabilities import Capabilities
-from payrelay.core.hosted import HostedPayment
-from payrelay.core.notifications import News, Verdict
+from payrelay.core.checkouts.hosted_payment import HostedPayment
+from payrelay.core.gateways.capabilities import Capabilities
+from payrelay.core.notifications.notification import News, Verdict
 from payrelay.core.outcomes import Evidence, Outcome, Reading
-from payrelay.core.payments import Payment, Sight
+from payrelay.core.payments.payment import Payment, Sight
 from payrelay.core.secret import STARS
-from payrelay.core.subscriptions import Fact
+from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
-from payrelay.gateways.governor import Governor, Place, Priority
+from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority
 
 Headers: TypeAlias = Mapping[str, str]
 """The headers of a request: names in small letters; of one that came more than once, all values, joined by ", "."""

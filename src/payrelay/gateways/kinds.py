@@ -11,9 +11,9 @@ import msgspec
 from pydantic import BaseModel
 
 from payrelay.clock import Clock
-from payrelay.core.rate_limit import RateLimit
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.governor import Governor
+from payrelay.gateways.pacing.rate_limiter import Governor
 from payrelay.gateways.token_shelf import TokenShelf
 
 

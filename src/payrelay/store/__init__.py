@@ -8,6 +8,6 @@ Rules of this room:
 3. Tokens, card data and answers lie in the database sealed, or not at all.
 """
 
-from payrelay.store.opening import open_database
+from payrelay.store.engine.opening import open_database
 
 __all__ = ["open_database"]

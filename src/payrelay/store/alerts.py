@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.store.database import Database, Row, Statement, all_rows
-from payrelay.store.rows import moment_in
+from payrelay.store.engine.database import Database, Row, Statement, all_rows
+from payrelay.store.engine.rows import moment_in
 from payrelay.store.statements import alerts as statements
 
 _SEPARATOR: Final = ","

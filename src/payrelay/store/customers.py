@@ -16,12 +16,12 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.customers import Approval, Customer, CustomerFilter, Event, told_of
+from payrelay.core.customers.customer import Approval, Customer, CustomerFilter, Event, told_of
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
-from payrelay.store import outbox
-from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, first_row
-from payrelay.store.sealing import Seal
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events import outbox
 from payrelay.store.statements import customers as statements
 from payrelay.store.statements.pages import given_of, page_of
 

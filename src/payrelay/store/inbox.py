@@ -13,20 +13,20 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.events import OutgoingEvent
-from payrelay.core.idempotency import secret_hash
-from payrelay.core.notifications import NewsKind, Notification, NotificationFilter, Verdict, needs_person
-from payrelay.core.schedules import DAY_MS
+from payrelay.core.events.event import OutgoingEvent
+from payrelay.core.notifications.notification import NewsKind, Notification, NotificationFilter, Verdict, needs_person
+from payrelay.core.payments.idempotency import secret_hash
+from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
-from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
-from payrelay.store.outbox import put as put_event
-from payrelay.store.rows import moment_in, struct_of
-from payrelay.store.sealing import Seal
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
+from payrelay.store.engine.rows import moment_in, struct_of
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events.outbox import put as put_event
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
-from payrelay.store.statements.operations import BUMP
 from payrelay.store.statements.pages import given_of, page_of
+from payrelay.store.statements.payments.operations import BUMP
 
 REFUSED_MAX: Final = 1_000
 """Refused notifications that are kept of a merchant account, for somebody to look at."""

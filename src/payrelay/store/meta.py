@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from payrelay.clock import Clock
-from payrelay.core.chain import KEY_BYTES
+from payrelay.core.payments.audit_chain import KEY_BYTES
 from payrelay.errors import StoreUnusable
-from payrelay.store import sealing
-from payrelay.store.database import Database, Statement, Unit
-from payrelay.store.rows import blob_of
-from payrelay.store.sealing import Seal
+from payrelay.store.engine import sealing
+from payrelay.store.engine.database import Database, Statement, Unit
+from payrelay.store.engine.rows import blob_of
+from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import meta as statements
 
 _KEY_CHECK: Final = "key_check"

@@ -14,13 +14,15 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Final, NamedTuple
 
-from payrelay.core.notifications import NewsKind
+from payrelay.core.notifications.notification import NewsKind
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store import checkouts, customers, endpoints, inbox, readings
-from payrelay.store.audit import answer_context, call_context
-from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows
-from payrelay.store.rows import blob_of
-from payrelay.store.sealing import Seal
+from payrelay.store import checkouts, customers, inbox
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.rows import blob_of
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events import endpoints
+from payrelay.store.gateways import readings
+from payrelay.store.payments.audit import answer_context, call_context
 from payrelay.store.statements import seals as statements
 
 PAGE: Final = 50

@@ -5,11 +5,11 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.subscriptions import Fact, Subscription, event_of, events_of, joined, kind_of_payment
+from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, joined, kind_of_payment
 from payrelay.errors import Outdated
-from payrelay.store.database import Database, Row, Statement, Unit, Value, all_rows
-from payrelay.store.outbox import put as put_event
-from payrelay.store.rows import struct_of
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.rows import struct_of
+from payrelay.store.events.outbox import put as put_event
 from payrelay.store.statements import subscriptions as statements
 
 FACTS_MAX: Final = 200

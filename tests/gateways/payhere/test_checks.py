@@ -3,7 +3,7 @@ import pytest
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.errors import Code
 from payrelay.gateways.payhere.checks import ADVICE, finding_of_reading, finding_of_token
-from payrelay.gateways.payhere.replies import TurnedAway
+from payrelay.gateways.payhere.wire.replies import TurnedAway
 
 
 @pytest.mark.parametrize("cause", ADVICE)

@@ -9,17 +9,17 @@ from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, PaymentsOfOrder, Refund
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
-from payrelay.core.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnavailable
-from payrelay.gateways.breaker import ENDED_MIN
 from payrelay.gateways.gateway import Expected, Sending
-from payrelay.gateways.governor import SEND_WITHIN_S, Governor
+from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN
+from payrelay.gateways.pacing.rate_limiter import SEND_WITHIN_S, Governor
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, Reply
-from payrelay.gateways.payhere.wire import WireRequest
+from payrelay.gateways.payhere.wire.requests import WireRequest
 
 T = TypeVar("T")
 

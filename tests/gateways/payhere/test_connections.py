@@ -27,7 +27,7 @@ from payrelay.gateways.payhere.connections import (
     headers_of,
     loss_of,
 )
-from payrelay.gateways.payhere.wire import WireRequest
+from payrelay.gateways.payhere.wire.requests import WireRequest
 
 POST: Final = WireRequest(method="POST", path="/merchant/v1/payment/charge", body=b'{"amount":345.67}')
 GET: Final = WireRequest(method="GET", path="/merchant/v1/payment/search?order_id=a%2Fb%26c")

@@ -1,9 +1,9 @@
 import pytest
 
-from payrelay.gateways.breaker import Ending
+from payrelay.gateways.pacing.circuit_breaker import Ending
 from payrelay.gateways.payhere.connections import LossCause
 from payrelay.gateways.payhere.endings import ending_of
-from payrelay.gateways.payhere.replies import Cause
+from payrelay.gateways.payhere.wire.replies import Cause
 
 
 @pytest.mark.parametrize("cause", [None, Cause.DOMAIN_DENIED, Cause.INVALID_TOKEN, Cause.AUTHENTICATION_ERROR])

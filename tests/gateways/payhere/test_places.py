@@ -1,14 +1,14 @@
-from tests.gateways.hand_clock import HandClock
+from tests.gateways.pacing.hand_clock import HandClock
 
-from payrelay.core.places import Taken
-from payrelay.core.rate_limit import RateLimit
+from payrelay.core.gateways.permits import Taken
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import Code, StoreUnavailable
-from payrelay.gateways.breaker import ENDED_MIN, PAUSE_S
-from payrelay.gateways.budget import MemoryBudget
-from payrelay.gateways.governor import Governor, Place, Priority
+from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S
+from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority
+from payrelay.gateways.pacing.shared_budget import MemoryBudget
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.places import end_place, take_place, used
-from payrelay.gateways.payhere.replies import Cause, TurnedAway
+from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
 
 
 class LostBudget(MemoryBudget):

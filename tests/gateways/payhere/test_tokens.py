@@ -8,15 +8,15 @@ import pytest
 from multidict import CIMultiDict
 
 from payrelay.clock import Clock
-from payrelay.core.rate_limit import RateLimit
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, SettingsError, StoreUnavailable
-from payrelay.gateways.governor import Governor
+from payrelay.gateways.pacing.rate_limiter import Governor
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Lane, Loss, LossCause, Reply
-from payrelay.gateways.payhere.replies import TurnedAway
 from payrelay.gateways.payhere.tokens import LEASE_S, Token, Tokens
-from payrelay.gateways.payhere.wire import WireRequest
+from payrelay.gateways.payhere.wire.replies import TurnedAway
+from payrelay.gateways.payhere.wire.requests import WireRequest
 
 ACCOUNT: Final = Account(
     name="shop",

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from payrelay.core.rate_limit import RateLimit
+from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret
-from payrelay.gateways.payhere.forms import HashAmounts, Merchant
+from payrelay.gateways.payhere.wire.forms import HashAmounts, Merchant
 
 KIND: Final = "payhere"
 

@@ -8,7 +8,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
 from payrelay.gateways.gateway import Finding
 from payrelay.gateways.payhere.connections import LossCause
-from payrelay.gateways.payhere.replies import Cause, TurnedAway
+from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
 
 _NOT_PAYHERE: Final = "The address answers, but not as PayHere does: is BASE_URL right?"
 

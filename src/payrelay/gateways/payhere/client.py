@@ -10,11 +10,11 @@ import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
-from payrelay.core.capabilities import Capabilities
-from payrelay.core.operations import Kind
+from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
-from payrelay.core.payments import Payment, Sight
-from payrelay.core.subscriptions import Fact
+from payrelay.core.payments.operation import Kind
+from payrelay.core.payments.payment import Payment, Sight
+from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
     CheckoutForm,
@@ -27,19 +27,19 @@ from payrelay.gateways.gateway import (
     Sending,
     Unreadable,
 )
-from payrelay.gateways.governor import Governor, Place, Priority, Timer, loop_timer
-from payrelay.gateways.payhere import effects, reads
+from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority, Timer, loop_timer
 from payrelay.gateways.payhere.account import Account, merchant_of, signer_of
 from payrelay.gateways.payhere.checks import finding_of_reading, finding_of_token
 from payrelay.gateways.payhere.connections import Connections, Loss, LossCause, Network, Reply
-from payrelay.gateways.payhere.forms import build_form
-from payrelay.gateways.payhere.notifications import received
 from payrelay.gateways.payhere.places import end_place, failing, take_place, used
-from payrelay.gateways.payhere.plans import facts_in, records_of
-from payrelay.gateways.payhere.records import payments_in, records_without, sight_of
-from payrelay.gateways.payhere.replies import Cause, InvalidToken, TurnedAway, WrongShape
 from payrelay.gateways.payhere.tokens import Token, Tokens
-from payrelay.gateways.payhere.wire import WireRequest, build
+from payrelay.gateways.payhere.wire import effects, reads
+from payrelay.gateways.payhere.wire.forms import build_form
+from payrelay.gateways.payhere.wire.notifications import received
+from payrelay.gateways.payhere.wire.plans import facts_in, records_of
+from payrelay.gateways.payhere.wire.records import payments_in, records_without, sight_of
+from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, TurnedAway, WrongShape
+from payrelay.gateways.payhere.wire.requests import WireRequest, build
 from payrelay.gateways.token_shelf import TokenShelf
 
 TOKEN_REFUSED: Final = TurnedAway(

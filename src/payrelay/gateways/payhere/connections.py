@@ -23,7 +23,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from payrelay.clock import Clock
-from payrelay.gateways.payhere.wire import FORM_TYPE, JSON_TYPE, WireRequest
+from payrelay.gateways.payhere.wire.requests import FORM_TYPE, JSON_TYPE, WireRequest
 
 EFFECT_REPLY_BYTES_MAX: Final = 256 * 1024
 """The longest documented reply to an effect has about 500 bytes."""

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from payrelay.gateways.breaker import Ending
+from payrelay.gateways.pacing.circuit_breaker import Ending
 from payrelay.gateways.payhere.connections import LossCause
-from payrelay.gateways.payhere.replies import Cause
+from payrelay.gateways.payhere.wire.replies import Cause
 
 _OURS: Final = frozenset({LossCause.TOO_LATE, LossCause.CLOSED, LossCause.STALE_CONNECTION})
 """We didn't try."""

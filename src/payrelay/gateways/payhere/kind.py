@@ -10,8 +10,8 @@ from payrelay.gateways.kinds import Common, Identity, Means
 from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Network
-from payrelay.gateways.payhere.forms import HashAmounts
 from payrelay.gateways.payhere.settings import DEFAULTS, PayHereSettings
+from payrelay.gateways.payhere.wire.forms import HashAmounts
 
 Ways: TypeAlias = Callable[[Account], Network]
 """Gives the way to an account's gateway."""

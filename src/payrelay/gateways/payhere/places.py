@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from typing import Final
 
 from payrelay.errors import Code, StoreError
-from payrelay.gateways.governor import Governor, Place, Priority, Shut
+from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority, Shut
 from payrelay.gateways.payhere.connections import Loss, Reply
 from payrelay.gateways.payhere.endings import ending_of
-from payrelay.gateways.payhere.replies import Cause, TurnedAway
+from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
 
 NO_PLACE: Final = TurnedAway(
     code=Code.GATEWAY_BUSY, cause=Cause.NO_PLACE, msg="the gateway's budget of calls is used up; nothing was executed"

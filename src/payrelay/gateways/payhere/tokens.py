@@ -13,13 +13,13 @@ from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.errors import Code, SettingsError, StoreError
-from payrelay.gateways.governor import Governor, Place, Priority
+from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Exchanger, Loss, form_headers_of, headers_of
-from payrelay.gateways.payhere.grants import Grant, read_grant
 from payrelay.gateways.payhere.places import end_place, take_place, used
-from payrelay.gateways.payhere.replies import Cause, TurnedAway
-from payrelay.gateways.payhere.wire import basic_authorization, token_request
+from payrelay.gateways.payhere.wire.grants import Grant, read_grant
+from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
+from payrelay.gateways.payhere.wire.requests import basic_authorization, token_request
 from payrelay.gateways.token_shelf import KeptToken, TokenShelf
 
 RENEWED_BEFORE_END_S: Final = 60.0

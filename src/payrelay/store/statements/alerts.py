@@ -7,7 +7,7 @@ Each kind has a table of its own, of the same shape but for the name of what it 
 
 from typing import Final, NamedTuple
 
-from payrelay.store.queries import Query, query
+from payrelay.store.engine.queries import Query, query
 
 
 class AlertQueries(NamedTuple):

@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.queries import query
+from payrelay.store.engine.queries import query
 from payrelay.store.statements.pages import Listing
 
 _COLUMNS: Final = (

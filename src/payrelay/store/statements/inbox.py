@@ -4,9 +4,9 @@
 
 from typing import Final
 
-from payrelay.store.queries import query
-from payrelay.store.statements.owning import OPERATION_OWNS
+from payrelay.store.engine.queries import query
 from payrelay.store.statements.pages import Listing
+from payrelay.store.statements.payments.owning import OPERATION_OWNS
 
 NOTIFICATION_COLUMNS: Final = (
     "id, account, merchant, digest, verdict, state, why, version, kind, told, order_id, payment_id, subscription_id,"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from payrelay.store.queries import query
+from payrelay.store.engine.queries import query
 
 GET_META: Final = query("get_meta", "SELECT value FROM meta WHERE name = $1")
 """Reads one value that the store keeps about itself."""

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from payrelay.store.database import Statement, Value
-from payrelay.store.queries import Query, query
+from payrelay.store.engine.database import Statement, Value
+from payrelay.store.engine.queries import Query, query
 
 PAGE_MAX: Final = 1_000
 """Rows of one page, whatever the caller asks for."""

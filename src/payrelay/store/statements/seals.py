@@ -7,7 +7,7 @@ The first byte of a sealed value is its format, the next four name its key.
 
 from functools import cache
 
-from payrelay.store.queries import Query, query
+from payrelay.store.engine.queries import Query, query
 
 
 @cache

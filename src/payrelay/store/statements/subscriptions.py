@@ -4,7 +4,7 @@
 
 from typing import Final
 
-from payrelay.store.queries import query
+from payrelay.store.engine.queries import query
 
 SUBSCRIPTION_COLUMNS: Final = (
     "merchant, subscription_id, account, principal, order_id, currency, amount_minor, told_state, told_paid,"

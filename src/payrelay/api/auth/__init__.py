@@ -1,0 +1,1 @@
+"""Who is calling, and what that one may do."""

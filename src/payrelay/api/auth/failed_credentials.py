@@ -1,0 +1,57 @@
+"""Slows down whoever tries keys: so many wrong ones a minute from one address, and then 429 in place of 401.
+
+Only attempts that have failed are refused by this. A valid key is let in from wherever it comes, so that nobody can
+lock out others by failing on their network.
+"""
+
+import ipaddress
+from typing import Final
+
+from payrelay.api.auth.quota import Window
+from payrelay.clock import Clock
+from payrelay.core.access.credential import Rate
+from payrelay.errors import Code, Refusal
+
+FAILURES: Final = Rate(count=20, window_s=60)
+"""A person who mistypes needs a few; a program that tries keys needs millions."""
+ADDRESSES_MAX: Final = 4_096
+"""Addresses that are remembered, each some 3 KiB at most; the one that failed longest ago is forgotten first."""
+NETWORK_BITS: Final = 64
+"""Of an IPv6 address: what one customer of a network has at least, and may choose addresses in as it likes."""
+
+
+class FailedCredentials:
+    """Counts the wrong credentials that came from each address."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._windows: dict[str, Window] = {}
+
+    def note(self, address: str) -> None:
+        """Counts one; raises Refusal (rate_limited) where there were too many, and such a one doesn't count."""
+        network = network_of(address)
+        window = self._windows.pop(network, None) or Window(FAILURES, name="failed-credentials")
+        if len(self._windows) >= ADDRESSES_MAX:
+            del self._windows[next(iter(self._windows))]
+        self._windows[network] = window
+        now_s = self._clock.boot_s()
+        if not window.take(now_s):
+            raise Refusal(
+                Code.RATE_LIMITED,
+                f"more than {FAILURES.count} wrong keys came from this address in {FAILURES.window_s} s",
+                retry_after_s=window.reset_s(now_s),
+                headers=window.fields(now_s),
+            )
+
+
+def network_of(address: str) -> str:
+    """Gives what stands for everybody who can speak from an address: itself, of IPv6 its network of NETWORK_BITS."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return ""
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((int(parsed), NETWORK_BITS), strict=False))

@@ -1,0 +1,90 @@
+"""The caller's own quota: at most so many requests in any window, counted per credential in this process.
+
+The fields are those of the IETF draft "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers):
+``RateLimit-Policy: "default";q=100;w=60`` and ``RateLimit: "default";r=42;t=3``.
+"""
+
+import math
+from collections import deque
+from typing import Final
+
+from payrelay.clock import Clock
+from payrelay.core.access.credential import Credential, Rate
+from payrelay.errors import Code, Refusal
+
+MARKS_MAX: Final = 1024
+"""Points in time that are kept of one window. Requests closer together than a part of it count as one point, the
+later one: a caller may wait a thousandth of the window longer, and never gets more than the quota."""
+CALLERS_MAX: Final = 10_000
+"""Callers with a quota that are remembered; the one that was here longest ago is forgotten first."""
+
+
+class Quota:
+    """Counts the requests of every credential that has a rate."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._windows: dict[str, Window] = {}
+
+    def take(self, credential: Credential) -> tuple[tuple[bytes, bytes], ...]:
+        """Counts one request, and gives the header fields that tell what is left; none where no rate is set.
+
+        Raises Refusal (rate_limited) where nothing was left; such a request doesn't count.
+        """
+        rate = credential.rate
+        if rate is None:
+            return ()
+        window = self._windows.pop(credential.id, None)
+        if window is None or window.rate != rate:
+            window = Window(rate)
+        if len(self._windows) >= CALLERS_MAX:
+            del self._windows[next(iter(self._windows))]
+        self._windows[credential.id] = window
+        now_s = self._clock.boot_s()
+        if not window.take(now_s):
+            raise Refusal(
+                Code.RATE_LIMITED,
+                f"this key may make {rate.count} requests in {rate.window_s} s",
+                retry_after_s=window.reset_s(now_s),
+                headers=window.fields(now_s),
+            )
+        return tuple((name.lower().encode(), value.encode()) for name, value in window.fields(now_s))
+
+
+class Window:
+    """What one caller did in the window that ends now; ``name`` stands in the header fields."""
+
+    __slots__ = ("_count", "_marks", "_name", "_policy", "rate")
+
+    def __init__(self, rate: Rate, name: str = "default") -> None:
+        self.rate = rate
+        self._name = name
+        self._marks: deque[tuple[float, int]] = deque()
+        self._count = 0
+        self._policy = f'"{name}";q={rate.count};w={rate.window_s}'
+
+    def take(self, now_s: float) -> bool:
+        """Counts one more; False, and not counted, where nothing was left."""
+        while self._marks and self._marks[0][0] <= now_s - self.rate.window_s:
+            self._count -= self._marks.popleft()[1]
+        if self._count >= self.rate.count:
+            return False
+        self._add(now_s)
+        return True
+
+    def fields(self, now_s: float) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Gives the header fields that tell what is left after something was taken, or tried to be."""
+        left = f'"{self._name}";r={self.rate.count - self._count};t={self.reset_s(now_s)}'
+        return ("RateLimit-Policy", self._policy), ("RateLimit", left)
+
+    def reset_s(self, now_s: float) -> int:
+        """Gives the whole seconds until the oldest one leaves the window, and something is free again."""
+        return max(1, math.ceil(self._marks[0][0] + self.rate.window_s - now_s))
+
+    def _add(self, now_s: float) -> None:
+        self._count += 1
+        point_s = self.rate.window_s / MARKS_MAX
+        if self._marks and int(self._marks[-1][0] / point_s) == int(now_s / point_s):
+            self._marks[-1] = (now_s, self._marks[-1][1] + 1)
+        else:
+            self._marks.append((now_s, 1))

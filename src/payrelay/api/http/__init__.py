@@ -1,0 +1,1 @@
+"""HTTP as we speak it: requests read, answers and streams written, limits held."""

@@ -1,0 +1,1 @@
+"""What is counted, and how things stand."""

@@ -1,0 +1,32 @@
+"""All that ``/metrics`` shows: what was counted, and how things stand at the moment at which somebody looks."""
+
+from payrelay.api.metrics.counters import Metrics
+from payrelay.api.metrics.event_gauges import EventGauges
+from payrelay.api.metrics.gauges import Gauges, OpenOperations
+from payrelay.flows.relay import Relay
+
+
+class Exposition:
+    """Writes the counters, and the gauges, which are read anew for it.
+
+    Args:
+        metrics: what was counted.
+        counts: counts open operations; ``store.payments.counts.Counts``.
+        relay: knows the budgets, the held answers and what events wait.
+    """
+
+    def __init__(self, metrics: Metrics, counts: OpenOperations, relay: Relay) -> None:
+        self._metrics = metrics
+        self._gauges = Gauges(
+            relay.clock,
+            counts,
+            lambda: {name: account.governor.snapshot() for name, account in relay.accounts.items()},
+            lambda: relay.waiters.count,
+        )
+        self._event_gauges = EventGauges(relay.dispatch)
+
+    async def text(self) -> bytes:
+        """Gives all of it in Prometheus' text format."""
+        await self._gauges.refresh()
+        await self._event_gauges.refresh()
+        return self._metrics.text() + self._gauges.text() + self._event_gauges.text()

@@ -1,0 +1,1 @@
+"""The API's description, its schemas, examples and docs page."""

@@ -1,0 +1,305 @@
+"""The JSON Schemas of what we answer.
+
+What the gateway gives is passed on as it came. Its records are therefore open: the members of the interface have their
+types, others may be there, and one that the gateway doesn't know may be null or missing.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from payrelay.api.routes.bodies import SCHEMAS, Body
+from payrelay.api.routes.checkout_bodies import MEMBERS_OF_KINDS, MembersOfKind
+from payrelay.core.access.credential import Scope
+from payrelay.errors import Code, Retry
+from payrelay.flows.access.client_token_views import ClientTokenView, IssuedClientToken
+from payrelay.flows.checkouts.show_checkout import CheckoutView, OpenedCheckout
+from payrelay.flows.customers.show_customer import CustomerView
+from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, Replayed
+from payrelay.flows.events.read_events import EventPage, EventView
+from payrelay.flows.payments.find_operations import ChargebackView, OperationDetail, OperationView
+from payrelay.flows.subscriptions.show_subscription_states import InstallmentView, SubscriptionStateView
+
+Schema = dict[str, object]
+
+REF: Final = "#/components/schemas/"
+
+_TEXT: Final[Schema] = {"type": ["string", "null"]}
+_NUMBER: Final[Schema] = {"type": ["number", "null"]}
+_INTEGER: Final[Schema] = {"type": ["integer", "null"]}
+
+
+def reference(name: str) -> Schema:
+    """Points to a schema of this page."""
+    return {"$ref": REF + name}
+
+
+def _record(sentence: str, /, **members: Schema) -> Schema:
+    return {"type": "object", "description": sentence, "properties": members}
+
+
+def _named(schema: Schema, sentence: str) -> Schema:
+    return {**schema, "description": sentence}
+
+
+def _list_of(name: str) -> Schema:
+    return {"type": "array", "items": reference(name)}
+
+
+_CHARGED: Final[dict[str, Schema]] = {
+    "order_id": _TEXT,
+    "items": _TEXT,
+    "currency": _TEXT,
+    "amount": _NUMBER,
+    "custom_1": _TEXT,
+    "custom_2": _TEXT,
+    "payment_id": _INTEGER,
+    "status_code": _named(_INTEGER, "2 is success; 3 is a hold."),
+    "status_message": _TEXT,
+    "md5sig": _named(_TEXT, "The gateway's signature."),
+}
+_RECORD: Final[dict[str, Schema]] = {
+    "order_id": _TEXT,
+    "date": _named(_TEXT, "`YYYY-MM-DD HH:MM:SS`, in the gateway's time zone."),
+    "description": _TEXT,
+    "currency": _TEXT,
+    "amount": _NUMBER,
+    "customer": reference("Customer"),
+    "amount_detail": reference("AmountDetail"),
+    "payment_method": reference("PaymentMethod"),
+}
+
+_GATEWAY: Final[dict[str, Schema]] = {
+    "ChargeData": _record(
+        "A charge as the gateway reports it.",
+        **_CHARGED,
+        authorization_token=_named(_TEXT, "For a later capture; only a hold has one."),
+    ),
+    "CaptureData": _record(
+        "A capture as the gateway reports it; `amount` was authorized, `captured_amount` was taken.",
+        **_CHARGED,
+        captured_amount=_NUMBER,
+    ),
+    "Customer": _record(
+        "Who paid; `fist_name` is the interface's spelling.",
+        fist_name=_TEXT,
+        last_name=_TEXT,
+        email=_TEXT,
+        phone=_TEXT,
+        delivery_details={
+            "type": ["object", "null"],
+            "properties": {"address": _TEXT, "city": _TEXT, "country": _TEXT},
+        },
+    ),
+    "AmountDetail": _record(
+        "What the gateway kept and what it passes on.",
+        currency=_TEXT,
+        gross=_NUMBER,
+        fee=_NUMBER,
+        net=_NUMBER,
+        exchange_rate=_NUMBER,
+        exchange_from=_TEXT,
+        exchange_to=_TEXT,
+    ),
+    "PaymentMethod": _record(
+        "The card; all digits but the last four are asterisks.",
+        method=_TEXT,
+        card_customer_name=_TEXT,
+        card_no=_TEXT,
+    ),
+    "LineItem": _record(
+        "One line of what was bought.",
+        name=_TEXT,
+        quantity=_INTEGER,
+        currency=_TEXT,
+        unit_price=_NUMBER,
+        total_price=_NUMBER,
+    ),
+    "Payment": _record(
+        "A payment as the gateway keeps it.",
+        payment_id=_INTEGER,
+        **_RECORD,
+        status=_named(_TEXT, "`RECEIVED`, `REFUND REQUESTED`, `REFUND PROCESSING`, `REFUNDED`, `CHARGEBACKED`."),
+        items={"type": ["array", "null"], "items": reference("LineItem")},
+    ),
+    "Subscription": _record(
+        "A subscription as the gateway keeps it.",
+        subscription_id=_INTEGER,
+        **_RECORD,
+        recurring=_named(_TEXT, "How often and for how long, in words."),
+        status=_named(_TEXT, "`ACTIVE`, `COMPLETED`, `FAILED`, …"),
+        items={"type": ["array", "null"], "items": reference("LineItem")},
+        payments={"type": "array", "items": reference("Payment"), "description": "Only with `expand=payments`."},
+    ),
+}
+
+DATA: Final[Mapping[str, Schema]] = {
+    "payments": _list_of("Payment"),
+    "charge": reference("ChargeData"),
+    "capture": reference("CaptureData"),
+    "refund": {"type": ["integer", "null"], "description": "The number of the refund; null where a hold was let go."},
+    "subscriptions": _list_of("Subscription"),
+    "subscription": reference("Subscription"),
+    "subscription states": _list_of("SubscriptionStateView"),
+    "subscription state": reference("SubscriptionStateView"),
+    "nothing": {"type": "null"},
+    "operations": _list_of("OperationView"),
+    "operation": reference("OperationDetail"),
+    "opened checkout": reference("OpenedCheckout"),
+    "checkout": reference("CheckoutView"),
+    "customers": _list_of("CustomerView"),
+    "customer": reference("CustomerView"),
+    "events": reference("EventPage"),
+    "event stream": reference("EventView"),
+    "endpoints": _list_of("EndpointView"),
+    "endpoint": reference("EndpointView"),
+    "issued endpoint": reference("IssuedEndpoint"),
+    "told event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
+    "replayed": reference("Replayed"),
+    "deliveries": _list_of("DeliveryView"),
+    "client_token": reference("IssuedClientToken"),
+    "client_tokens": _list_of("ClientTokenView"),
+    "revoked": {"type": "object", "properties": {"revoked": {"type": "integer", "minimum": 0}}},
+}
+"""The schema of ``data`` by what a route answers."""
+
+
+_VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
+    OperationView,
+    OperationDetail,
+    ChargebackView,
+    SubscriptionStateView,
+    InstallmentView,
+    EventPage,
+    EventView,
+    EndpointView,
+    IssuedEndpoint,
+    Replayed,
+    DeliveryView,
+    OpenedCheckout,
+    CheckoutView,
+    CustomerView,
+    ClientTokenView,
+    IssuedClientToken,
+)
+"""What we answer of our own; amounts in them are numbers."""
+
+
+def success(answer: str) -> Schema:
+    """Gives the envelope of a success."""
+    return {
+        "type": "object",
+        "required": ["status", "msg", "data"],
+        "properties": {
+            "status": {"const": 1},
+            "msg": {"type": "string", "description": "For people; the gateway's own where it answered."},
+            "data": DATA[answer],
+        },
+    }
+
+
+def failure(codes: list[Code]) -> Schema:
+    """Gives the envelope of an error that carries one of these codes."""
+    narrowed = {"properties": {"error": {"properties": {"code": {"enum": [code.value for code in codes]}}}}}
+    return {"allOf": [reference("Failure"), narrowed]}
+
+
+def components(bodies: list[type[Body]]) -> dict[str, Schema]:
+    """Gives every schema that the description refers to, by name."""
+    _, made = msgspec.json.schema_components([*bodies, *_VIEWS], schema_hook=_own_type, ref_template=REF + "{name}")
+    schemas: dict[str, Schema] = {**made, **_GATEWAY, "Failure": _failure_envelope(), "Error": _error_member()}
+    _say_together(schemas)
+    for view in _VIEWS:
+        properties = schemas[view.__name__]["properties"]
+        assert isinstance(properties, dict)  # noqa: S101 - tells mypy what msgspec always gives
+        properties.update({name: _NUMBER for name in ("amount", "amount_max") if name in properties})
+    return schemas
+
+
+def _own_type(kind: type) -> Schema:
+    return SCHEMAS[kind]
+
+
+def _with_scope(scope: Scope, *required: str) -> Schema:
+    """Says which members a client token with a scope must name."""
+    has_it = {"properties": {"scopes": {"contains": {"const": scope}}}, "required": ["scopes"]}
+    return {"if": has_it, "then": {"required": [*required]}}
+
+
+_CLIENT_TOKEN_RULES: Final[Schema] = {
+    "anyOf": [{"required": ["customer_id"]}, {"required": ["order_id"]}],
+    "dependentRequired": {"amount_max": ["currency"], "currency": ["amount_max"]},
+    "allOf": [
+        _with_scope(Scope.PAYMENTS_CHARGE, "customer_id", "order_id"),
+        _with_scope(Scope.CHECKOUTS_CREATE, "order_id"),
+    ],
+}
+
+
+def _say_together(schemas: dict[str, Schema]) -> None:
+    """Adds the rules between fields that ``bodies`` checks beside the annotations."""
+    if "CaptureBody" in schemas:
+        schemas["CaptureBody"]["anyOf"] = [{"required": ["description"]}, {"required": ["deduction_details"]}]
+    if "CustomerNamesBody" in schemas:
+        schemas["CustomerNamesBody"]["minProperties"] = 1
+    if "ClientTokenBody" in schemas:
+        schemas["ClientTokenBody"].update(_CLIENT_TOKEN_RULES)
+    if "ReplayBody" in schemas:
+        schemas["ReplayBody"]["anyOf"] = [
+            {"required": ["ids"], "not": {"anyOf": [{"required": ["since"]}, {"required": ["until"]}]}},
+            {"required": ["since"], "not": {"required": ["ids"]}},
+        ]
+    if "RefundBody" in schemas:
+        schemas["RefundBody"]["oneOf"] = [{"required": ["payment_id"]}, {"required": ["authorization_token"]}]
+    if "CheckoutBody" in schemas:
+        schemas["CheckoutBody"]["allOf"] = [_of_kind(kind, members) for kind, members in MEMBERS_OF_KINDS.items()]
+
+
+def _of_kind(kind: str, members: MembersOfKind) -> Schema:
+    """Says which members a checkout of a kind must have and must not have."""
+    forbidden = [{"required": [name]} for name in members.forbidden]
+    return {
+        "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
+        "then": {"required": [*members.required], **({"not": {"anyOf": forbidden}} if forbidden else {})},
+    }
+
+
+def _failure_envelope() -> Schema:
+    return {
+        "type": "object",
+        "required": ["status", "msg", "data", "error"],
+        "properties": {
+            "status": {"enum": [0, -1, -2], "description": "0 with 202, -2 with 401 and 403, else -1."},
+            "msg": {"type": "string", "description": "For people."},
+            "data": {"description": "What the gateway gave with it, `[]` for an order without payments, else null."},
+            "error": reference("Error"),
+        },
+    }
+
+
+def _error_member() -> Schema:
+    return {
+        "type": "object",
+        "required": ["code", "retry", "request_id"],
+        "properties": {
+            "code": {"type": "string", "enum": [*Code]},
+            "retry": {
+                "type": "string",
+                "enum": [*Retry],
+                "description": "What to do next: `never` the same; the very same request again, with its "
+                "Idempotency-Key (`same_key`); or that, but not before Retry-After (`after`).",
+            },
+            "request_id": {"type": "string"},
+            "operation_id": {"type": "string", "description": "The operation that this is about, if it is yours."},
+            "fields": {
+                "type": "array",
+                "description": "Every field that is wrong.",
+                "items": {
+                    "type": "object",
+                    "required": ["path", "msg"],
+                    "properties": {"path": {"type": "string"}, "msg": {"type": "string"}},
+                },
+            },
+        },
+    }

@@ -1,0 +1,1 @@
+"""What needs no credential: health, docs, and the pages of a checkout."""

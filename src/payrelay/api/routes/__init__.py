@@ -1,0 +1,1 @@
+"""The routes: their rows, bodies and handlers."""

@@ -1,0 +1,242 @@
+"""What the body of a new checkout looks like, and how it becomes what a customer is asked for."""
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Annotated, Final, Literal, NamedTuple
+
+from msgspec import UNSET, Meta, UnsetType
+
+from payrelay.api.routes.bodies import ITEM_LIST_LENGTH_MAX, Amount, Body, Currency, Quantity, UnitAmount
+from payrelay.api.routes.form_texts import (
+    EXPIRES_IN_S_USUAL,
+    AppLink,
+    Day,
+    Duration,
+    Email,
+    ExpiresIn,
+    FormText,
+    FormTitle,
+    Period,
+    Phone,
+    Retries,
+    StartupFee,
+)
+from payrelay.core.calls import Item
+from payrelay.core.checkouts.hosted_payment import CheckoutKind, HostedPayment, Person, Place, Plan
+from payrelay.core.secret import STARS
+from payrelay.errors import FieldError
+from payrelay.flows.checkouts.open_checkout import NewCheckout
+
+_OF_PLANS: Final = (
+    "recurrence",
+    "duration",
+    "startup_fee",
+    "auto_cancel",
+    "max_retries",
+    "recurring_start_date",
+    "is_recovery_due",
+)
+_OF_BILLS: Final = ("itemList", "delivery")
+
+
+class MembersOfKind(NamedTuple):
+    """Which members a checkout of one kind must have, and which it must not."""
+
+    required: tuple[str, ...]
+    forbidden: tuple[str, ...]
+
+
+MEMBERS_OF_KINDS: Final[dict[str, MembersOfKind]] = {
+    CheckoutKind.PAYMENT: MembersOfKind(("amount",), _OF_PLANS),
+    CheckoutKind.PREAPPROVAL: MembersOfKind((), (*_OF_PLANS, *_OF_BILLS, "payment_method")),
+    CheckoutKind.RECURRING: MembersOfKind(("amount", "recurrence", "duration"), ("payment_method",)),
+    CheckoutKind.AUTHORIZATION: MembersOfKind(("amount",), (*_OF_PLANS, *_OF_BILLS, "payment_method")),
+}
+"""Beyond the members that every one has."""
+_DAYS_LEAST: Final = {"Week": 7, "Month": 28, "Year": 365}
+_DAYS_MOST: Final = {"Week": 7, "Month": 31, "Year": 366}
+
+
+class VeiledBody(Body, frozen=True, kw_only=True):
+    """The base of what holds a person's data: nothing of it is printed."""
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """Gives stars in place of every member."""
+        return [(name, STARS) for name in self.__struct_fields__]
+
+
+class PayerBody(VeiledBody, frozen=True, kw_only=True):
+    """Who pays; the gateway wants all of it."""
+
+    first_name: FormText
+    last_name: FormText
+    email: Email
+    phone: Phone
+    address: FormText
+    city: FormText
+    country: FormText
+
+    def person(self) -> Person:
+        """Gives the person."""
+        return Person(
+            first_name=str(self.first_name),
+            last_name=str(self.last_name),
+            email=str(self.email),
+            phone=str(self.phone),
+            home=Place(address=str(self.address), city=str(self.city), country=str(self.country)),
+        )
+
+
+class DeliveryBody(VeiledBody, frozen=True, kw_only=True):
+    """Where it is sent."""
+
+    address: FormText | UnsetType = UNSET
+    city: FormText | UnsetType = UNSET
+    country: FormText | UnsetType = UNSET
+
+
+class CheckoutItem(Body, frozen=True, kw_only=True):
+    """One line of what is bought."""
+
+    name: FormText
+    number: FormText
+    quantity: Quantity
+    unit_amount: UnitAmount
+
+
+class CheckoutBody(VeiledBody, frozen=True, kw_only=True):
+    """The body of a new checkout."""
+
+    type: Annotated[
+        Literal["payment", "preapproval", "recurring", "authorization"],
+        Meta(description="What the customer is asked for."),
+    ]
+    order_id: Annotated[FormText, Meta(description="Identifier of the order; it has one checkout at a time.")]
+    items: Annotated[FormTitle, Meta(description="Item title or order number.")]
+    currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
+    customer: PayerBody
+    amount: (
+        Annotated[Amount, Meta(description="Not required of a preapproval, which then takes nothing now.")] | UnsetType
+    ) = UNSET
+    delivery: DeliveryBody | UnsetType = UNSET
+    itemList: (  # noqa: N815 - spelled so in the interface
+        Annotated[list[CheckoutItem], Meta(max_length=ITEM_LIST_LENGTH_MAX)] | UnsetType
+    ) = UNSET
+    custom_1: FormText | None = None
+    custom_2: FormText | None = None
+    platform: FormText | UnsetType = UNSET
+    payment_method: (
+        Annotated[
+            Literal["VISA", "MASTER", "AMEX", "HELAPAY", "FRIMI", "QPLUS"],
+            Meta(description="Skips the choice on the gateway's page; of a payment only."),
+        ]
+        | UnsetType
+    ) = UNSET
+    recurrence: Annotated[Period, Meta(description="How often, such as `1 Month`.")] | UnsetType = UNSET
+    duration: Annotated[Duration, Meta(description="For how long: `1 Year`, or `Forever`.")] | UnsetType = UNSET
+    startup_fee: StartupFee | UnsetType = UNSET
+    auto_cancel: Annotated[bool, Meta(description="Live accounts only.")] | UnsetType = UNSET
+    max_retries: Annotated[Retries, Meta(description="Live accounts only.")] | UnsetType = UNSET
+    recurring_start_date: Annotated[Day, Meta(description="Live accounts only.")] | UnsetType = UNSET
+    is_recovery_due: Annotated[bool, Meta(description="Live accounts only.")] | UnsetType = UNSET
+    customer_reference: (
+        Annotated[FormText, Meta(description="Your own name for the person; an approved card goes to this customer.")]
+        | UnsetType
+    ) = UNSET
+    return_to: AppLink | UnsetType = UNSET
+    cancel_to: AppLink | UnsetType = UNSET
+    expires_in_s: ExpiresIn | UnsetType = UNSET
+
+    @classmethod
+    def together_errors(cls, members: dict[str, object]) -> Iterator[FieldError]:
+        """Finds what is wrong between fields."""
+        kind = members.get("type")
+        if not isinstance(kind, str) or kind not in MEMBERS_OF_KINDS:
+            return
+        of_kind = MEMBERS_OF_KINDS[kind]
+        for name in of_kind.required:
+            if name not in members:
+                yield FieldError(name, f"is required of a {kind}")
+        for name in of_kind.forbidden:
+            if name in members:
+                yield FieldError(name, f"does not belong to a {kind}")
+        if kind == CheckoutKind.RECURRING:
+            yield from _plan_errors(members)
+
+    def call(self) -> NewCheckout:
+        """Gives the checkout that is asked for."""
+        asked = HostedPayment(
+            kind=CheckoutKind(self.type),
+            order_id=str(self.order_id),
+            items=str(self.items),
+            currency=self.currency,
+            amount_minor=None if self.amount is UNSET else int(self.amount),
+            person=self.customer.person(),
+            delivery=None if self.delivery is UNSET else _place(self.delivery),
+            item_list=() if self.itemList is UNSET else tuple(_item(entry) for entry in self.itemList),
+            custom_1=_plain(self.custom_1),
+            custom_2=_plain(self.custom_2),
+            platform=_plain(self.platform),
+            payment_method=_plain(self.payment_method),
+            plan=self._plan(),
+        )
+        return NewCheckout(
+            asked=asked,
+            expires_in_s=EXPIRES_IN_S_USUAL if self.expires_in_s is UNSET else int(self.expires_in_s),
+            customer_reference=_plain(self.customer_reference),
+            return_to=_plain(self.return_to),
+            cancel_to=_plain(self.cancel_to),
+        )
+
+    def _plan(self) -> Plan | None:
+        if self.recurrence is UNSET or self.duration is UNSET:
+            return None
+        starts_on = self.recurring_start_date
+        return Plan(
+            recurrence=str(self.recurrence),
+            duration=str(self.duration),
+            startup_fee_minor=None if self.startup_fee is UNSET else int(self.startup_fee),
+            auto_cancel=None if self.auto_cancel is UNSET else self.auto_cancel,
+            max_retries=None if self.max_retries is UNSET else int(self.max_retries),
+            is_recovery_due=None if self.is_recovery_due is UNSET else self.is_recovery_due,
+            starts_on=None if starts_on is UNSET else date.fromisoformat(starts_on),
+        )
+
+
+def _plan_errors(members: dict[str, object]) -> Iterator[FieldError]:
+    recurrence, duration = members.get("recurrence"), members.get("duration")
+    if isinstance(recurrence, str) and isinstance(duration, str):
+        shortest, longest = _days(recurrence, _DAYS_LEAST), _days(duration, _DAYS_MOST)
+        if shortest is not None and longest is not None and longest < shortest:
+            yield FieldError("duration", "must not be shorter than recurrence")
+    amount, fee = members.get("amount"), members.get("startup_fee")
+    if _is_number(amount) and _is_number(fee) and amount + fee <= 0 < amount:  # type: ignore[operator]
+        yield FieldError("startup_fee", "must leave something to be paid first")
+
+
+def _days(period: str, days_of: dict[str, int]) -> int | None:
+    """Gives the length of a period in days; None for what is none, or has no end."""
+    number, _, unit = period.partition(" ")
+    is_period = unit in days_of and number.isascii() and number.isdigit() and len(number) <= len("999")
+    return int(number) * days_of[unit] if is_period else None
+
+
+def _is_number(value: object) -> bool:
+    return type(value).__name__ in {"int", "Decimal"}
+
+
+def _plain(text: str | UnsetType | None) -> str | None:
+    return None if text is UNSET or text is None else str(text)
+
+
+def _place(delivery: DeliveryBody) -> Place:
+    return Place(address=_plain(delivery.address), city=_plain(delivery.city), country=_plain(delivery.country))
+
+
+def _item(entry: CheckoutItem) -> Item:
+    return Item(
+        name=str(entry.name),
+        number=str(entry.number),
+        quantity=int(entry.quantity),
+        unit_amount_minor=int(entry.unit_amount),
+    )

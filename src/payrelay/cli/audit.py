@@ -1,0 +1,107 @@
+"""The command for the audit: looks whether anything was changed or removed, with a server running or without."""
+
+import json
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import msgspec
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from payrelay.app import opened_trail
+from payrelay.cli.session import progress_bar
+from payrelay.clock import Clock
+from payrelay.core.moments import rfc3339
+from payrelay.errors import SettingsError
+from payrelay.flows.operators.audit import Audit, Finding, Phase, Summary
+from payrelay.settings import Settings
+
+_NOTED: Final = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
+
+
+async def run_verify(settings: Settings, *, noted: list[str], as_json: bool) -> bool:
+    """Prints everything that isn't as it was left, and what was looked at; gives whether all is right.
+
+    ``noted`` are anchors as it printed them once. Raises SettingsError, StoreError.
+    """
+    findings = []
+    async with _audit(settings, dict(map(_noted, noted))) as audit:
+        async for finding in audit.findings():
+            if as_json:
+                findings.append(finding)
+            else:
+                sys.stdout.write(f"{_line(finding)}\n")
+    if as_json:
+        shown = {"summary": _shown(audit.summary), "findings": msgspec.to_builtins(findings)}
+        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in _summary_lines(audit.summary)))
+    return audit.summary.findings == 0
+
+
+@asynccontextmanager
+async def _audit(settings: Settings, noted: dict[int, str]) -> AsyncIterator[Audit]:
+    """Opens the store, which a server may be using at the same time, with a bar where a person looks on."""
+    async with opened_trail(settings, Clock()) as (trail, since_ms):
+        with progress_bar(Console(stderr=True)) as bar:
+            yield Audit(trail, since_ms, Bars(bar), noted=noted)
+
+
+def _noted(text: str) -> tuple[int, str]:
+    match = _NOTED.fullmatch(text)
+    if match is None:
+        raise SettingsError(
+            "--anchor takes a number, a colon and 64 hex digits, as the log and this command print them"
+        )
+    return int(match[1]), match[2]
+
+
+class Bars:
+    """A bar for each phase, from when it begins."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._tasks: dict[Phase, TaskID] = {}
+
+    def __call__(self, phase: Phase, done: int, total: int) -> None:
+        """Moves it."""
+        if phase not in self._tasks:
+            self._tasks[phase] = self._bar.add_task(phase)
+        self._bar.update(self._tasks[phase], completed=done, total=total)
+
+
+def _shown(summary: Summary) -> dict[str, object]:
+    """Gives the summary for programs; times are texts, as everywhere outside the database."""
+    members = msgspec.structs.asdict(summary)
+    since_ms, until_ms = members.pop("chain_since_ms"), members.pop("anchored_until_ms")
+    until = None if until_ms is None else rfc3339(until_ms, "seconds")
+    return {"chain_since": rfc3339(since_ms, "seconds"), **members, "anchored_until": until}
+
+
+def _line(finding: Finding) -> str:
+    place = finding.operation_id if finding.anchor is None else f"anchor {finding.anchor}"
+    line = "" if finding.version is None else f" line {finding.version}:"
+    return _printable(f"{place}:{line} {finding.text}")
+
+
+def _printable(text: str) -> str:
+    """Shows what a terminal would obey, or break the line at; whoever changed a row may have put it there."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+
+
+def _summary_lines(summary: Summary) -> list[str]:
+    looked_at = f"{summary.operations} operations with {summary.lines} lines of history, {summary.anchors} anchors"
+    lines = [f"{looked_at}; the chain began at {rfc3339(summary.chain_since_ms, 'seconds')}."]
+    if summary.lines_before_chain:
+        lines.append(f"{summary.lines_before_chain} lines are from before the chain.")
+    if summary.lines_unanchored:
+        lines.append(f"{summary.lines_unanchored} lines are not anchored yet: of these, removed ones can't be found.")
+    if summary.newest_anchor is not None and summary.anchored_until_ms is not None:
+        lines.append(
+            f"The newest anchor, up to {rfc3339(summary.anchored_until_ms, 'seconds')}, is {summary.newest_anchor}."
+        )
+    lines.append(f"{summary.findings} findings." if summary.findings else "Nothing was changed or removed.")
+    return lines

@@ -1,0 +1,88 @@
+"""Says in plain words what is right and what is wrong: settings, database, encryption key, gateways."""
+
+import shutil
+import stat
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+from payrelay.app import Shared, opened_accounts, opened_database, seal_of
+from payrelay.clock import Clock
+from payrelay.errors import SettingsError, StoreError
+from payrelay.flows.operators.inspect_database import inspect_database
+from payrelay.flows.operators.pause_account import in_words
+from payrelay.gateways.gateway import Finding
+from payrelay.settings import Settings, require_serving
+
+OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+"""The rights of everybody but the owner of a file."""
+
+
+async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[Finding]:
+    """Looks at one thing after the other, and goes on where it can; changes nothing at the gateway.
+
+    ``read`` gives the settings. A database that isn't there yet is made, as by every command.
+    """
+    try:
+        settings = read()
+    except SettingsError as error:
+        yield Finding(subject="settings", is_right=False, text=str(error))
+        return
+    yield _of_settings(settings)
+    if settings.alert_command is not None:
+        yield _of_alert_command(settings.alert_command[0])
+    async with AsyncExitStack() as stack:
+        found_in_store, shared = await _of_database(settings, clock, stack)
+        for finding in found_in_store:
+            yield finding
+        for finding in _of_files(settings.embedded_path):
+            yield finding
+        # The calls count in the budget of whoever serves at the same time, where there is a store to count them in.
+        accounts = await stack.enter_async_context(opened_accounts(settings, clock, shared))
+        for name, account in accounts.items():
+            for found in await account.check():
+                yield Finding(subject=f"{name}: {found.subject}", is_right=found.is_right, text=found.text)
+
+
+def _of_settings(settings: Settings) -> Finding:
+    try:
+        require_serving(settings)
+    except SettingsError as error:
+        return Finding(subject="settings", is_right=False, text=str(error))
+    accounts = ", ".join(f"{name} ({gateway.environment})" for name, gateway in settings.gateways.items())
+    return Finding(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
+
+
+def _of_files(path: Path | None) -> Iterator[Finding]:
+    """Looks who may read the embedded database and the key beside it; ours are made for their owner alone."""
+    for file in () if path is None else (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}.key")):
+        mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0
+        if mode & OTHERS:
+            text = f"{file} may be read or changed by other users of this machine (mode {mode:04o}): chmod 600 {file}"
+            yield Finding(subject="files", is_right=True, is_warning=True, text=text)
+
+
+def _of_alert_command(program: str) -> Finding:
+    """Looks whether it is there; it isn't run. Its arguments are not shown, because they may hold a secret."""
+    is_there = shutil.which(program) is not None
+    text = f"{program} {'can be run' if is_there else 'is not a program that can be run'}"
+    return Finding(subject="alert command", is_right=is_there, text=text)
+
+
+async def _of_database(settings: Settings, clock: Clock, stack: AsyncExitStack) -> tuple[list[Finding], Shared | None]:
+    """Looks at the store, and gives it, where it can be used; it stays open as long as the stack."""
+    try:
+        database = await stack.enter_async_context(opened_database(settings, clock, is_owner=False))
+        state = await inspect_database(database)
+    except (SettingsError, StoreError) as error:
+        return [Finding(subject="database", is_right=False, text=str(error))], None
+    text = f"{settings.shown_database} can be used; its schema has version {state.schema_version}"
+    right = Finding(subject="database", is_right=True, text=text)
+    paused = [Finding(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses]
+    try:
+        seal = await seal_of(settings, database)
+    except (SettingsError, StoreError) as error:
+        return [right, *paused, Finding(subject="encryption key", is_right=False, text=str(error))], None
+    key = Finding(subject="encryption key", is_right=True, text="it opens what this database holds")
+    return [right, *paused, key], Shared(database, seal)

@@ -1,0 +1,269 @@
+"""The demo: a gateway simulator and the service in one process, a key, and a call to copy for each operation."""
+
+import asyncio
+import errno
+import json
+import shlex
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.console import Console
+
+import payrelay_simulator
+from payrelay.api import serving
+from payrelay.api.http.request_log import json_log
+from payrelay.app import Service, remove_database, running
+from payrelay.clock import Clock
+from payrelay.core.secret import Secret
+from payrelay.errors import SettingsError
+from payrelay.flows.access.issue_key import Wanted, issue_key
+from payrelay.server import address_of, stopped_by_signals
+from payrelay.settings import Settings, surroundings
+from payrelay_simulator import DemoWorld
+
+FOLDER: Final = Path(".payrelay")
+"""Below the working directory; nothing is written elsewhere."""
+PORTS_TRIED: Final = 20
+"""From the wanted port on; who has more of them taken names one."""
+DRAIN_S: Final = 1.0
+"""Nothing in a demo is worth waiting for."""
+ACCOUNT: Final = "gateway"
+SHOP_HOST: Final = "127.0.0.1"
+SHOP_PORT: Final = 8090
+
+_DATABASE: Final = FOLDER / "demo.db"
+_LOG: Final = FOLDER / "demo.log"
+_SHOP_LOG: Final = FOLDER / "shop.log"
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """A call to copy; ``once`` is its Idempotency-Key, where it changes something."""
+
+    title: str
+    method: str
+    path: str
+    body: dict[str, object] | None = None
+    once: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Places:
+    """Where the parts of a demo stand: each must know the others' addresses before it starts.
+
+    Attributes:
+        host, port: of the service.
+        shop: the program that is run beside it; None for none.
+        shop_port: where that listens, on this machine alone.
+    """
+
+    host: str
+    port: int
+    shop: Path | None
+    shop_port: int
+
+    @property
+    def service(self) -> str:
+        """The service's address."""
+        return address_of(self.host, self.port)
+
+    @property
+    def shop_address(self) -> str | None:
+        """The shop's address, where there is one."""
+        return None if self.shop is None else address_of(SHOP_HOST, self.shop_port)
+
+
+async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
+    """Runs until SIGTERM or SIGINT, with a shop beside it where one is named.
+
+    Raises SettingsError or StoreUnusable where it can't start.
+    """
+    console = Console(highlight=False)
+    FOLDER.mkdir(exist_ok=True)
+    # The simulator forgets its world at the end, so that what is known of it would be wrong at the next start.
+    remove_database(_DATABASE)
+    listener = _listener_near(host, port)
+    with _listener_near(SHOP_HOST, SHOP_PORT) as shop_listener:
+        shop_port = shop_listener.getsockname()[1]
+    places = Places(host=host, port=listener.getsockname()[1], shop=shop, shop_port=shop_port)
+    with stopped_by_signals() as stop, _LOG.open("wb") as log_file:
+        simulator = payrelay_simulator.Simulator()
+        world = payrelay_simulator.demo_world(simulator)
+        async with payrelay_simulator.serve(simulator) as simulated:
+            settings = _settings(simulated, places)
+            async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
+                issued = await issue_key(service.credentials, Clock(), Wanted(principal="demo", environment="sandbox"))
+
+                async with _serving(service, places, listener, stop), _shop(places, issued.key):
+                    _introduce(console, places, simulated.base_url, issued.key, world)
+                    await stop.wait()
+    console.print("\nThe demo has ended.")
+
+
+def samples(world: DemoWorld) -> tuple[Sample, ...]:
+    """Gives a call for each of the nine operations; they work in this order and in any other, and more than once."""
+    charge = {
+        "type": "PAYMENT",
+        "order_id": "DemoOrder3",
+        "items": "Taxi Hire 124",
+        "currency": "LKR",
+        "amount": 345.67,
+        "customer_token": world.customer_token,
+    }
+    capture = {"authorization_token": world.authorization_token, "amount": 80, "description": "Toy Car, without box"}
+    refund = {"payment_id": world.paid_payment_id, "description": "Taxi did not come"}
+    active, failed = world.active_subscription_id, world.failed_subscription_id
+    return (
+        Sample(title="Retrieve the payments of an order", method="GET", path=f"/payments/{world.paid_order_id}"),
+        Sample(title="Charge a customer", method="POST", path="/payments/charge", body=charge, once="demo-charge-1"),
+        Sample(
+            title="Capture a part of what is held",
+            method="POST",
+            path="/payments/capture",
+            body=capture,
+            once="demo-capture-1",
+        ),
+        Sample(title="Refund a payment", method="POST", path="/payments/refund", body=refund, once="demo-refund-1"),
+        Sample(title="List all subscriptions", method="GET", path="/subscriptions"),
+        Sample(title="Retrieve a subscription", method="GET", path=f"/subscriptions/{active}"),
+        Sample(title="List the payments of a subscription", method="GET", path=f"/subscriptions/{active}/payments"),
+        Sample(
+            title="Retry a subscription whose installment failed",
+            method="POST",
+            path=f"/subscriptions/{failed}/retry",
+            once="demo-retry-1",
+        ),
+        Sample(title="Cancel a subscription", method="DELETE", path=f"/subscriptions/{active}", once="demo-cancel-1"),
+    )
+
+
+def curl(sample: Sample, address: str, key: str) -> str:
+    """Writes a call as it is typed; every quote is the shell's."""
+    method = "" if sample.method == "GET" else f"-X {sample.method} "
+    # The service's answers end without a newline, which a terminal wants before its next prompt.
+    parts = [f"curl -w '\\n' {method}{address}/{ACCOUNT}/api{sample.path}", f"-H 'Authorization: Bearer {key}'"]
+    if sample.once is not None:
+        parts.append(f"-H 'Idempotency-Key: {sample.once}'")
+    if sample.body is not None:
+        parts.append("-H 'Content-Type: application/json'")
+        parts.append(f"-d {shlex.quote(json.dumps(sample.body))}")
+    return " \\\n  ".join(parts)
+
+
+def _settings(simulated: payrelay_simulator.Running, places: Places) -> Settings:
+    merchant = simulated.simulator.merchant
+    gateway = {
+        "base_url": simulated.base_url,
+        "app_id": merchant.app_id,
+        "app_secret": merchant.app_secret,
+        "merchant_id": merchant.merchant_id,
+        "merchant_secret": merchant.merchant_secret,
+    }
+    own: dict[str, object] = {
+        "database_url": Secret(f"sqlite:///{_DATABASE}"),
+        "gateways": {ACCOUNT: gateway},
+        "public_url": places.service,
+    }
+    if places.shop_address is not None:
+        own |= {
+            "browser_origins": [places.shop_address],
+            "return_links": [f"{places.shop_address}/*"],
+            "events": {"allowed_hosts": SHOP_HOST},
+        }
+    return Settings.model_validate(own)
+
+
+def _listener_near(host: str, port: int) -> socket.socket:
+    """Listens on the wanted port, or on the next that is free. Raises SettingsError where none is."""
+    for candidate in range(port, port + PORTS_TRIED):
+        try:
+            return serving.listener_on(host, candidate)
+        except SettingsError as error:
+            is_taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
+            if not is_taken or candidate == port + PORTS_TRIED - 1:
+                raise
+    raise SettingsError(f"no port is free on {host} from {port} on")
+
+
+@asynccontextmanager
+async def _serving(
+    service: Service, places: Places, listener: socket.socket, stop: asyncio.Event
+) -> AsyncIterator[None]:
+    """Serves as long as the context is open, which opens when connections are taken."""
+    has_started = asyncio.Event()
+    work = asyncio.create_task(
+        serving.serve(
+            service.api,
+            places.host,
+            places.port,
+            stop=stop,
+            on_started=lambda _host, _port: has_started.set(),
+            drain_s=DRAIN_S,
+            listener=listener,
+        )
+    )
+    starting = asyncio.create_task(has_started.wait())
+    await asyncio.wait({work, starting}, return_when=asyncio.FIRST_COMPLETED)
+    if not has_started.is_set():
+        starting.cancel()
+        await work  # it says why
+    try:
+        yield
+    finally:
+        stop.set()
+        await work
+
+
+@asynccontextmanager
+async def _shop(places: Places, key: str) -> AsyncIterator[None]:
+    """Runs the shop as long as the context is open; what it says goes to a file."""
+    if places.shop is None:
+        yield
+        return
+    environment = surroundings() | {
+        "PAYRELAY": f"{places.service}/{ACCOUNT}/api",
+        "PAYRELAY_KEY": key,
+        "PORT": str(places.shop_port),
+    }
+    with _SHOP_LOG.open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(places.shop), env=environment, stdout=log, stderr=log
+        )
+        try:
+            yield
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
+
+
+def _introduce(console: Console, places: Places, gateway_address: str, key: str, world: DemoWorld) -> None:
+    """Prints what a visitor needs. What is to be copied stands without frame, colour or breaks of our own."""
+    console.rule("[bold]Payrelay demo")
+    address = places.service
+    shop = () if places.shop_address is None else (("shop", f"{places.shop_address} (open it in a browser)"),)
+    for name, text in (
+        *shop,
+        ("service", address),
+        ("docs", f"{address}/docs"),
+        ("gateway", f"{gateway_address} (a simulator; what really happened: {gateway_address}/_sim/)"),
+        ("key", key),
+        ("log", str(_LOG)),
+    ):
+        console.print(f"[bold]{name:>8}[/]  ", end="")
+        _print_plain(console, text)
+    console.print("\nCopy these calls into another terminal, in any order:\n")
+    for sample in samples(world):
+        console.print(f"[bold cyan]# {sample.title}[/]")
+        _print_plain(console, curl(sample, address, key) + "\n")
+    console.print("The data in .payrelay/ begins anew at each start. [bold]Ctrl-C[/] ends the demo.")
+    console.file.flush()
+
+
+def _print_plain(console: Console, text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,175 @@
+"""The commands for notifications: list what came, show all that is known of one, have one worked on anew."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from payrelay.cli.session import DONE, REFUSED, UNKNOWN, complain, session
+from payrelay.core.durations import span_text
+from payrelay.core.moments import rfc3339, spoken
+from payrelay.core.money import decimal_text
+from payrelay.core.notifications.notification import WHY_PHRASES, Notification, NotificationFilter, State, Verdict
+from payrelay.core.payments.explanations import printable
+from payrelay.flows.notifications.replay_notification import (
+    NotReplayedError,
+    UnknownNotificationError,
+    replay,
+)
+from payrelay.settings import Settings
+
+STYLES: Final = {
+    State.NEEDS_ATTENTION: "bold red",
+    State.REFUSED: "magenta",
+    State.WAITING: "yellow",
+    State.RECEIVED: "cyan",
+    State.APPLIED: "green",
+}
+VERDICT_PHRASES: Final = {
+    Verdict.GENUINE: "the gateway: the signature is right",
+    Verdict.FORGED: "unknown: the signature is wrong",
+    Verdict.WRONG_MERCHANT: "somebody else's gateway account",
+    Verdict.NO_SECRET: "unknown: there was no MERCHANT_SECRET to check it by",
+}
+
+
+async def run_list(settings: Settings, wanted: NotificationFilter, *, limit: int, as_json: bool) -> int:
+    """Lists notifications, newest first; gives the exit code. Raises SettingsError, StoreError."""
+    async with session(settings) as relay:
+        found = await relay.inbox.list(wanted, before=None, limit=limit)
+        now_ms = relay.clock.now_ms()
+    if as_json:
+        sys.stdout.write(_json([_view(each) for each in found]).decode())
+    else:
+        Console(highlight=False).print(list_page(found, now_ms))
+    return DONE
+
+
+async def run_show(settings: Settings, notification_id: str, *, as_json: bool) -> int:
+    """Shows one notification; gives the exit code. Raises SettingsError, StoreError."""
+    async with session(settings) as relay:
+        notification = await relay.inbox.get(notification_id)
+        now_ms = relay.clock.now_ms()
+    if notification is None:
+        complain(f"there is no notification {printable(notification_id)}")
+        return UNKNOWN
+    if as_json:
+        sys.stdout.write(_json(_view(notification)).decode())
+    else:
+        Console(highlight=False).print(show_page(notification, now_ms))
+    return DONE
+
+
+async def run_replay(settings: Settings, notification_ids: Sequence[str]) -> int:
+    """Has notifications worked on anew; gives the exit code. Raises SettingsError, StoreError."""
+    code = DONE
+    async with session(settings) as relay:
+        for notification_id in notification_ids:
+            try:
+                replayed = await replay(relay, notification_id)
+            except UnknownNotificationError:
+                complain(f"there is no notification {printable(notification_id)}")
+                code = UNKNOWN
+            except NotReplayedError as error:
+                complain(f"{printable(notification_id)}: {error}")
+                code = code or REFUSED
+            else:
+                sys.stderr.write(f"Replayed: {replayed.id}. The service works on it now, or when it is started.\n")
+    return code
+
+
+def list_page(notifications: Sequence[Notification], now_ms: int) -> RenderableType:
+    """Shows notifications, newest first."""
+    if not notifications:
+        return Text("Nothing here: no such notification came.")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=1)
+    table.add_column("age", justify="right", no_wrap=True)
+    table.add_column("notification", overflow="fold", width=len("ntf_") + 32)
+    table.add_column("where it stands", overflow="fold")
+    for each in notifications:
+        named = Text.assemble((each.id, "bold"), "\n", printable(_what(each)))
+        table.add_row(_age(each.received_at_ms, now_ms), named, _standing(each))
+    return Group(table, Text("\npayrelay notifications show ID tells all that is known of one.", style="dim"))
+
+
+def show_page(notification: Notification, now_ms: int) -> RenderableType:
+    """Shows all that is known of one notification in clear; what is sealed of it stays sealed."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in _facts(notification, now_ms):
+        table.add_row(name, printable(text))
+    head = Text.assemble((notification.id, "bold"), "  ", (_word(notification.state), _style(notification.state)))
+    return Group(head, Text(f"{_phrase(notification)}\n"), table)
+
+
+def _facts(notification: Notification, now_ms: int) -> Iterator[tuple[str, str]]:
+    yield "what", _what(notification)
+    yield "from", VERDICT_PHRASES[notification.verdict]
+    yield "on", f"account {notification.account}"
+    if notification.message_type is not None:
+        yield "about", _word(notification.message_type)
+    came = f"{spoken(notification.received_at_ms)} UTC, {_age(notification.received_at_ms, now_ms)} ago"
+    yield "came", came
+    if notification.repeats:
+        times = "once" if notification.repeats == 1 else f"{notification.repeats} times"
+        yield "came again", f"{times}, at last {spoken(notification.last_at_ms)} UTC"
+    yield "worked on", f"{notification.attempts} times"
+    if notification.next_at_ms is not None:
+        yield "next", f"{spoken(notification.next_at_ms)} UTC"
+    yield "digest", notification.digest
+
+
+def _what(notification: Notification) -> str:
+    words = [notification.kind.value, _word(notification.told), "order", notification.order_id]
+    if notification.amount_minor is not None:
+        words += [notification.currency, decimal_text(notification.amount_minor)]
+    if notification.payment_id is not None:
+        words += ["payment", notification.payment_id]
+    if notification.subscription_id is not None:
+        words += ["subscription", notification.subscription_id]
+    return " ".join(words)
+
+
+def _standing(notification: Notification) -> Text:
+    state = (_word(notification.state), _style(notification.state))
+    return Text.assemble(state, ": ", printable(WHY_PHRASES[notification.why]))
+
+
+def _phrase(notification: Notification) -> str:
+    text = WHY_PHRASES[notification.why]
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _view(notification: Notification) -> dict[str, object]:
+    shown = msgspec.structs.asdict(notification)
+    moments = {name: shown.pop(f"{name}_ms") for name in ("received_at", "last_at", "next_at", "updated_at")}
+    amount_minor = shown.pop("amount_minor")
+    del shown["gives_up_at_ms"], shown["version"]
+    return {
+        **shown,
+        "amount": None if amount_minor is None else decimal_text(amount_minor),
+        "explanation": WHY_PHRASES[notification.why],
+        **{name: None if at_ms is None else rfc3339(at_ms) for name, at_ms in moments.items()},
+    }
+
+
+def _word(word: str) -> str:
+    return word.replace("_", " ")
+
+
+def _style(state: State) -> str:
+    return STYLES.get(state, "bold")
+
+
+def _age(at_ms: int, now_ms: int) -> str:
+    return span_text(max(now_ms - at_ms, 0) // 1000)
+
+
+def _json(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

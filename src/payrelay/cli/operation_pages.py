@@ -1,0 +1,264 @@
+"""What the commands for operations show: for people, as pages for any width of terminal, and for programs, as JSON."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Final
+
+import msgspec
+from rich import box
+from rich.console import Group as Page
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Capture, Charge, Effect, Refund, Release
+from payrelay.core.durations import span_text
+from payrelay.core.moments import rfc3339, spoken
+from payrelay.core.payments.explanations import phrases_of, printable, sentence_of, what, why
+from payrelay.core.payments.operation import Event, Line, Operation, State
+from payrelay.core.payments.sentences import STATE_SENTENCES
+from payrelay.flows.operators.decide import VERDICTS, Consequence, sentences_of
+from payrelay.flows.operators.review import Group, Study
+from payrelay.flows.payments.find_operations import view
+
+TITLES: Final[dict[State | None, str]] = {
+    State.NEEDS_ATTENTION: "Needs a person",
+    State.UNKNOWN: "Unknown, still asked for",
+    State.PENDING: "Pending at the gateway",
+    None: "Others",
+}
+STYLES: Final = {
+    State.NEEDS_ATTENTION: "bold red",
+    State.UNKNOWN: "bold yellow",
+    State.PENDING: "bold cyan",
+    State.SUCCEEDED: "green",
+    State.FAILED: "magenta",
+}
+INDENT: Final = 2
+_A_PAIR: Final = 2
+
+
+class _Error(msgspec.Struct, frozen=True):
+    code: str
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    msg: str
+    data: msgspec.Raw
+    error: _Error | None = None
+
+
+_decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
+
+
+def list_page(groups: Sequence[Group], now_ms: int) -> RenderableType:
+    """Shows operations in their groups, oldest first."""
+    if not groups:
+        return Text("Nothing here: no operation needs a person, and none is open.")
+    parts: list[RenderableType] = []
+    for group in groups:
+        title = TITLES.get(group.state) or str(group.state).replace("_", " ").capitalize()
+        if parts:
+            parts.append(Text())
+        parts += [Text(f"{title} ({_count(group)})", style=_style(group.state)), _rows(group, now_ms)]
+    parts.append(Text("\npayrelay operations show ID tells all that is known of one.", style="dim"))
+    return Page(*parts)
+
+
+def show_page(studied: Study, prospects: Mapping[State, Consequence], now_ms: int) -> RenderableType:
+    """Shows all that is known of one operation, and what each decision would do."""
+    operation = studied.operation
+    state = operation.state.replace("_", " ")
+    head = Text.assemble((operation.id, "bold"), "  ", (state, _style(operation.state)))
+    parts: list[RenderableType] = [
+        head,
+        Text(STATE_SENTENCES[operation.state]),
+        _section("Asked", _facts(_asked(operation, studied.call, now_ms))),
+        _section("Why it stands there", Text(f"{printable(why(studied.history))}.")),
+        _section("History (UTC)", _history(studied.history)),
+    ]
+    if studied.answer is not None:
+        parts.append(_section("Its answer", Text(printable(_told(studied.answer)))))
+    if studied.chargebacks:
+        parts.append(_section("Charged back", _facts(_charged_back(studied))))
+    for verdict, consequence in prospects.items():
+        parts.append(_section(f"If you decide that it {verdict}", _prospect(consequence)))
+    return Page(*parts)
+
+
+def hints_of(operation: Operation) -> list[str]:
+    """Gives the commands that decide, to be copied."""
+    return [f"payrelay operations decide {operation.id} {verdict} --reason …" for verdict in VERDICTS]
+
+
+def consequence_lines(consequence: Consequence) -> list[str]:
+    """Tells in sentences what a decision does: the answer first."""
+    return [f"The client gets {_told(consequence.answer)}", *sentences_of(consequence)]
+
+
+def list_json(groups: Sequence[Group], now_ms: int) -> bytes:
+    """Gives a list as JSON: the operations as the API shows them, with their age and why they stand where they do."""
+    shown = [
+        {
+            **msgspec.structs.asdict(view(entry.operation)),
+            "why": entry.why,
+            "age_s": _age_s(entry.operation, now_ms),
+        }
+        for group in groups
+        for entry in group.entries
+    ]
+    return _json(shown)
+
+
+def show_json(studied: Study, prospects: Mapping[State, Consequence]) -> bytes:
+    """Gives all that is known of one operation as JSON, with what each decision would do."""
+    history = [
+        {
+            "at": rfc3339(line.at_ms),
+            "state": line.state,
+            "event": line.event,
+            "text": sentence_of(line),
+            "seen": phrases_of(line.evidence),
+            "evidence": line.evidence,
+        }
+        for line in studied.history
+    ]
+    decisions = {
+        verdict: {"answer": _answer_json(each.answer), "consequences": sentences_of(each)}
+        for verdict, each in prospects.items()
+    }
+    answer = None if studied.answer is None else _answer_json(studied.answer)
+    shown = msgspec.structs.asdict(view(studied.operation))
+    more = {"history": history, "chargebacks": studied.chargebacks, "answer": answer, "decisions": decisions}
+    return _json({**shown, "why": why(studied.history), **more})
+
+
+def _rows(group: Group, now_ms: int) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=1)
+    table.add_column("age", justify="right", no_wrap=True)
+    table.add_column("operation", overflow="fold", width=len("op_") + 32)
+    table.add_column("why", overflow="fold")
+    for entry in group.entries:
+        operation = entry.operation
+        state = "" if group.state is not None else f"{operation.state.replace('_', ' ')}: "
+        named = Text.assemble((operation.id, "bold"), "\n", printable(what(operation)), "\n", _place(operation))
+        table.add_row(span_text(_age_s(operation, now_ms)), named, f"{state}{printable(entry.why)}")
+    return table
+
+
+def _place(operation: Operation) -> Text:
+    return Text(printable(f"on {operation.account}, by {operation.principal}"), style="dim")
+
+
+def _count(group: Group) -> str:
+    count = len(group.entries)
+    if not group.has_more:
+        return str(count)
+    return (
+        f"the newest {count}; --limit shows more" if group.state is None else f"the oldest {count}; --limit shows more"
+    )
+
+
+def _asked(operation: Operation, call: Effect, now_ms: int) -> Iterator[tuple[str, str]]:
+    yield "what", what(operation)
+    match call:
+        case Charge(items=words) | Capture(description=words) | Refund(description=words) | Release(description=words):
+            yield "described as", f"“{words}”"
+    if isinstance(call, Refund) and call.amount_minor is None:
+        yield "how much", "the whole payment"
+    age = span_text(_age_s(operation, now_ms))
+    yield "when", f"{spoken(operation.created_at_ms)} UTC, {age} ago"
+    yield "on, by", f"account {operation.account}, key {operation.principal}"
+    if operation.idempotency_key is not None:
+        yield "Idempotency-Key", operation.idempotency_key
+    yield "request", operation.request_id
+
+
+def _charged_back(studied: Study) -> Iterator[tuple[str, str]]:
+    for each in studied.chargebacks:
+        yield (
+            each.at,
+            f"payment {each.payment_id}, {each.currency} {bytes(each.amount).decode()}, {each.notification_id}",
+        )
+
+
+def _facts(facts: Iterator[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in facts:
+        table.add_row(name, printable(text))
+    return table
+
+
+def _history(history: Sequence[Line]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for _, alike in groupby(history, key=_likeness):
+        lines = list(alike)
+        told = [Text(sentence_of(lines[0]))]
+        seen = "; ".join(phrases_of(lines[0].evidence))
+        if seen:
+            told.append(Text(printable(seen[:1].upper() + seen[1:]), style="dim"))
+        if len(lines) > 1:
+            times = "once more, at" if len(lines) == _A_PAIR else f"{len(lines) - 1} times more, at last at"
+            told.append(Text(f"The same {times} {spoken(lines[-1].at_ms)}", style="dim"))
+        table.add_row(spoken(lines[0].at_ms), Text("\n").join(told))
+    return table
+
+
+def _likeness(line: Line) -> object:
+    """Gives what makes a look as good as the one before it, so that a hundred of them need two lines."""
+    is_look = line.event is Event.LOOKED
+    return (line.event, line.evidence.seen, line.evidence.control, line.evidence.cause) if is_look else line.version
+
+
+def _prospect(consequence: Consequence) -> Table:
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for line in consequence_lines(consequence):
+        table.add_row("·", printable(line))
+    return table
+
+
+def _told(answer: Answer) -> str:
+    """Tells an answer as a person reads it: its status, its text, and the members of its data that are not null."""
+    envelope = _decode_envelope(answer.body)
+    code = "" if envelope.error is None else f" {envelope.error.code}"
+    text = f"{answer.http_status}{code}, “{envelope.msg}”"
+    data = [f"{name} {value}" for name, value in _members(envelope.data)]
+    return f"{text}, with {', '.join(data)}" if data else text
+
+
+def _members(raw_data: msgspec.Raw) -> Iterator[tuple[str, str]]:
+    """Gives the members of an object that are not null; numbers with the digits that they have there."""
+    if not bytes(raw_data).startswith(b"{"):
+        return
+    for name, raw in msgspec.json.decode(raw_data, type=dict[str, msgspec.Raw]).items():
+        value = msgspec.json.decode(raw)
+        if value is not None:
+            yield name, value if isinstance(value, str) else bytes(raw).decode()
+
+
+def _section(title: str, content: RenderableType) -> RenderableType:
+    return Page(Text(f"\n{title}", style="bold"), Padding(content, (0, 0, 0, INDENT)))
+
+
+def _style(state: State | None) -> str:
+    return "bold" if state is None else STYLES.get(state, "bold")
+
+
+def _age_s(operation: Operation, now_ms: int) -> int:
+    return max(now_ms - operation.created_at_ms, 0) // 1000
+
+
+def _answer_json(answer: Answer) -> dict[str, object]:
+    return {"http_status": answer.http_status, "body": msgspec.Raw(answer.body)}
+
+
+def _json(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

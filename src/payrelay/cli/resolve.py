@@ -1,0 +1,121 @@
+"""The command that settles: looks now for what is open, on its day or not, and tells what came of it."""
+
+import asyncio
+import logging
+import sys
+from collections import Counter
+from typing import Final
+
+import structlog
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from payrelay.app import opened_database, opened_relay
+from payrelay.clock import Clock
+from payrelay.core.moments import spoken
+from payrelay.core.payments.operation import PROBED, Operation, State
+from payrelay.flows.relay import Relay
+from payrelay.flows.resolution.resolve import AT_ONCE_MAX, settle_one
+from payrelay.runtime.hooks import Watch
+from payrelay.settings import Settings, require_serving
+
+SHOWN_MAX: Final = 50
+"""Operations that are listed one by one; of more, only their number is told."""
+BAR_FROM: Final = 5
+"""Operations from which on a progress bar is worth its line."""
+
+
+async def run_settle(settings: Settings, operation_ids: list[str]) -> bool:
+    """Looks for the named operations, or for all that are open; gives False where a named one can't be looked for.
+
+    Works beside a running server, within the same budget of calls. Raises SettingsError, StoreError.
+    """
+    require_serving(settings)
+    console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
+    log = structlog.wrap_logger(
+        None, processors=[_drop], wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING)
+    )
+    async with (
+        opened_database(settings, Clock(), is_owner=False) as database,
+        opened_relay(settings, database, clock=Clock(), log=log, watch=Watch()) as relay,
+    ):
+        wanted = await _named(relay, operation_ids, errors) if operation_ids else await _open(relay)
+        if not wanted:
+            if not operation_ids:
+                console.print("Nothing is open: there is nothing to ask for.")
+            return not operation_ids
+        after = await _look(relay, wanted, errors)
+        _tell(console, after, relay.clock.now_ms())
+        return len(wanted) == len(set(operation_ids)) or not operation_ids
+
+
+async def _open(relay: Relay) -> list[Operation]:
+    found: list[Operation] = []
+    for state in sorted(PROBED):
+        page = await relay.settling.in_state(state)
+        while page:
+            found += page
+            page = await relay.settling.in_state(state, after=page[-1].id)
+    return found
+
+
+async def _named(relay: Relay, operation_ids: list[str], errors: Console) -> list[Operation]:
+    found = []
+    for operation_id in dict.fromkeys(operation_ids):
+        operation = await relay.journal.get(operation_id)
+        if operation is None:
+            errors.print(f"payrelay: there is no operation {operation_id}", markup=False)
+        elif operation.state not in PROBED:
+            errors.print(f"payrelay: {operation_id} is {operation.state}: there is nothing to ask for", markup=False)
+        else:
+            found.append(operation)
+    return found
+
+
+async def _look(relay: Relay, wanted: list[Operation], errors: Console) -> list[Operation]:
+    """Looks for each once, some at a time, and gives them as they are then."""
+    gate = asyncio.Semaphore(AT_ONCE_MAX)
+    columns = (TextColumn("Asking the gateway"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    is_shown = len(wanted) >= BAR_FROM and sys.stderr.isatty()
+    with Progress(*columns, console=errors, disable=not is_shown, transient=True) as progress:
+        task = progress.add_task("", total=len(wanted))
+
+        async def look(operation: Operation) -> Operation:
+            async with gate:
+                await settle_one(relay, operation)
+            progress.advance(task)
+            return await relay.journal.get(operation.id) or operation
+
+        return await asyncio.gather(*(look(operation) for operation in wanted))
+
+
+def _tell(console: Console, operations: list[Operation], now_ms: int) -> None:
+    for operation in operations[:SHOWN_MAX]:
+        console.print(_line(operation, now_ms), markup=False, soft_wrap=True)
+    if len(operations) > SHOWN_MAX:
+        console.print(f"… and {len(operations) - SHOWN_MAX} more")
+    counts = Counter(operation.state for operation in operations)
+    table = Table("came to", "operations", box=None)
+    for state in State:
+        if counts[state]:
+            table.add_row(state.replace("_", " "), str(counts[state]))
+    console.print(table)
+
+
+def _line(operation: Operation, now_ms: int) -> str:
+    words = f"{operation.id}  {operation.kind} of {operation.subject}: {operation.state.replace('_', ' ')}"
+    if operation.state not in PROBED or operation.probe_at_ms is None:
+        return words
+    if operation.probe_at_ms <= now_ms:
+        return f"{words}, asked for again at once"
+    at = spoken(operation.probe_at_ms)
+    return f"{words}, asked for again at {at} UTC"
+
+
+def _drop(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Says the event on standard error in one line: a command has no log."""
+    name = event.pop("event")
+    details = " ".join(f"{key}={value}" for key, value in event.items() if key != "exc_info")
+    sys.stderr.write(f"payrelay: {name} {details}\n")
+    raise structlog.DropEvent

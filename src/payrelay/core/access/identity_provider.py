@@ -1,0 +1,106 @@
+"""An identity provider's own tokens: what is required of their claims, and what one allows its bearer here.
+
+Rules:
+
+1. The provider says who it is, never what he may do: scopes, accounts and principal are settings.
+2. The claims are held against the settings strictly; what is missing is as wrong as what differs.
+"""
+
+import hashlib
+from typing import Final, Literal
+
+import msgspec
+
+from payrelay.core.access.client_token import CLIENT_SCOPES, RATE
+from payrelay.core.access.credential import Bound, Credential, Scope
+
+LEEWAY_S: Final = 30
+"""How far the provider's clock may be from ours."""
+NAME_LENGTH_MAX: Final = 255
+"""Of a person's or an order's name in a claim: as everywhere."""
+_ID_DIGITS: Final = 24
+
+
+class ProviderClaimsError(ValueError):
+    """The token is the provider's and not good here; ``reason`` is one word for those who count."""
+
+    def __init__(self, reason: Literal["claims", "issuer", "audience", "early", "expired"]) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Provider(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of an identity provider, and what its tokens are good for here.
+
+    Attributes:
+        issuer: as ``iss`` says it, character for character.
+        audience: one of those that ``aud`` names.
+        customer_claim: the claim that names the person.
+        claim_is: what that claim holds: the caller's own ``reference`` of the person, or the ``customer`` id.
+        order_claim: the claim that names the one order that a token is for; None where none does.
+        principal: under whose name customers and operations are kept; that of the server's key.
+        scopes: what a bearer may do, of CLIENT_SCOPES.
+        accounts: the accounts that the tokens are good for; None for all.
+    """
+
+    issuer: str
+    audience: str
+    customer_claim: str
+    claim_is: Literal["reference", "customer"]
+    order_claim: str | None
+    principal: str
+    scopes: frozenset[Scope]
+    accounts: frozenset[str] | None
+
+
+def bearer_of(claims: dict[str, object], provider: Provider, now_ms: int) -> Credential:
+    """Gives what a token with these claims allows; its signature is verified already. Raises ProviderClaimsError."""
+    if claims.get("iss") != provider.issuer:
+        raise ProviderClaimsError("issuer")
+    audience = claims.get("aud")
+    if provider.audience not in (audience if isinstance(audience, list) else [audience]):
+        raise ProviderClaimsError("audience")
+    begins_at_ms, expires_at_ms = _span_ms(claims)
+    if begins_at_ms > now_ms:
+        raise ProviderClaimsError("early")
+    if expires_at_ms <= now_ms:
+        raise ProviderClaimsError("expired")
+    person = _name(claims, provider.customer_claim)
+    is_reference = provider.claim_is == "reference"
+    return Credential(
+        id="idp_" + hashlib.sha256(f"{provider.issuer}\0{person}".encode()).hexdigest()[:_ID_DIGITS],
+        principal=provider.principal,
+        key_hash=b"",
+        scopes=provider.scopes & CLIENT_SCOPES,
+        accounts=provider.accounts,
+        amount_max_minor=None,
+        rate=RATE,
+        created_at_ms=max(0, begins_at_ms),
+        expires_at_ms=expires_at_ms,
+        revoked_at_ms=None,
+        bound=Bound(
+            customer_id=None if is_reference else person,
+            reference=person if is_reference else None,
+            order_id=None if provider.order_claim is None else _name(claims, provider.order_claim),
+        ),
+    )
+
+
+def _span_ms(claims: dict[str, object]) -> tuple[int, int]:
+    """Gives from when to when the claims are good by our clock, the leeway within."""
+    begins_s = max(_moment_s(claims.get(name, 0)) for name in ("iat", "nbf"))
+    return round((begins_s - LEEWAY_S) * 1000), round((_moment_s(claims.get("exp")) + LEEWAY_S) * 1000)
+
+
+def _moment_s(value: object) -> float:
+    # By type: True is a number to Python alone. Beyond 2**40 nobody means a second.
+    if type(value) not in {int, float} or not isinstance(value, int | float) or not 0 <= value < 2**40:
+        raise ProviderClaimsError("claims")
+    return value
+
+
+def _name(claims: dict[str, object], claim: str) -> str:
+    value = claims.get(claim)
+    if not isinstance(value, str) or not 1 <= len(value) <= NAME_LENGTH_MAX or not value.isprintable():
+        raise ProviderClaimsError("claims")
+    return value

@@ -1,0 +1,153 @@
+"""Signatures of tokens: ours with one algorithm and a key by its id, an identity provider's with three.
+
+Rules:
+
+1. The algorithm is ours to say, never the header's: ``none`` is no algorithm, and a public key is no shared secret.
+2. The header of one of ours is exactly as we write it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwa import JWSAlgModel
+from joserfc.jwk import ECKey, Key, OctKey, OKPKey, RSAKey
+from joserfc.jws import JWSRegistry
+from joserfc.registry import Header
+
+from payrelay.core.access.client_token import PREFIX, TEXT_LENGTH_MAX, ClaimsError, ClientToken, claims_of, token_of
+
+SECRET_BYTES: Final = 32
+"""As many as the hash has: RFC 7518, 3.2."""
+TYPE: Final = "payrelay-client+jwt"
+"""Says in the header what the token is for, so that none of another purpose can pass for one (RFC 8725, 3.11)."""
+PROVIDER_ALGORITHMS: Final = ("RS256", "ES256", "EdDSA", "Ed25519")
+"""What an identity provider may sign with. EdDSA is the older name of Ed25519, and the usual one."""
+PROVIDER_TEXT_LENGTH_MAX: Final = 8192
+"""Of a provider's token; with rights and profiles in it some have 3,000 characters."""
+RSA_BITS_MIN: Final = 2048
+
+_ALGORITHM: Final = "HS256"
+_BITS_PER_CHARACTER: Final = 6
+_PUBLIC_MEMBERS: Final = frozenset({"kty", "kid", "use", "alg", "n", "e", "crv", "x", "y"})
+_jwt_match: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+").fullmatch
+
+
+class BadSignature(ValueError):
+    """The text is no token, or nobody whom we know has signed it."""
+
+
+class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key that client tokens are signed with; ``id`` stands in the header, ``made_at_ms`` is for people."""
+
+    id: str
+    secret: bytes
+    made_at_ms: int
+
+    def __repr__(self) -> str:
+        return f"SigningKey(id={self.id!r})"
+
+
+def signed(token: ClientToken, key: SigningKey) -> str:
+    """Writes a client token: PREFIX and the JWT."""
+    return PREFIX + jwt.encode(_header(key), claims_of(token), _oct(key), algorithms=[_ALGORITHM], default_type=None)
+
+
+def is_client_token(text: str) -> bool:
+    """True for what has the form of one of ours, whoever signed it."""
+    return len(text) <= TEXT_LENGTH_MAX and text.startswith(PREFIX) and _jwt_match(text, len(PREFIX)) is not None
+
+
+def is_provider_token(text: str) -> bool:
+    """True for what has the form of a JWT that isn't ours."""
+    is_ours = text.startswith(PREFIX)
+    return len(text) <= PROVIDER_TEXT_LENGTH_MAX and not is_ours and _jwt_match(text) is not None
+
+
+def key_id_of(text: str) -> str | None:
+    """Gives the key id in the header of a token, which nobody has verified yet; None where there is none to be read."""
+    try:
+        header = msgspec.json.decode(_decoded_segment(text.removeprefix(PREFIX).partition(".")[0]))
+    except ValueError:
+        return None
+    key_id = header.get("kid") if isinstance(header, dict) else None
+    return key_id if isinstance(key_id, str) else None
+
+
+def verified(text: str, key: SigningKey) -> ClientToken:
+    """Reads a client token that this key has signed; raises BadSignature, or ClaimsError where it signed another."""
+    try:
+        token = jwt.decode(text.removeprefix(PREFIX), _oct(key), algorithms=[_ALGORITHM])
+    except (JoseError, ValueError, RecursionError) as error:
+        raise BadSignature("the signature is not this key's") from error
+    if token.header != _header(key):
+        raise ClaimsError("the header is not one of ours")
+    return token_of(token.claims)
+
+
+def provider_keys(raw_keys: Mapping[str, object]) -> dict[str, Key]:
+    """Gives the keys of a JWKS by their ids: those that one of PROVIDER_ALGORITHMS can be verified with.
+
+    What is unknown, too weak, for encryption or without an id is passed over. Raises ValueError where it is no JWKS.
+    """
+    entries = raw_keys.get("keys")
+    if not isinstance(entries, list):
+        raise ValueError("there is no list of keys")  # noqa: TRY004 - what came is wrong, not the caller
+    keys = (_provider_key(entry) for entry in entries if isinstance(entry, dict))
+    return {key.kid: key for key in keys if key is not None and key.kid is not None}
+
+
+def provider_claims(text: str, key: Key) -> dict[str, object]:
+    """Gives the claims of a provider's token that this key has signed; raises BadSignature."""
+    try:
+        return jwt.decode(text, key, registry=_ProviderRegistry()).claims
+    except (JoseError, ValueError, RecursionError) as error:
+        raise BadSignature("the signature is not the provider's") from error
+
+
+class _ProviderRegistry(JWSRegistry):
+    """Knows PROVIDER_ALGORITHMS alone; the library's own would warn of EdDSA's name at every token."""
+
+    max_header_length = 4096
+
+    def __init__(self) -> None:
+        super().__init__(algorithms=PROVIDER_ALGORITHMS, strict_check_header=False)
+
+    def get_alg(self, name: str) -> JWSAlgModel:
+        """Gives an algorithm of the list; raises ValueError for every other one."""
+        if name not in PROVIDER_ALGORITHMS:
+            raise ValueError("the algorithm is not allowed")
+        return self.algorithms[name]
+
+
+def _provider_key(entry: dict[str, object]) -> Key | None:
+    kinds: dict[str, type[RSAKey | ECKey | OKPKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
+    kind = kinds.get(str(entry.get("kty")))
+    if kind is None or entry.get("use", "sig") != "sig" or not isinstance(entry.get("kid"), str):
+        return None
+    public = {name: value for name, value in entry.items() if name in _PUBLIC_MEMBERS and isinstance(value, str)}
+    # Looked at before it is imported: the library would warn of each weak one, at each look at the provider's keys.
+    if kind is RSAKey and len(public.get("n", "")) * _BITS_PER_CHARACTER < RSA_BITS_MIN:
+        return None
+    try:
+        key = kind.import_key(public)  # type: ignore[arg-type]  # texts by name
+        is_weak = isinstance(key, RSAKey) and key.public_key.key_size < RSA_BITS_MIN
+        is_other = isinstance(key, ECKey | OKPKey) and key.curve_name not in {"P-256", "Ed25519"}
+    except (JoseError, ValueError, TypeError):
+        return None
+    return None if is_weak or is_other else key
+
+
+def _oct(key: SigningKey) -> OctKey:
+    return OctKey.import_key(key.secret)
+
+
+def _header(key: SigningKey) -> Header:
+    return {"alg": _ALGORITHM, "kid": key.id, "typ": TYPE}
+
+
+def _decoded_segment(segment: str) -> bytes:
+    return msgspec.convert(segment.replace("-", "+").replace("_", "/") + "=" * (-len(segment) % 4), bytes)

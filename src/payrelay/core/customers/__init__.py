@@ -1,0 +1,1 @@
+"""Stored customers: who can be charged by a handle."""

@@ -1,0 +1,308 @@
+"""Stored customers: somebody has approved a card, and can be charged by a handle in place of the gateway's token.
+
+Rules:
+
+1. A customer has one token for good. Another approval with the same token is the same customer, with another token
+   another one. The token itself is no part of the value here: the store keeps it sealed, and gives it to a charge only.
+2. What was removed or erased has no token any more, and never gets one: the same person approves anew, and is another
+   customer. The approval that had made it, heard once more, changes nothing.
+3. What the table ``TRANSITIONS`` lacks is an error that names state and event.
+4. What is told of a customer names nobody: no reference, no label, no holder.
+
+To be changed together: ``TRANSITIONS``, the table ``customers`` in the store, and ``docs/customers.md``, which a test
+compares with this table.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from payrelay.core.events.event import OutgoingEvent, event_id
+from payrelay.core.secret import Secret, Starred
+from payrelay.errors import IllegalTransition
+
+PREFIX: Final = "cus"
+_HANDLE: Final = f"{PREFIX}_"
+_DIGITS_SHOWN: Final = 4
+_FACT_LENGTH_MAX: Final = 32
+"""Of the card's kind and expiry: gateways give a word and four digits."""
+_MASK_LENGTH_MAX: Final = 32
+"""A card has 19 digits at most, and some space between them."""
+
+
+class State(StrEnum):
+    """Where a customer stands."""
+
+    ACTIVE = "active"
+    """It can be charged."""
+    REMOVED = "removed"
+    """It can't be charged any more; the token is destroyed."""
+    ERASED = "erased"
+    """Nothing of the person is kept any more, either."""
+
+
+class Event(StrEnum):
+    """What can happen to a customer."""
+
+    APPROVED = "approved"
+    """The same token came with another approval, or once more."""
+    CHANGED = "changed"
+    """The merchant gave it another label or reference."""
+    REMOVED = "removed"
+    ERASED = "erased"
+
+
+TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
+    (State.ACTIVE, Event.APPROVED): State.ACTIVE,
+    (State.ACTIVE, Event.CHANGED): State.ACTIVE,
+    (State.ACTIVE, Event.REMOVED): State.REMOVED,
+    (State.ACTIVE, Event.ERASED): State.ERASED,
+    (State.REMOVED, Event.CHANGED): State.REMOVED,
+    (State.REMOVED, Event.REMOVED): State.REMOVED,
+    (State.REMOVED, Event.ERASED): State.ERASED,
+    (State.ERASED, Event.REMOVED): State.ERASED,
+    (State.ERASED, Event.ERASED): State.ERASED,
+}
+
+STATE_SENTENCES: Final[dict[State, str]] = {
+    State.ACTIVE: "It can be charged.",
+    State.REMOVED: "It was removed, its token was destroyed, and it can't be charged any more.",
+    State.ERASED: "What was known of the person was erased; it can't be charged any more.",
+}
+
+_TOLD_AS: Final[dict[Event, str]] = {
+    Event.APPROVED: "updated",
+    Event.CHANGED: "updated",
+    Event.REMOVED: "removed",
+    Event.ERASED: "erased",
+}
+
+
+class Approval(Starred, frozen=True, kw_only=True):
+    """Somebody approved a card, or a merchant hands over a token that it holds already.
+
+    Attributes:
+        account, merchant: on which gateway account.
+        principal: whose customer it is to be.
+        reference: the caller's own name for the person.
+        token: the gateway's, by which the card is charged.
+        method, card_no_masked, card_expiry, card_holder: what is known of the card.
+        order_id, payment_id: of the checkout that it was approved in; None for a token that was handed over.
+        label: free text for people.
+    """
+
+    account: str
+    merchant: str
+    principal: str
+    reference: str | None
+    token: Secret
+    method: str | None
+    card_no_masked: str | None
+    card_expiry: str | None
+    card_holder: str | None
+    order_id: str | None
+    payment_id: str | None = None
+    label: str | None = None
+
+
+class HandedOver(Starred, frozen=True, kw_only=True):
+    """A token that a merchant holds already, with what it knows of the card; as ``Approval`` has it."""
+
+    token: Secret
+    reference: str | None = None
+    label: str | None = None
+    method: str | None = None
+    card_no_masked: str | None = None
+    card_expiry: str | None = None
+    card_holder: str | None = None
+
+
+class Customer(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored customer, as it stands now.
+
+    Attributes:
+        id: ``cus_…``; what a charge names in place of the gateway's token.
+        account: the configured name under which it was approved.
+        merchant: the merchant account at the gateway, under whose every name it can be charged.
+        principal: whose it is.
+        state, version: where it stands; the version starts at 1, one more with every change.
+        reference: the caller's own name for the person.
+        label: free text for people.
+        method, card_no_masked, card_expiry: of the card.
+        has_holder: whether the name on the card is known; it is kept sealed and shown to nobody.
+        order_id, payment_id: of the checkout that it was approved in last.
+        created_at_ms, updated_at_ms: milliseconds since 1970, UTC.
+    """
+
+    id: str
+    account: str
+    merchant: str
+    principal: str
+    state: State
+    version: int
+    reference: str | None
+    label: str | None
+    method: str | None
+    card_no_masked: str | None
+    card_expiry: str | None
+    has_holder: bool
+    order_id: str | None
+    payment_id: str | None
+    created_at_ms: int
+    updated_at_ms: int
+
+    @property
+    def can_be_charged(self) -> bool:
+        """True while it has a token."""
+        return self.state is State.ACTIVE
+
+
+class CustomerFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which customers are listed: those that are equal in every field that is given."""
+
+    merchant: str | None = None
+    principal: str | None = None
+    account: str | None = None
+    id: str | None = None
+    reference: str | None = None
+    state: State | None = None
+
+
+def is_handle(customer_token: str) -> bool:
+    """True where a charge's ``customer_token`` names a stored customer; a gateway's own tokens never begin so."""
+    return customer_token.startswith(_HANDLE)
+
+
+def approved(approval: Approval, customer_id: str, *, at_ms: int) -> Customer:
+    """Gives the new customer that an approval makes."""
+    return Customer(
+        id=customer_id,
+        account=approval.account,
+        merchant=approval.merchant,
+        principal=approval.principal,
+        state=State.ACTIVE,
+        version=1,
+        reference=approval.reference,
+        label=approval.label,
+        method=_fact(approval.method),
+        card_no_masked=masked(approval.card_no_masked),
+        card_expiry=_fact(approval.card_expiry),
+        has_holder=bool(approval.card_holder),
+        order_id=approval.order_id,
+        payment_id=approval.payment_id,
+        created_at_ms=at_ms,
+        updated_at_ms=at_ms,
+    )
+
+
+def is_repeat(customer: Customer, approval: Approval) -> bool:
+    """True where the approval is the one that the customer has had already, heard once more.
+
+    A token that is handed over has no order: each time it is meant.
+    """
+    return approval.order_id is not None and approval.order_id == customer.order_id
+
+
+def approved_again(customer: Customer, approval: Approval, *, at_ms: int) -> Customer:
+    """Gives the customer after an approval with the same token; the very same where that tells nothing new.
+
+    What is known of the card is taken over. A reference and a label are taken where there is none, and never from a
+    repeat: what the merchant has changed since stands.
+    """
+    is_news = not is_repeat(customer, approval)
+    return _after(
+        customer,
+        Event.APPROVED,
+        at_ms,
+        reference=customer.reference or (approval.reference if is_news else None),
+        label=customer.label or (approval.label if is_news else None),
+        method=_fact(approval.method) or customer.method,
+        card_no_masked=masked(approval.card_no_masked) or customer.card_no_masked,
+        card_expiry=_fact(approval.card_expiry) or customer.card_expiry,
+        has_holder=bool(approval.card_holder) or customer.has_holder,
+        order_id=approval.order_id or customer.order_id,
+        payment_id=approval.payment_id or customer.payment_id,
+    )
+
+
+class Names(msgspec.Struct, frozen=True, kw_only=True):
+    """What the merchant calls a customer."""
+
+    reference: str | None
+    label: str | None
+
+
+def renamed(customer: Customer, names: Names, *, at_ms: int) -> Customer:
+    """Gives the customer under other names; the very same where they are what they were."""
+    return _after(customer, Event.CHANGED, at_ms, reference=names.reference, label=names.label)
+
+
+def removed(customer: Customer, *, at_ms: int) -> Customer:
+    """Gives the customer without its token and the name on the card; the very same where it has none any more."""
+    return _after(customer, Event.REMOVED, at_ms, has_holder=False)
+
+
+def erased(customer: Customer, *, at_ms: int) -> Customer:
+    """Gives the customer without the person; the very same where it is so already.
+
+    Its id, whose it is, its times and the ids of order and payment stay: the books refer to them, and none of them
+    says who it was.
+    """
+    return _after(
+        customer,
+        Event.ERASED,
+        at_ms,
+        reference=None,
+        label=None,
+        method=None,
+        card_no_masked=None,
+        card_expiry=None,
+        has_holder=False,
+    )
+
+
+def told_of(customer: Customer, event: Event | None) -> OutgoingEvent:
+    """Gives what is told of a change that led to this customer; of a new one for None."""
+    return OutgoingEvent(
+        id=event_id(customer.updated_at_ms, f"{customer.id}/{customer.version}"),
+        type=f"customer.{'created' if event is None else _TOLD_AS[event]}",
+        account=customer.account,
+        merchant=customer.merchant,
+        principal=customer.principal,
+        subject=f"customer:{customer.id}",
+        at_ms=customer.updated_at_ms,
+        data={
+            "customer_id": customer.id,
+            "state": customer.state.value,
+            "version": customer.version,
+            "method": customer.method,
+            "card_no_masked": customer.card_no_masked,
+            "card_expiry": customer.card_expiry,
+            "order_id": customer.order_id,
+            "payment_id": customer.payment_id,
+        },
+    )
+
+
+def masked(card_no: str | None) -> str | None:
+    """Gives a card's number with stars for all digits but the last four, whatever came; None for what is too long."""
+    if not card_no or len(card_no) > _MASK_LENGTH_MAX:
+        return None
+    shown = card_no[-_DIGITS_SHOWN:]
+    return "*" * (len(card_no) - _DIGITS_SHOWN) + shown if len(card_no) > _DIGITS_SHOWN else shown
+
+
+def _fact(text: str | None) -> str | None:
+    return text if text and len(text) <= _FACT_LENGTH_MAX else None
+
+
+def _after(customer: Customer, event: Event, at_ms: int, **members: str | bool | None) -> Customer:
+    try:
+        state = TRANSITIONS[customer.state, event]
+    except KeyError:
+        raise IllegalTransition(f"a customer that is {customer.state} can't take the event {event}") from None
+    changed = msgspec.structs.replace(customer, state=state, **members)
+    if changed == customer:
+        return customer
+    return msgspec.structs.replace(changed, version=customer.version + 1, updated_at_ms=at_ms)

@@ -1,0 +1,1 @@
+"""Events: what is told, to whom, and when it is tried again."""

@@ -1,0 +1,135 @@
+"""Where events may be sent: public addresses over https, and whatever else the operator allows by name.
+
+A client that registers an address makes us call it, from inside our own network. So neither a private address nor a
+name that leads to one is ever called, unless its name or its network is allowed.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from payrelay.core.events.delivery import URL_LENGTH_MAX
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_name: Final = re.compile(
+    r"(?=.{1,253}\Z)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+).fullmatch
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_NAT64_LOCAL: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
+_IPV4_BITS: Final = 0xFFFFFFFF
+
+
+class DestinationError(ValueError):
+    """Nothing is sent there; the message says why and fits behind the field's name."""
+
+
+class Allowed(msgspec.Struct, frozen=True):
+    """What is allowed beyond public addresses over https: names of hosts, and networks."""
+
+    names: frozenset[str] = frozenset()
+    networks: tuple[Network, ...] = ()
+
+    def has(self, host: str, address: Address | None) -> bool:
+        """True where the host is allowed by its name, or the address by its network."""
+        return host in self.names or (address is not None and any(address in network for network in self.networks))
+
+
+def allowed_of(texts: Iterable[str]) -> Allowed:
+    """Reads names and networks, such as ``hooks.internal`` and ``10.0.0.0/8``; raises ValueError."""
+    names: set[str] = set()
+    networks: list[Network] = []
+    for text in texts:
+        try:
+            networks.append(ipaddress.ip_network(text))
+        except ValueError:
+            name = text.lower().rstrip(".")
+            if _name(name) is None or _looks_numeric(name):
+                raise ValueError("must be names or networks such as hooks.internal, 10.0.0.0/8") from None
+            names.add(name)
+    return Allowed(frozenset(names), tuple(networks))
+
+
+def require_destination(url: str, allowed: Allowed) -> None:
+    """Raises DestinationError unless events may be sent to an address, as far as the address itself tells.
+
+    What a name leads to is looked at whenever it is called.
+    """
+    parts = _parts(url)
+    host = parts.hostname or ""
+    address = literal_of(host)
+    if address is None and (_name(host) is None or _looks_numeric(host)):
+        raise DestinationError("must have a host name of letters, digits and hyphens")
+    is_allowed = allowed.has(host, address)
+    if parts.scheme != "https" and not is_allowed:
+        raise DestinationError("must be an https address")
+    if address is not None and not is_allowed and not is_public(address):
+        raise DestinationError("must be a public address")
+
+
+def may_reach(host: str, text: str, allowed: Allowed) -> bool:
+    """True where a host may be called at an address that its name leads to."""
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return allowed.has(host, address) or is_public(address)
+
+
+def is_public(address: Address) -> bool:
+    """True for an address on the open internet; one that carries another inside is as public as that one."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = _inside(address)
+        if inner is not None:
+            return is_public(inner)
+        if address.is_site_local or address in _NAT64_LOCAL:
+            return False
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+def literal_of(host: str) -> Address | None:
+    """Gives the address that is written in place of a name; None for a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return None
+
+
+def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if address.teredo is not None:
+        return address.teredo[1]
+    # The last 32 bits of what a translator makes of IPv4, and of the old form ::1.2.3.4.
+    if address in _NAT64 or (int(address) >> 32 == 0 and int(address) > 1):
+        return ipaddress.IPv4Address(int(address) & _IPV4_BITS)
+    return None
+
+
+def _looks_numeric(host: str) -> bool:
+    """True for what resolvers take for an address in an old notation, such as 127.1 or 0x7f000001."""
+    last = host.rstrip(".").rpartition(".")[2]
+    return last.isdigit() or last.startswith("0x")
+
+
+def _parts(url: str) -> SplitResult:
+    if len(url) > URL_LENGTH_MAX or not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
+        raise DestinationError(f"must be an absolute address of at most {URL_LENGTH_MAX} visible ASCII characters")
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port or an IPv6 address that can't be read
+        is_address = False
+        parts = urlsplit("")
+    if not is_address:
+        raise DestinationError("must be an absolute https address")
+    if parts.username is not None or parts.password is not None or parts.fragment:
+        raise DestinationError("must have no user, password and fragment")
+    return parts

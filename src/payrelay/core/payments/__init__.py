@@ -1,0 +1,1 @@
+"""Operations on payments: their states, repeats, proof and history."""

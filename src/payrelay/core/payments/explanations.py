@@ -1,0 +1,191 @@
+"""What stands in a history as fixed short words, in phrases that can be read out; and why an operation is open.
+
+To be changed together: the words in ``core.payments.proof``, the causes of the gateways' adapters, and the tables here; a test
+compares them.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from payrelay.core.money import decimal_text
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.operation import Event, Kind, Line, Operation
+from payrelay.core.payments.proof import Control, Seen
+from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_LINE
+
+CAUSE_PHRASES: Final[dict[str, str]] = {
+    "rate_limited": "the gateway's budget of calls was used up",
+    "authentication_error": "the gateway did not accept our credentials",
+    "domain_denied": "the gateway did not accept our domain or address",
+    "invalid_token": "the gateway did not accept the access token",
+    "credentials_refused": "the gateway gave us no access token for our credentials",
+    "redirected": "the gateway pointed to another address",
+    "server_error": "the gateway answered with an error of its own",
+    "unexpected_status": "the gateway answered with a status that it does not document",
+    "oauth_error": "the gateway answered with an error about the access token",
+    "not_utf8": "the text could not be read",
+    "not_json": "the reply was not JSON",
+    "doubled_member": "the reply said the same thing twice",
+    "other_shape": "the reply was not of the shape that the gateway documents",
+    "token_echoed": "the reply held our access token",
+    "unexpected_reply": "the reply was none of those whose meaning is known",
+    "already_captured": "the gateway answered that the hold is captured already",
+    "already_released": "the gateway answered that the hold was let go of",
+    "already_cancelled": "the gateway answered that the subscription is cancelled already",
+    "no_such_hold": "the gateway answered that there is no such hold",
+    "other_order": "the reply was for another order than was asked",
+    "other_amount": "the reply was for another amount than was asked",
+    "other_currency": "the reply was for another currency than was asked",
+    "other_subscription": "the reply was for another subscription than was asked",
+    "no_place": "there was no place in the gateway's budget of calls in time",
+    "gateway_failing": "the gateway had failed again and again, and was left alone for a while",
+    "paused": "the account was paused by an operator while it waited for its turn",
+    "store_down": "the budget of calls could not be read from the database",
+    "token_timeout": "no access token came in time",
+    "name_not_found": "the gateway's name could not be found",
+    "no_connection": "there was no connection to the gateway",
+    "tls_failed": "no secure connection could be made",
+    "connect_timeout": "no connection could be made in time",
+    "too_late": "its time to be sent was over",
+    "stale_connection": "the connection had been closed before",
+    "closed": "the service was being stopped",
+    "timeout": "no reply came in time",
+    "connection_lost": "the connection was lost before the reply",
+    "half_reply": "only a part of the reply came",
+    "not_http": "the reply was not HTTP",
+    "too_large": "the reply was larger than any honest one",
+    "internal_error": "we made a mistake while it was under way",
+    "process_ended": "the process that worked on it had ended",
+    "intent_not_stored": "it could not be stored",
+    "grant_not_stored": "that it was about to be sent could not be stored",
+}
+"""Why a call came to what it came to."""
+
+SEEN_PHRASES: Final[dict[str, str]] = {
+    Seen.NOTHING: "there is no payment",
+    Seen.ONLY_OTHERS: "there are only payments of other operations or other amounts",
+    Seen.ONE_FITS: "exactly one payment fits in every part",
+    Seen.SEVERAL_FIT: "several payments fit",
+    Seen.ONE_RESEMBLES: "a payment of the same amount is there that does not fit otherwise",
+    Seen.MAY_BE_ANOTHERS: "one payment fits, but may belong to another open operation on the order",
+    Seen.REFUND_SHOWN: "the payment's record shows a refund",
+    Seen.STILL_RECEIVED: "the payment's record shows no refund",
+    Seen.OTHERWISE: "the payment's record shows something else",
+    Seen.ALREADY_DONE: "it was done already",
+    Seen.ALREADY_UNDONE: "there is nothing left to do it to",
+    Seen.NOTIFIED: "the gateway notified of it, with the token that it yielded",
+    Seen.UNSEEN: "nothing could be seen at the gateway for a week",
+    Seen.NOTHING_TO_SEE: "the gateway has no way to show it",
+}
+"""What a look at the gateway showed."""
+
+CONTROL_PHRASES: Final[dict[str, str]] = {
+    Control.FOUND: "a search for what is known to be there found it",
+    Control.NOT_FOUND: "a search for what is known to be there did not find it, so that this proves nothing",
+    Control.NONE_KNOWN: "nothing is known to be there with which the search could be tried",
+}
+"""What the control query beside a look came to."""
+
+
+_KIND_NOUNS: Final = {
+    Kind.CHARGE: "charge",
+    Kind.AUTHORIZATION: "hold",
+    Kind.CAPTURE: "capture of a hold",
+    Kind.REFUND: "refund",
+    Kind.RELEASE: "release of a hold",
+    Kind.RETRY: "retry",
+    Kind.CANCEL: "cancellation",
+}
+
+
+def why(history: Sequence[Line]) -> str:
+    """Tells in one phrase why an operation stands where it does: what brought it there, and what was seen since.
+
+    ``history`` is oldest first, and never empty.
+    """
+    state = history[-1].state
+    brought = max((number for number, line in enumerate(history) if line.state is not state), default=-1) + 1
+    looks = [line.evidence.seen for line in history[brought + 1 :] if line.event is Event.LOOKED and line.evidence.seen]
+    phrase = _phrase_of(history[brought])
+    if history[brought].event is Event.UNCLEAR and brought > 0:
+        phrase = f"{why(history[:brought]).partition(';')[0]}; {phrase[:1].lower()}{phrase[1:]}"
+    if looks:
+        times = "once" if len(looks) == 1 else f"{len(looks)} times"
+        phrase = f"{phrase}; looked {times} since: {SEEN_PHRASES.get(looks[-1], looks[-1])}"
+    return phrase
+
+
+def what(operation: Operation) -> str:
+    """Tells in one phrase what was asked, as far as it may be seen without opening what is sealed."""
+    words = [_KIND_NOUNS[operation.kind]]
+    if operation.amount_minor is not None:
+        units, _, hundredths = decimal_text(operation.amount_minor).partition(".")
+        words.append(" ".join(("of", *filter(None, [operation.currency]), f"{int(units):,}.{hundredths}")))
+    named = (
+        ("order", operation.order_id),
+        ("payment", operation.payment_id),
+        ("subscription", operation.subscription_id),
+    )
+    things = [f"{noun} {name}" for noun, name in named if name is not None]
+    if things:
+        words.append("for")
+    return " ".join([*words, ", ".join(things)]).rstrip()
+
+
+def sentence_of(line: Line) -> str:
+    """Tells what a line of history says happened."""
+    return FIRST_LINE if line.event is None else EVENT_SENTENCES[line.event]
+
+
+def told(line: Line) -> str:
+    """Tells what a line of history says happened and what was seen, in one sentence that support can read out."""
+    evidence = line.evidence
+    tables = ((SEEN_PHRASES, evidence.seen), (CONTROL_PHRASES, evidence.control), (CAUSE_PHRASES, evidence.cause))
+    phrases = [table.get(word, word) for table, word in tables if word is not None]
+    sentence = sentence_of(line)
+    return f"{sentence.removesuffix('.')}: {'; '.join(phrases)}." if phrases else sentence
+
+
+def phrases_of(evidence: Evidence) -> list[str]:
+    """Tells what was seen, a phrase for each thing; texts of the gateway's and of people's stand in quotes."""
+    phrases = []
+    if evidence.seen is not None:
+        phrases.append(SEEN_PHRASES.get(evidence.seen, evidence.seen))
+    if evidence.control is not None:
+        phrases.append(CONTROL_PHRASES.get(evidence.control, evidence.control))
+    if evidence.cause is not None:
+        phrases.append(CAUSE_PHRASES.get(evidence.cause, evidence.cause))
+    if evidence.answered is not None:
+        phrases.append(f"it was {evidence.answered}")
+    if evidence.gateway_msg is not None:
+        phrases.append(f"the gateway's words: “{evidence.gateway_msg}”")
+    if evidence.http_status is not None:
+        phrases.append(f"HTTP {evidence.http_status}")
+    if evidence.payment_ids:
+        phrases.append(f"payment{'s' if len(evidence.payment_ids) > 1 else ''} {', '.join(evidence.payment_ids)}")
+    if evidence.notification_id is not None:
+        phrases.append(f"notification {evidence.notification_id}")
+    if evidence.elapsed_ms is not None:
+        phrases.append(f"after {evidence.elapsed_ms / 1000:.3g} s")
+    if evidence.operator is not None:
+        phrases.append(f"by {evidence.operator}")
+    if evidence.reason is not None:
+        phrases.append(f"because: “{evidence.reason}”")
+    return phrases
+
+
+def printable(text: str) -> str:
+    """Gives a text without what would steer a terminal: clients choose order ids, and the gateway its words."""
+    return "".join(character if character.isprintable() else f"\\x{ord(character):02x}" for character in text)
+
+
+def _phrase_of(line: Line) -> str:
+    """Tells what brought an operation to a state: what was seen, where that says more than what happened."""
+    seen, cause = line.evidence.seen, line.evidence.cause
+    if line.event is Event.UNCLEAR and seen is not None:
+        text = SEEN_PHRASES.get(seen, seen)
+    elif cause is not None:
+        text = CAUSE_PHRASES.get(cause, cause)
+    else:
+        text = sentence_of(line).removesuffix(".")
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,127 @@
+"""Repeats: how a request is recognised as one that was made before, and what it gets then.
+
+Rules:
+
+1. A claim is unique per principal. With an Idempotency-Key the claim is the key; without one it is the fingerprint,
+   for as long as the setting PAYRELAY_REPEAT_WINDOW says.
+2. The fingerprint covers the account and the parsed call (its tag stands for method and path), so that white space,
+   the order of members and 1.0 against 1.00 make no difference, and a default says the same as its absence. It stays
+   what it is in every later version, or a repeat of an earlier request would charge again: see ``core/calls.py``.
+3. A key that comes with another fingerprint is refused, whatever state the first request is in.
+"""
+
+import hashlib
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from payrelay.core.calls import Call, Effect, Item
+from payrelay.core.payments.operation import FROZEN, Operation, State
+from payrelay.errors import Code, Refusal
+
+KEY_LENGTH_MAX: Final = 255
+_VISIBLE_FIRST: Final = "!"
+_VISIBLE_LAST: Final = "~"
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Repeat(StrEnum):
+    """What a request gets that finds an earlier one under its claim."""
+
+    REPLAY = "replay"
+    """The finished answer again."""
+    STATE = "state"
+    """202: what became of it is open."""
+    IN_PROGRESS = "in_progress"
+    """409: it is being worked on now."""
+
+
+def parse_key(values: list[str]) -> str | None:
+    """Reads the Idempotency-Key header, bare or as a quoted string of the IETF draft; None where it wasn't sent.
+
+    ``values`` are all the headers of that name. Raises Refusal (malformed_request) for more than one, and for one that
+    is not 1 to 255 visible ASCII characters, or badly quoted.
+    """
+    if not values:
+        return None
+    if len(values) > 1:
+        raise Refusal(Code.MALFORMED_REQUEST, "Idempotency-Key was sent more than once")
+    text = values[0].strip(" \t")
+    key = _unquoted(text) if text.startswith('"') else text
+    if not 1 <= len(key) <= KEY_LENGTH_MAX:
+        raise Refusal(Code.MALFORMED_REQUEST, f"Idempotency-Key must have 1 to {KEY_LENGTH_MAX} characters")
+    if not all(_VISIBLE_FIRST <= character <= _VISIBLE_LAST for character in key):
+        raise Refusal(Code.MALFORMED_REQUEST, "Idempotency-Key must be visible ASCII characters")
+    return key
+
+
+def _unquoted(text: str) -> str:
+    """Reads a structured field's string (RFC 8941, 3.3.3): in quotes, where a backslash escapes a quote or itself."""
+    characters: list[str] = []
+    rest = iter(text[1:])
+    for character in rest:
+        if character == '"':
+            if next(rest, None) is not None:
+                break
+            return "".join(characters)
+        if character == "\\":
+            escaped = next(rest, "")
+            if escaped not in {'"', "\\"}:
+                break
+            characters.append(escaped)
+        else:
+            characters.append(character)
+    raise Refusal(Code.MALFORMED_REQUEST, "Idempotency-Key is not a well-formed quoted string")
+
+
+def fingerprint(account: str, call: Effect) -> str:
+    """Gives 64 hex digits that are equal for equal requests to the same account."""
+    return hashlib.sha256(account.encode() + b"\0" + _text_of(call)).hexdigest()
+
+
+def _text_of(value: object) -> bytes:
+    """Writes what is hashed of a call, a part of one or a member, as JSON."""
+    if isinstance(value, tuple):
+        return b"[%b]" % b",".join(_text_of(part) for part in value)
+    if not isinstance(value, Call | Item):
+        return _encode(value)
+    config, first = value.__struct_config__, value.first_members
+    names = (*first, *sorted(name for name in value.__struct_fields__ if _is_added(value, name)))
+    members = [_encode(name) + b":" + _text_of(getattr(value, name)) for name in names]
+    if config.tag is not None:
+        members.insert(0, _encode(config.tag_field) + b":" + _encode(config.tag))
+    return b"{%b}" % b",".join(members)
+
+
+def _is_added(value: Call | Item, name: str) -> bool:
+    """True for a member that was added later and is given; where it is absent, nobody can tell that it exists."""
+    return name not in value.first_members and getattr(value, name) is not None
+
+
+def secret_hash(token: str) -> str:
+    """Gives 64 hex digits that stand for a gateway's token where the token itself must not lie in clear.
+
+    The gateway's tokens are random and over 120 bits long, so that a plain hash can't be guessed back.
+    """
+    return hashlib.sha256(b"payrelay token\0" + token.encode()).hexdigest()
+
+
+def claim_of(key: str | None, request_fingerprint: str, *, is_unkeyed_claimed: bool) -> str | None:
+    """Names what a repeat of this request finds; None where nothing does (no key, and the repeat window is 0)."""
+    if key is not None:
+        return f"key/{key}"
+    return f"fingerprint/{request_fingerprint}" if is_unkeyed_claimed else None
+
+
+def decide_repeat(earlier: Operation, request_fingerprint: str) -> Repeat:
+    """Decides what a request gets whose claim is held by an earlier operation.
+
+    Raises Refusal (idempotency_mismatch) where the earlier request was another one.
+    """
+    if earlier.fingerprint != request_fingerprint:
+        raise Refusal(Code.IDEMPOTENCY_MISMATCH, "this Idempotency-Key was used with another request")
+    if earlier.state in FROZEN:
+        return Repeat.REPLAY
+    return Repeat.IN_PROGRESS if earlier.state in {State.ACCEPTED, State.SENDING} else Repeat.STATE

@@ -1,0 +1,125 @@
+"""The answers of operations that were settled otherwise than by their own reply: by proof, or by a person's decision.
+
+They are composed from the request and from what was found, and from nothing else: every member of the interface is
+there, and what isn't known is null.
+"""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer, Trace, failed, succeeded
+from payrelay.core.calls import Capture, Charge, Effect
+from payrelay.core.money import amount_json
+from payrelay.core.payments.operation import Kind, Operation
+from payrelay.core.payments.payment import Payment, plain_number
+from payrelay.errors import Code
+
+BY_PROOF: Final = "Settled by proof"
+BY_DECISION: Final = "Settled by decision"
+FAILED_SENTENCE: Final = "it is established that it did not happen; to try again, use another Idempotency-Key"
+
+COMPLETED: Final = 2
+"""The gateway's ``status_code`` of what was done."""
+CODES_OF_FAILED: Final = {
+    Kind.CHARGE: Code.DECLINED,
+    Kind.AUTHORIZATION: Code.DECLINED,
+    Kind.RETRY: Code.DECLINED,
+    Kind.CAPTURE: Code.CONFLICT,
+    Kind.REFUND: Code.CONFLICT,
+    Kind.RELEASE: Code.CONFLICT,
+    Kind.CANCEL: Code.CONFLICT,
+}
+"""How a client is told: where money was to be taken, as of every other charge that took none; else as what did not
+go."""
+
+_NULL: Final = b"null"
+_encode = msgspec.json.Encoder().encode
+
+
+class _ChargeData(msgspec.Struct, frozen=True, kw_only=True):
+    """The members of a charge's answer, in the interface's order."""
+
+    order_id: str
+    items: str
+    currency: str
+    amount: msgspec.Raw
+    custom_1: str | None
+    custom_2: str | None
+    payment_id: msgspec.Raw
+    status_code: int = COMPLETED
+    status_message: None = None
+    md5sig: None = None
+    authorization_token: str | None = None
+
+
+class _CaptureData(msgspec.Struct, frozen=True, kw_only=True):
+    """The members of a capture's answer, in the interface's order."""
+
+    status_code: int = COMPLETED
+    status_message: None = None
+    payment_id: msgspec.Raw
+    currency: str | None
+    amount: msgspec.Raw
+    captured_amount: msgspec.Raw
+    items: str | None
+    order_id: str | None
+    md5sig: None = None
+    custom_1: str | None
+    custom_2: str | None
+
+
+def settled_answer(
+    operation: Operation,
+    call: Effect,
+    *,
+    payment: Payment | None,
+    msg: str,
+    hold: Charge | None = None,
+    authorization_token: str | None = None,
+) -> Answer:
+    """Answers 200 for an operation that took effect.
+
+    ``payment`` is the record that proves it; ``hold`` the charge that a capture belongs to, where it was made through
+    us; ``authorization_token`` what a hold yielded, where it is known. ``msg`` is BY_PROOF or BY_DECISION.
+    """
+    payment_id = operation.payment_id if payment is None else payment.payment_id
+    raw_data = _NULL
+    if isinstance(call, Charge):
+        raw_data = _encode(
+            _ChargeData(
+                order_id=call.order_id,
+                items=call.items,
+                currency=call.currency,
+                amount=amount_json(call.amount_minor),
+                custom_1=call.custom_1,
+                custom_2=call.custom_2,
+                payment_id=_number(payment_id),
+                authorization_token=authorization_token,
+            )
+        )
+    elif isinstance(call, Capture):
+        raw_data = _encode(
+            _CaptureData(
+                payment_id=_number(payment_id),
+                currency=operation.currency,
+                amount=amount_json(None if hold is None else hold.amount_minor),
+                captured_amount=amount_json(call.amount_minor),
+                items=None if hold is None else hold.items,
+                order_id=operation.order_id,
+                custom_1=None if hold is None else hold.custom_1,
+                custom_2=None if hold is None else hold.custom_2,
+            )
+        )
+    return succeeded(_encode(msg), raw_data)
+
+
+def failed_answer(operation: Operation) -> Answer:
+    """Answers for an operation that is established not to have happened."""
+    trace = Trace(request_id=operation.request_id, operation_id=operation.id)
+    return failed(CODES_OF_FAILED[operation.kind], FAILED_SENTENCE, trace)
+
+
+def _number(text: str | None) -> msgspec.Raw:
+    """Writes an id as the number that it is; leading zeros are no part of it."""
+    return msgspec.Raw(_NULL if text is None else plain_number(text).encode())

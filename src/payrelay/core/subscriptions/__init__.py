@@ -1,0 +1,1 @@
+"""Subscriptions: what is known of each."""

@@ -1,0 +1,266 @@
+"""Subscriptions: what is known of each, joined of notifications and of what the gateway showed when it was asked.
+
+Rules:
+
+1. What is known is *joined*: facts may come twice, late, and in any order, and lead to the same end. Nothing is decided
+   by when a notification arrived.
+2. Of what notifications tell, the one that counts more installments knows more; of equal ones the one that ends more.
+3. What the gateway showed is as of the moment at which it was asked; it stands until more is told after that moment.
+4. A payment is counted by its id, once.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from payrelay.core.events.event import OutgoingEvent, Plain
+from payrelay.core.money import decimal_text
+from payrelay.core.notifications.notification import MessageType, News, Notification, PlanStatus, Told
+from payrelay.core.payments.payment import Payment
+
+
+class SubscriptionState(StrEnum):
+    """Where a subscription stands."""
+
+    ACTIVE = "active"
+    """It goes on; an installment may just be failing."""
+    STOPPED = "stopped"
+    """The gateway gave it up, or it was cancelled: nothing more is charged."""
+    COMPLETED = "completed"
+    """All installments are paid."""
+
+
+_RANKS: Final = {SubscriptionState.ACTIVE: 0, SubscriptionState.STOPPED: 1, SubscriptionState.COMPLETED: 2}
+
+_OF_PLAN: Final = {
+    PlanStatus.ACTIVE: SubscriptionState.ACTIVE,
+    PlanStatus.CANCELLED: SubscriptionState.STOPPED,
+    PlanStatus.COMPLETED: SubscriptionState.COMPLETED,
+}
+_OF_MESSAGE: Final = {
+    MessageType.COMPLETE: SubscriptionState.COMPLETED,
+    MessageType.STOPPED: SubscriptionState.STOPPED,
+    MessageType.AUTHORIZATION_FAILED: SubscriptionState.STOPPED,
+}
+_FAILURES: Final = frozenset({MessageType.AUTHORIZATION_FAILED, MessageType.INSTALLMENT_FAILED, MessageType.STOPPED})
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that became known of a subscription; what it doesn't tell is None.
+
+    Attributes:
+        subscription_id: of which one.
+        order_id, currency, amount_minor: what it is for.
+        state: where it stands, and ``paid`` how many installments were paid by then.
+        next_on: the date of the next installment.
+        began_at_ms: when it was begun, by the gateway's date.
+        is_seen: the gateway showed it when it was asked at ``at_ms``; else a notification told it, that came then.
+        payment: an installment that was tried, by its id.
+        is_paid: whether it was paid, or failed.
+        payment_minor, payment_at_ms: how much it was, and when.
+    """
+
+    subscription_id: str
+    at_ms: int
+    is_seen: bool
+    order_id: str | None = None
+    currency: str | None = None
+    amount_minor: int | None = None
+    state: SubscriptionState | None = None
+    paid: int | None = None
+    next_on: str | None = None
+    began_at_ms: int | None = None
+    payment: str | None = None
+    is_paid: bool = False
+    payment_minor: int | None = None
+    payment_at_ms: int | None = None
+
+
+class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a subscription.
+
+    Attributes:
+        merchant, subscription_id: which one.
+        account: the configured name under which it became known.
+        principal: who is told of it: whose checkout began it; None where that isn't known.
+        order_id, currency, amount_minor: what it is for; the amount of one installment.
+        told_state, told_paid, told_next_on, told_at_ms: what notifications told, joined, and since when that is known.
+        seen_state, seen_at_ms: what the gateway showed when it was asked last.
+        version: starts at 1, one more with every change.
+    """
+
+    merchant: str
+    subscription_id: str
+    account: str
+    principal: str | None = None
+    order_id: str | None = None
+    currency: str | None = None
+    amount_minor: int | None = None
+    told_state: SubscriptionState | None = None
+    told_paid: int | None = None
+    told_next_on: str | None = None
+    told_at_ms: int | None = None
+    seen_state: SubscriptionState | None = None
+    seen_at_ms: int | None = None
+    version: int = 0
+
+    @property
+    def state(self) -> SubscriptionState:
+        """Where it stands, by whichever knows more."""
+        if self.seen_state is not None and (self.seen_at_ms or 0) >= (self.told_at_ms or 0):
+            return self.seen_state
+        return self.told_state or self.seen_state or SubscriptionState.ACTIVE
+
+    @property
+    def as_of_ms(self) -> int:
+        """When that became known."""
+        return max(self.told_at_ms or 0, self.seen_at_ms or 0)
+
+    @property
+    def next_on(self) -> str | None:
+        """The date of the next installment, where there is to be one."""
+        return self.told_next_on if self.state is SubscriptionState.ACTIVE else None
+
+
+def joined(known: Subscription, fact: Fact, *, principal: str | None) -> Subscription:
+    """Gives what is known with one fact more; the same where it tells nothing new. The version is left alone."""
+    filled = msgspec.structs.replace(
+        known,
+        principal=known.principal or principal,
+        order_id=known.order_id or fact.order_id,
+        currency=known.currency or fact.currency,
+        amount_minor=known.amount_minor if known.amount_minor is not None else fact.amount_minor,
+    )
+    return _with_seen(filled, fact) if fact.is_seen else _with_told(filled, fact)
+
+
+def _with_seen(known: Subscription, fact: Fact) -> Subscription:
+    if fact.state is None or fact.at_ms < (known.seen_at_ms or 0):
+        return known
+    if fact.at_ms == known.seen_at_ms and known.seen_state is not None:
+        state = max(known.seen_state, fact.state, key=_RANKS.__getitem__)
+    else:
+        state = fact.state
+    return msgspec.structs.replace(
+        known,
+        seen_state=state,
+        seen_at_ms=fact.at_ms,
+        # The records show what an installment is; a first payment may come with a fee.
+        amount_minor=known.amount_minor if fact.amount_minor is None else fact.amount_minor,
+    )
+
+
+def _with_told(known: Subscription, fact: Fact) -> Subscription:
+    """Joins what a notification told; one that names no state tells of a subscription that goes on."""
+    state, paid = fact.state or SubscriptionState.ACTIVE, fact.paid or 0
+    dates = [date for date in (known.told_next_on, fact.next_on) if date is not None]
+    filled = msgspec.structs.replace(known, told_next_on=max(dates, default=None))
+    if known.told_state is None or known.told_at_ms is None:
+        return msgspec.structs.replace(filled, told_state=state, told_paid=paid, told_at_ms=fact.at_ms)
+    before = (known.told_paid or 0, _RANKS[known.told_state])
+    told = (paid, _RANKS[state])
+    if told > before:
+        return msgspec.structs.replace(filled, told_state=state, told_paid=paid, told_at_ms=fact.at_ms)
+    if told == before:
+        return msgspec.structs.replace(filled, told_at_ms=min(known.told_at_ms, fact.at_ms))
+    return filled
+
+
+def fact_of_news(news: News, notification: Notification) -> Fact | None:
+    """Gives what a genuine notification tells of a subscription; None where it tells of none."""
+    if news.subscription_id is None or news.told is Told.CHARGED_BACK:
+        return None
+    state = _OF_PLAN[news.plan_status] if news.plan_status is not None else None
+    if news.message_type is not None:
+        state = _OF_MESSAGE.get(news.message_type, state or SubscriptionState.ACTIVE)
+    is_paid = news.told is Told.SUCCEEDED and news.payment_id is not None
+    has_failed = news.told in {Told.FAILED, Told.CANCELLED} and (
+        news.message_type is None or news.message_type in _FAILURES
+    )
+    payment = news.payment_id or f"ntf:{notification.id}"
+    return Fact(
+        subscription_id=news.subscription_id,
+        at_ms=notification.received_at_ms,
+        is_seen=False,
+        order_id=news.order_id,
+        currency=news.currency,
+        state=state,
+        paid=1 if is_paid and news.installments_paid is None else news.installments_paid,
+        next_on=news.next_on,
+        payment=payment if is_paid or has_failed else None,
+        is_paid=is_paid,
+        payment_minor=news.amount_minor,
+        payment_at_ms=notification.received_at_ms,
+    )
+
+
+def fact_of_installment(subscription_id: str, payment: Payment, seen_at_ms: int) -> Fact:
+    """Gives what a received payment, as the gateway shows it, tells of its subscription."""
+    return Fact(
+        subscription_id=subscription_id,
+        at_ms=seen_at_ms,
+        is_seen=True,
+        order_id=payment.order_id,
+        currency=payment.currency,
+        payment=payment.payment_id,
+        is_paid=True,
+        payment_minor=payment.amount_minor,
+        payment_at_ms=payment.at_ms,
+    )
+
+
+def kind_of_payment(fact: Fact) -> str:
+    """Names the event that tells of an installment."""
+    return "subscription.installment_paid" if fact.is_paid else "subscription.installment_failed"
+
+
+def events_of(
+    before: Subscription, after: Subscription, fact: Fact, *, is_new_payment: bool
+) -> list[tuple[str, Fact | None]]:
+    """Names what is to be told of a change: the types of events, each with the fact where it is about the payment.
+
+    Where it wasn't known whose it is, nobody was told how it stands.
+    """
+    events: list[tuple[str, Fact | None]] = []
+    if is_new_payment:
+        events.append((kind_of_payment(fact), fact))
+    if after.state is not before.state or before.principal is None:
+        ends = {
+            SubscriptionState.COMPLETED: "subscription.completed",
+            SubscriptionState.STOPPED: "subscription.stopped",
+        }
+        events.append((ends.get(after.state, "subscription.updated"), None))
+    elif after.next_on != before.next_on:
+        events.append(("subscription.updated", None))
+    return events
+
+
+def event_of(
+    subscription: Subscription, kind: str, event_id: str, *, at_ms: int, paid: int, fact: Fact | None
+) -> OutgoingEvent:
+    """Gives what is told; ``paid`` is how many installments are paid, ``fact`` brought the payment that it is about."""
+    amount = None if subscription.amount_minor is None else decimal_text(subscription.amount_minor)
+    data: dict[str, Plain] = {
+        "subscription_id": subscription.subscription_id,
+        "order_id": subscription.order_id,
+        "state": subscription.state.value,
+        "installments_paid": paid,
+        "next_on": subscription.next_on,
+        "amount": amount,
+        "currency": subscription.currency,
+    }
+    if fact is not None:
+        is_named = fact.payment is not None and fact.payment.isdigit()
+        data["payment_id"] = fact.payment if is_named else None
+        data["payment_amount"] = None if fact.payment_minor is None else decimal_text(fact.payment_minor)
+    return OutgoingEvent(
+        id=event_id,
+        type=kind,
+        account=subscription.account,
+        merchant=subscription.merchant,
+        principal=subscription.principal or "",
+        subject=f"subscription:{subscription.subscription_id}",
+        at_ms=at_ms,
+        data=data,
+    )

@@ -1,0 +1,1 @@
+"""Issues, lists and revokes keys and tokens for phones."""

@@ -1,0 +1,38 @@
+"""Ends client tokens before their time: one, all of a customer, or all that a key has issued."""
+
+from typing import Final
+
+from payrelay.core.answers import Answer, found
+from payrelay.errors import Code, Refusal
+from payrelay.flows.relay import Relay, Request
+
+FORGOTTEN_MAX: Final = 1_000
+"""Of one round, so that it never holds the store for long."""
+
+
+async def revoke_client_token(relay: Relay, request: Request, token_id: str) -> Answer:
+    """Ends one token of the caller's on this account, within a second everywhere. May be repeated.
+
+    Raises Refusal (not_found) for one that the caller hasn't issued, or that has ended and was forgotten.
+    """
+    if not await relay.client_tokens.revoke(token_id, request.principal, request.account, relay.clock.now_ms()):
+        raise Refusal(Code.NOT_FOUND, "there is no such client token")
+    return found(None)
+
+
+async def revoke_client_tokens(
+    relay: Relay, request: Request, *, customer_id: str | None, credential_id: str | None
+) -> Answer:
+    """Ends the caller's tokens: for a customer, those that one of the caller's keys has issued, or all of them.
+
+    Answers with how many ended by it. May be repeated.
+    """
+    revoked = await relay.client_tokens.revoke_some(
+        request.principal, relay.clock.now_ms(), customer_id=customer_id, credential_id=credential_id
+    )
+    return found({"revoked": revoked})
+
+
+async def forget_client_tokens(relay: Relay) -> int:
+    """Forgets some tokens that have ended; gives how many. Raises StoreError."""
+    return await relay.client_tokens.prune(relay.clock.now_ms(), FORGOTTEN_MAX)

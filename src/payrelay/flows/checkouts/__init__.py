@@ -1,0 +1,1 @@
+"""Opens checkouts, shows them, and brings them to their end."""

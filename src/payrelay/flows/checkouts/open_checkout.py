@@ -1,0 +1,258 @@
+"""Opens a checkout: a page of ours from which a customer goes on to the gateway's, and the signed form itself.
+
+Nothing is sent to the gateway here. A repeat under its Idempotency-Key, or an equal request without one within the
+repeat window, gets the same checkout again, as it stands by then.
+"""
+
+import hashlib
+import secrets
+from datetime import date
+from typing import Final
+
+import msgspec
+
+from payrelay.core.access.credential import require_amount
+from payrelay.core.answers import REPLAYED, Answer, found
+from payrelay.core.checkouts.checkout import LOOK_MS_MIN, Checkout, CheckoutState, Details
+from payrelay.core.checkouts.hosted_payment import HostedPayment
+from payrelay.core.checkouts.return_links import is_allowed
+from payrelay.core.moments import day_at
+from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
+from payrelay.flows.checkouts.finish_checkout import end_overdue
+from payrelay.flows.checkouts.show_checkout import OpenedCheckout, view
+from payrelay.flows.relay import Relay, Request
+from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect, Gateway, HostedPage, NoCheckout, Returns
+from payrelay.runtime.hooks import Passage
+
+SECRET_BYTES: Final = 24
+"""192 bits: who guesses it sees a customer's name and address."""
+ATTEMPTS_MAX: Final = 3
+"""Each further one needs whoever stood in the way to have gone between two statements."""
+PLAN_NAMES: Final = {
+    "auto_cancel": "auto_cancel",
+    "max_retries": "max_retries",
+    "starts_on": "recurring_start_date",
+    "is_recovery_due": "is_recovery_due",
+}
+"""Members of a plan that not every account knows, and how the interface calls them."""
+
+
+class NewCheckout(msgspec.Struct, frozen=True, kw_only=True):
+    """A checkout that is asked for; the links are the app's own."""
+
+    asked: HostedPayment
+    expires_in_s: int
+    customer_reference: str | None = None
+    return_to: str | None = None
+    cancel_to: str | None = None
+
+    def __repr__(self) -> str:
+        return "NewCheckout(********)"
+
+
+async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Answer:
+    """Opens a checkout and answers with it, its address and its form.
+
+    Raises Refusal: invalid_request for what this account, its environment or the caller's limits don't allow; conflict
+    where the order has an open or a completed checkout; idempotency_mismatch; unavailable where the account is paused,
+    or something isn't configured.
+    Raises StoreError.
+    """
+    account = relay.account(request.account)
+    _require_configured(relay, account)
+    new = _bounded(request, new)
+    _require_allowed(relay, request, account, new)
+    for _ in range(ATTEMPTS_MAX):
+        earlier = await _earlier(relay, request, account, new)
+        if earlier is not None:
+            answer = found(await _opened(relay, earlier))
+            return msgspec.structs.replace(answer, headers=(REPLAYED,))
+        await relay.paused.require_open(request.account)
+        secret = secrets.token_urlsafe(SECRET_BYTES)
+        checkout = _new(relay, request, account, new, secret_hash_of(secret))
+        details = Details(secret=secret, asked=new.asked, return_to=new.return_to, cancel_to=new.cancel_to)
+        relay.watch.passed(Passage.OPENING, checkout.id)
+        is_added = await relay.checkouts.add(checkout, details)
+        relay.watch.passed(Passage.OPENED, checkout.id)
+        if is_added:
+            return found(await _opened(relay, checkout))
+    raise StoreUnavailable("a checkout could not be stored: those that stood in its way came and went")
+
+
+def secret_hash_of(secret: str) -> str:
+    """Gives what is stored in place of the secret in a page's address; it is random, and can't be guessed back."""
+    return hashlib.sha256(b"payrelay checkout\0" + secret.encode()).hexdigest()
+
+
+def page_address(relay: Relay, checkout: Checkout, secret: str) -> str:
+    """Gives the address of a checkout's page."""
+    return f"{relay.public_url or ''}/{checkout.account}/checkouts/{checkout.id}/{secret}"
+
+
+async def way_on(relay: Relay, checkout: Checkout, details: Details) -> CheckoutForm | CheckoutRedirect:
+    """Gives the way on to the gateway's page, as of today: a form to be posted, or an address.
+
+    Raises Refusal where there is none now, such as for an account that isn't configured as it was.
+    """
+    account = relay.account(checkout.account)
+    address = page_address(relay, checkout, details.secret)
+    returns = Returns(
+        return_url=f"{address}/return",
+        cancel_url=f"{address}/cancel",
+        notify_url=f"{relay.public_url or ''}/{checkout.account}/notifications",
+    )
+    page = HostedPage(checkout_id=checkout.id, asked=details.asked, returns=returns, today=_today(relay, account))
+    way = await account.checkout(page)
+    if isinstance(way, NoCheckout):
+        raise Refusal(way.code, way.msg)
+    return way
+
+
+def _require_configured(relay: Relay, account: Gateway) -> None:
+    """Raises Refusal (unavailable), naming what isn't set of what checkouts are made with."""
+    unset = account.capabilities.unset_for_checkouts
+    if unset:
+        names = " and ".join(f"PAYRELAY_GATEWAYS__{account.name.upper()}__{name}" for name in unset)
+        raise Refusal(Code.UNAVAILABLE, f"checkouts need {names} to be set here")
+    if relay.public_url is None:
+        raise Refusal(Code.UNAVAILABLE, "checkouts need PAYRELAY_PUBLIC_URL to be set here")
+
+
+def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
+    """Holds a phone's credential to its own order, currency and person."""
+    bound = request.credential.bound
+    if bound is None:
+        return new
+    if bound.order_id is None:
+        raise Refusal(Code.FORBIDDEN, "the credential names no order that a customer could be asked to pay")
+    if new.asked.order_id != bound.order_id:
+        raise Refusal(Code.FORBIDDEN, "the credential is for another order")
+    if bound.currency is not None and new.asked.currency != bound.currency:
+        raise Refusal(Code.FORBIDDEN, "the credential is for another currency")
+    if new.customer_reference not in {None, bound.reference}:
+        raise Refusal(Code.FORBIDDEN, "the credential is for another person than customer_reference")
+    return msgspec.structs.replace(new, customer_reference=bound.reference)
+
+
+def _require_allowed(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> None:
+    asked = new.asked
+    amounts = [amount for amount in (asked.amount_minor, asked.first_minor) if amount is not None]
+    if amounts:
+        require_amount(request.credential, max(amounts))
+    errors = [
+        FieldError(name, "is no link that PAYRELAY_RETURN_LINKS allows")
+        for name, link in (("return_to", new.return_to), ("cancel_to", new.cancel_to))
+        if link is not None and not is_allowed(link, relay.return_links)
+    ]
+    plan = asked.plan
+    if plan is not None:
+        unknown = account.capabilities.unknown_to_plans
+        errors += [
+            FieldError(name, "is for live accounts only: the gateway's sandbox does not know it")
+            for member, name in PLAN_NAMES.items()
+            if member in unknown and getattr(plan, member) is not None
+        ]
+    if plan is not None and plan.starts_on is not None and plan.starts_on < _today(relay, account):
+        errors.append(FieldError("recurring_start_date", "must not be in the past"))
+    if errors:
+        msg = "; ".join(f"{error.path} {error.msg}" for error in errors)
+        raise Refusal(Code.INVALID_REQUEST, msg, fields=tuple(errors))
+
+
+def _today(relay: Relay, account: Gateway) -> date:
+    """Gives the day at the gateway."""
+    return day_at(relay.clock.now_ms(), account.timezone)
+
+
+async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewCheckout) -> bool:
+    """Tells whether a checkout was opened by an equal request.
+
+    What is sealed is compared: a hash of a name and a telephone number in clear could be guessed back.
+    """
+    details = await relay.checkouts.details_of(earlier.id)
+    return (
+        details is not None
+        and earlier.account == request.account
+        and earlier.expires_at_ms - earlier.created_at_ms == new.expires_in_s * 1000
+        and earlier.customer_reference == new.customer_reference
+        and (details.asked, details.return_to, details.cancel_to) == (new.asked, new.return_to, new.cancel_to)
+    )
+
+
+async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> Checkout | None:
+    """Finds the checkout that an equal request opened before; raises Refusal where another one stands in the way."""
+    checkouts = relay.checkouts
+    if request.idempotency_key is not None:
+        claimed = await checkouts.of_key(request.principal, request.idempotency_key)
+        if claimed is not None:
+            if not await _is_equal(relay, claimed, request, new):
+                raise Refusal(Code.IDEMPOTENCY_MISMATCH, "this Idempotency-Key was used with another request")
+            return claimed
+    holder = await checkouts.holder_of(account.merchant, new.asked.order_id)
+    if holder is None:
+        return None
+    now_ms = relay.clock.now_ms()
+    if holder.state is CheckoutState.OPEN and holder.ends_at_ms <= now_ms:
+        holder = await end_overdue(relay, holder)
+        if holder.guard is None:
+            return None
+    is_mine = holder.principal == request.principal
+    is_recent = now_ms - holder.created_at_ms < relay.retention.unkeyed_ms
+    is_repeat = is_mine and is_recent and request.idempotency_key is None
+    if is_repeat and await _is_equal(relay, holder, request, new):
+        return holder
+    name = f"the checkout {holder.id}" if is_mine else "a checkout"
+    raise Refusal(Code.CONFLICT, f"the order has {name} already, which is {holder.state}")
+
+
+def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, secret_hash: str) -> Checkout:
+    now_ms = relay.clock.now_ms()
+    asked, bound = new.asked, request.credential.bound
+    expires_at_ms = now_ms + new.expires_in_s * 1000
+    return Checkout(
+        id=relay.new_id("chk", now_ms),
+        account=request.account,
+        merchant=account.merchant,
+        principal=request.principal,
+        kind=asked.kind,
+        state=CheckoutState.OPEN,
+        version=1,
+        order_id=asked.order_id,
+        guard=asked.order_id,
+        amount_minor=asked.amount_minor,
+        first_minor=asked.first_minor,
+        currency=asked.currency,
+        secret_hash=secret_hash,
+        idempotency_key=request.idempotency_key,
+        request_id=request.request_id,
+        customer_reference=new.customer_reference,
+        bound_customer_id=None if bound is None else bound.customer_id,
+        payment_id=None,
+        subscription_id=None,
+        customer_id=None,
+        created_at_ms=now_ms,
+        updated_at_ms=now_ms,
+        expires_at_ms=expires_at_ms,
+        opened_at_ms=None,
+        ends_at_ms=expires_at_ms,
+        look_at_ms=now_ms + LOOK_MS_MIN,
+    )
+
+
+async def _opened(relay: Relay, checkout: Checkout) -> OpenedCheckout:
+    """Gives a checkout with its address and its form, while it takes customers.
+
+    While the account is paused there is no form, which would lead on to the gateway; the page waits meanwhile. Nor is
+    there one where the gateway has an address in its place: our page leads there.
+    """
+    shown = view(checkout)
+    takes_customers = checkout.takes_customers(relay.clock.now_ms())
+    details = await relay.checkouts.details_of(checkout.id) if takes_customers else None
+    if details is None:
+        return OpenedCheckout(**msgspec.structs.asdict(shown), url=None, form=None)
+    url = page_address(relay, checkout, details.secret)
+    if await relay.paused.is_paused(checkout.account):
+        return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=None)
+    way = await way_on(relay, checkout, details)
+    form = way if isinstance(way, CheckoutForm) else None
+    return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=form)

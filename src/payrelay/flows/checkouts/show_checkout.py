@@ -1,0 +1,81 @@
+"""Shows a checkout to those who opened it: where it stands, as we know it, and what came of it."""
+
+import msgspec
+
+from payrelay.core.answers import Answer, found
+from payrelay.core.checkouts.checkout import STATE_SENTENCES, Checkout, CheckoutKind, CheckoutState, is_within
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
+from payrelay.errors import Code, Refusal
+from payrelay.flows.checkouts.finish_checkout import look
+from payrelay.flows.relay import Relay, Request
+from payrelay.gateways.gateway import CheckoutForm
+
+
+class CheckoutView(msgspec.Struct, frozen=True, kw_only=True):
+    """A checkout as a client sees it; times are RFC 3339 in UTC, the amount is as it was asked for."""
+
+    id: str
+    kind: CheckoutKind
+    state: CheckoutState
+    explanation: str
+    account: str
+    order_id: str
+    amount: msgspec.Raw
+    currency: str
+    customer_reference: str | None
+    payment_id: str | None
+    subscription_id: str | None
+    customer_id: str | None
+    created_at: str
+    updated_at: str
+    expires_at: str
+
+
+class OpenedCheckout(CheckoutView, frozen=True, kw_only=True):
+    """The same with the address to open and the signed form; both are null once it takes no customer any more."""
+
+    url: str | None
+    form: CheckoutForm | None
+
+    def __repr__(self) -> str:
+        return f"OpenedCheckout(id={self.id!r})"
+
+
+async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Answer:
+    """Answers with a checkout as we know it; what may have been paid is looked for at the gateway, where that is due.
+
+    Raises Refusal (not_found) for one that the caller may not see, and StoreError.
+    """
+    checkout = await relay.checkouts.get(checkout_id)
+    bound = request.credential.bound
+    is_visible = (
+        checkout is not None
+        and checkout.account == request.account
+        and checkout.principal == request.principal
+        and (bound is None or is_within(checkout, bound))
+    )
+    if checkout is None or not is_visible:
+        raise Refusal(Code.NOT_FOUND, "there is no such checkout")
+    return found(view(await look(relay, checkout)))
+
+
+def view(checkout: Checkout) -> CheckoutView:
+    """Gives a checkout as a client sees it."""
+    return CheckoutView(
+        id=checkout.id,
+        kind=checkout.kind,
+        state=checkout.state,
+        explanation=STATE_SENTENCES[checkout.state],
+        account=checkout.account,
+        order_id=checkout.order_id,
+        amount=amount_json(checkout.amount_minor),
+        currency=checkout.currency,
+        customer_reference=checkout.customer_reference,
+        payment_id=checkout.payment_id,
+        subscription_id=checkout.subscription_id,
+        customer_id=checkout.customer_id,
+        created_at=rfc3339(checkout.created_at_ms),
+        updated_at=rfc3339(checkout.updated_at_ms),
+        expires_at=rfc3339(checkout.expires_at_ms),
+    )

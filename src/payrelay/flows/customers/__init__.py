@@ -1,0 +1,1 @@
+"""Stores customers, shows, changes and erases them."""

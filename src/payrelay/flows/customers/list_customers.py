@@ -1,0 +1,32 @@
+"""Lists the caller's stored customers, newest first."""
+
+import msgspec
+
+from payrelay.core.answers import Answer, found
+from payrelay.core.customers.customer import CustomerFilter
+from payrelay.flows.customers.show_customer import view
+from payrelay.flows.pages import answer_page
+from payrelay.flows.relay import Relay, Request
+
+
+async def list_customers(
+    relay: Relay, request: Request, wanted: CustomerFilter, *, before: str | None, limit: int
+) -> Answer:
+    """Answers a page of the caller's own on this merchant account; a Link header leads to the next where there is one.
+
+    A credential that is bound sees its own customer alone. ``before`` is the id of the last customer of the page
+    before; ``limit`` is 1 to ``find_operations.PAGE_SIZE_MAX``.
+    """
+    bound = request.credential.bound
+    if bound is not None and bound.customer_id is None:
+        return found([])
+    narrowed = msgspec.structs.replace(
+        wanted,
+        merchant=relay.account(request.account).merchant,
+        principal=request.principal,
+        account=None,
+        id=None if bound is None else bound.customer_id,
+    )
+    customers = await relay.customers.list(narrowed, before=before, limit=limit + 1)
+    asked = msgspec.structs.asdict(wanted)
+    return answer_page(request, "customers", customers, limit, show=view, id_of=lambda each: each.id, query=asked)

@@ -1,0 +1,71 @@
+"""Shows a stored customer to the one whose it is: the card's mask and the caller's own names, never a token."""
+
+import msgspec
+
+from payrelay.core.access.bounds import owns_customer
+from payrelay.core.answers import Answer, found
+from payrelay.core.customers.customer import STATE_SENTENCES, Customer, State
+from payrelay.core.moments import rfc3339
+from payrelay.errors import Code, Refusal
+from payrelay.flows.relay import Relay, Request
+
+
+class CustomerView(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored customer as a client sees it; times are RFC 3339 in UTC."""
+
+    id: str
+    state: State
+    explanation: str
+    version: int
+    account: str
+    principal: str
+    reference: str | None
+    label: str | None
+    method: str | None
+    card_no_masked: str | None
+    card_expiry: str | None
+    has_holder: bool
+    order_id: str | None
+    payment_id: str | None
+    created_at: str
+    updated_at: str
+
+
+async def show_customer(relay: Relay, request: Request, customer_id: str) -> Answer:
+    """Answers with one customer; raises Refusal (not_found) for one that the caller may not see."""
+    return answer_of(await visible_customer(relay, request, customer_id))
+
+
+async def visible_customer(relay: Relay, request: Request, customer_id: str) -> Customer:
+    """Gives a customer of the caller's own on this merchant account; raises Refusal (not_found) for any other one."""
+    customer = await relay.customers.get(customer_id)
+    if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
+        raise Refusal(Code.NOT_FOUND, "there is no such customer")
+    return customer
+
+
+def answer_of(customer: Customer) -> Answer:
+    """Answers with a customer."""
+    return found(view(customer))
+
+
+def view(customer: Customer) -> CustomerView:
+    """Gives a customer as a client sees it."""
+    return CustomerView(
+        id=customer.id,
+        state=customer.state,
+        explanation=STATE_SENTENCES[customer.state],
+        version=customer.version,
+        account=customer.account,
+        principal=customer.principal,
+        reference=customer.reference,
+        label=customer.label,
+        method=customer.method,
+        card_no_masked=customer.card_no_masked,
+        card_expiry=customer.card_expiry,
+        has_holder=customer.has_holder,
+        order_id=customer.order_id,
+        payment_id=customer.payment_id,
+        created_at=rfc3339(customer.created_at_ms),
+        updated_at=rfc3339(customer.updated_at_ms),
+    )

@@ -1,0 +1,1 @@
+"""Registers endpoints, and reads the feed of events."""

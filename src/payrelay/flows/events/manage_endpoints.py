@@ -1,0 +1,380 @@
+"""Endpoints: registered, changed, tried, replayed and removed by those whose events they get."""
+
+import base64
+import os
+from typing import Final
+
+import msgspec
+
+from payrelay.core.events.delivery import (
+    LABEL_LENGTH_MAX,
+    OLDER_SECRET_MS,
+    PATTERNS_MAX,
+    DeliveryState,
+    Endpoint,
+    EndpointState,
+    PatternError,
+    pattern_of,
+)
+from payrelay.core.events.destinations import DestinationError, require_destination
+from payrelay.core.events.event import TEST, OutgoingEvent, event_id
+from payrelay.core.moments import rfc3339
+from payrelay.core.payments.schedules import NEVER_MS
+from payrelay.core.secret import STARS, Secret
+from payrelay.errors import Code, Refusal, wrong_field
+from payrelay.runtime.event_delivery import Dispatch
+from payrelay.runtime.ids import new_id
+from payrelay.store.events.deliveries import Delivery
+from payrelay.store.events.endpoints import ENDPOINTS_MAX
+from payrelay.store.events.feed import Reader
+
+SECRET_BYTES: Final = 32
+"""Standard Webhooks asks for 24 to 64."""
+REPLAYED_MAX: Final = 10_000
+"""Events of one replay; the answer tells where to go on."""
+REPLAYED_IDS_MAX: Final = 100
+DECISIONS_MAX: Final = 3
+"""How often the state of an endpoint may change under a change of it."""
+PAGES_MAX: Final = 50
+"""Pages of the feed that one replay looks through, whether anything in them is wanted or not."""
+_READ_AT_ONCE: Final = 1_000
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose endpoints are meant, and on which account."""
+
+    account: str
+    merchant: str
+    principal: str
+
+    @property
+    def reader(self) -> Reader:
+        """Whose events they get."""
+        return Reader(self.merchant, self.principal)
+
+
+class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """What an endpoint is to be."""
+
+    url: str
+    types: tuple[str, ...] = ("*",)
+    label: str | None = None
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to change; UNSET stays as it is."""
+
+    url: str | msgspec.UnsetType = msgspec.UNSET
+    types: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    label: str | msgspec.UnsetType | None = msgspec.UNSET
+    state: EndpointState | msgspec.UnsetType = msgspec.UNSET
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events are to be sent again: those from one moment up to, and without, another; or some by their ids."""
+
+    from_ms: int = 0
+    until_ms: int = NEVER_MS
+    ids: tuple[str, ...] = ()
+
+
+class EndpointView(msgspec.Struct, frozen=True, kw_only=True):
+    """An endpoint as its owner sees it; times are RFC 3339 in UTC."""
+
+    id: str
+    url: str
+    types: tuple[str, ...]
+    label: str | None
+    state: EndpointState
+    reason: str | None
+    account: str
+    principal: str
+    failing_since: str | None
+    older_secret_ends_at: str | None
+    created_at: str
+    updated_at: str
+
+
+class IssuedEndpoint(EndpointView, frozen=True, kw_only=True):
+    """The same with the secret, which is shown this once."""
+
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"IssuedEndpoint(id={self.id!r}, secret={STARS})"
+
+
+class DeliveryView(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of an event for an endpoint; times are RFC 3339 in UTC."""
+
+    position: int
+    event_id: str
+    type: str
+    subject: str
+    state: DeliveryState
+    attempts: int
+    queued_at: str
+    last_try_at: str | None
+    next_try_at: str | None
+    last_status: int | None
+    last_failure: str | None
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+    """How many events are sent again; ``after`` is the position to go on behind where there are more, else None."""
+
+    events: int
+    after: int | None = None
+
+
+async def create_endpoint(dispatch: Dispatch, owner: Owner, new: NewEndpoint) -> IssuedEndpoint:
+    """Registers an endpoint, and makes its secret.
+
+    Raises Refusal: invalid_request for an address or types that can't be, conflict for more than ENDPOINTS_MAX.
+    """
+    now_ms = dispatch.clock.now_ms()
+    endpoint = Endpoint(
+        id=new_id("end", now_ms),
+        account=owner.account,
+        merchant=owner.merchant,
+        principal=owner.principal,
+        url=_url(dispatch, new.url),
+        types=_types(new.types),
+        label=_label(new.label),
+        state=EndpointState.ACTIVE,
+        reason=None,
+        older_ends_at_ms=None,
+        failing_since_ms=None,
+        held_until_ms=0,
+        created_at_ms=now_ms,
+        updated_at_ms=now_ms,
+    )
+    secret = _new_secret()
+    if not await dispatch.endpoints.add(endpoint, secret):
+        raise Refusal(Code.CONFLICT, f"there are {ENDPOINTS_MAX} endpoints already, and no more are taken")
+    return _issued(endpoint, secret)
+
+
+async def list_endpoints(dispatch: Dispatch, owner: Owner) -> list[EndpointView]:
+    """Lists the owner's endpoints, oldest first."""
+    return [view(endpoint) for endpoint in await dispatch.endpoints.list(owner.reader)]
+
+
+async def show_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> EndpointView:
+    """Shows an endpoint; raises Refusal (not_found) for one that is not the owner's."""
+    return view(await _own(dispatch, owner, endpoint_id))
+
+
+async def change_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str, changes: Changes) -> EndpointView:
+    """Changes an endpoint. One that is started again begins with a clean record; one that is paused keeps what waits.
+
+    One that is stopped at the same moment stays stopped, unless it is to be started.
+    Raises Refusal: not_found, invalid_request; unavailable where others change it all the time.
+    """
+    for _ in range(DECISIONS_MAX):
+        before = await _own(dispatch, owner, endpoint_id)
+        changed = await dispatch.endpoints.change(_changed(dispatch, before, changes), was=before.state)
+        if changed is not None:
+            dispatch.wake()
+            return view(changed)
+    raise Refusal(Code.UNAVAILABLE, "others are changing the endpoint; try again")
+
+
+def _changed(dispatch: Dispatch, before: Endpoint, changes: Changes) -> Endpoint:
+    state = before.state if changes.state is msgspec.UNSET else changes.state
+    is_started = state is EndpointState.ACTIVE and before.state is not EndpointState.ACTIVE
+    is_moved = changes.url is not msgspec.UNSET and changes.url != before.url
+    return msgspec.structs.replace(
+        before,
+        url=before.url if changes.url is msgspec.UNSET else _url(dispatch, changes.url),
+        types=before.types if changes.types is msgspec.UNSET else _types(changes.types),
+        label=before.label if changes.label is msgspec.UNSET else _label(changes.label),
+        state=state,
+        reason=_reason(before, state),
+        failing_since_ms=None if is_started or is_moved else before.failing_since_ms,
+        held_until_ms=0 if is_started or is_moved else before.held_until_ms,
+        updated_at_ms=dispatch.clock.now_ms(),
+    )
+
+
+async def remove_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> None:
+    """Removes an endpoint, and forgets its deliveries; raises Refusal (not_found)."""
+    await _own(dispatch, owner, endpoint_id)
+    if not await dispatch.endpoints.remove(endpoint_id):
+        raise _missing()
+
+
+async def rotate_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> IssuedEndpoint:
+    """Makes a new secret. What is sent is signed with the one before too, for OLDER_SECRET_MS.
+
+    Raises Refusal (not_found).
+    """
+    await _own(dispatch, owner, endpoint_id)
+    secret, now_ms = _new_secret(), dispatch.clock.now_ms()
+    ends_at_ms = now_ms + OLDER_SECRET_MS
+    rotated = await dispatch.endpoints.rotate(endpoint_id, secret, older_ends_at_ms=ends_at_ms, now_ms=now_ms)
+    if rotated is None:
+        raise _missing()
+    return _issued(rotated, secret)
+
+
+async def send_test(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> str:
+    """Tells a test event, which goes to this endpoint alone; gives its id, by which its delivery can be watched.
+
+    Raises Refusal: not_found; conflict for an endpoint that takes nothing now.
+    """
+    endpoint = await _own(dispatch, owner, endpoint_id)
+    _require_started(endpoint)
+    now_ms = dispatch.clock.now_ms()
+    id_ = event_id(now_ms, new_id("test", now_ms))
+    await dispatch.endpoints.put(
+        OutgoingEvent(
+            id=id_,
+            type=TEST,
+            account=endpoint.account,
+            merchant=endpoint.merchant,
+            principal=endpoint.principal,
+            subject=f"endpoint:{endpoint_id}",
+            at_ms=now_ms,
+            data={"endpoint_id": endpoint_id},
+        )
+    )
+    dispatch.wake()
+    return id_
+
+
+async def replay_events(
+    dispatch: Dispatch, owner: Owner, endpoint_id: str, span: Span, *, after: int = 0, pages_max: int = PAGES_MAX
+) -> Replayed:
+    """Sends events again: those of a span that the endpoint wants, or some by their ids, whatever became of them.
+
+    An event that waits already is left alone. At most REPLAYED_MAX at once, from a position on; of the feed at most
+    ``pages_max`` pages are looked through.
+    Raises Refusal: not_found for an endpoint that is not the owner's, and for an id of no event, of which nothing is
+    sent then; conflict for an endpoint that takes nothing now.
+    """
+    endpoint = await _own(dispatch, owner, endpoint_id)
+    _require_started(endpoint)
+    now_ms, count, is_end = dispatch.clock.now_ms(), 0, False
+    if span.ids:
+        events = await dispatch.feed.of_ids(owner.reader, span.ids)
+        if missing := sorted(set(span.ids) - {event.id for event in events}):
+            raise Refusal(Code.NOT_FOUND, f"{len(missing)} of the ids name no event that is kept; nothing was sent")
+        await dispatch.endpoints.queue_again(endpoint_id, events, now_ms)
+        dispatch.wake()
+        return Replayed(events=len(events))
+    for _ in range(pages_max):
+        page = await dispatch.feed.between(owner.reader, span.from_ms, span.until_ms, after=after, limit=_READ_AT_ONCE)
+        wanted = [event for event in page.events if event.type != TEST and endpoint.wants(event.type)]
+        await dispatch.endpoints.queue_again(endpoint_id, wanted, now_ms)
+        count += len(wanted)
+        is_end, after = page.next == after, page.next
+        if is_end or count >= REPLAYED_MAX:
+            break
+    dispatch.wake()
+    return Replayed(events=count, after=None if is_end else after)
+
+
+async def list_deliveries(
+    dispatch: Dispatch,
+    owner: Owner,
+    endpoint_id: str,
+    *,
+    state: DeliveryState | None = None,
+    before: int | None = None,
+    limit: int = 20,
+) -> list[DeliveryView]:
+    """Lists what became of events for an endpoint, newest first, below a position; raises Refusal (not_found)."""
+    await _own(dispatch, owner, endpoint_id)
+    listed = await dispatch.deliveries.list(endpoint_id, state=state, before=before, limit=limit)
+    return [_delivery(delivery) for delivery in listed]
+
+
+def view(endpoint: Endpoint) -> EndpointView:
+    """Gives an endpoint as its owner sees it."""
+    return msgspec.convert(_members(endpoint), EndpointView)
+
+
+def _members(endpoint: Endpoint) -> dict[str, object]:
+    members = {name: getattr(endpoint, name) for name in EndpointView.__struct_fields__ if hasattr(endpoint, name)}
+    return members | {
+        "failing_since": _moment(endpoint.failing_since_ms),
+        "older_secret_ends_at": _moment(endpoint.older_ends_at_ms),
+        "created_at": rfc3339(endpoint.created_at_ms),
+        "updated_at": rfc3339(endpoint.updated_at_ms),
+    }
+
+
+def _issued(endpoint: Endpoint, secret: Secret) -> IssuedEndpoint:
+    return msgspec.convert(_members(endpoint) | {"secret": secret.reveal()}, IssuedEndpoint)
+
+
+def _delivery(delivery: Delivery) -> DeliveryView:
+    return DeliveryView(
+        position=delivery.position,
+        event_id=delivery.event_id,
+        type=delivery.type,
+        subject=delivery.subject,
+        state=delivery.state,
+        attempts=delivery.attempts,
+        queued_at=rfc3339(delivery.queued_at_ms),
+        last_try_at=_moment(delivery.last_try_at_ms),
+        next_try_at=_moment(delivery.next_try_at_ms),
+        last_status=delivery.last_status,
+        last_failure=delivery.last_failure,
+    )
+
+
+def _moment(at_ms: int | None) -> str | None:
+    return None if at_ms is None else rfc3339(at_ms)
+
+
+async def _own(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> Endpoint:
+    endpoint = await dispatch.endpoints.get(endpoint_id)
+    if endpoint is None or (endpoint.merchant, endpoint.principal) != (owner.merchant, owner.principal):
+        raise _missing()
+    return endpoint
+
+
+def _require_started(endpoint: Endpoint) -> None:
+    if endpoint.state is EndpointState.STOPPED:
+        raise Refusal(Code.CONFLICT, "the endpoint is stopped: set its state to active first")
+
+
+def _reason(before: Endpoint, state: EndpointState) -> str | None:
+    if state is EndpointState.ACTIVE:
+        return None
+    return before.reason if state is before.state else f"it was {state} by its owner"
+
+
+def _url(dispatch: Dispatch, url: str) -> str:
+    try:
+        require_destination(url, dispatch.sender.allowed)
+    except DestinationError as error:
+        raise wrong_field("url", str(error)) from None
+    return url
+
+
+def _types(types: tuple[str, ...]) -> tuple[str, ...]:
+    if not 1 <= len(types) <= PATTERNS_MAX:
+        raise wrong_field("types", f"must have 1 to {PATTERNS_MAX} entries")
+    for index, text in enumerate(types):
+        try:
+            pattern_of(text)
+        except PatternError as error:
+            raise wrong_field(f"types[{index}]", str(error)) from None
+    return tuple(dict.fromkeys(types))
+
+
+def _label(label: str | None) -> str | None:
+    if label is not None and (not label.strip() or not label.isprintable() or len(label) > LABEL_LENGTH_MAX):
+        raise wrong_field("label", f"must have 1 to {LABEL_LENGTH_MAX} printable characters")
+    return label
+
+
+def _new_secret() -> Secret:
+    return Secret("whsec_" + base64.b64encode(os.urandom(SECRET_BYTES)).decode())
+
+
+def _missing() -> Refusal:
+    return Refusal(Code.NOT_FOUND, "there is no such endpoint")

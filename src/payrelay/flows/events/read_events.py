@@ -1,0 +1,208 @@
+"""Reads the feed of events: page by page, and as they are published.
+
+Rules:
+
+1. Whoever goes on behind the last position that it was given misses nothing and sees nothing twice.
+2. A narrow credential, such as a phone's, reads no feed; it follows the one operation or checkout that it may see.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer, found
+from payrelay.core.events.delivery import Pattern
+from payrelay.core.events.event import Plain, PublishedEvent
+from payrelay.core.moments import rfc3339
+from payrelay.errors import Code, Refusal
+from payrelay.flows.checkouts.show_checkout import show_checkout
+from payrelay.flows.payments.await_outcome import Patience
+from payrelay.flows.payments.find_operations import show_operation
+from payrelay.flows.relay import Relay, Request
+from payrelay.runtime.event_delivery import Dispatch
+from payrelay.runtime.followers import FOLLOWERS_MAX, Follower, Holder, wait_for
+from payrelay.store.events.feed import Page, Reader
+
+HEARTBEAT_S: Final = 15.0
+"""Between two signs of life on a stream that has nothing to tell: proxies close what is silent for a minute."""
+STREAM_S_MAX: Final = 600.0
+"""A stream ends after that; whoever follows resumes, with a credential that is looked at anew."""
+FOLLOWERS_OF_KEY_MAX: Final = FOLLOWERS_MAX // 2
+"""What one key may follow at once, so that none takes everybody's room."""
+FOLLOWERS_OF_PHONE_MAX: Final = 10
+"""The same for a phone: an app shows one payment at a time, and leaves some behind as it comes and goes."""
+_CATCH_UP_MAX: Final = 100
+"""Events about one subject that are read at once."""
+
+
+class EventView(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as it is told; the time is RFC 3339 in UTC."""
+
+    position: int
+    id: str
+    type: str
+    timestamp: str
+    account: str
+    subject: str
+    data: dict[str, Plain]
+
+
+class EventPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some events in their order; ``next`` is what to give as ``after`` for those behind them, there or not yet."""
+
+    events: list[EventView]
+    next: int
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """Which events are read."""
+
+    after: int
+    limit: int
+    subject: str | None = None
+    pattern: Pattern | None = None
+
+
+async def read_events(relay: Relay, request: Request, wanted: Wanted, patience: Patience | None) -> Answer:
+    """Answers with one page of the caller's events; where there is none yet, once there is or its patience is over.
+
+    Raises Refusal: forbidden for a narrow credential, rate_limited where too many of the caller's requests wait.
+    """
+    if request.credential.bound is not None:
+        raise Refusal(Code.FORBIDDEN, "this credential may follow what it is bound to, and not read the feed")
+    dispatch = relay.dispatch
+    reader = Reader(relay.account(request.account).merchant, request.principal)
+    page = await _read(dispatch, reader, wanted)
+    if page.events or patience is None:
+        return _answer(page)
+    follower = await dispatch.followers.place(reader, wanted.subject, holder=_holder(request))
+    if follower is None:
+        return _answer(page)
+    try:
+        while not page.events and not follower.is_over:
+            wanted = msgspec.structs.replace(wanted, after=page.next)
+            page = await _read(dispatch, reader, wanted)
+            left_s = patience.until_s - relay.clock.boot_s()
+            if page.events or left_s <= 0 or not await wait_for(follower, left_s, patience.gone):
+                break
+    finally:
+        dispatch.followers.leave(follower)
+    answer = _answer(page)
+    return msgspec.structs.replace(answer, headers=(*answer.headers, patience.header))
+
+
+class EventStream:
+    """The events about one subject, from a position on, as they are published; made by ``follow``.
+
+    Whoever has it iterates over ``events`` once, and calls ``close`` in the end.
+    """
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        follower: Follower,
+        reader: Reader,
+        subject: str,
+        after: int,
+        *,
+        heartbeat_s: float,
+        until_s: float,
+    ) -> None:
+        self._dispatch = dispatch
+        self._follower = follower
+        self._reader = reader
+        self._subject = subject
+        self._after = after
+        self._heartbeat_s = heartbeat_s
+        self._until_s = until_s
+
+    @property
+    def is_over(self) -> bool:
+        """True when nothing more is told here."""
+        return self._follower.is_over or self._dispatch.clock.boot_s() >= self._until_s
+
+    async def events(self) -> AsyncIterator[EventView | None]:
+        """Gives each event, and None as a sign of life; ends when nothing more is told here."""
+        clock = self._dispatch.clock
+        position = self._after
+        while True:
+            page = await self._dispatch.feed.read_about(
+                self._reader, self._subject, after=position, limit=_CATCH_UP_MAX
+            )
+            for event in page.events:
+                yield view(event)
+            position = page.next
+            if len(page.events) < _CATCH_UP_MAX:
+                break
+        while not self._follower.is_over and (left_s := self._until_s - clock.boot_s()) > 0:
+            told = await self._follower.next(min(self._heartbeat_s, left_s))
+            if told is None:
+                yield None
+            elif told.position > position:
+                position = told.position
+                yield view(told)
+
+    def close(self) -> None:
+        """Lets it go; may be called twice."""
+        self._dispatch.followers.leave(self._follower)
+
+
+async def follow(
+    relay: Relay, request: Request, subject: str, *, after: int, heartbeat_s: float = HEARTBEAT_S
+) -> EventStream:
+    """Begins to follow an operation or a checkout that the caller may see.
+
+    Raises Refusal: not_found for any other subject, rate_limited where the caller follows too much already,
+    unavailable where too many do.
+    """
+    dispatch = relay.dispatch
+    noun, _, id_ = subject.partition(":")
+    await (show_checkout if noun == "checkout" else show_operation)(relay, request, id_)
+    reader = Reader(relay.account(request.account).merchant, request.principal)
+    follower = await dispatch.followers.place(reader, subject, holder=_holder(request))
+    if follower is None:
+        raise Refusal(Code.UNAVAILABLE, "too many follow events now, or the program is about to end")
+    until_s = relay.clock.boot_s() + _allowed_s(relay, request)
+    return EventStream(dispatch, follower, reader, subject, after, heartbeat_s=heartbeat_s, until_s=until_s)
+
+
+def _holder(request: Request) -> Holder:
+    credential = request.credential
+    return Holder(credential.id, FOLLOWERS_OF_KEY_MAX if credential.bound is None else FOLLOWERS_OF_PHONE_MAX)
+
+
+def _allowed_s(relay: Relay, request: Request) -> float:
+    """Gives how long a stream may last: no longer than the credential that it was begun with."""
+    ends_at_ms = request.credential.expires_at_ms
+    left_s = STREAM_S_MAX if ends_at_ms is None else (ends_at_ms - relay.clock.now_ms()) / 1000
+    return min(STREAM_S_MAX, left_s)
+
+
+def view(event: PublishedEvent) -> EventView:
+    """Gives an event as it is told."""
+    return EventView(
+        position=event.position,
+        id=event.id,
+        type=event.type,
+        timestamp=rfc3339(event.at_ms),
+        account=event.account,
+        subject=event.subject,
+        data=event.data,
+    )
+
+
+async def _read(dispatch: Dispatch, reader: Reader, wanted: Wanted) -> Page:
+    if wanted.subject is not None:
+        page = await dispatch.feed.read_about(reader, wanted.subject, after=wanted.after, limit=wanted.limit)
+        if wanted.pattern is None:
+            return page
+        pattern = wanted.pattern
+        return Page([event for event in page.events if pattern.fits(event.type)], page.next)
+    if wanted.pattern is not None:
+        return await dispatch.feed.read_types(reader, wanted.pattern, after=wanted.after, limit=wanted.limit)
+    return await dispatch.feed.read(reader, after=wanted.after, limit=wanted.limit)
+
+
+def _answer(page: Page) -> Answer:
+    return found(EventPage(events=[view(event) for event in page.events], next=page.next))

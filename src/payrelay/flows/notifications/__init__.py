@@ -1,0 +1,1 @@
+"""Ingests what a gateway posts, and does what follows from it."""

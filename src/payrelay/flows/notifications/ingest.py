@@ -1,0 +1,119 @@
+"""Takes in what a gateway posts: told apart from what isn't the gateway's, stored once, and then worked on.
+
+Rules:
+
+1. Who posts is answered once it is on disk, and doesn't wait for what follows from it.
+2. What is not the gateway's is kept too, as many as somebody can look at, and leads to nothing.
+3. Who it is from is decided here, by the whole request. The verdict is stored, the headers are not.
+"""
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from payrelay.core.notifications.notification import (
+    UNFINISHED,
+    WAITS_FOR_MS,
+    WHY_OF_VERDICT,
+    Notification,
+    State,
+    Verdict,
+    advance,
+    step_of_repeat,
+)
+from payrelay.errors import Code, Outdated, Refusal
+from payrelay.flows.notifications.work_inbox import TAKEN_FOR_MS, has_room, work_later
+from payrelay.flows.relay import Relay
+from payrelay.gateways.gateway import Gateway, Headers, Received, Unreadable
+from payrelay.runtime.hooks import Passage
+
+REFUSALS: Final = {
+    Verdict.FORGED: (Code.FORBIDDEN, "the signature is not that of this account's MERCHANT_SECRET"),
+    Verdict.WRONG_MERCHANT: (Code.FORBIDDEN, "the notification is for another merchant than this account's"),
+    Verdict.NO_SECRET: (Code.UNAVAILABLE, "this account has no MERCHANT_SECRET to check a notification by"),
+}
+"""What whoever posts is told where nothing follows; without a secret it may be tried again, once there is one."""
+
+
+class NotTaken(Refusal):
+    """A notification that was not taken in for lack of room; it may be sent again."""
+
+    def __init__(self) -> None:
+        super().__init__(Code.UNAVAILABLE, "too many notifications of this order came in a day", retry_after_s=3_600)
+
+
+async def take_notification(relay: Relay, account_name: str, headers: Headers, body: bytes) -> Notification:
+    """Takes a notification in; when this returns it is on disk, and is being worked on.
+
+    May be repeated: the same body is the same notification. Raises Refusal where it is no notification
+    (malformed_request), not the gateway's or not for this account (forbidden; it is kept all the same), can't be
+    checked or is one too many (unavailable), or the account is not configured (not_found); StoreUnavailable.
+    """
+    account = relay.account(account_name)
+    received = account.notification(headers, body)
+    if isinstance(received, Unreadable):
+        relay.watch.notified(account_name, "unreadable")
+        raise Refusal(Code.MALFORMED_REQUEST, received.reason)
+    verdict = received.verdict
+    notification = await _stored(relay, _new(relay, account, received, body), body)
+    relay.watch.notified(account_name, verdict)
+    if notification is not None and notification.state in UNFINISHED and notification.version == 1:
+        work_later(relay, notification)
+    if verdict in REFUSALS:
+        relay.log.warning("notification_refused", account=account_name, verdict=verdict)
+        raise Refusal(*REFUSALS[verdict])
+    if notification is None:
+        relay.log.error("notification_not_kept", account=account_name)
+        raise NotTaken
+    return notification
+
+
+async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification | None:
+    """Stores it, or finds it stored; None for one that is one too many."""
+    relay.watch.passed(Passage.TAKING, new.id)
+    put = await relay.inbox.put(new, body)
+    relay.watch.passed(Passage.TAKEN, new.id)
+    if put is None or put.is_new:
+        return None if put is None else put.notification
+    step = step_of_repeat(put.notification, new.verdict)
+    if step is None:
+        return put.notification
+    again = msgspec.structs.replace(advance(put.notification, step, at_ms=new.received_at_ms), verdict=new.verdict)
+    try:
+        await relay.inbox.record(again)
+    except Outdated:  # another repeat was quicker
+        return put.notification
+    return again
+
+
+def _new(relay: Relay, account: Gateway, received: Received, body: bytes) -> Notification:
+    now_ms, news, verdict = relay.clock.now_ms(), received.news, received.verdict
+    is_genuine = verdict is Verdict.GENUINE
+    # It is worked on right after the answer; whoever dies in between leaves it to the worker.
+    next_at_ms = now_ms + TAKEN_FOR_MS if has_room(relay) else now_ms
+    return Notification(
+        id=relay.new_id("ntf", now_ms),
+        account=account.name,
+        merchant=account.merchant,
+        digest=hashlib.sha256(body).hexdigest(),
+        verdict=verdict,
+        state=State.RECEIVED if is_genuine else State.REFUSED,
+        why=WHY_OF_VERDICT[verdict],
+        version=1,
+        kind=news.kind,
+        told=news.told,
+        order_id=news.order_id,
+        payment_id=news.payment_id,
+        subscription_id=news.subscription_id,
+        amount_minor=news.amount_minor,
+        currency=news.currency,
+        message_type=news.message_type,
+        received_at_ms=now_ms,
+        last_at_ms=now_ms,
+        repeats=0,
+        attempts=0,
+        next_at_ms=next_at_ms if is_genuine else None,
+        gives_up_at_ms=now_ms + WAITS_FOR_MS,
+        updated_at_ms=now_ms,
+    )

@@ -1,0 +1,112 @@
+"""Notes what a notification tells of a subscription, once the gateway shows it."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.calls import OneSubscription, PaymentsOfSubscription
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind
+from payrelay.core.notifications.notification import Why
+from payrelay.core.payments.payment import Payment, PaymentStatus, Seen, Unseen
+from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment, fact_of_news
+from payrelay.errors import Code
+from payrelay.flows.notifications.context import Arrival
+from payrelay.gateways.pacing.rate_limiter import Priority
+from payrelay.runtime.hooks import Passage
+from payrelay.store.subscriptions import Whose
+
+_ENDS: Final = frozenset({SubscriptionState.STOPPED, SubscriptionState.COMPLETED})
+
+
+async def note_news(arrival: Arrival, checkout: Checkout | None, *, payment: Payment | None) -> Why | None:
+    """Notes what a genuine notification tells of a subscription, and what the gateway shows of it at that moment.
+
+    Nothing of it is signed, neither which subscription it is nor how that stands: it counts where the gateway shows the
+    subscription as one of the news' order. An end counts when it is shown, and so many paid installments as are shown.
+    What has ended by then doesn't go on again for a moment because of news that come late.
+
+    ``checkout`` is that of its order, and tells whose subscription it is; ``payment`` is what was taken, where that was
+    shown. Gives why the notification stands where it stands; None where it tells of no subscription. May be repeated.
+    Raises StoreError.
+    """
+    relay, news = arrival.relay, arrival.news
+    fact = fact_of_news(news, arrival.notification)
+    if fact is None:
+        return None
+    plan = await _shown_plan(arrival)
+    if isinstance(plan, Why):
+        return plan
+    is_asked = checkout is not None and checkout.kind is CheckoutKind.RECURRING
+    if is_asked and checkout is not None and plan.amount_minor not in {None, checkout.amount_minor}:
+        return Why.OTHER_AMOUNT
+    if fact.state in _ENDS and plan.state is SubscriptionState.ACTIVE:
+        return Why.NOT_SHOWN
+    if plan.state in _ENDS and fact.state not in _ENDS:
+        # It set out before the end and comes after it: what it tells of the money counts, that it goes on doesn't.
+        fact = msgspec.structs.replace(fact, state=plan.state)
+    if fact.is_paid and payment is None:
+        fact = msgspec.structs.replace(fact, payment=None, is_paid=False)
+    principal = None if checkout is None else checkout.principal
+    whose = Whose(account=arrival.account.name, merchant=arrival.account.merchant, principal=principal)
+    paid = await _paid_by_then(arrival, whose, fact)
+    if isinstance(paid, Why):
+        return paid
+    # What was told goes first: what is shown is younger, and each is told of as what it is.
+    now_ms = relay.clock.now_ms()
+    for each in (msgspec.structs.replace(fact, paid=paid), plan):
+        relay.watch.passed(Passage.NOTING, arrival.notification.id)
+        await relay.subscriptions.note(whose, [each], now_ms=now_ms)
+        relay.watch.passed(Passage.NOTED, arrival.notification.id)
+    return Why.SUBSCRIPTION_NOTED
+
+
+async def _shown_plan(arrival: Arrival) -> Fact | Why:
+    """Asks the gateway for the subscription that the news name; gives what it shows, or why that is no proof."""
+    relay, account, news = arrival.relay, arrival.account, arrival.news
+    asked_ms = relay.clock.now_ms()
+    until_s = relay.clock.boot_s() + account.queue_s
+    call = OneSubscription(subscription_id=int(news.subscription_id or 0))
+    relay.watch.passed(Passage.ASKING, arrival.notification.id)
+    reading = await account.read(call, priority=Priority.SETTLE, until_s=until_s)
+    relay.watch.passed(Passage.ASKED, arrival.notification.id)
+    if reading.code is not None:
+        return Why.NOT_SHOWN if reading.code is Code.NOT_FOUND else Why.UNSEEN
+    for fact in account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms):
+        is_of_order = fact.order_id == news.order_id and fact.currency == news.currency
+        if fact.subscription_id == news.subscription_id and is_of_order:
+            return fact
+    return Why.NOT_SHOWN
+
+
+async def _paid_by_then(arrival: Arrival, whose: Whose, fact: Fact) -> int | Why | None:
+    """Gives how many installments were paid by the word of a fact, and no more than are known by their payments.
+
+    Those that nobody has told of are looked for at the gateway.
+    """
+    relay, subscriptions = arrival.relay, arrival.relay.subscriptions
+    if fact.paid is None:
+        return None
+    key = (whose.merchant, fact.subscription_id)
+    standing = await subscriptions.standing(*key)
+    known = 0 if standing is None else standing.paid
+    if fact.is_paid and fact.payment is not None and not await subscriptions.is_paid(*key, fact.payment):
+        known += 1
+    if fact.paid <= known:
+        return fact.paid
+    call = PaymentsOfSubscription(subscription_id=int(fact.subscription_id))
+    asked_ms = relay.clock.now_ms()
+    sight = await arrival.observe(call)
+    if isinstance(sight, Unseen):
+        return Why.UNSEEN
+    payments = sight.payments if isinstance(sight, Seen) else ()
+    facts = [
+        fact_of_installment(fact.subscription_id, each, asked_ms)
+        for each in payments
+        if each.status == PaymentStatus.RECEIVED
+    ]
+    if facts:
+        relay.watch.passed(Passage.NOTING, arrival.notification.id)
+        await subscriptions.note(whose, facts, now_ms=relay.clock.now_ms())
+        relay.watch.passed(Passage.NOTED, arrival.notification.id)
+    is_among = any(each.payment == fact.payment for each in facts)
+    return min(fact.paid, max(known, len(facts) + int(fact.is_paid and not is_among)))

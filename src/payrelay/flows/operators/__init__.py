@@ -1,0 +1,1 @@
+"""What operators do and are told: alerts, the audit, decisions, reviews."""

@@ -1,0 +1,270 @@
+"""The audit: leaves anchors behind, and finds what was changed or removed of operations and their histories.
+
+What it finds it says in plain words, one sentence a finding. It repairs nothing.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from payrelay.core.moments import rfc3339
+from payrelay.core.payments.audit_chain import HASHED, Span, digest_of_values
+from payrelay.core.payments.idempotency import claim_of
+from payrelay.flows.relay import Relay
+from payrelay.store.engine.database import Value
+from payrelay.store.payments.audit import Anchor, ChainedLine, Record, Trail
+
+ANCHOR_EVERY_MS: Final = 3_600_000
+"""What was removed without a trace since the last anchor can't be found; an anchor costs one small row."""
+SETTLED_AFTER_MS: Final = 600_000
+"""How old a line must be to be anchored. A line is dated before it is stored, and machines' clocks differ: one that
+came into a span that is anchored already would look like a forgery. This is far more than either comes to."""
+LINES_MAX: Final = 10_000
+"""Of one anchor, so that what is wrong is narrowed down, and a call ends soon."""
+ANCHORS_MAX: Final = 10
+"""That one call makes; the rest is for the next."""
+
+
+class Phase(StrEnum):
+    """What is being looked at."""
+
+    ANCHORS = "anchors"
+    OPERATIONS = "operations"
+
+
+Progress = Callable[[Phase, int, int], None]
+"""Told of a phase, how many were looked at and how many there are."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that is not as it was left.
+
+    Attributes:
+        operation_id: the operation that it is about; None where it is about an anchor.
+        version: the line of its history; None where it is about all of it.
+        anchor: the number of the anchor; None where it is about an operation.
+        text: what is wrong, in plain words.
+    """
+
+    text: str
+    operation_id: str | None = None
+    version: int | None = None
+    anchor: int | None = None
+
+
+class Summary(msgspec.Struct, kw_only=True):
+    """What was looked at.
+
+    Attributes:
+        operations, lines, anchors, findings: how many there are.
+        lines_before_chain: lines that were written by a version of Payrelay that knew no chain.
+        lines_unanchored: lines that are younger than the newest anchor.
+        chain_since_ms: when the chain began.
+        anchored_until_ms, newest_anchor: up to when the lines are anchored, and by which digest; None without one.
+    """
+
+    chain_since_ms: int
+    operations: int = 0
+    lines: int = 0
+    anchors: int = 0
+    findings: int = 0
+    lines_before_chain: int = 0
+    lines_unanchored: int = 0
+    anchored_until_ms: int | None = None
+    newest_anchor: str | None = None
+
+
+async def keep_anchors(relay: Relay) -> int:
+    """Anchors what is due, and puts the anchors into the log, where no database can change them; gives how many."""
+    made = await anchor(relay.journal.trail, relay.clock.now_ms())
+    for each in made:
+        relay.log.info("history_anchored", anchor=f"{each.number}:{each.digest}", lines=each.lines)
+    return len(made)
+
+
+async def anchor(trail: Trail, now_ms: int) -> list[Anchor]:
+    """Anchors the lines of history since the last anchor, an hour of them at least; gives the anchors that it made.
+
+    Of several processes one does it. Raises StoreError.
+    """
+    until_ms = now_ms - SETTLED_AFTER_MS
+    last = await trail.last_anchor()
+    made: list[Anchor] = []
+    while len(made) < ANCHORS_MAX:
+        from_ms = last.until_ms if last else 0
+        if until_ms - from_ms < ANCHOR_EVERY_MS and not made:
+            break
+        end_ms = await _end_of_span(trail, from_ms, until_ms)
+        if end_ms is None:
+            break
+        span = Span(last.number + 1 if last else 1, from_ms, end_ms, now_ms)
+        last = await trail.anchor(last.digest if last else "", span)
+        if not await trail.add(last):
+            break
+        made.append(last)
+    return made
+
+
+async def _end_of_span(trail: Trail, from_ms: int, until_ms: int) -> int | None:
+    """Gives where the next anchor ends; None where there is nothing to be anchored."""
+    first_ms = await trail.time_of_line(0, from_ms, until_ms)
+    if first_ms is None:
+        return None
+    next_ms = await trail.time_of_line(LINES_MAX, from_ms, until_ms)
+    # More lines in one millisecond than an anchor takes all the same come into one.
+    return until_ms if next_ms is None else max(next_ms, first_ms + 1)
+
+
+class Audit:
+    """One look through everything; ``summary`` tells of what was looked at so far.
+
+    ``noted`` are digests of anchors by their numbers, as they were noted where nobody can change them with the
+    database. Only they show that the newest anchors, and what these covered, are still there.
+    """
+
+    def __init__(
+        self, trail: Trail, chain_since_ms: int, progress: Progress, *, noted: Mapping[int, str] = MappingProxyType({})
+    ) -> None:
+        self._trail = trail
+        self._progress = progress
+        self._noted = dict(noted)
+        self.summary = Summary(chain_since_ms=chain_since_ms)
+
+    async def findings(self) -> AsyncIterator[Finding]:
+        """Looks at every anchor and every operation, and tells what isn't as it was left.
+
+        May run beside servers; what they change meanwhile is no finding. Raises StoreError.
+        """
+        async for finding in self._anchors():
+            self.summary.findings += 1
+            yield finding
+        async for finding in self._operations():
+            self.summary.findings += 1
+            yield finding
+
+    async def _anchors(self) -> AsyncIterator[Finding]:
+        last, summary = await self._trail.last_anchor(), self.summary
+        before: Anchor | None = None
+        async for each in self._trail.anchors():
+            self._progress(Phase.ANCHORS, each.number, last.number if last else each.number)
+            for text in await self._wrong_with_anchor(before, each):
+                yield Finding(anchor=each.number, text=text)
+            if self._noted.pop(each.number, each.digest) != each.digest:
+                yield Finding(anchor=each.number, text="it is not the one that was noted")
+            before = each
+            summary.anchors += 1
+            summary.anchored_until_ms, summary.newest_anchor = each.until_ms, f"{each.number}:{each.digest}"
+        for number in self._noted:
+            yield Finding(anchor=number, text="it was noted, and is gone")
+
+    async def _wrong_with_anchor(self, before: Anchor | None, each: Anchor) -> list[str]:
+        number, until_ms = (before.number, before.until_ms) if before else (0, 0)
+        if each.number != number + 1:
+            return [f"anchor {number + 1} is missing before it"]
+        if each.from_ms != until_ms:
+            return ["it doesn't begin where the anchor before it ends"]
+        now = await self._trail.anchor(before.digest if before else "", each.span)
+        if now == each:
+            return []
+        found = f"; there are {now.lines} lines, and it has {each.lines}" if now.lines != each.lines else ""
+        between = f"between {rfc3339(each.from_ms, 'seconds')} and {rfc3339(each.until_ms, 'seconds')}"
+        return [f"it was changed, or lines of history {between} were changed, removed or added{found}"]
+
+    async def _operations(self) -> AsyncIterator[Finding]:
+        total = await self._trail.count_operations()
+        async for seen in self._trail.records():
+            record = seen
+            if _wrong(record, self._trail, self.summary.chain_since_ms):
+                record = await self._trail.record(record.operation_id)  # a server may have changed it in between
+            for finding in _wrong(record, self._trail, self.summary.chain_since_ms):
+                yield finding
+            self._count(record)
+            self._progress(Phase.OPERATIONS, self.summary.operations, max(total, self.summary.operations))
+
+    def _count(self, record: Record) -> None:
+        summary = self.summary
+        summary.operations += record.row is not None
+        summary.lines += len(record.lines)
+        summary.lines_before_chain += sum(_is_before_chain(line, summary.chain_since_ms) for line in record.lines)
+        anchored_until_ms = summary.anchored_until_ms or 0
+        summary.lines_unanchored += sum(line.link.at_ms >= anchored_until_ms for line in record.lines)
+
+
+def _is_before_chain(line: ChainedLine, since_ms: int) -> bool:
+    """True for a line of an older version; before 1970, where no anchor reaches, there was none."""
+    return not line.hash and 0 <= line.link.at_ms < since_ms
+
+
+def _wrong(record: Record, trail: Trail, since_ms: int) -> list[Finding]:
+    """Tells what is wrong with one operation."""
+    operation_id = record.operation_id
+    if record.row is None and not record.lines:
+        return []  # it was removed while we looked, or never there
+    if record.row is None:
+        return [Finding(operation_id=operation_id, text="there is a history, but its operation is gone")]
+    if not record.lines:
+        return [Finding(operation_id=operation_id, text="its history is gone")]
+    return [
+        Finding(operation_id=operation_id, version=version, text=text)
+        for version, text in (
+            *_wrong_with_lines(record.lines, trail, since_ms),
+            *_wrong_with_row(record.row, record.lines[-1]),
+            *_wrong_with_sealed(record),
+        )
+    ]
+
+
+def _wrong_with_lines(lines: tuple[ChainedLine, ...], trail: Trail, since_ms: int) -> list[tuple[int | None, str]]:
+    wrong: list[tuple[int | None, str]] = []
+    previous, next_version = "", 1
+    for line in lines:
+        version = line.link.version
+        if version != next_version:
+            wrong.append((version, f"it stands where line {next_version} should; that one is gone"))
+        elif not line.hash:
+            if previous or not _is_before_chain(line, since_ms):
+                wrong.append((version, "it has no hash, although it was written after the chain began"))
+        elif trail.key.line(previous, line.link) != line.hash:
+            wrong.append((version, "it was changed, or the line before it was: its hash doesn't follow"))
+        previous, next_version = line.hash, version + 1
+    return wrong
+
+
+def _wrong_with_row(row: Mapping[str, Value], newest: ChainedLine) -> list[tuple[int | None, str]]:
+    version = newest.link.version
+    if row["version"] != version:
+        return [(version, f"it is the newest line, but the operation has version {row['version']!s}")]
+    wrong: list[tuple[int | None, str]] = []
+    if row["chain"] != newest.hash:
+        wrong.append((version, "the operation is chained to another line than this, its newest"))
+    if newest.hash and digest_of_values(tuple(row[name] for name in HASHED)) != newest.link.row_digest:
+        wrong.append((version, "the operation is not as this line, its newest, left it"))
+    elif row["state"] != newest.link.state:
+        wrong.append((version, f"this line says {newest.link.state}, and the operation {row['state']!s}"))
+    if row["claim"] is not None and row["claim"] != _claim(row):
+        wrong.append((None, "its claim is not the one of its request: repeats would find another operation"))
+    return wrong
+
+
+def _claim(row: Mapping[str, Value]) -> str | None:
+    key = row["idempotency_key"]
+    return claim_of(None if key is None else str(key), str(row["fingerprint"]), is_unkeyed_claimed=True)
+
+
+def _wrong_with_sealed(record: Record) -> list[tuple[int | None, str]]:
+    wrong: list[tuple[int | None, str]] = []
+    if not record.can_open_call:
+        wrong.append((None, "its sealed call can't be opened: it was changed, or is another operation's"))
+    brought = [line.link for line in record.lines if line.link.answer_digest]
+    if record.answer_digest is None:
+        wrong.append((None, "its sealed answer can't be opened: it was changed, or is another operation's"))
+    elif brought and not record.answer_digest:
+        wrong.append((brought[-1].version, "the answer that came with this line is gone"))
+    elif brought and record.answer_digest != brought[-1].answer_digest:
+        wrong.append((brought[-1].version, "the answer that is kept is not the one that came with this line"))
+    elif record.answer_digest and not brought and all(line.hash for line in record.lines):
+        wrong.append((None, "an answer is kept that came with no line of its history"))
+    return wrong

@@ -1,0 +1,254 @@
+"""Decides, for a person and with that person's reason, what became of an operation that nothing can prove.
+
+A decision is a line of the history like every other news, and its answer is kept as if the gateway had given it: the
+same request gets it from then on.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Capture
+from payrelay.core.durations import span_text
+from payrelay.core.outcomes import Evidence, Facts
+from payrelay.core.payments.changes import Report, what_follows
+from payrelay.core.payments.operation import (
+    TAKING,
+    TRANSITIONS,
+    WITHOUT_EFFECT,
+    Event,
+    Kind,
+    Line,
+    Operation,
+    OperationFilter,
+    State,
+)
+from payrelay.core.payments.payment import plain_number
+from payrelay.core.payments.proof import CONTRADICTORY, Seen
+from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, settled_answer
+from payrelay.core.payments.sentences import STATE_SENTENCES
+from payrelay.errors import Outdated
+from payrelay.flows.apply import apply
+from payrelay.flows.relay import Relay
+from payrelay.flows.resolution.authorization_of_capture import charge_of_hold, hold_of_capture
+from payrelay.flows.resolution.resend import under_way_until_ms
+
+VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
+"""What can be decided."""
+PAYMENT_ID_DIGITS_MAX: Final = 19
+"""What a 64-bit integer can hold; the gateway's numbers have 12 digits today."""
+DECISIONS_MAX: Final = 5
+"""How often a row may change under a decision, by looks that settle nothing, before it is given up."""
+CANDIDATES_MAX: Final = 1_000
+"""Operations that name one payment: who made it, who refunds it. The newest are looked at."""
+
+_SHOWN: Final = CONTRADICTORY | {Seen.MAY_BE_ANOTHERS}
+_NOUNS: Final = {
+    Kind.CHARGE: "order",
+    Kind.AUTHORIZATION: "order",
+    Kind.CAPTURE: "hold",
+    Kind.REFUND: "payment",
+    Kind.RELEASE: "hold",
+    Kind.RETRY: "subscription",
+    Kind.CANCEL: "subscription",
+}
+
+
+class UndecidedError(Exception):
+    """The decision was not made; the text says why, in one line."""
+
+
+class UnknownOperationError(UndecidedError):
+    """There is no such operation."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person decides.
+
+    Attributes:
+        operation_id: of what.
+        seen: the state in which that person saw it; in another one the decision is void.
+        verdict: SUCCEEDED or FAILED.
+        operator, reason: who, and why.
+        payment_id: the payment that it made, digits without leading zeros; None where that isn't known.
+    """
+
+    operation_id: str
+    seen: State
+    verdict: State
+    operator: str
+    reason: str
+    payment_id: str | None = None
+
+
+class Consequence(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision makes of an operation: the row, its line of history, and the answer to its client."""
+
+    operation: Operation
+    line: Line
+    answer: Answer
+
+
+def payment_number(text: str) -> str | None:
+    """Gives a payment's number as it is kept, or None where the text can't be one (1 to 19 digits)."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= PAYMENT_ID_DIGITS_MAX
+    return plain_number(text) if is_number else None
+
+
+def is_decidable(state: State) -> bool:
+    """Tells whether a person can decide what became of an operation in this state."""
+    return (state, Event.DECIDED_SUCCEEDED) in TRANSITIONS
+
+
+async def decide(relay: Relay, decision: Decision) -> Consequence:
+    """Makes a decision and stores it with its answer. May be beaten by better evidence, and then is not made.
+
+    Raises UndecidedError where the state doesn't allow it, or where the payment is another operation's.
+    """
+    for _ in range(DECISIONS_MAX):
+        operation = await relay.journal.get(decision.operation_id)
+        if operation is None:
+            raise UnknownOperationError(f"there is no operation {decision.operation_id}")
+        await require_decidable(relay, operation, decision)
+        report, answer = await _report_of(relay, operation, decision)
+        try:
+            change = await apply(relay, operation, report)
+        except Outdated:
+            continue
+        return Consequence(operation=change.operation, line=change.line, answer=answer)
+    raise UndecidedError(f"{decision.operation_id} is being changed all the time; try again")
+
+
+async def require_decidable(relay: Relay, operation: Operation, decision: Decision) -> None:
+    """Raises UndecidedError where a decision can't be made."""
+    state = operation.state
+    if not is_decidable(state):
+        when = "any more" if operation.is_settled else "yet"
+        raise UndecidedError(f"{operation.id} can't be decided {when}: {_lower(state)}")
+    if state is not decision.seen:
+        raise UndecidedError(f"{operation.id} has become {state.replace('_', ' ')} meanwhile; look at it again")
+    await _require_at_rest(relay, operation)
+    if decision.payment_id is None:
+        return
+    if decision.verdict is not State.SUCCEEDED or operation.kind not in TAKING:
+        raise UndecidedError("a payment's number belongs only to a charge, capture or retry that succeeded")
+    owner = await _owner_of(relay, operation, decision.payment_id)
+    if owner is not None:
+        raise UndecidedError(
+            f"payment {decision.payment_id} belongs to {owner.id} already, a {owner.kind} that is {owner.state}"
+        )
+
+
+async def _require_at_rest(relay: Relay, operation: Operation) -> None:
+    """Raises UndecidedError while it is being sent once more: nobody can know yet what comes of that."""
+    account = relay.account_of(operation.account, operation.merchant)
+    if account is None:
+        return
+    now_ms = relay.clock.now_ms()
+    until_ms = under_way_until_ms(await relay.journal.history(operation.id), account.timeout_s, now_ms)
+    if until_ms is not None:
+        left = span_text(-((now_ms - until_ms) // 1000))
+        raise UndecidedError(f"{operation.id} is being sent once more to find out; look at it again in {left}")
+
+
+async def consequence_of(relay: Relay, operation: Operation, decision: Decision) -> Consequence:
+    """Tells what a decision would make of an operation; stores nothing."""
+    report, answer = await _report_of(relay, operation, decision)
+    change = what_follows(operation, report, at_ms=relay.clock.now_ms(), retention=relay.retention)
+    return Consequence(operation=change.operation, line=change.line, answer=answer)
+
+
+async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> tuple[Report, Answer]:
+    """Writes a decision down, and gives it with the answer to the client that it holds."""
+    paid = decision.payment_id
+    evidence = Evidence(operator=decision.operator, reason=decision.reason, payment_ids=() if paid is None else (paid,))
+    report = Report(event=VERDICTS[decision.verdict], evidence=evidence, facts=Facts(payment_id=paid))
+    if decision.verdict is State.FAILED:
+        answer = failed_answer(operation)
+        if _was_shown(await relay.journal.history(operation.id)):
+            report = msgspec.structs.replace(report, probe_at_ms=None)
+    else:
+        call = await relay.journal.call_of(operation.id)
+        hold = None
+        if isinstance(call, Capture):
+            hold = await charge_of_hold(relay, await hold_of_capture(relay, call, operation.merchant))
+        made = operation if paid is None else msgspec.structs.replace(operation, payment_id=paid)
+        answer = settled_answer(made, call, payment=None, msg=BY_DECISION, hold=hold)
+    return msgspec.structs.replace(report, answer=answer), answer
+
+
+async def prospects(relay: Relay, operation: Operation) -> dict[State, Consequence]:
+    """Tells what each decision would make of an operation; nothing where none can be made."""
+    if not is_decidable(operation.state):
+        return {}
+    return {
+        verdict: await consequence_of(
+            relay,
+            operation,
+            Decision(operation_id=operation.id, seen=operation.state, verdict=verdict, operator="", reason=""),
+        )
+        for verdict in VERDICTS
+    }
+
+
+def sentences_of(consequence: Consequence) -> list[str]:
+    """Tells what a decision does beside the answer: what is kept, what is free again, and what goes on."""
+    after = consequence.operation
+    noun = _NOUNS[after.kind]
+    sentences = [_claim_sentence(after)]
+    if after.guard is None:
+        sentences.append(f"The {noun} is free for another operation.")
+    else:
+        sentences.append("The hold counts as captured for good: a second capture of it is refused.")
+    is_done = after.state is State.SUCCEEDED
+    if is_done and after.kind in TAKING and after.payment_id is None:
+        sentences.append("The answer names no payment; --payment-id puts its number there, and makes it this one's.")
+    if is_done and after.kind is Kind.AUTHORIZATION:
+        sentences.append("The answer has no authorization token: the hold can't be captured with it.")
+    if not is_done and after.kind in TAKING and after.payment_id is not None:
+        sentences.append(f"Nothing is given back by this: should payment {after.payment_id} be there, see to it first.")
+    if after.probe_at_ms is not None:
+        sentences.append("The gateway is still asked for it once a day; should it show itself, a person is called.")
+    return sentences
+
+
+def _claim_sentence(after: Operation) -> str:
+    if after.claim is None:
+        return "A repeat of the request is not answered from here any more, and is carried out anew."
+    kept_ms = (after.claim_ends_at_ms or 0) - after.updated_at_ms
+    what = "An equal request" if after.idempotency_key is None else "The same Idempotency-Key"
+    return f"{what} gets this answer for {span_text(kept_ms // 1000)}."
+
+
+def _was_shown(history: Sequence[Line]) -> bool:
+    """Tells whether the gateway shows what a person has to judge; to find that again the next day would be no news."""
+    return any(
+        line.event is Event.REAPPEARED or (line.event is Event.UNCLEAR and line.evidence.seen in _SHOWN)
+        for line in history
+    )
+
+
+async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Operation | None:
+    """Finds another operation that a payment belongs to; a hold and its capture are about the same one."""
+    candidates = await relay.journal.list(OperationFilter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
+    for other in candidates:
+        is_hold = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
+            f"authorization/{other.result_ref}" == operation.subject
+            or f"authorization/{operation.result_ref}" == other.subject
+        )
+        if (
+            other.id != operation.id
+            and other.merchant == operation.merchant
+            and other.kind in TAKING
+            and other.state not in WITHOUT_EFFECT
+            and not is_hold
+        ):
+            return other
+    return None
+
+
+def _lower(state: State) -> str:
+    sentence = STATE_SENTENCES[state].removesuffix(".")
+    return sentence[:1].lower() + sentence[1:]

@@ -1,0 +1,1 @@
+"""Charges, captures and refunds: from the claim to the answer."""

@@ -1,0 +1,54 @@
+"""Charges a customer who has approved it, or holds the money (``authorize``)."""
+
+from functools import partial
+
+import msgspec
+
+from payrelay.core.access.bounds import owns_customer
+from payrelay.core.access.credential import require_amount
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Charge
+from payrelay.core.customers.customer import State, is_handle
+from payrelay.core.payments.operation import Kind
+from payrelay.errors import wrong_field
+from payrelay.flows.payments.carry_out import Intent, carry_out
+from payrelay.flows.relay import Relay, Request
+
+
+async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
+    """Charges at most once; see ``effect.carry_out`` for repeats.
+
+    While another charge of the same order is unsettled, whoever asked for it, this one is refused (in_progress).
+    Raises Refusal: forbidden over the credential's largest amount, invalid_request for the handle of a customer that
+    can't be charged. A repeat is answered all the same: what was asked is told from the handle, and not from the token
+    that it stands for, so that nothing which became of the customer since makes another request of it.
+    """
+    require_amount(request.credential, call.amount_minor)
+    intent = Intent(
+        kind=Kind.AUTHORIZATION if call.authorize else Kind.CHARGE,
+        call=call,
+        subject=f"order/{call.order_id}",
+        order_id=call.order_id,
+        amount_minor=call.amount_minor,
+        currency=call.currency,
+    )
+    if not is_handle(call.customer_token):
+        return await carry_out(relay, request, intent)
+    return await carry_out(relay, request, intent, look_first=partial(_with_token, relay, request, call))
+
+
+async def _with_token(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
+    """Gives the intent with what is sent: the call with the token that the handle stands for.
+
+    The token goes to the gateway and nowhere else; what is stored of the call has the handle.
+    """
+    customers = relay.customers
+    customer = await customers.get(call.customer_token)
+    if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
+        raise wrong_field("customer_token", "names no customer of yours on this account")
+    token = await customers.token_of(customer.id)
+    if token is None:
+        became = "erased" if customer.state is State.ERASED else "removed"
+        raise wrong_field("customer_token", f"names a customer that was {became}")
+    sent = msgspec.structs.replace(call, customer_token=token.reveal())
+    return msgspec.structs.replace(intent, sent=sent, customer_id=customer.id)

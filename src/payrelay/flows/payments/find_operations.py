@@ -1,0 +1,203 @@
+"""Shows operations to those who asked for them: state, history and evidence, in words that can be read out."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.access.bounds import has_customer, has_operation, has_order, key_as_sent
+from payrelay.core.access.credential import Scope
+from payrelay.core.answers import Answer, found
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.explanations import told
+from payrelay.core.payments.operation import Line, Operation, OperationFilter, State
+from payrelay.core.payments.sentences import STATE_SENTENCES
+from payrelay.errors import Code, Refusal
+from payrelay.flows.pages import answer_page
+from payrelay.flows.relay import Relay, Request
+from payrelay.flows.resolution.resolve import nudge
+
+PAGE_SIZE_MAX: Final = 100
+"""Operations on one page; each is under 1 KiB."""
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of an operation's history."""
+
+    at: str
+    state: State
+    text: str
+    evidence: Evidence
+
+
+class FinishedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer that a repeat of the request gets."""
+
+    http_status: int
+    body: msgspec.Raw
+
+
+class OperationView(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation as a client sees it; times are RFC 3339 in UTC, the amount is as it was asked for."""
+
+    id: str
+    kind: str
+    state: State
+    explanation: str
+    is_settled: bool
+    account: str
+    principal: str
+    idempotency_key: str | None
+    request_id: str
+    order_id: str | None
+    payment_id: str | None
+    subscription_id: str | None
+    customer_id: str | None
+    amount: msgspec.Raw
+    currency: str | None
+    created_at: str
+    updated_at: str
+    send_by: str
+
+
+class ChargebackView(msgspec.Struct, frozen=True, kw_only=True):
+    """The bank took a payment back, as the gateway notified; the operation's state is not changed by that."""
+
+    payment_id: str
+    amount: msgspec.Raw
+    currency: str
+    at: str
+    notification_id: str
+
+
+class OperationDetail(OperationView, frozen=True, kw_only=True):
+    """The same with all that is known of it; ``answer`` is shown to the operation's own principal only."""
+
+    history: list[HistoryEntry]
+    chargebacks: list[ChargebackView]
+    answer: FinishedAnswer | None
+
+
+async def list_operations(
+    relay: Relay, request: Request, wanted: OperationFilter, *, before: str | None, limit: int
+) -> Answer:
+    """Answers a page, newest first; a Link header leads to the next one where there are more.
+
+    ``wanted`` is narrowed to the caller's own operations and the account in the path. ``before`` is the id of the last
+    operation of the page before. ``limit`` is 1 to PAGE_SIZE_MAX.
+    """
+    narrowed = _narrowed(wanted, request)
+    operations = [] if narrowed is None else await relay.journal.list(narrowed, before=before, limit=limit + 1)
+    return answer_page(
+        request,
+        "operations",
+        operations,
+        limit,
+        show=lambda each: _as_seen(each, request),
+        id_of=lambda each: each.id,
+        query={**msgspec.structs.asdict(wanted), "principal": None, "account": None},
+    )
+
+
+async def show_operation(relay: Relay, request: Request, operation_id: str) -> Answer:
+    """Answers with one operation; raises Refusal (not_found) for one that the caller may not see."""
+    return await _show(relay, request, await relay.journal.get(operation_id))
+
+
+async def show_newest_by_key(relay: Relay, request: Request, idempotency_key: str) -> Answer:
+    """Answers with the newest operation under an Idempotency-Key, for an app that was killed before its answer."""
+    principal = None if _sees_all(request) else request.principal
+    operation = await relay.journal.newest_by_key(request.account, principal, idempotency_key)
+    return await _show(relay, request, operation)
+
+
+async def _show(relay: Relay, request: Request, operation: Operation | None) -> Answer:
+    if operation is None or not may_see(request, operation):
+        raise Refusal(Code.NOT_FOUND, "there is no such operation")
+    nudge(relay, operation)
+    history = await relay.journal.history(operation.id)
+    answer = await relay.journal.answer_of(operation.id) if operation.principal == request.principal else None
+    shown = OperationDetail(
+        **msgspec.structs.asdict(_as_seen(operation, request)),
+        history=[_entry(line) for line in history],
+        chargebacks=await chargebacks_of(relay, operation.id),
+        answer=None
+        if answer is None
+        else FinishedAnswer(http_status=answer.http_status, body=msgspec.Raw(answer.body)),
+    )
+    return found(shown)
+
+
+async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView]:
+    """Gives what was charged back of an operation's payments. Raises StoreError."""
+    return [
+        ChargebackView(
+            payment_id=each.payment_id,
+            amount=amount_json(each.amount_minor),
+            currency=each.currency,
+            at=rfc3339(each.noted_at_ms),
+            notification_id=each.notification_id,
+        )
+        for each in await relay.inbox.chargebacks_of_operation(operation_id)
+    ]
+
+
+def may_see(request: Request, operation: Operation) -> bool:
+    """True where an operation belongs to the caller, or the caller sees all on this account."""
+    is_own = operation.principal == request.principal or _sees_all(request)
+    return operation.account == request.account and is_own and has_operation(request.credential.bound, operation)
+
+
+def _narrowed(wanted: OperationFilter, request: Request) -> OperationFilter | None:
+    """Narrows a filter to what the caller may see; None where nothing of that is wanted."""
+    principal = None if _sees_all(request) else request.principal
+    narrowed = msgspec.structs.replace(wanted, principal=principal, account=request.account)
+    bound = request.credential.bound
+    if bound is None:
+        return narrowed
+    if not has_order(bound, wanted.order_id or bound.order_id):
+        return None
+    if not has_customer(bound, wanted.customer_id or bound.customer_id):
+        return None
+    return msgspec.structs.replace(
+        narrowed, order_id=bound.order_id or wanted.order_id, customer_id=bound.customer_id or wanted.customer_id
+    )
+
+
+def _as_seen(operation: Operation, request: Request) -> OperationView:
+    """Gives an operation as this caller sees it."""
+    key = key_as_sent(request.credential.bound, operation.idempotency_key)
+    return view(msgspec.structs.replace(operation, idempotency_key=key))
+
+
+def view(operation: Operation) -> OperationView:
+    """Gives an operation as a client sees it in a list."""
+    return OperationView(
+        id=operation.id,
+        kind=operation.kind,
+        state=operation.state,
+        explanation=STATE_SENTENCES[operation.state],
+        is_settled=operation.is_settled,
+        account=operation.account,
+        principal=operation.principal,
+        idempotency_key=operation.idempotency_key,
+        request_id=operation.request_id,
+        order_id=operation.order_id,
+        payment_id=operation.payment_id,
+        subscription_id=operation.subscription_id,
+        customer_id=operation.customer_id,
+        amount=amount_json(operation.amount_minor),
+        currency=operation.currency,
+        created_at=rfc3339(operation.created_at_ms),
+        updated_at=rfc3339(operation.updated_at_ms),
+        send_by=rfc3339(operation.send_by_ms),
+    )
+
+
+def _entry(line: Line) -> HistoryEntry:
+    return HistoryEntry(at=rfc3339(line.at_ms), state=line.state, text=told(line), evidence=line.evidence)
+
+
+def _sees_all(request: Request) -> bool:
+    return Scope.OPERATIONS_READ_ALL in request.credential.scopes

@@ -1,0 +1,54 @@
+"""Reads the successful payments of an order."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.access.bounds import has_customer, is_personal
+from payrelay.core.access.credential import Bound
+from payrelay.core.answers import Answer, Trace
+from payrelay.core.calls import PaymentsOfOrder
+from payrelay.core.checkouts.checkout import is_within
+from payrelay.core.outcomes import Reading
+from payrelay.core.payments.operation import OperationFilter
+from payrelay.errors import Code
+from payrelay.flows.relay import Relay, Request
+from payrelay.gateways.gateway import Gateway
+
+ATTEMPTS_MAX: Final = 1_000
+"""Operations on one order that are looked at for whose its payments are; nobody tries so often."""
+
+
+async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrder) -> Answer:
+    """Answers with the gateway's records; 404 with an empty list where the order has no payment.
+
+    A phone that is for a person is not shown what is known to be another person's: two may have tried to pay one order.
+    """
+    told = await relay.read(request, call)
+    bound = request.credential.bound
+    if bound is not None and is_personal(bound) and told.reading.code is None:
+        others = await _of_others(relay, request, call.order_id, bound)
+        told = msgspec.structs.replace(told, reading=_without(relay.account(request.account), told.reading, others))
+    return told.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
+
+
+def _without(account: Gateway, reading: Reading, payment_ids: frozenset[str]) -> Reading:
+    """Gives a reading without some payments; with none left it is as if there were none."""
+    raw_data = account.without(reading.raw_data or b"[]", payment_ids) if payment_ids else reading.raw_data
+    if raw_data is not None:
+        return msgspec.structs.replace(reading, raw_data=raw_data)
+    return Reading(code=Code.NOT_FOUND, msg="No payments found", evidence=reading.evidence)
+
+
+async def _of_others(relay: Relay, request: Request, order_id: str, bound: Bound) -> frozenset[str]:
+    """Gives the payments of an order that operations or checkouts of other persons have brought about."""
+    on_order = OperationFilter(account=request.account, order_id=order_id)
+    operations = await relay.journal.list(on_order, before=None, limit=ATTEMPTS_MAX)
+    of_operations = {
+        each.payment_id
+        for each in operations
+        if each.customer_id is not None and not has_customer(bound, each.customer_id)
+    }
+    checkouts = await relay.checkouts.of_order(relay.account(request.account).merchant, order_id)
+    of_checkouts = {each.payment_id for each in checkouts if not is_within(each, bound)}
+    return frozenset(payment_id for payment_id in of_operations | of_checkouts if payment_id is not None)

@@ -1,0 +1,1 @@
+"""Finds out what became of an operation whose answer was lost."""

@@ -1,0 +1,17 @@
+"""Finds the hold that a capture takes its money from, where it was made through us."""
+
+from payrelay.core.calls import Capture, Charge
+from payrelay.core.payments.idempotency import secret_hash
+from payrelay.core.payments.operation import Operation
+from payrelay.flows.relay import Relay
+
+
+async def hold_of_capture(relay: Relay, call: Capture, merchant: str) -> Operation | None:
+    """Finds the operation that yielded the capture's token; None where it was made otherwise. Raises StoreError."""
+    return await relay.journal.authorization_of(secret_hash(call.authorization_token), merchant)
+
+
+async def charge_of_hold(relay: Relay, hold: Operation | None) -> Charge | None:
+    """Reads what was asked for when the money was held; None where that isn't known here. Raises StoreError."""
+    made = None if hold is None else await relay.journal.call_of(hold.id)
+    return made if isinstance(made, Charge) else None

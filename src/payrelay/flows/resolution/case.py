@@ -1,0 +1,167 @@
+"""One open operation that is being settled: what is known of it, and how a step of it is stored."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.outcomes import Evidence, Facts
+from payrelay.core.payments.changes import Change, Report
+from payrelay.core.payments.operation import PROBED, Event, Line, Operation, State
+from payrelay.core.payments.payment import Sight
+from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, Span, open_since_ms, span_of
+from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, settled_answer
+from payrelay.core.payments.schedules import next_probe_ms, next_search_ms, next_try_ms
+from payrelay.errors import Outdated
+from payrelay.flows.apply import apply
+from payrelay.flows.relay import Relay
+from payrelay.gateways.gateway import Gateway
+from payrelay.runtime.hooks import Stage
+
+LOOKED_AT_MAX: Final = 50
+"""Payment ids that are kept as evidence of one look; an order has a handful."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Case:
+    """An operation, everything that its proof rests on, and the ways in which a look at it can end.
+
+    Attributes:
+        relay: the rooms below.
+        account: where it was sent.
+        operation: as it was read, and after a step as it is stored.
+        call: what was asked.
+        history: its lines, oldest first.
+        span: when it can have reached the gateway.
+        is_nudged: somebody asked in between; what settles nothing then is not written down.
+        until_s: how long to wait for a place in the gateway's budget, by ``clock.boot_s``.
+    """
+
+    relay: Relay
+    account: Gateway
+    operation: Operation
+    call: Effect
+    history: list[Line]
+    span: Span
+    is_nudged: bool
+    until_s: float
+
+    @property
+    def now_ms(self) -> int:
+        """The present moment."""
+        return self.relay.clock.now_ms()
+
+    @property
+    def open_ms(self) -> int:
+        """How long its outcome has been open; milliseconds."""
+        return self.now_ms - open_since_ms(self.history, self.operation)
+
+    @property
+    def timeout_ms(self) -> int:
+        """How long one call to the gateway may last."""
+        return self.span.ended_ms - self.operation.send_by_ms
+
+    def has_line(self, event: Event) -> bool:
+        """Tells whether its history has such a line."""
+        return any(line.event is event for line in self.history)
+
+    def reach(self, stage: Stage) -> None:
+        """Announces a stage."""
+        self.relay.watch.reached(stage, self.operation.id)
+
+    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Sight:
+        """Asks the gateway which payments there are; that it can't be asked is no observation."""
+        self.reach(Stage.LOOKING)
+        sight = await self.account.observe(call, until_s=self.until_s)
+        self.reach(Stage.LOOKED)
+        return sight
+
+    async def prove(self, look: Look, evidence: Evidence, *, answer: Answer | None = None) -> None:
+        """It took effect: the record that was found gives the answer."""
+        settled = answer or settled_answer(self.operation, self.call, payment=look.payment, msg=BY_PROOF)
+        facts = look.payment or Facts()
+        await self.apply(Report(event=Event.PROVED, evidence=evidence, answer=settled, facts=facts))
+
+    async def disprove(self, evidence: Evidence) -> None:
+        """It took no effect."""
+        await self.apply(Report(event=Event.DISPROVED, evidence=evidence, answer=failed_answer(self.operation)))
+
+    async def unclear(self, evidence: Evidence) -> None:
+        """It is for a person."""
+        await self.apply(Report(event=Event.UNCLEAR, evidence=evidence))
+
+    async def note(self, evidence: Evidence) -> None:
+        """It was looked for, and that settled nothing: written down, and looked for again on its day."""
+        if self.is_nudged:
+            return
+        await self.apply(Report(event=Event.LOOKED, evidence=evidence, probe_at_ms=self._next_ms()))
+
+    async def could_not_look(self) -> None:
+        """Nothing could be seen, which is no observation: tried again before its next day, for a week at most."""
+        if self.is_nudged:
+            return
+        now_ms = self.now_ms
+        if self.operation.state in PROBED and self.open_ms >= GIVEN_UP_AFTER_MS:
+            await self.unclear(Evidence(seen=Seen.UNSEEN))
+            return
+        at_ms = next_try_ms(open_since_ms(self.history, self.operation), now_ms)
+        await self.relay.settling.postpone(self.operation, at_ms)
+
+    async def put_off(self, probe_at_ms: int) -> None:
+        """There is nothing to be done before that moment."""
+        await self.relay.settling.postpone(self.operation, probe_at_ms)
+
+    async def apply(self, report: Report) -> None:
+        """Changes the operation by what is reported of it. Raises what ``flows.apply`` raises."""
+        change = await apply_settling(self.relay, self.operation, report)
+        self.operation = change.operation
+        self.history += (*change.meanwhile, change.line)
+
+    def _next_ms(self) -> int | None:
+        now_ms = self.now_ms
+        if self.operation.state is State.FAILED:
+            failed_at_ms = next(line.at_ms for line in reversed(self.history) if line.event is not Event.LOOKED)
+            return next_search_ms(failed_at_ms, now_ms)
+        return next_probe_ms(open_since_ms(self.history, self.operation), now_ms)
+
+
+async def apply_settling(relay: Relay, operation: Operation, report: Report) -> Change:
+    """Changes an operation, and logs that, unless it was a look that settled nothing."""
+    change = await apply(relay, operation, report)
+    state, event = change.line.state, change.line.event
+    if event is not Event.LOOKED:
+        relay.log.info(
+            "operation_settling", operation_id=operation.id, kind=operation.kind, state=state, event_name=event
+        )
+    return change
+
+
+def evidence_of(look: Look, control: Control | None, seen_by: Evidence | None = None) -> Evidence:
+    """Writes a look down, with what the gateway said."""
+    return msgspec.structs.replace(
+        seen_by or Evidence(), seen=look.seen, control=control, payment_ids=look.looked_at[:LOOKED_AT_MAX]
+    )
+
+
+async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_nudged: bool, until_s: float) -> Case:
+    """Reads everything that the proof rests on. Raises Outdated where the operation was changed meanwhile."""
+    history = await relay.journal.history(operation.id)
+    if not history or history[-1].version != operation.version:
+        raise Outdated(f"operation {operation.id} was changed since it was read")
+    return Case(
+        relay=relay,
+        account=account,
+        operation=operation,
+        call=await relay.journal.call_of(operation.id),
+        history=history,
+        span=span_of(history, operation, int(account.timeout_s * 1000)),
+        is_nudged=is_nudged,
+        until_s=until_s,
+    )
+
+
+def is_looked_for(operation: Operation) -> bool:
+    """Tells whether there is anything to be asked about an operation."""
+    return operation.state in PROBED or (operation.state is State.FAILED and operation.probe_at_ms is not None)

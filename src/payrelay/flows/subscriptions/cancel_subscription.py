@@ -1,0 +1,30 @@
+"""Ends a subscription for good."""
+
+from http import HTTPStatus
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import CancelSubscription
+from payrelay.core.payments.operation import Kind
+from payrelay.flows.payments.carry_out import Intent, carry_out
+from payrelay.flows.relay import Relay, Request
+from payrelay.runtime.subscription_notes import note_cancelled
+from payrelay.store.subscriptions import Whose
+
+
+async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscription) -> Answer:
+    """Asks the gateway at most once; while another retry or cancel of it is unsettled this one is refused.
+
+    That it was cancelled is noted of the subscription as well.
+    """
+    intent = Intent(
+        kind=Kind.CANCEL,
+        call=call,
+        subject=f"subscription/{call.subscription_id}",
+        subscription_id=str(call.subscription_id),
+    )
+    answer = await carry_out(relay, request, intent)
+    if answer.http_status == HTTPStatus.OK:
+        whose = Whose(account=request.account, merchant=relay.account(request.account).merchant)
+        now_ms, log = relay.clock.now_ms(), relay.log
+        await note_cancelled(relay.subscriptions, whose, str(call.subscription_id), now_ms=now_ms, log=log)
+    return answer

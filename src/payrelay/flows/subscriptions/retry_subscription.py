@@ -1,0 +1,50 @@
+"""Charges the installment of a subscription that failed."""
+
+import msgspec
+
+from payrelay.core.access.credential import require_amount
+from payrelay.core.answers import Answer
+from payrelay.core.calls import PaymentsOfSubscription, RetrySubscription
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.operation import Kind
+from payrelay.core.payments.payment import Seen, Unseen
+from payrelay.errors import Code, Refusal
+from payrelay.flows.payments.carry_out import Intent, carry_out
+from payrelay.flows.relay import Relay, Request
+
+
+async def retry_subscription(relay: Relay, request: Request, call: RetrySubscription) -> Answer:
+    """Asks the gateway at most once; while another retry or cancel of it is unsettled this one is refused.
+
+    The subscription's payments are read first and stored with the intent: should the answer be lost, a new one among
+    them tells what became of it. Where they can't be read, nothing is sent (unavailable).
+    Raises Refusal (forbidden) for a credential with a largest amount: what an installment costs isn't known here.
+    """
+    require_amount(request.credential, None)
+    intent = Intent(
+        kind=Kind.RETRY,
+        call=call,
+        subject=f"subscription/{call.subscription_id}",
+        subscription_id=str(call.subscription_id),
+    )
+
+    async def with_payments(wanted: Intent) -> Intent:
+        ids = await _payments_before(relay, request, call)
+        return msgspec.structs.replace(wanted, evidence=Evidence(payment_ids=ids))
+
+    return await carry_out(relay, request, intent, look_first=with_payments)
+
+
+async def _payments_before(relay: Relay, request: Request, call: RetrySubscription) -> tuple[str, ...]:
+    """Gives the ids of the subscription's payments; raises Refusal where they can't be read."""
+    account = relay.account(request.account)
+    until_s = relay.clock.boot_s() + account.queue_s
+    sight = await account.observe(PaymentsOfSubscription(subscription_id=call.subscription_id), until_s=until_s)
+    if isinstance(sight, Unseen):
+        if sight.code is Code.NOT_FOUND:
+            raise Refusal(Code.NOT_FOUND, sight.evidence.gateway_msg or "there is no such subscription")
+        raise Refusal(
+            Code.UNAVAILABLE,
+            "the subscription's payments could not be read, which a retry needs beforehand; nothing was sent",
+        )
+    return tuple(payment.payment_id for payment in sight.payments) if isinstance(sight, Seen) else ()

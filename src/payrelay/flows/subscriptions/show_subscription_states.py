@@ -1,0 +1,113 @@
+"""Shows how subscriptions stand, as it is known here: without a call to the gateway."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer, found
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
+from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.errors import Code, Refusal
+from payrelay.flows.pages import answer_page
+from payrelay.flows.relay import Relay, Request
+from payrelay.store.subscriptions import Installment, Standing
+
+STATE_SENTENCES: Final[dict[SubscriptionState, str]] = {
+    SubscriptionState.ACTIVE: "It goes on.",
+    SubscriptionState.STOPPED: "It was stopped or cancelled; nothing more is charged.",
+    SubscriptionState.COMPLETED: "All installments are paid.",
+}
+FAILING_SENTENCE: Final = "It goes on; the last installment failed and is tried again by the gateway."
+
+
+class InstallmentView(msgspec.Struct, frozen=True, kw_only=True):
+    """One installment; its id is null where the gateway named none, its time is RFC 3339 in UTC."""
+
+    payment_id: str | None
+    amount: msgspec.Raw
+    at: str
+
+
+class SubscriptionStateView(msgspec.Struct, frozen=True, kw_only=True):
+    """How a subscription stands, as far as it is known here.
+
+    ``as_of`` is when that became known, by a notification or a read. ``is_failing`` tells that the newest installment
+    failed. ``next_on`` is a date, null where there is to be no other installment, or none is known.
+    """
+
+    subscription_id: str
+    state: SubscriptionState
+    explanation: str
+    is_failing: bool
+    order_id: str | None
+    amount: msgspec.Raw
+    currency: str | None
+    installments_paid: int
+    next_on: str | None
+    last_paid: InstallmentView | None
+    last_failure: InstallmentView | None
+    as_of: str
+
+
+async def show_subscription_state(relay: Relay, request: Request, subscription_id: str) -> Answer:
+    """Answers with one subscription; raises Refusal (not_found) where nothing is known of it here."""
+    merchant = relay.account(request.account).merchant
+    standing = await relay.subscriptions.standing(merchant, subscription_id)
+    if standing is None:
+        raise Refusal(
+            Code.NOT_FOUND, "nothing is known of such a subscription here; GET subscriptions asks the gateway"
+        )
+    return found(view(standing))
+
+
+async def list_subscription_states(relay: Relay, request: Request, *, after: str, limit: int) -> Answer:
+    """Answers a page, by id; a Link header leads to the next one where there are more."""
+    merchant = relay.account(request.account).merchant
+    standings = await relay.subscriptions.list(merchant, after=after, limit=limit + 1)
+    return answer_page(
+        request,
+        "subscription-states",
+        standings,
+        limit,
+        show=view,
+        id_of=lambda each: each.subscription.subscription_id,
+        query={},
+    )
+
+
+def view(standing: Standing) -> SubscriptionStateView:
+    """Gives a subscription as a client sees it."""
+    subscription = standing.subscription
+    is_failing = subscription.state is SubscriptionState.ACTIVE and _is_newer(standing.last_failure, standing.last_paid)
+    return SubscriptionStateView(
+        subscription_id=subscription.subscription_id,
+        state=subscription.state,
+        explanation=FAILING_SENTENCE if is_failing else STATE_SENTENCES[subscription.state],
+        is_failing=is_failing,
+        order_id=subscription.order_id,
+        amount=amount_json(subscription.amount_minor),
+        currency=subscription.currency,
+        installments_paid=standing.paid,
+        next_on=subscription.next_on,
+        last_paid=_installment(standing.last_paid),
+        last_failure=_installment(standing.last_failure),
+        as_of=rfc3339(subscription.as_of_ms),
+    )
+
+
+def _is_newer(failure: Installment | None, paid: Installment | None) -> bool:
+    """Tells whether a failure came after what was paid: by the payments' numbers, which grow, not by what came when."""
+    if failure is None or paid is None:
+        return failure is not None
+    if failure.payment_id is None or paid.payment_id is None:
+        return failure.at_ms > paid.at_ms
+    return int(failure.payment_id) > int(paid.payment_id)
+
+
+def _installment(installment: Installment | None) -> InstallmentView | None:
+    if installment is None:
+        return None
+    return InstallmentView(
+        payment_id=installment.payment_id, amount=amount_json(installment.amount_minor), at=rfc3339(installment.at_ms)
+    )

@@ -1,0 +1,1 @@
+"""Keeps to a gateway's budget of calls; knows no provider."""

@@ -1,0 +1,1 @@
+"""Writes and reads what travels to and from PayHere; pure."""

@@ -1,0 +1,256 @@
+"""Reads the notifications that PayHere posts: a form, signed over five of its fields. Pure.
+
+Rules:
+
+1. The signature is made over the values as they came, byte for byte; nothing is reformatted before it is checked.
+2. What is signed must be readable, once and whole. Of everything else what can't be read is not there.
+3. Unknown fields are no fault: the body is kept as it came.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from payrelay.core.money import AmountError, minor_units
+from payrelay.core.notifications.notification import MessageType, News, NewsKind, PlanStatus, Told, Verdict
+from payrelay.core.secret import Secret
+from payrelay.gateways.gateway import Received, Unreadable
+from payrelay.gateways.payhere.wire.forms import Merchant
+
+BODY_BYTES_MAX: Final = 16_384
+"""A notification has some 600 bytes, and more where somebody puts a long text into the custom fields."""
+FIELDS_MAX: Final = 100
+"""The longest documented one has 25."""
+ORDER_ID_MAX: Final = 255
+"""Characters; longer ones were never sent by us."""
+TOKEN_MAX: Final = 256
+"""Characters of a token; today's have 32 and 36."""
+TEXT_MAX: Final = 200
+"""Characters of a name or a word."""
+
+SIGNED: Final = ("merchant_id", "order_id", "payhere_amount", "payhere_currency", "status_code")
+"""In the order in which they are signed."""
+_READ: Final = frozenset(
+    {
+        *SIGNED,
+        "md5sig",
+        "payment_id",
+        "subscription_id",
+        "message_type",
+        "customer_token",
+        "authorization_token",
+        "recurring",
+        "item_rec_install_paid",
+        "item_rec_date_next",
+        "item_rec_status",
+    }
+)
+"""Fields that something follows from: named twice, there would be two readings of one notification."""
+
+_STATUSES: Final[Mapping[str, Told]] = MappingProxyType(
+    {
+        "2": Told.SUCCEEDED,
+        "3": Told.AUTHORIZED,
+        "0": Told.PENDING,
+        "-1": Told.CANCELLED,
+        "-2": Told.FAILED,
+        "-3": Told.CHARGED_BACK,
+    }
+)
+_PLAN_STATUSES: Final[Mapping[int | None, PlanStatus]] = MappingProxyType(
+    {0: PlanStatus.ACTIVE, -1: PlanStatus.CANCELLED, 1: PlanStatus.COMPLETED}
+)
+_MESSAGE_TYPES: Final[Mapping[str, MessageType]] = MappingProxyType(
+    {
+        "AUTHORIZATION_SUCCESS": MessageType.AUTHORIZATION_SUCCESS,
+        "AUTHORIZATION_FAILED": MessageType.AUTHORIZATION_FAILED,
+        "RECURRING_INSTALLMENT_SUCCESS": MessageType.INSTALLMENT_SUCCESS,
+        "RECURRING_INSTALLMENT_FAILED": MessageType.INSTALLMENT_FAILED,
+        "RECURRING_COMPLETE": MessageType.COMPLETE,
+        "RECURRING_STOPPED": MessageType.STOPPED,
+    }
+)
+
+# Python calls more than these not printable: the joiner of Sinhala letters too, without which no "Sri" is written.
+_control = re.compile(r"[\x00-\x1f\x7f-\x9f]").search
+_number = re.compile(r"[0-9]{1,19}").fullmatch
+_date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").match
+# Without zeros in front: nothing parts the order from the amount in what is signed, and fewer readings are possible so.
+_amount = re.compile(r"(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3})*|[1-9][0-9]{0,14})(?:\.[0-9]{1,9})?").fullmatch
+_currency = re.compile(r"[A-Z]{3}").fullmatch
+_word = re.compile(r"[A-Za-z0-9_-]{1,20}").fullmatch
+_card_number = re.compile(r"[0-9*Xx •-]{4,30}").fullmatch
+_whole_card_number = re.compile(r"[0-9]{12,}").search
+_expiry = re.compile(r"[0-9/]{4,7}").fullmatch
+_token = re.compile(r"[!-~]{1,256}").fullmatch
+_small = re.compile(r"-?[0-9]{1,6}").fullmatch
+
+
+class UnreadableError(ValueError):
+    """The body is no notification; the text says why, and holds nothing of it but names of fields."""
+
+
+class Form(msgspec.Struct, frozen=True):
+    """The fields of a notification, the values as they came."""
+
+    values: Mapping[str, bytes]
+
+    def __repr__(self) -> str:
+        return f"Form({', '.join(sorted(self.values))})"
+
+    def text(self, name: str, longest: int = TEXT_MAX) -> str | None:
+        """Gives a value as text; None where it is not there, empty, too long, no UTF-8, or holds control characters."""
+        try:
+            text = self.values.get(name, b"").decode()
+        except UnicodeDecodeError:
+            return None
+        return text if text and len(text) <= longest and _control(text) is None else None
+
+
+def received(body: bytes, merchant: Merchant | None) -> Received | Unreadable:
+    """Reads a notification and tells who it is from; ``merchant`` as for ``verdict_of``. Never raises."""
+    try:
+        form = read_form(body)
+    except UnreadableError as error:
+        return Unreadable(reason=str(error))
+    return Received(verdict=verdict_of(form, merchant), news=news_of(form))
+
+
+def read_form(body: bytes) -> Form:
+    """Reads a form. Raises UnreadableError where it is none, or lacks what makes a notification."""
+    if len(body) > BODY_BYTES_MAX:
+        raise UnreadableError(f"the body is over {BODY_BYTES_MAX} bytes")
+    pieces = [piece for piece in body.split(b"&") if piece]
+    if len(pieces) > FIELDS_MAX:
+        raise UnreadableError(f"the body has over {FIELDS_MAX} fields")
+    values: dict[str, bytes] = {}
+    for piece in pieces:
+        raw_name, _, raw_value = piece.partition(b"=")
+        name = _plain(raw_name).decode("utf-8", "backslashreplace")
+        if name in values:
+            if name in _READ:
+                raise UnreadableError(f"the field {name} is there twice")
+            continue
+        values[name] = _plain(raw_value)
+    form = Form(values)
+    for name in SIGNED:
+        if form.text(name, ORDER_ID_MAX) is None:
+            raise UnreadableError(f"the field {name} is missing or can't be read")
+    if not values.get("md5sig"):
+        raise UnreadableError("the field md5sig is missing")
+    if _currency(form.text("payhere_currency") or "") is None:
+        raise UnreadableError("the field payhere_currency is not three capital letters")
+    if _amount(form.text("payhere_amount") or "") is None:
+        raise UnreadableError("the field payhere_amount is no amount")
+    return form
+
+
+def _plain(raw: bytes) -> bytes:
+    return unquote_to_bytes(raw.replace(b"+", b" "))
+
+
+def signature_of(form: Form, secret: Secret) -> bytes:
+    """Gives what ``md5sig`` must be."""
+    key = _md5(secret.reveal().encode())
+    return _md5(b"".join(form.values[name] for name in SIGNED) + key)
+
+
+def _md5(data: bytes) -> bytes:
+    # The gateway's choice; it is no protection of ours.
+    return hashlib.md5(data, usedforsecurity=False).hexdigest().upper().encode()
+
+
+def verdict_of(form: Form, merchant: Merchant | None) -> Verdict:
+    """Tells who a notification is from; the signature is compared in constant time.
+
+    ``merchant`` is None where the account has no id or no secret.
+    """
+    if merchant is None:
+        return Verdict.NO_SECRET
+    is_signed = hmac.compare_digest(form.values["md5sig"].upper(), signature_of(form, merchant.merchant_secret))
+    if form.values["merchant_id"] != merchant.merchant_id.encode():
+        return Verdict.WRONG_MERCHANT
+    return Verdict.GENUINE if is_signed else Verdict.FORGED
+
+
+def news_of(form: Form) -> News:
+    """Says in our words what a notification says. Never raises for what ``read_form`` gave."""
+    told = _STATUSES.get(form.text("status_code") or "", Told.OTHER)
+    return News(
+        kind=_kind_of(form, told),
+        told=told,
+        order_id=form.text("order_id", ORDER_ID_MAX) or "",
+        amount_minor=_minor(form.text("payhere_amount")),
+        currency=form.text("payhere_currency") or "",
+        payment_id=_id(form, "payment_id"),
+        subscription_id=_id(form, "subscription_id"),
+        message_type=_MESSAGE_TYPES.get(form.text("message_type") or ""),
+        customer_token=_fitting(_token, form.text("customer_token", TOKEN_MAX)),
+        authorization_token=_fitting(_token, form.text("authorization_token", TOKEN_MAX)),
+        method=_fitting(_word, form.text("method")),
+        card_no_masked=_masked(form.text("card_no")),
+        card_expiry=_fitting(_expiry, form.text("card_expiry")),
+        card_holder=None if (holder := form.text("card_holder_name")) is None else Secret(holder),
+        installments_paid=_count(form.text("item_rec_install_paid")),
+        next_on=_day(form.text("item_rec_date_next")),
+        plan_status=_PLAN_STATUSES.get(_whole(form.text("item_rec_status"))),
+    )
+
+
+def _kind_of(form: Form, told: Told) -> NewsKind:
+    if told is Told.CHARGED_BACK:
+        return NewsKind.CHARGEBACK
+    if form.text("subscription_id") is not None or form.text("message_type") is not None:
+        return NewsKind.RECURRING
+    if form.text("customer_token", TOKEN_MAX) is not None:
+        return NewsKind.PREAPPROVAL
+    if told is Told.AUTHORIZED or form.text("authorization_token", TOKEN_MAX) is not None:
+        return NewsKind.AUTHORIZATION
+    return NewsKind.PAYMENT
+
+
+def _minor(text: str | None) -> int | None:
+    """Reads an amount; separators of thousands were seen once."""
+    if text is None or _amount(text) is None:
+        return None
+    try:
+        return minor_units(Decimal(text.replace(",", "")))
+    except AmountError:
+        return None
+
+
+def _id(form: Form, name: str) -> str | None:
+    text = form.text(name)
+    return None if text is None or _number(text) is None else text.lstrip("0") or None
+
+
+def _masked(text: str | None) -> str | None:
+    """Gives a card's number where it is masked; a whole one is none that we would keep in clear."""
+    if text is None or _card_number(text) is None:
+        return None
+    return None if _whole_card_number(re.sub(r"[ -]", "", text)) else text
+
+
+def _fitting(pattern: Callable[[str], object], text: str | None) -> str | None:
+    return text if text is not None and pattern(text) else None
+
+
+def _count(text: str | None) -> int | None:
+    number = _whole(text)
+    return number if number is not None and number >= 0 else None
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and _small(text) else None
+
+
+def _day(text: str | None) -> str | None:
+    found = None if text is None else _date(text)
+    return None if found is None else found[0]

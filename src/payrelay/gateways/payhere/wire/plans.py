@@ -1,0 +1,86 @@
+"""Reads the gateway's records of subscriptions, where they tell how one stands. Pure.
+
+A record that is not whole tells nothing; the others beside it do.
+"""
+
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
+from payrelay.gateways.payhere.wire.records import moment_in
+from payrelay.gateways.payhere.wire.replies import NO_AMOUNT, WrongShape, amount_in, id_in, members_of, text_in
+
+STATES: Final = {
+    "ACTIVE": SubscriptionState.ACTIVE,
+    "COMPLETED": SubscriptionState.COMPLETED,
+    "FAILED": SubscriptionState.STOPPED,
+    "CANCELLED": SubscriptionState.STOPPED,
+    "CANCELED": SubscriptionState.STOPPED,
+}
+"""What the gateway calls a state in its records; the words for a cancelled one are not documented."""
+
+_records: Final = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class _OfOrder(msgspec.Struct):
+    order_id: object = None
+
+
+_orders: Final = msgspec.json.Decoder(list[_OfOrder])
+
+
+def records_of(order_id: str, raw_data: bytes) -> bytes:
+    """Gives those of a list of records that name an order, as a list; what isn't a list has none. Never raises.
+
+    A merchant may have thousands, and reading one whole takes many times as long as leaving it out.
+    """
+    try:
+        named = _orders.decode(raw_data)
+        records = _records.decode(raw_data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return b"[]"
+    return b"[" + b",".join(record for record, of in zip(records, named, strict=True) if of.order_id == order_id) + b"]"
+
+
+def facts_in(raw_data: bytes, timezone: str, *, seen_at_ms: int) -> tuple[Fact, ...]:
+    """Gives what a record or a list of records shows, as of the moment at which the gateway was asked. Never raises."""
+    try:
+        records = _records.decode(raw_data) if raw_data.lstrip().startswith(b"[") else [msgspec.Raw(raw_data)]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ()
+    zone = ZoneInfo(timezone)
+    return tuple(fact for record in records if (fact := _fact(bytes(record), zone, seen_at_ms)) is not None)
+
+
+def _fact(raw: bytes, zone: ZoneInfo, seen_at_ms: int) -> Fact | None:
+    try:
+        members = members_of(raw)
+        subscription_id = id_in(members, "subscription_id")
+        order_id = text_in(members, "order_id")
+        status = text_in(members, "status")
+        currency = text_in(members, "currency")
+        amount_minor = amount_in(members, "amount")
+    except (WrongShape, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if subscription_id is None:
+        return None
+    return Fact(
+        subscription_id=subscription_id,
+        at_ms=seen_at_ms,
+        is_seen=True,
+        order_id=order_id,
+        currency=currency,
+        amount_minor=None if amount_minor == NO_AMOUNT else amount_minor,
+        began_at_ms=_began_at_ms(members, zone),
+        state=STATES.get(" ".join((status or "").upper().split())),
+    )
+
+
+def _began_at_ms(members: dict[str, bytes], zone: ZoneInfo) -> int | None:
+    """Reads when it was begun; what can't be read of that takes nothing from the rest."""
+    try:
+        return moment_in(text_in(members, "date"), zone)
+    except WrongShape:
+        return None

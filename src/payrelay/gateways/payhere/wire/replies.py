@@ -1,0 +1,358 @@
+"""Reads what every reply of PayHere's has in common: its shape, and whether it turned us away. Pure.
+
+Rules:
+
+1. A reply is what its HTTP status, its shape and its text say *together*. -1 means "no payment" and "access denied",
+   -2 means "declined", "already captured" and "not authenticated": the number alone says nothing.
+2. Nothing is read that isn't whole: valid UTF-8, complete JSON, no member of an object named twice.
+3. ``msg`` and ``data`` stay the bytes that they were. They are copied, so that no reply keeps a buffer alive.
+4. A reply that repeats our access token is not passed on, whatever else it says.
+"""
+
+import re
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from payrelay.core.calls import Capture, Charge, Effect, Read, Release
+from payrelay.core.money import AmountError, minor_units
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.payment import plain_number
+from payrelay.core.secret import STARS
+from payrelay.errors import Code
+from payrelay.gateways.gateway import EffectCause
+
+BUSINESS_STATUSES: Final = frozenset({200, 400, 402, 404, 409, 422})
+"""HTTP statuses with which an envelope is believed: the gateway documents none of them, and clients saw several."""
+TURNED_AWAY_STATUSES: Final = BUSINESS_STATUSES | {401, 403}
+"""HTTP statuses with which we may be told that we aren't let in."""
+TOO_MANY_REQUESTS: Final = 429
+SERVER_ERRORS_FROM: Final = 500
+REDIRECTS: Final = range(300, 400)
+
+GATEWAY_MSG_MAX: Final = 200
+"""Characters of the gateway's text that are kept as evidence; its documented texts have at most 70."""
+
+NO_AMOUNT: Final = -1
+"""Less than every amount, so that it is never equal to the one that was asked."""
+
+JSON_NULL: Final = b"null"
+
+
+class Cause(StrEnum):
+    """Why a call came to what it came to: the words that stand in an operation's evidence."""
+
+    RATE_LIMITED = "rate_limited"
+    AUTHENTICATION_ERROR = "authentication_error"
+    DOMAIN_DENIED = "domain_denied"
+    INVALID_TOKEN = "invalid_token"  # noqa: S105, the word for what happened, not a token
+    CREDENTIALS_REFUSED = "credentials_refused"
+    REDIRECTED = "redirected"
+    SERVER_ERROR = "server_error"
+    UNEXPECTED_STATUS = "unexpected_status"
+    OAUTH_ERROR = "oauth_error"
+    NOT_UTF8 = "not_utf8"
+    NOT_JSON = "not_json"
+    DOUBLED_MEMBER = "doubled_member"
+    OTHER_SHAPE = "other_shape"
+    TOKEN_ECHOED = "token_echoed"  # noqa: S105, the word for what happened, not a token
+    UNEXPECTED_REPLY = "unexpected_reply"
+    """Whole and well-formed, and not one of the replies that we know the meaning of."""
+    ALREADY_CAPTURED = EffectCause.ALREADY_CAPTURED
+    ALREADY_RELEASED = EffectCause.ALREADY_RELEASED
+    ALREADY_CANCELLED = EffectCause.ALREADY_CANCELLED
+    NO_SUCH_HOLD = EffectCause.NO_SUCH_HOLD
+    OTHER_ORDER = "other_order"
+    OTHER_AMOUNT = "other_amount"
+    OTHER_CURRENCY = "other_currency"
+    OTHER_SUBSCRIPTION = "other_subscription"
+    NO_PLACE = "no_place"
+    STORE_DOWN = "store_down"
+    GATEWAY_FAILING = "gateway_failing"
+    TOKEN_TIMEOUT = "token_timeout"  # noqa: S105, the word for what happened, not a token
+
+
+class WrongShape(ValueError):
+    """A value is not what the gateway documents; ``cause`` says in which way."""
+
+    def __init__(self, cause: Cause = Cause.OTHER_SHAPE) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """A business answer: its number, its text, and both members as the bytes that came."""
+
+    status: int
+    msg: str
+    raw_msg: bytes
+    raw_data: bytes
+
+    @property
+    def text(self) -> str:
+        """The text as it is compared: without its case, its white space at the ends and its full stop."""
+        return self.msg.strip().removesuffix(".").strip().casefold()
+
+    @property
+    def has_data(self) -> bool:
+        """True when ``data`` is anything but null."""
+        return self.raw_data != JSON_NULL
+
+
+class OauthError(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer of the gateway's OAuth layer, in place of a business answer."""
+
+    error: str
+    description: str
+
+
+class InvalidToken(msgspec.Struct, frozen=True, kw_only=True):
+    """The very token that we presented is not valid any more; nothing was executed."""
+
+    evidence: Evidence
+
+
+class TurnedAway(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing was executed: we are not let in, or too many calls were made."""
+
+    code: Code
+    cause: str
+    msg: str
+    retry_after_s: int | None = None
+
+
+class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
+    """There is no answer here that can be relied on."""
+
+    cause: Cause
+
+
+BUSY: Final = TurnedAway(
+    code=Code.GATEWAY_BUSY,
+    cause=Cause.RATE_LIMITED,
+    msg="the gateway takes no more calls for now; nothing was executed",
+)
+NOT_AUTHENTICATED: Final = TurnedAway(
+    code=Code.GATEWAY_REFUSED_US,
+    cause=Cause.AUTHENTICATION_ERROR,
+    msg="the gateway does not accept our API key for this call; nothing was executed",
+)
+DOMAIN_DENIED: Final = TurnedAway(
+    code=Code.GATEWAY_REFUSED_US,
+    cause=Cause.DOMAIN_DENIED,
+    msg="the gateway does not accept our domain or our server's address; nothing was executed",
+)
+
+_TURNED_AWAY_TEXTS: Final = {
+    "authentication error": NOT_AUTHENTICATED,
+    "access denied for the domain": DOMAIN_DENIED,
+}
+_TURNED_AWAY_NUMBERS: Final = frozenset({-1, -2})
+
+_members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_text_decoder = msgspec.json.Decoder(str)
+
+# One member's name and what stands before its value; only used on text that is known to be well-formed.
+_MEMBER: Final = re.compile(rb'[\s{,]*"((?:[^"\\]|\\.)*)"\s*:\s*')
+# Two quotes, a colon, and the comma or brace behind it.
+_AROUND_MEMBER: Final = 4
+_END: Final = re.compile(rb"[\s{]*}\s*")
+_WHOLE: Final = re.compile(rb"-?(?:0|[1-9][0-9]{0,18})")
+# Exponents are meant: a double of ten millions and more is written as 1.0E7 by many a program.
+_DECIMAL: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,19})(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
+_ID_TEXT: Final = re.compile(r"[0-9]{1,32}")
+# What may stand directly before a token in a text: anything that could not be a part of it.
+_TOKEN_CHARACTER: Final = re.compile(r"[0-9A-Za-z_.~+/=-]")
+
+
+def understand(
+    http_status: int, body: bytes, presented_token: str
+) -> Envelope | InvalidToken | TurnedAway | Unreadable:
+    """Reads a reply as far as it is the same for every call. Never raises."""
+    if http_status == TOO_MANY_REQUESTS:
+        return BUSY
+    if http_status not in TURNED_AWAY_STATUSES:
+        return Unreadable(cause=cause_of_status(http_status))
+    shape = read_shape(body)
+    if isinstance(shape, OauthError):
+        if _is_about_token(shape, presented_token):
+            return InvalidToken(evidence=Evidence(http_status=http_status, cause=Cause.INVALID_TOKEN))
+        return Unreadable(cause=Cause.OAUTH_ERROR)
+    if isinstance(shape, Unreadable):
+        return shape
+    if presented_token and presented_token.encode() in body:
+        return Unreadable(cause=Cause.TOKEN_ECHOED)
+    turned_away = turned_away_by(shape)
+    if turned_away is not None:
+        return turned_away
+    return shape if http_status in BUSINESS_STATUSES else Unreadable(cause=Cause.UNEXPECTED_STATUS)
+
+
+def turned_away_by(envelope: Envelope) -> TurnedAway | None:
+    """Tells whether an envelope is one of the two documented ways to say that we aren't let in."""
+    if envelope.status not in _TURNED_AWAY_NUMBERS or envelope.has_data:
+        return None
+    return _TURNED_AWAY_TEXTS.get(envelope.text)
+
+
+def cause_of_status(http_status: int) -> Cause:
+    """Names an HTTP status with which no body is believed."""
+    if http_status >= SERVER_ERRORS_FROM:
+        return Cause.SERVER_ERROR
+    return Cause.REDIRECTED if http_status in REDIRECTS else Cause.UNEXPECTED_STATUS
+
+
+def read_shape(body: bytes) -> Envelope | OauthError | Unreadable:
+    """Reads a body as a business answer or an OAuth answer. Never raises."""
+    try:
+        members = members_of(body)
+        return _oauth_error(members) if "error" in members else _envelope(members)
+    except WrongShape as error:
+        return Unreadable(cause=error.cause)
+
+
+def _oauth_error(members: dict[str, bytes]) -> OauthError:
+    if "status" in members:
+        raise WrongShape
+    return OauthError(error=_text(members["error"]), description=text_in(members, "error_description") or "")
+
+
+def _envelope(members: dict[str, bytes]) -> Envelope:
+    if not members.keys() >= {"status", "msg", "data"}:
+        raise WrongShape
+    raw_msg = members["msg"]
+    return Envelope(status=_whole(members["status"]), msg=_text(raw_msg), raw_msg=raw_msg, raw_data=members["data"])
+
+
+def members_of(raw: bytes) -> dict[str, bytes]:
+    """Reads an object's members, each value as the bytes that stand there. Raises WrongShape."""
+    try:
+        if not raw.isascii():
+            raw.decode()  # the JSON decoder steps over values without a look at their encoding
+        members = {name: bytes(value) for name, value in _members_decoder.decode(raw).items()}
+    except UnicodeDecodeError as error:
+        raise WrongShape(Cause.NOT_UTF8) from error
+    except msgspec.ValidationError as error:
+        raise WrongShape(Cause.OTHER_SHAPE) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise WrongShape(Cause.NOT_JSON) from error
+    _require_single(raw, members)
+    return members
+
+
+def _require_single(raw: bytes, members: dict[str, bytes]) -> None:
+    """Raises WrongShape where a name stands twice: the decoder keeps the last, and another reader might the first.
+
+    An object that is just as long as its members need, without white space, has no room for another one. Any other is
+    walked over once: behind each name must stand the value that was kept for it, and no name may come again. A first
+    value that is not the kept one doesn't fit, or leaves the walk at a place where no name begins.
+    """
+    if len(raw) == 1 + sum(map(len, members)) + sum(map(len, members.values())) + _AROUND_MEMBER * len(members):
+        return
+    position = 0
+    left = set(members)
+    while (match := _MEMBER.match(raw, position)) is not None:
+        name = _text(b'"' + match[1] + b'"')
+        if name not in left or not raw.startswith(members[name], match.end()):
+            raise WrongShape(Cause.DOUBLED_MEMBER)
+        left.discard(name)
+        position = match.end() + len(members[name])
+    if _END.fullmatch(raw, position) is None:
+        raise WrongShape(Cause.DOUBLED_MEMBER)
+
+
+def text_in(members: dict[str, bytes], name: str) -> str | None:
+    """Gives a member that must be a string; None where it is null or absent. Raises WrongShape."""
+    raw = members.get(name, JSON_NULL)
+    return None if raw == JSON_NULL else _text(raw)
+
+
+def whole_in(members: dict[str, bytes], name: str) -> int | None:
+    """Gives a member that must be a whole JSON number; None where it is null or absent. Raises WrongShape."""
+    raw = members.get(name, JSON_NULL)
+    return None if raw == JSON_NULL else _whole(raw)
+
+
+def id_in(members: dict[str, bytes], name: str) -> str | None:
+    """Gives an id as text, whether it came as a number or as digits in a string. Raises WrongShape."""
+    raw = members.get(name, JSON_NULL)
+    return None if raw == JSON_NULL else id_text(raw)
+
+
+def id_text(raw: bytes) -> str:
+    """Gives the digits of an id, without zeros in front: with them it would be another text for the same id.
+
+    Raises WrongShape.
+    """
+    text = _text(raw) if raw.startswith(b'"') else raw.decode()
+    if _ID_TEXT.fullmatch(text) is None:
+        raise WrongShape
+    return plain_number(text)
+
+
+def amount_in(members: dict[str, bytes], name: str) -> int | None:
+    """Gives an amount in hundredths, from a number or from a number in a string; None where it is null or absent.
+
+    NO_AMOUNT stands for a number that is no amount of whole hundredths greater than 0. Raises WrongShape for what is
+    no number. The string is let in because its value is compared exactly all the same; nothing is gained by not
+    knowing it.
+    """
+    raw = members.get(name, JSON_NULL)
+    if raw == JSON_NULL:
+        return None
+    text = _text(raw) if raw.startswith(b'"') else raw.decode()
+    if _DECIMAL.fullmatch(text) is None:
+        raise WrongShape
+    try:
+        return minor_units(Decimal(text))
+    except AmountError:
+        return NO_AMOUNT
+
+
+def evidence_of(http_status: int, envelope: Envelope, call: Effect | Read, *, cause: Cause | None = None) -> Evidence:
+    """Writes down what was seen of a readable reply, without the tokens of the call."""
+    return Evidence(
+        http_status=http_status,
+        cause=cause,
+        gateway_msg=redacted(envelope.msg, call)[:GATEWAY_MSG_MAX],
+        gateway_status=envelope.status,
+    )
+
+
+def redacted(text: str, call: Effect | Read) -> str:
+    """Puts stars in place of a token that the call carried, should the gateway repeat it."""
+    token = _token_of(call)
+    return text.replace(token, STARS) if token else text
+
+
+def _token_of(call: Effect | Read) -> str | None:
+    match call:
+        case Charge():
+            return call.customer_token
+        case Capture() | Release():
+            return call.authorization_token
+        case _:
+            return None
+
+
+def _is_about_token(answer: OauthError, token: str) -> bool:
+    """True when the answer names exactly the token that we presented, so that it can't be about another call's."""
+    if answer.error != Cause.INVALID_TOKEN or not token or not answer.description.endswith(token):
+        return False
+    before = answer.description[: -len(token)]
+    return before != "" and _TOKEN_CHARACTER.match(before[-1]) is None
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return _text_decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WrongShape from error
+
+
+def _whole(raw: bytes) -> int:
+    if _WHOLE.fullmatch(raw) is None:
+        raise WrongShape
+    return int(raw)

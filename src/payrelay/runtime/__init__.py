@@ -1,0 +1,1 @@
+"""Machines that live as long as the process and know no flow."""

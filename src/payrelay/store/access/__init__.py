@@ -1,0 +1,1 @@
+"""Where keys, tokens for phones and the keys that sign them are kept."""

@@ -1,0 +1,95 @@
+"""Client tokens as the store keeps them: what was issued and has not ended, never the text of one."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from payrelay.core.access.client_token import ClientToken, Parentage
+from payrelay.core.access.credential import Scope
+from payrelay.errors import StoreError
+from payrelay.store.access.credentials import credential_of
+from payrelay.store.engine.database import Database, Row, Statement, all_rows, count_rows, first_row
+from payrelay.store.statements.access import client_tokens as statements
+from payrelay.store.statements.pages import page_of
+
+
+class Issued(msgspec.Struct, frozen=True, kw_only=True):
+    """A token that was issued, and when it was revoked; milliseconds since 1970, UTC."""
+
+    token: ClientToken
+    revoked_at_ms: int | None
+
+
+_Page: TypeAlias = list[Issued]
+
+
+class ClientTokens:
+    """Keeps client tokens in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, token: ClientToken) -> None:
+        """Stores a token that is about to be issued; raises StoreError where its id is taken."""
+        *members, scopes, issued_at_ms, expires_at_ms = msgspec.structs.astuple(token)
+        names = msgspec.json.encode(sorted(scopes)).decode()
+        parameters = (*members, names, issued_at_ms, expires_at_ms, None)
+        if not await self._write(Statement(statements.ADD_CLIENT_TOKEN, parameters, is_whole=True)):
+            raise StoreError(f"there is a client token {token.id} already")
+
+    async def parentage(self, token_id: str) -> Parentage | None:
+        """Reads whether a token was revoked, and its parent; None where it is not known (any more)."""
+        row = await self._database.read(first_row(Statement(statements.FIND_PARENT, (token_id,))))
+        if row is None:
+            return None
+        revoked_at_ms, *members = row
+        assert revoked_at_ms is None or isinstance(revoked_at_ms, int)  # noqa: S101, an integer column
+        return Parentage(revoked_at_ms=revoked_at_ms, parent=credential_of(members))
+
+    async def list(
+        self, principal: str, account: str, *, customer_id: str | None, before: str | None, limit: int
+    ) -> _Page:
+        """Reads one page of a principal's tokens on an account, newest first, of one customer where one is named."""
+        of_customer = {} if customer_id is None else {"customer_id": customer_id}
+        given = {"principal": principal, "account": account, **of_customer}
+        page = page_of(statements.LIST_CLIENT_TOKENS, given, before=before, limit=limit)
+        return [_issued(row) for row in await self._database.read(all_rows(page))]
+
+    async def revoke(self, token_id: str, principal: str, account: str, at_ms: int) -> bool:
+        """Revokes a principal's token, once or again; False where the principal has none of that id there."""
+        parameters = (token_id, principal, account, at_ms)
+        return bool(await self._write(Statement(statements.REVOKE_CLIENT_TOKEN, parameters, is_whole=True)))
+
+    async def revoke_of_customer(self, customer_id: str, principal: str, at_ms: int) -> int:
+        """Revokes all of a principal's tokens for a customer; gives how many were not revoked before."""
+        return await self._write(
+            Statement(statements.REVOKE_OF_CUSTOMER, (customer_id, principal, at_ms), is_whole=True)
+        )
+
+    async def revoke_of_parent(self, credential_id: str, principal: str, at_ms: int) -> int:
+        """Revokes all tokens that a principal's key has issued; gives how many were not revoked before."""
+        return await self._write(
+            Statement(statements.REVOKE_OF_PARENT, (credential_id, principal, at_ms), is_whole=True)
+        )
+
+    async def revoke_some(
+        self, principal: str, at_ms: int, *, customer_id: str | None, credential_id: str | None
+    ) -> int:
+        """Revokes a principal's tokens, those of a customer and of a key where they are named; gives how many."""
+        parameters = (principal, customer_id, credential_id, at_ms)
+        return await self._write(Statement(statements.REVOKE_SOME, parameters, is_whole=True))
+
+    async def prune(self, now_ms: int, limit: int) -> int:
+        """Forgets at most ``limit`` tokens that have ended; gives how many there were."""
+        return await self._write(Statement(statements.PRUNE_CLIENT_TOKENS, (now_ms, limit), is_whole=True))
+
+    async def _write(self, statement: Statement) -> int:
+        return await self._database.write(count_rows(statement))
+
+
+def _issued(row: Row) -> Issued:
+    members = dict(zip(statements.ISSUED_COLUMNS.split(", "), row, strict=True))
+    revoked_at_ms = members.pop("revoked_at_ms")
+    scopes = msgspec.json.decode(str(members.pop("scopes")), type=frozenset[Scope])
+    token = msgspec.convert({**members, "scopes": scopes}, ClientToken)
+    return msgspec.convert({"token": token, "revoked_at_ms": revoked_at_ms}, Issued)

@@ -1,0 +1,78 @@
+"""Credentials as the store keeps them: never the key itself, only its hash."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.access.credential import Credential, Rate, Scope
+from payrelay.errors import StoreError
+from payrelay.store.engine.database import Database, Row, Statement, Value, all_rows, first_row
+from payrelay.store.statements.access import credentials as statements
+
+CREDENTIALS_MAX: Final = 10_000
+"""What a list gives at most; a team has a handful."""
+
+
+class Credentials:
+    """Keeps credentials in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, credential: Credential) -> None:
+        """Stores a new credential; raises StoreError where its id is taken."""
+        statement = Statement(statements.ADD_CREDENTIAL, _parameters(credential), is_whole=True)
+        if not await self._database.write(all_rows(statement)):
+            raise StoreError(f"there is a credential {credential.id} already")
+
+    async def get(self, credential_id: str) -> Credential | None:
+        """Reads one credential, usable or not."""
+        row = await self._database.read(first_row(Statement(statements.GET_CREDENTIAL, (credential_id,))))
+        return None if row is None else credential_of(row)
+
+    async def list(self) -> list[Credential]:
+        """Reads all of them, oldest first."""
+        rows = await self._database.read(all_rows(Statement(statements.LIST_CREDENTIALS, (CREDENTIALS_MAX,))))
+        return [credential_of(row) for row in rows]
+
+    async def revoke(self, credential_id: str, at_ms: int) -> bool:
+        """Revokes a credential; False where it is unknown or was revoked before, whose time then stands."""
+        statement = Statement(statements.REVOKE_CREDENTIAL, (credential_id, at_ms), is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
+
+
+def _parameters(credential: Credential) -> tuple[Value, ...]:
+    rate = credential.rate
+    return (
+        credential.id,
+        credential.principal,
+        credential.key_hash,
+        _names(credential.scopes),
+        None if credential.accounts is None else _names(credential.accounts),
+        credential.amount_max_minor,
+        None if rate is None else rate.count,
+        None if rate is None else rate.window_s,
+        credential.created_at_ms,
+        credential.expires_at_ms,
+        credential.revoked_at_ms,
+    )
+
+
+def _names(names: frozenset[Scope] | frozenset[str]) -> str:
+    return msgspec.json.encode(sorted(names)).decode()
+
+
+def credential_of(row: Row) -> Credential:
+    """Reads a row of CREDENTIAL_COLUMNS."""
+    members = dict(zip(statements.CREDENTIAL_COLUMNS.split(", "), row, strict=True))
+    count, window_s = members.pop("rate_count"), members.pop("rate_window_s")
+    scopes, accounts = str(members.pop("scopes")), members.pop("accounts")
+    return msgspec.convert(
+        {
+            **members,
+            "scopes": msgspec.json.decode(scopes, type=frozenset[Scope]),
+            "accounts": None if accounts is None else msgspec.json.decode(str(accounts), type=frozenset[str]),
+            "rate": None if count is None else msgspec.convert({"count": count, "window_s": window_s}, Rate),
+        },
+        Credential,
+    )

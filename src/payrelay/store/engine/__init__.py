@@ -1,0 +1,1 @@
+"""Databases, migrations and units of work; knows no noun."""

@@ -1,0 +1,83 @@
+"""What the two engines promise, so that every noun of the store is written once for both.
+
+A *unit of work* is a generator. It yields a ``Statement``, gets the rows back, and returns a value at the end:
+
+    def _find(operation_id: str) -> Unit[Operation | None]:
+        rows = yield statements.GET(operation_id)
+        return _operation(rows[0]) if rows else None
+
+It must do nothing else: no await, no I/O, no clock. Both engines drive it on the event loop.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+
+from payrelay.store.engine.queries import Query
+
+T = TypeVar("T")
+
+Value: TypeAlias = str | int | bytes | None
+"""What a column can hold. Ids are text, times are milliseconds and money is hundredths, both as integers."""
+
+Row: TypeAlias = Sequence[Value]
+
+
+class Statement(NamedTuple):
+    """A query of ``statements/`` and its parameters, in the order of their numbers.
+
+    ``is_whole`` may be set on the first statement of a unit that writes everything the unit writes, or, when it gives
+    no rows, nothing: then it needs no transaction around it, which saves PostgreSQL two round trips.
+    """
+
+    query: Query
+    parameters: tuple[Value, ...]
+    is_whole: bool = False
+
+
+Unit: TypeAlias = Generator[Statement, list[Row], T]
+
+
+def all_rows(statement: Statement) -> Unit[list[Row]]:
+    """A unit of one statement that gives its rows."""
+    return (yield statement)
+
+
+def first_row(statement: Statement) -> Unit[Row | None]:
+    """A unit of one statement that gives its first row; None where it has none."""
+    rows = yield statement
+    return rows[0] if rows else None
+
+
+def count_rows(statement: Statement) -> Unit[int]:
+    """A unit of one statement that gives how many rows it has."""
+    rows = yield statement
+    return len(rows)
+
+
+class Database(Protocol):
+    """A database that remembers; belongs to the event loop that it was opened on."""
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Carries out a unit of work, whole or not at all; what it wrote is on disk when this returns.
+
+        An exception that the unit raises undoes its work and comes out here. Raises StoreUnavailable where the
+        database is busy, full or gone; Outdated where the unit ran into a row that another one wrote meanwhile.
+        Where the database is lost at the very moment of the commit it is StoreDoubtful, and the work may be there all
+        the same: an accepted operation without its sender is then found by ``Journal.stranded``.
+        """
+        ...
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Carries out a unit that only reads; each of its statements sees all that was committed before it began.
+
+        Raises StoreUnavailable.
+        """
+        ...
+
+    async def ping(self) -> None:
+        """Returns when the database can be written to; raises StoreUnavailable otherwise."""
+        ...
+
+    async def close(self) -> None:
+        """Finishes what waits, and lets go of the database. May be called twice."""
+        ...

@@ -1,0 +1,50 @@
+"""Opens the database that a URL names, migrated and checked, whichever engine it is for."""
+
+import asyncio
+import contextlib
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+
+from payrelay.clock import Clock
+from payrelay.core.database_url import embedded_file
+from payrelay.store.engine import postgresql, sqlite_file
+from payrelay.store.engine.database import Database
+from payrelay.store.engine.owner import OwnerLock
+from payrelay.store.engine.sqlite import Sqlite
+
+
+async def open_database(
+    url: str,
+    *,
+    clock: Clock,
+    owner: bool,
+    executor: Executor | None = None,
+    busy_s: float = sqlite_file.BUSY_S,
+) -> Database:
+    """Opens ``sqlite:///path`` or ``postgresql://user@host/name`` and brings its schema up to date.
+
+    Args:
+        url: the setting PAYRELAY_DATABASE_URL.
+        clock: tells when a migration was run.
+        owner: for SQLite, whether this process is the one that serves; there is one at a time. Others (commands) may
+            use the file beside it.
+        executor: for SQLite, runs what may take long, one thing at a time; where none is given, a thread of its
+            own. It is shut down at the end.
+        busy_s: for SQLite, how long a write waits for another process.
+
+    Raises SettingsError for a URL of another kind, StoreUnusable where a person must act, StoreUnavailable where the
+    database is there but busy. No message shows a password.
+    """
+    name = embedded_file(url)
+    if name is None:
+        return await postgresql.open_postgresql(url, clock=clock)
+    path = Path(name)
+    sqlite_file.require_place(path)
+    lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None
+    with contextlib.ExitStack() as undo:
+        if lock is not None:
+            undo.callback(lock.release)
+        connections = sqlite_file.open_file(path, clock=clock, busy_s=busy_s)
+        undo.pop_all()
+    writer = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="payrelay-writer")
+    return Sqlite(connections, executor=writer, loop=asyncio.get_running_loop(), lock=lock, busy_s=busy_s)

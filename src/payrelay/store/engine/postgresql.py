@@ -1,0 +1,260 @@
+"""The shared database: PostgreSQL, for any number of processes and machines.
+
+Rules:
+
+1. A unit is acknowledged after its COMMIT, and our sessions never run with ``synchronous_commit = off``.
+2. A unit whose first statement is whole runs without BEGIN and COMMIT: one round trip.
+3. Every exception of the driver's becomes one of ours here, and nowhere else.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from payrelay.clock import Clock
+from payrelay.errors import Outdated, SettingsError, StoreDoubtful, StoreError, StoreUnavailable, StoreUnusable
+from payrelay.store.engine import migrations
+from payrelay.store.engine.database import Row, Statement, T, Unit
+
+POOL_MIN: Final = 2
+POOL_MAX: Final = 16
+"""Connections of one process: more only queue up inside the server."""
+ACQUIRE_TIMEOUT_S: Final = 2.0
+"""How long a unit waits for a connection."""
+CONNECT_TIMEOUT_S: Final = 5.0
+STATEMENT_TIMEOUT_S: Final = 5.0
+"""Ours take milliseconds; what takes longer waits for a lock or a disk that is in trouble."""
+LOCK_TIMEOUT_S: Final = 2.0
+"""As long as the embedded database waits for another process."""
+IDLE_IN_TRANSACTION_TIMEOUT_S: Final = 10.0
+"""After this the server takes the locks of a process that hangs in the middle of a unit."""
+MIGRATION_TIMEOUT_S: Final = 600.0
+"""How long a start waits for the migrations of another one, or runs its own."""
+_CLOSE_TIMEOUT_S: Final = 10.0
+_MIGRATION_LOCK: Final = 0x7061_7972_656C_6179
+"""The number of the advisory lock under which one process migrates at a time."""
+
+_SESSION: Final = {
+    "application_name": "payrelay",
+    "statement_timeout": str(int(STATEMENT_TIMEOUT_S * 1000)),
+    "lock_timeout": str(int(LOCK_TIMEOUT_S * 1000)),
+    "idle_in_transaction_session_timeout": str(int(IDLE_IN_TRANSACTION_TIMEOUT_S * 1000)),
+    "default_transaction_isolation": "read committed",
+    "jit": "off",
+}
+
+_UNAVAILABLE_CLASSES: Final = frozenset({"08", "28", "40", "53", "55", "57", "58"})
+"""Classes of SQLSTATE that pass: connection, authorization (a password being changed), rollback by conflict,
+resources, an object in use, operator intervention, system error."""
+_UNAVAILABLE_STATES: Final = frozenset({"25006"})
+"""A read-only transaction: the server has become a standby."""
+_UNIQUE_VIOLATION: Final = "23505"
+_LOST: Final = ("08", "57P")
+"""Of those that pass: the connection or the server was lost, perhaps at the commit."""
+
+_ENSURE_DURABLE: Final = """
+    SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"""
+
+
+class _Connection(asyncpg.Connection):  # type: ignore[misc] # asyncpg is shipped without types
+    """A connection that our units leave as they found it."""
+
+    def get_reset_query(self) -> str:
+        """Gives nothing to run on its return to the pool, which saves a round trip for each unit."""
+        return ""
+
+
+class Postgresql:
+    """The engine (see ``database.Database``); made by ``open_postgresql``."""
+
+    def __init__(self, pool: Any) -> None:  # noqa: ANN401 - asyncpg is shipped without types
+        self._pool = pool
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Carries out a unit of work; see ``Database.write``."""
+        with _translated():
+            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
+                with _in_doubt():
+                    return await _write(connection, unit)
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit; see ``Database.read``."""
+        with _translated():
+            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
+                return await _read(connection, unit)
+
+    async def ping(self) -> None:
+        """Asks the server whether it takes writes; see ``Database.ping``."""
+        with _translated():
+            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
+                is_read_only = await connection.fetchval("SELECT current_setting('transaction_read_only') = 'on'")
+        if is_read_only:
+            raise StoreUnavailable("the database is read-only")
+
+    async def close(self) -> None:
+        """Lets what runs end, then closes the connections; see ``Database.close``."""
+        try:
+            with _translated():
+                await asyncio.wait_for(self._pool.close(), _CLOSE_TIMEOUT_S)
+        except StoreError:
+            self._pool.terminate()
+
+
+async def open_postgresql(url: str, *, clock: Clock) -> Postgresql:
+    """Connects, and brings the schema up to date.
+
+    Raises SettingsError for a URL that can't be read, StoreUnusable where the server can't be reached, lets us not in,
+    or holds a schema that this program can't use.
+    """
+    place = _place(url)
+    try:
+        await _migrate(url, place, clock)
+        pool = await asyncpg.create_pool(
+            url,
+            min_size=POOL_MIN,
+            max_size=POOL_MAX,
+            timeout=CONNECT_TIMEOUT_S,
+            command_timeout=STATEMENT_TIMEOUT_S + 1,
+            server_settings=_SESSION,
+            connection_class=_Connection,
+            init=_prepare,
+        )
+    except asyncpg.PostgresError as error:
+        raise StoreUnusable(f"{place}: the server refused: {_first_line(error)}") from error
+    except (OSError, TimeoutError) as error:
+        raise StoreUnusable(f"{place}: the server can't be reached: {_first_line(error)}") from error
+    except (asyncpg.InterfaceError, ValueError):
+        # The cause is not kept: it may quote a part of the URL that holds the password.
+        raise _unreadable() from None
+    return Postgresql(pool)
+
+
+async def _prepare(connection: asyncpg.Connection) -> None:
+    await connection.execute(_ENSURE_DURABLE)
+
+
+async def _migrate(url: str, place: str, clock: Clock) -> None:
+    """Runs what is missing. Of several processes that start at once, one does and the others see it done."""
+    known = migrations.shipped("postgresql")
+    connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT_S, command_timeout=MIGRATION_TIMEOUT_S)
+    try:
+        await connection.execute("SELECT pg_advisory_lock($1)", _MIGRATION_LOCK)
+        if not await connection.fetchval("SELECT to_regclass('schema_version') IS NOT NULL"):
+            await connection.execute(migrations.CREATE_VERSION_TABLE)
+        applied = [migrations.Applied(*row) for row in await connection.fetch(migrations.READ_VERSIONS)]
+        for migration in migrations.pending(applied, known, place):
+            await _apply(connection, migration, clock.now_ms())
+    finally:
+        await connection.close()
+
+
+async def _apply(connection: asyncpg.Connection, migration: migrations.Migration, now_ms: int) -> None:
+    async with connection.transaction():
+        await connection.execute(migration.text)
+        await connection.execute(
+            "INSERT INTO schema_version (number, name, checksum, applied_at_ms) VALUES ($1, $2, $3, $4)",
+            migration.number,
+            migration.name,
+            migration.checksum,
+            now_ms,
+        )
+
+
+async def _write(connection: asyncpg.Connection, unit: Unit[T]) -> T:
+    try:
+        statement = next(unit)
+        if statement.is_whole:
+            # It has written all there is to write, or nothing: what comes after it begins a transaction of its own.
+            statement = unit.send(await _rows(connection, statement))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    async with connection.transaction():
+        return await _go_on(connection, unit, statement)
+
+
+async def _read(connection: asyncpg.Connection, unit: Unit[T]) -> T:
+    try:
+        statement = next(unit)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    return await _go_on(connection, unit, statement)
+
+
+async def _go_on(connection: asyncpg.Connection, unit: Unit[T], statement: Statement) -> T:
+    """Runs a statement that a unit has asked for, and all that it asks for after that."""
+    try:
+        while True:
+            statement = unit.send(await _rows(connection, statement))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+async def _rows(connection: asyncpg.Connection, statement: Statement) -> list[Row]:
+    rows: list[Row] = await connection.fetch(statement.query.postgresql, *statement.parameters)
+    return rows
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """Turns what the driver raises into what ``Database`` promises, with the cause kept."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        raise _of_state(error) from error
+    except (OSError, TimeoutError) as error:
+        raise StoreUnavailable(f"the database can't be reached: {_first_line(error)}") from error
+    except asyncpg.DataError as error:
+        raise StoreError(f"the database can't hold a value: {_first_line(error)}") from error
+    except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        # The driver takes some connections that die at a bad moment for a mistake of its own.
+        raise StoreUnavailable(f"the database can't be used: {_first_line(error)}") from error
+
+
+@contextlib.contextmanager
+def _in_doubt() -> Iterator[None]:
+    """Tells a server that was lost over a unit, and may have committed it, from one that answered."""
+    try:
+        yield
+    except asyncpg.PostgresError as error:
+        if not (error.sqlstate or "").startswith(_LOST):
+            raise
+        raise StoreDoubtful(f"the database was lost: {_first_line(error)}") from error
+    except asyncpg.DataError:
+        raise
+    except (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+        raise StoreDoubtful(f"the database was lost: {_first_line(error)}") from error
+
+
+def _of_state(error: asyncpg.PostgresError) -> StoreError:
+    state: str = error.sqlstate or ""
+    if state == _UNIQUE_VIOLATION:
+        return Outdated("another one took the place of this row")
+    if state[:2] in _UNAVAILABLE_CLASSES or state in _UNAVAILABLE_STATES:
+        return StoreUnavailable(f"the database can't be used: {_first_line(error)}")
+    return StoreError(f"the database refused a statement: {_first_line(error)}")
+
+
+def _first_line(error: BaseException) -> str:
+    """Gives what went wrong without the details that the server adds, which quote values."""
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def _place(url: str) -> str:
+    """Names the database without its password."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        raise _unreadable() from None
+    return f"postgresql://{parts.hostname or ''}{port}{parts.path}"
+
+
+def _unreadable() -> SettingsError:
+    return SettingsError("PAYRELAY_DATABASE_URL can't be read as postgresql://user@host/database")

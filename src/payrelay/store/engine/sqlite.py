@@ -1,0 +1,311 @@
+"""The embedded database: SQLite, one writer that commits all waiting units of work together.
+
+Rules:
+
+1. A unit is acknowledged after the COMMIT that holds it, never before; the log is synced at every COMMIT.
+2. A unit that fails undoes itself alone. A transaction or a COMMIT that fails takes all of its units with it, each is
+   told StoreUnavailable, and the next batch begins anew.
+3. The writer's connection is used by the event loop and the executor in turn, never by both at once: a batch is
+   handed from one to the other. The reader's is used by the event loop alone.
+"""
+
+import asyncio
+import sqlite3
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
+
+from payrelay.errors import Outdated, StoreError, StoreUnavailable
+from payrelay.store.engine import sqlite_file
+from payrelay.store.engine.database import Row, Statement, T, Unit
+from payrelay.store.engine.owner import OwnerLock
+
+BATCH_MAX: Final = 128
+"""Units of one COMMIT: enough to share a sync, few enough that their statements hold up the loop for some 5 ms."""
+WAITING_MAX: Final = 10_000
+"""Units that may wait for the writer; more means that the disk doesn't keep up, and waiting won't help."""
+
+_STORAGE_TROUBLE: Final = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_INTERRUPT,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_NOLFS,
+    }
+)
+"""Primary result codes that say something of the file or the disk, not of the statement."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class InlineExecutor(Executor):
+    """Runs what it is given at once, in the thread that gives it: for simulations that must run the same each time."""
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Calls, and gives the finished result."""
+        future: Future[R] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+class _Job(NamedTuple, Generic[T]):
+    """A unit of work, and who waits for it."""
+
+    unit: Unit[T]
+    waiter: "asyncio.Future[T]"
+
+
+class _Outcome(NamedTuple, Generic[T]):
+    """What a job came to: a value, unless there is an error."""
+
+    waiter: "asyncio.Future[T]"
+    value: T | None
+    error: BaseException | None
+
+
+class _HalfDone(Exception):
+    """A unit without a savepoint failed in the middle, so that only the whole batch can be undone."""
+
+
+class Sqlite:
+    """The engine (see ``database.Database``); made by ``opening.open_database``, which checks the file first.
+
+    One batch at a time goes this way: its statements on the event loop, its COMMIT in the executor, its results on the
+    event loop again. The statements take some 20 µs each and touch memory; on a thread of their own they took twice
+    that, because Python's lock changes hands at every one of them. What may take long, the sync of a COMMIT and the
+    wait for another process's lock, never holds up the loop.
+    """
+
+    def __init__(
+        self,
+        connections: sqlite_file.Connections,
+        *,
+        executor: Executor,
+        loop: asyncio.AbstractEventLoop,
+        lock: OwnerLock | None,
+        busy_s: float,
+    ) -> None:
+        self._writer = connections.writer
+        self._reader = connections.reader
+        self._executor = executor
+        self._loop = loop
+        self._lock = lock
+        self._busy_s = busy_s
+        self._waiting: deque[_Job[Any]] = deque()  # each job knows its own type
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+        self._is_closed = False
+
+    async def write(self, unit: Unit[T]) -> T:
+        """Carries out a unit of work together with all that wait; see ``Database.write``."""
+        if self._is_closed:
+            raise StoreUnavailable("the database is closed")
+        if len(self._waiting) >= WAITING_MAX:
+            raise StoreUnavailable("too many writes are waiting for the database")
+        waiter: asyncio.Future[T] = self._loop.create_future()
+        self._waiting.append(_Job(unit, waiter))
+        if self._is_idle.is_set():
+            self._is_idle.clear()
+            self._loop.call_soon(self._begin)
+        return await waiter
+
+    async def read(self, unit: Unit[T]) -> T:
+        """Carries out a reading unit at once, in the calling thread; see ``Database.read``."""
+        if self._is_closed:
+            raise StoreUnavailable("the database is closed")
+        try:
+            return _drive(self._reader, unit)
+        except sqlite3.Error as error:
+            raise _translated(error) from error
+
+    async def ping(self) -> None:
+        """Takes the write lock and lets it go; see ``Database.ping``."""
+        await self.write(_nothing())
+
+    async def close(self) -> None:
+        """Lets what waits be committed, then closes the file; see ``Database.close``."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        await self._is_idle.wait()
+        self._reader.close()
+        # The last connection that is closed copies the log into the file and removes it; a reader could not.
+        await self._loop.run_in_executor(self._executor, self._writer.close)
+        self._executor.shutdown()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _begin(self) -> None:
+        """Begins a transaction for all that wait; comes to rest where nobody does."""
+        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
+        if not batch:
+            self._is_idle.set()
+            return
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            if _primary_code(error) == sqlite3.SQLITE_BUSY:
+                self._executor.submit(self._wait_to_begin, batch)
+            else:
+                self._fail(batch, error)
+        else:
+            self._carry_out_all(batch)
+
+    def _wait_to_begin(self, batch: list[_Job[Any]]) -> None:
+        """Waits until another process lets go of the write lock. Runs in the executor."""
+        try:
+            self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_s * 1000)}")
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._writer.execute("PRAGMA busy_timeout = 0")
+        except sqlite3.Error as error:
+            self._loop.call_soon_threadsafe(self._fail, batch, error)
+        else:
+            self._loop.call_soon_threadsafe(self._carry_out_all, batch)
+
+    def _carry_out_all(self, batch: list[_Job[Any]]) -> None:
+        """Carries out the units of a batch, and has them committed."""
+        try:
+            outcomes = [self._carry_out(job) for job in batch if not job.waiter.cancelled()]
+        except (sqlite3.Error, _HalfDone) as error:
+            self._fail(batch, error)
+        else:
+            self._executor.submit(self._commit, batch, outcomes)
+
+    def _carry_out(self, job: _Job[Any]) -> _Outcome[Any]:
+        """Carries out one unit; raises only what ends the batch.
+
+        A whole statement needs no savepoint: alone it fails without having written, or it has done all there is to do.
+        That spares the copies which SQLite keeps of every page that is changed under a savepoint, a fifth of the work.
+        """
+        changes = self._writer.total_changes
+        try:
+            statement = next(job.unit)
+            if statement.is_whole:
+                statement = job.unit.send(_rows(self._writer, statement))
+        except StopIteration as end:
+            return _Outcome(job.waiter, end.value, None)
+        except Exception as error:  # whatever a unit raises is its caller's, and never the others'
+            if self._writer.total_changes != changes:
+                raise _HalfDone(f"a unit failed after it had written: {error}") from error
+            return self._failed(job, error)
+        return self._carry_on(job, statement)
+
+    def _carry_on(self, job: _Job[Any], statement: Statement) -> _Outcome[Any]:
+        """Carries out the rest of a unit inside a savepoint; raises only what ends the batch."""
+        self._writer.execute("SAVEPOINT unit")
+        try:
+            outcome: _Outcome[Any] = _Outcome(job.waiter, _go_on(self._writer, job.unit, statement), None)
+        except Exception as error:  # noqa: BLE001 - whatever a unit raises is its caller's, and never the others'
+            outcome = self._failed(job, error)
+            self._writer.execute("ROLLBACK TO unit")
+        self._writer.execute("RELEASE unit")
+        return outcome
+
+    def _failed(self, job: _Job[Any], error: Exception) -> _Outcome[Any]:
+        """Tells what a unit's failure is to its caller; raises it where it ends the batch."""
+        if isinstance(error, sqlite3.Error):
+            if _is_storage_trouble(error) or not self._writer.in_transaction:
+                raise error
+            return _Outcome(job.waiter, None, _translated(error))
+        return _Outcome(job.waiter, None, error)
+
+    def _commit(self, batch: list[_Job[Any]], outcomes: list[_Outcome[Any]]) -> None:
+        """Puts a batch on disk. Runs in the executor."""
+        try:
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._loop.call_soon_threadsafe(self._fail, batch, error)
+        else:
+            self._loop.call_soon_threadsafe(self._deliver, outcomes)
+
+    def _fail(self, batch: list[_Job[Any]], error: Exception) -> None:
+        """Undoes a batch, and tells all who wait for it."""
+        try:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            self._writer.execute("PRAGMA busy_timeout = 0")
+        except sqlite3.Error:
+            # The next BEGIN fails then, is answered StoreUnavailable, and comes here again.
+            pass
+        reason = f"the database can't be written to: {error}"
+        self._deliver([_Outcome(job.waiter, None, StoreUnavailable(reason)) for job in batch])
+
+    def _deliver(self, outcomes: list[_Outcome[Any]]) -> None:
+        """Tells each waiter what its unit came to, and goes on; one that was cancelled is left alone."""
+        for waiter, value, error in outcomes:
+            if waiter.done():
+                continue
+            if error is None:
+                waiter.set_result(value)
+            else:
+                waiter.set_exception(error)
+        # Soon, not now: those who were told first say what they want next, and that comes into the next batch.
+        self._loop.call_soon(self._begin)
+
+
+def _drive(connection: sqlite3.Connection, unit: Unit[T]) -> T:
+    try:
+        statement = next(unit)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    return _go_on(connection, unit, statement)
+
+
+def _go_on(connection: sqlite3.Connection, unit: Unit[T], statement: Statement) -> T:
+    """Runs a statement that a unit has asked for, and all that it asks for after that."""
+    try:
+        while True:
+            statement = unit.send(_rows(connection, statement))
+    except StopIteration as end:
+        value: T = end.value
+        return value
+
+
+def _rows(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
+    parameters = statement.parameters
+    steps = statement.query.sqlite
+    cursor = connection.execute(steps[0].text, steps[0].pick(parameters))
+    if len(steps) == 1:
+        return cursor.fetchall()
+    if cursor.rowcount == 0:
+        return []
+    for step in steps[1:]:
+        connection.execute(step.text, step.pick(parameters))
+    return [()]
+
+
+def _nothing() -> Unit[None]:
+    yield from ()
+
+
+def _is_storage_trouble(error: sqlite3.Error) -> bool:
+    return _primary_code(error) in _STORAGE_TROUBLE
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    # The low byte is the primary code; what stands above it tells more of the same.
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
+
+
+def _translated(error: sqlite3.Error) -> StoreError:
+    """Gives our exception for one of SQLite's."""
+    if _is_storage_trouble(error):
+        return StoreUnavailable(f"the database can't be used: {error}")
+    if getattr(error, "sqlite_errorcode", 0) in {
+        sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+        sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+    }:
+        return Outdated("another one took the place of this row")
+    return StoreError(f"the database refused a statement: {error}")

@@ -1,0 +1,166 @@
+"""The file of the embedded database: makes it, looks whether it is ours, migrates it, and opens the two connections.
+
+Everything that a person must put right is raised as StoreUnusable, in one line that names the path.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from payrelay.clock import Clock
+from payrelay.errors import StoreUnavailable, StoreUnusable
+from payrelay.store.engine import migrations
+
+BUSY_S: Final = 2.0
+"""How long a write waits for another process that holds the lock."""
+_READ_BUSY_S: Final = 0.25
+"""Readers wait only while another process opens or closes the file; they do so on the event loop."""
+_APPLICATION_ID: Final = 0x50524C59
+"""Stands in the file's header: ``PRLY``."""
+_VERSION_MIN: Final = (3, 37, 0)
+"""The first SQLite with strict tables."""
+_STATEMENTS_KEPT: Final = 256
+"""Prepared statements that stay with a connection; more than we have."""
+_CHECKPOINT_PAGES: Final = 4_000
+"""16 MB of log, then it is copied into the file: long enough that most pages are copied once for many changes."""
+_CACHE_KIB: Final = 32 * 1024
+"""Room for all pages that one batch changes, so that nothing of it is written before its COMMIT."""
+_LOG_BYTES_KEPT: Final = 64 * 1024 * 1024
+"""To this size the log is cut back after a burst."""
+_FILE_MODE: Final = 0o600
+
+
+class Connections(NamedTuple):
+    """The two ways to the file; the writer's does not wait for a lock, that is the engine's to do."""
+
+    writer: sqlite3.Connection
+    reader: sqlite3.Connection
+
+
+def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> Connections:
+    """Opens the file, which is made where it is missing, and brings its schema up to date.
+
+    Raises StoreUnusable where a person must act, StoreUnavailable while another process keeps it locked.
+    """
+    if sqlite3.sqlite_version_info < _VERSION_MIN:
+        raise StoreUnusable(f"{path}: SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
+    require_place(path)
+    writer = None
+    try:
+        writer = _connect(path, "rw", busy_s)
+        _claim_file(writer, path)
+        _migrate(writer, path, clock)
+        reader = _connect(path, "ro", min(busy_s, _READ_BUSY_S))
+        reader.execute("SELECT count(*) FROM schema_version").fetchall()
+        writer.execute("PRAGMA busy_timeout = 0")
+    except sqlite3.Error as error:
+        _close(writer)
+        raise _explained(error, path) from error
+    except BaseException:
+        _close(writer)
+        raise
+    return Connections(writer, reader)
+
+
+def require_place(path: Path) -> None:
+    """Raises StoreUnusable unless the file is there or can be made; makes it, readable by its owner alone."""
+    if not path.parent.is_dir():
+        raise StoreUnusable(f"{path}: the directory {path.parent} does not exist")
+    if path.is_dir():
+        raise StoreUnusable(f"{path}: this is a directory, not a database file")
+    if not os.access(path.parent, os.W_OK | os.X_OK, effective_ids=True):
+        raise StoreUnusable(f"{path}: the directory {path.parent} can't be written to")
+    if path.exists() and not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+        raise StoreUnusable(f"{path}: the file can't be read and written by this user")
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE))
+    except OSError as error:
+        raise StoreUnusable(f"{path}: the file can't be opened: {error.strerror}") from error
+
+
+def _connect(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path.absolute()))}?mode={mode}",
+        uri=True,
+        timeout=busy_s,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=_STATEMENTS_KEPT,
+    )
+    for pragma in (
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "trusted_schema = OFF",
+        "temp_store = MEMORY",
+        f"cache_size = {-_CACHE_KIB}",
+        f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
+        f"journal_size_limit = {_LOG_BYTES_KEPT}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _claim_file(connection: sqlite3.Connection, path: Path) -> None:
+    """Marks an empty file as ours and turns write-ahead logging on; raises StoreUnusable for a file of others."""
+    connection.execute("BEGIN IMMEDIATE")
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
+    if application_id != _APPLICATION_ID:
+        if application_id or not is_empty:
+            raise StoreUnusable(f"{path}: this SQLite file is not a Payrelay database")
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    connection.execute("COMMIT")
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise StoreUnusable(f"{path}: this file system does not support SQLite's write-ahead log")
+
+
+def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
+    """Runs what is missing. Of several processes that start at once, one does and the others see it done."""
+    known = migrations.shipped("sqlite")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(migrations.CREATE_VERSION_TABLE)
+    connection.execute("COMMIT")
+    for _ in known:
+        connection.execute("BEGIN IMMEDIATE")
+        applied = [migrations.Applied(*row) for row in connection.execute(migrations.READ_VERSIONS)]
+        todo = migrations.pending(applied, known, str(path))
+        if todo:
+            _apply(connection, todo[0], clock.now_ms())
+        connection.execute("COMMIT")
+
+
+def _apply(connection: sqlite3.Connection, migration: migrations.Migration, now_ms: int) -> None:
+    for statement in _split(migration.text):
+        connection.execute(statement)
+    connection.execute(
+        "INSERT INTO schema_version (number, name, checksum, applied_at_ms) VALUES (?, ?, ?, ?)",
+        (migration.number, migration.name, migration.checksum, now_ms),
+    )
+
+
+def _split(text: str) -> Iterator[str]:
+    """Takes a file apart into statements; ``executescript`` would commit in the middle."""
+    statement = ""
+    for line in text.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def _close(connection: sqlite3.Connection | None) -> None:
+    if connection is not None:
+        connection.close()
+
+
+def _explained(error: sqlite3.Error, path: Path) -> StoreUnusable | StoreUnavailable:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return StoreUnavailable(f"{path}: another process keeps the database locked")
+    if code == sqlite3.SQLITE_NOTADB:
+        return StoreUnusable(f"{path}: this file is not a SQLite database")
+    return StoreUnusable(f"{path}: the database can't be opened: {error}")

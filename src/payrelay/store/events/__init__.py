@@ -1,0 +1,1 @@
+"""Where events, endpoints and deliveries are kept."""

@@ -1,0 +1,194 @@
+"""Endpoints as the store keeps them: where a principal's events are sent, and the secrets that they are signed with.
+
+The secrets are sealed, each bound to its row; nobody but a sender opens them.
+"""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.events.delivery import Endpoint, EndpointState
+from payrelay.core.events.event import STOPPED, OutgoingEvent, PublishedEvent, event_id
+from payrelay.core.secret import Secret
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events import outbox
+from payrelay.store.events.deliveries import queue_again
+from payrelay.store.events.feed import Reader
+from payrelay.store.statements import alerts as alert_statements
+from payrelay.store.statements.events import deliveries as delivery_statements
+from payrelay.store.statements.events import endpoints as statements
+
+ENDPOINTS_MAX: Final = 20
+"""Of one principal on one merchant account: each event may go to all of them."""
+LISTED_MAX: Final = 10_000
+
+_SEPARATOR: Final = ","
+_COLUMNS: Final = tuple(Endpoint.__struct_fields__)
+_Endpoints: TypeAlias = list[Endpoint]
+_Events: TypeAlias = list[PublishedEvent]
+
+
+class Target(msgspec.Struct, frozen=True):
+    """An endpoint with the secrets that it is sent to with; ``older`` may have ended."""
+
+    endpoint: Endpoint
+    newest: Secret
+    older: Secret | None
+
+
+class Endpoints:
+    """Keeps endpoints in a database."""
+
+    def __init__(self, database: Database, seal: Seal) -> None:
+        self._database = database
+        self._seal = seal
+
+    async def add(self, endpoint: Endpoint, secret: Secret) -> bool:
+        """Adds an endpoint; gives False, and adds nothing, where its principal has as many as it may have."""
+        sealed = self._seal.seal(secret.reveal().encode(), secret_context(endpoint.id))
+        return await self._database.write(_add(endpoint, sealed))
+
+    async def get(self, endpoint_id: str) -> Endpoint | None:
+        """Reads one endpoint."""
+        row = await self._database.read(first_row(Statement(statements.GET_ENDPOINT, (endpoint_id,))))
+        return None if row is None else endpoint_of(row)
+
+    async def target(self, endpoint_id: str) -> Target | None:
+        """Reads one endpoint with its secrets."""
+        row = await self._database.read(first_row(Statement(statements.GET_WITH_SECRETS, (endpoint_id,))))
+        if row is None:
+            return None
+        *members, newest, older = row
+        opened = self._opened(endpoint_id, newest)
+        if opened is None:
+            raise TypeError("an endpoint has a sealed secret")
+        return Target(endpoint_of(members), opened, self._opened(endpoint_id, older))
+
+    async def list(self, reader: Reader) -> _Endpoints:
+        """Reads a principal's endpoints on a merchant account, oldest first."""
+        parameters = (reader.merchant, reader.principal, LISTED_MAX)
+        return await self._many(Statement(statements.LIST_ENDPOINTS, parameters))
+
+    async def list_all(self) -> _Endpoints:
+        """Reads everybody's endpoints."""
+        return await self._many(Statement(statements.LIST_ALL_ENDPOINTS, (LISTED_MAX,)))
+
+    async def change(self, endpoint: Endpoint, *, was: EndpointState) -> Endpoint | None:
+        """Stores what may be changed of an endpoint; None where it is in another state than it was, or gone.
+
+        With the state ``stopped``, what waits is given up in the same unit of work.
+        """
+        return await self._database.write(_change(endpoint, was))
+
+    async def rotate(self, endpoint_id: str, secret: Secret, *, older_ends_at_ms: int, now_ms: int) -> Endpoint | None:
+        """Puts a new secret in place; the one before is used beside it until its end, one before that no more."""
+        sealed = self._seal.seal(secret.reveal().encode(), secret_context(endpoint_id))
+        statement = Statement(statements.ROTATE_SECRET, (endpoint_id, sealed, older_ends_at_ms, now_ms), is_whole=True)
+        row = await self._database.write(first_row(statement))
+        return None if row is None else endpoint_of(row)
+
+    async def stop(self, endpoint_id: str, reason: str, now_ms: int, *, url: str | None = None) -> Endpoint | None:
+        """Stops an endpoint, gives up what waits for it, tells of it and calls a person; None where it was stopped.
+
+        None too where it was moved from ``url``, so that what that address did is none of its doing.
+        """
+        return await self._database.write(_stop(endpoint_id, reason, now_ms, url))
+
+    async def remove(self, endpoint_id: str) -> bool:
+        """Removes an endpoint with its deliveries; gives False where there was none."""
+        return await self._database.write(_remove(endpoint_id))
+
+    async def put(self, event: OutgoingEvent) -> None:
+        """Tells an event that stands for no change, such as a test."""
+        await self._database.write(outbox.put(event))
+
+    async def queue_again(self, endpoint_id: str, events: _Events, now_ms: int) -> None:
+        """Queues events for an endpoint, whatever became of them before; what waits stays as it is."""
+        await self._database.write(queue_again(endpoint_id, events, now_ms))
+
+    async def count_by_state(self) -> dict[EndpointState, int]:
+        """Counts all endpoints by state."""
+        rows = await self._database.read(all_rows(Statement(statements.COUNT_BY_STATE, ())))
+        found = {EndpointState(str(state)): int(count or 0) for state, count in rows}
+        return {state: found.get(state, 0) for state in EndpointState}
+
+    async def _many(self, statement: Statement) -> _Endpoints:
+        return [endpoint_of(row) for row in await self._database.read(all_rows(statement))]
+
+    def _opened(self, endpoint_id: str, sealed: Value) -> Secret | None:
+        if not isinstance(sealed, bytes):
+            return None
+        return Secret(self._seal.open(sealed, secret_context(endpoint_id)).decode())
+
+
+def secret_context(endpoint_id: str) -> bytes:
+    """Says where a secret belongs, for its seal; the older one keeps it when it becomes that."""
+    return f"endpoint/{endpoint_id}/secret".encode()
+
+
+def endpoint_of(row: Row) -> Endpoint:
+    """Makes an endpoint of a row that has its columns in their order."""
+    members = dict(zip(_COLUMNS, row, strict=True))
+    return msgspec.convert(members | {"types": str(members["types"]).split(_SEPARATOR)}, Endpoint)
+
+
+def _add(endpoint: Endpoint, sealed: bytes) -> Unit[bool]:
+    [[count]] = yield Statement(statements.COUNT_ENDPOINTS, (endpoint.merchant, endpoint.principal))
+    if int(count or 0) >= ENDPOINTS_MAX:
+        return False
+    yield Statement(statements.ADD_ENDPOINT, (*_columns(endpoint), sealed))
+    return True
+
+
+def _change(endpoint: Endpoint, was: EndpointState) -> Unit[Endpoint | None]:
+    parameters = (
+        endpoint.id,
+        endpoint.url,
+        _SEPARATOR.join(endpoint.types),
+        endpoint.label,
+        endpoint.state,
+        endpoint.reason,
+        endpoint.failing_since_ms,
+        endpoint.held_until_ms,
+        endpoint.updated_at_ms,
+        was,
+    )
+    rows = yield Statement(statements.CHANGE_ENDPOINT, parameters)
+    if rows and endpoint.state is EndpointState.STOPPED:
+        yield Statement(delivery_statements.GIVE_ALL_UP, (endpoint.id, "the endpoint was stopped"))
+    return endpoint_of(rows[0]) if rows else None
+
+
+def _stop(endpoint_id: str, reason: str, now_ms: int, url: str | None) -> Unit[Endpoint | None]:
+    rows = yield Statement(statements.STOP_ENDPOINT, (endpoint_id, reason, now_ms, url))
+    if not rows:
+        return None
+    endpoint = endpoint_of(rows[0])
+    yield Statement(delivery_statements.GIVE_ALL_UP, (endpoint_id, "the endpoint was stopped"))
+    yield Statement(alert_statements.ADD_ENDPOINT_ALERT, (endpoint_id, now_ms, now_ms, now_ms))
+    yield from outbox.put(
+        OutgoingEvent(
+            id=event_id(now_ms, f"{endpoint_id}/stopped/{now_ms}"),
+            type=STOPPED,
+            account=endpoint.account,
+            merchant=endpoint.merchant,
+            principal=endpoint.principal,
+            subject=f"endpoint:{endpoint_id}",
+            at_ms=now_ms,
+            data={"endpoint_id": endpoint_id, "reason": reason},
+        )
+    )
+    return endpoint
+
+
+def _remove(endpoint_id: str) -> Unit[bool]:
+    rows = yield Statement(statements.REMOVE_ENDPOINT, (endpoint_id,))
+    yield Statement(delivery_statements.FORGET_OF_ENDPOINT, (endpoint_id,))
+    yield Statement(alert_statements.FORGET_ENDPOINT_ALERTS, (endpoint_id,))
+    return bool(rows)
+
+
+def _columns(endpoint: Endpoint) -> tuple[Value, ...]:
+    values = msgspec.structs.asdict(endpoint) | {"types": _SEPARATOR.join(endpoint.types)}
+    return tuple(values[name] for name in _COLUMNS)

@@ -1,0 +1,22 @@
+"""Events that are to be told: written in the unit of work that made the change; neither is without the other."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.events.event import OutgoingEvent
+from payrelay.store.engine.database import Statement, Unit, Value
+from payrelay.store.statements.events import outbox as statements
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def put(event: OutgoingEvent) -> Unit[None]:
+    """Adds an event; a part of another unit of work (``yield from``)."""
+    yield Statement(statements.ADD_EVENT, parameters_of(event))
+
+
+def parameters_of(event: OutgoingEvent) -> tuple[Value, ...]:
+    """Gives an event's columns in their order, for a statement that writes it beside the change."""
+    *members, data = msgspec.structs.astuple(event)
+    return (*members, _encode(data).decode())

@@ -1,0 +1,110 @@
+"""The budget of calls to a gateway account that all processes share: a row for each place (see ``gateways.pacing.shared_budget``).
+
+A place is taken by one statement that sets the time at which it is free again: the latest possible end of its call, and
+a window. What a process has taken is therefore known to all others at once and outlives it, and a process that dies
+leaves nothing behind that doesn't end by itself.
+"""
+
+import secrets
+from collections.abc import Callable, Coroutine
+from typing import Final
+
+from payrelay.clock import Clock
+from payrelay.core.gateways.permits import Grant, Taken
+from payrelay.store.engine.database import Database, Statement, Unit
+from payrelay.store.engine.steady_time import steady_ms
+from payrelay.store.statements.gateways import budget as statements
+
+HOLD_MS_MAX: Final = 300_000
+"""Longer than any call is under way (the longest time-out is 120 s), or any gateway is left alone."""
+ROUNDING_MS: Final = 2
+"""Added to every window: times are kept in whole milliseconds, and two processes may round them differently."""
+LOOK_AGAIN_S: Final = 0.005
+"""Where a place is free, but was just being changed by somebody else."""
+
+
+def _new_holding() -> str:
+    return secrets.token_hex(8)
+
+
+class StoredBudget:
+    """The places of one merchant account, in the store.
+
+    Args:
+        database: where they are.
+        clock: tells the embedded database the time; PostgreSQL has its own.
+        merchant: whose they are.
+        calls, window_s: how many calls in a window.
+        new_holding: makes the random name of a taking.
+    """
+
+    is_shared = True
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        merchant: str,
+        *,
+        calls: int,
+        window_s: float,
+        new_holding: Callable[[], str] = _new_holding,
+    ) -> None:
+        self._database = database
+        self._now_ms = steady_ms(clock)
+        self._merchant = merchant
+        self._calls = calls
+        self._window_ms = _ms(window_s) + ROUNDING_MS
+        self._new_holding = new_holding
+        self._is_prepared = False
+
+    async def take(self, count: int, hold_s: float) -> Taken:
+        """Takes what is free; see ``gateways.pacing.shared_budget.Budget``. Raises StoreUnavailable."""
+        if not self._is_prepared:
+            await self._database.write(self._prepare(self._now_ms()))
+            self._is_prepared = True
+        look = self._take(count, _ms(hold_s), self._new_holding(), self._now_ms())
+        taken = await self._database.write(look)
+        if taken is None:  # its rows are gone: the database was restored, or tidied by hand
+            self._is_prepared = False
+            return Taken((), LOOK_AGAIN_S)
+        return taken
+
+    def done(self, grant: Grant) -> Coroutine[object, object, None]:
+        """Lets it rest for a window; the time is now, whenever it is awaited."""
+        return self._database.write(self._end(grant, self._window_ms, self._now_ms()))
+
+    def release_unused(self, grant: Grant) -> Coroutine[object, object, None]:
+        """Frees it."""
+        return self._database.write(self._end(grant, 0, self._now_ms()))
+
+    def block(self, for_s: float) -> Coroutine[object, object, None]:
+        """Keeps everybody who shares this budget from taking a place for a while."""
+        return self._database.write(self._block(_ms(for_s), self._now_ms()))
+
+    def _prepare(self, now_ms: int) -> Unit[None]:
+        yield Statement(statements.ADD_PLACES, (self._merchant, self._calls))
+        yield Statement(statements.CUT_PLACES, (self._merchant, HOLD_MS_MAX + self._window_ms, now_ms))
+
+    def _take(self, count: int, hold_ms: int, holding: str, now_ms: int) -> Unit[Taken | None]:
+        parameters = (self._merchant, self._calls, count, holding, hold_ms + self._window_ms, now_ms)
+        rows = yield Statement(statements.TAKE_PLACES, parameters, is_whole=True)
+        grants = tuple(Grant(slot, holding) for (slot,) in rows if isinstance(slot, int))
+        if len(grants) == count:
+            return Taken(grants)
+        ((slots, next_in_ms),) = yield Statement(statements.NEXT_PLACE, (self._merchant, self._calls, now_ms))
+        if slots != self._calls and not grants:
+            return None
+        next_in_s = next_in_ms / 1000 if isinstance(next_in_ms, int) else 0.0
+        return Taken(grants, max(LOOK_AGAIN_S, next_in_s))
+
+    def _end(self, grant: Grant, rests_ms: int, now_ms: int) -> Unit[None]:
+        parameters = (self._merchant, grant.slot, grant.holding, rests_ms, now_ms)
+        yield Statement(statements.END_PLACE, parameters, is_whole=True)
+
+    def _block(self, for_ms: int, now_ms: int) -> Unit[None]:
+        yield Statement(statements.BLOCK_PLACES, (self._merchant, for_ms, now_ms), is_whole=True)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,37 @@
+"""Pauses as the store keeps them: the accounts on which an operator allows no new effects."""
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.gateways.pauses import Pause
+from payrelay.store.engine.database import Database, Statement, all_rows
+from payrelay.store.engine.rows import struct_of
+from payrelay.store.statements.gateways import pauses as statements
+
+PAUSES_MAX: Final = 10_000
+"""More accounts than anybody configures."""
+
+
+_Pauses: TypeAlias = list[Pause]
+
+
+class Pauses:
+    """Keeps pauses in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, pause: Pause) -> bool:
+        """Pauses an account; False where it is paused already, whose pause then stands."""
+        parameters = msgspec.structs.astuple(pause)
+        return bool(await self._database.write(all_rows(Statement(statements.ADD_PAUSE, parameters, is_whole=True))))
+
+    async def remove(self, account: str) -> bool:
+        """Ends a pause; False where there was none."""
+        return bool(await self._database.write(all_rows(Statement(statements.REMOVE_PAUSE, (account,), is_whole=True))))
+
+    async def list(self) -> _Pauses:
+        """Reads all of them, by the account's name."""
+        rows = await self._database.read(all_rows(Statement(statements.LIST_PAUSES, (PAUSES_MAX,))))
+        return [struct_of(row, Pause) for row in rows]

@@ -1,0 +1,159 @@
+"""What the gateway last answered to each read, sealed; how the payments in it stood; and what makes a reading old.
+
+A *version* stands for all that may have changed what a read would show. It is made of what the journal holds anyway:
+how far the operations on an order or a subscription are, and a count of the changes that may be felt everywhere. It is
+read before the gateway is asked: an answer is as good as new to whoever finds the same version again.
+"""
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+import msgspec
+
+from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.outcomes import Reading
+from payrelay.core.payments.payment import Payment
+from payrelay.errors import StoreUnusable
+from payrelay.store.engine.database import Database, Statement, Unit, count_rows, first_row
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.statements.gateways import readings as statements
+
+ANSWER_BYTES_MAX: Final = 262_144
+"""Some 300 payments or subscriptions. A longer answer is not kept: it would crowd out a hundred others."""
+PAYMENTS_MAX: Final = 500
+"""Payments that are noted of one answer; an answer that is short enough to be kept has fewer."""
+PRUNED_MAX: Final = 1_000
+"""Of one round, whatever is asked for, so that it never holds the store for long."""
+
+Version: TypeAlias = tuple[int, ...]
+"""Only ever compared with another one of the same subject; it never comes back to what it was."""
+
+
+class LastAnswer(msgspec.Struct, frozen=True):
+    """What the gateway last answered, and when it was asked."""
+
+    reading: Reading
+    read_at_ms: int
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    """What of a reading is sealed: what a client is shown of it."""
+
+    msg: str
+    raw_msg: bytes | None
+    raw_data: bytes | None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Kept).decode
+
+
+class LastAnswers:
+    """Keeps the last positive answer to each read of each merchant account."""
+
+    def __init__(self, database: Database, seal: Seal) -> None:
+        self._database = database
+        self._seal = seal
+
+    async def version(self, merchant: str, call: Read) -> Version:
+        """Gives the version of what a read shows, with all that was committed before. Raises StoreUnavailable."""
+        row = await self._database.read(first_row(_version_of(merchant, call)))
+        return () if row is None else tuple(int(value) for value in row if value is not None)
+
+    async def last(self, merchant: str, call: Read) -> LastAnswer | None:
+        """Gives what is kept; None also where it can't be opened. Raises StoreUnavailable."""
+        subject = subject_of(call)
+        row = await self._database.read(first_row(Statement(statements.LAST_READING, (merchant, subject))))
+        if row is None:
+            return None
+        sealed, read_at_ms = row
+        assert isinstance(sealed, bytes)  # noqa: S101, a column that is not null
+        assert isinstance(read_at_ms, int)  # noqa: S101, a column that is not null
+        try:
+            kept = _decode(self._seal.open(sealed, context_of(merchant, subject)))
+        except (StoreUnusable, msgspec.DecodeError):
+            return None  # sealed with a key that is gone, or by another release: the next answer takes its place
+        reading = Reading(code=None, msg=kept.msg, raw_msg=kept.raw_msg, raw_data=kept.raw_data)
+        return LastAnswer(reading, read_at_ms)
+
+    async def keep(
+        self, merchant: str, call: Read, reading: Reading, payments: Iterable[Payment], *, read_at_ms: int
+    ) -> None:
+        """Keeps a positive answer, unless it is too long, and notes how the payments in it stood.
+
+        ``read_at_ms`` is when the gateway was asked: what was asked for later is never replaced by it.
+        Raises StoreUnavailable.
+        """
+        noted = _notes(merchant, payments, read_at_ms)
+        plain = _encode(_Kept(reading.msg, reading.raw_msg, reading.raw_data))
+        if len(plain) > ANSWER_BYTES_MAX:
+            await self._database.write(_all_of(noted))
+            return
+        subject = subject_of(call)
+        sealed = self._seal.seal(plain, context_of(merchant, subject))
+        kept = Statement(statements.KEEP_READING, (merchant, subject, sealed, read_at_ms), is_whole=not noted)
+        await self._database.write(_all_of([kept, *noted]))
+
+    async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int) -> None:
+        """Notes how payments stood at a moment, where nothing later is known of them. Raises StoreUnavailable."""
+        await self._database.write(_all_of(_notes(merchant, payments, now_ms)))
+
+    async def forget(self, merchant: str, calls: Iterable[Read]) -> None:
+        """Forgets the answers to these reads. Raises StoreUnavailable."""
+        subjects = sorted({subject_of(call) for call in calls})
+        forgotten = [Statement(statements.FORGET_READING, (merchant, subject)) for subject in subjects]
+        await self._database.write(_all_of(forgotten))
+
+    async def prune(self, before_ms: int, limit: int) -> int:
+        """Forgets at most ``limit`` answers from before a moment, the oldest first; gives how many there were."""
+        parameters = (before_ms, min(limit, PRUNED_MAX))
+        return await self._database.write(count_rows(Statement(statements.PRUNE_READINGS, parameters, is_whole=True)))
+
+
+def subject_of(call: Read) -> str:
+    """Names what a read is about, within one merchant account. What it is about is no secret."""
+    match call:
+        case PaymentsOfOrder():
+            return f"order/{call.order_id}"
+        case PaymentsOfSubscription():
+            return f"subscription-payments/{call.subscription_id}"
+        case OneSubscription():
+            return f"subscription/{call.subscription_id}"
+        case AllSubscriptions():
+            return "subscriptions"
+
+
+def _version_of(merchant: str, call: Read) -> Statement:
+    match call:
+        case PaymentsOfOrder():
+            return Statement(statements.VERSION_OF_ORDER, (merchant, call.order_id))
+        case PaymentsOfSubscription() | OneSubscription():
+            return Statement(statements.VERSION_OF_SUBSCRIPTION, (merchant, str(call.subscription_id)))
+        case AllSubscriptions():
+            return Statement(statements.VERSION_OF_MERCHANT, (merchant,))
+
+
+def context_of(merchant: str, subject: str) -> bytes:
+    """Names the place of a sealed answer."""
+    # A merchant is a hash in hex: no slash in it, so that no other pair of the two reads the same.
+    return f"reading/{merchant}/{subject}".encode()
+
+
+def _notes(merchant: str, payments: Iterable[Payment], at_ms: int) -> list[Statement]:
+    """Gives a statement for each payment whose amount could be read, always in the same order.
+
+    Two that note the same payments at once would wait for each other otherwise.
+    """
+    known = {payment.payment_id: payment for payment in payments if payment.amount_minor is not None}
+    return [
+        Statement(
+            statements.NOTE_PAYMENT,
+            (merchant, each.payment_id, each.order_id, each.status, each.currency, each.amount_minor, at_ms),
+        )
+        for _, each in sorted(known.items())[-PAYMENTS_MAX:]
+    ]
+
+
+def _all_of(wanted: list[Statement]) -> Unit[None]:
+    for statement in wanted:  # noqa: UP028, a list can't be sent the rows
+        yield statement

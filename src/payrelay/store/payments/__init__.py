@@ -1,0 +1,1 @@
+"""Where operations and their histories are kept."""

@@ -1,0 +1,234 @@
+"""What the audit reads of the journal, raw as it lies there, and the anchors that it leaves behind.
+
+Nothing here trusts what it reads: whoever changed a row may have put anything into it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from payrelay.core.payments.audit_chain import ChainKey, Link, Span
+from payrelay.core.payments.operation import Operation
+from payrelay.errors import StoreUnusable
+from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.statements.payments import audit as statements
+
+PAGE: Final = 500
+"""Rows that are read at once: little enough that a server which does it holds up nobody."""
+LINES_OF_ONE_MAX: Final = 1_000_000
+"""More lines than any operation comes to in its life."""
+READINGS_MAX: Final = 10
+"""How often an operation may change while it is read once more; each change of one takes a call to the gateway."""
+
+_COLUMNS: Final = tuple(Operation.__struct_fields__)
+_BEFORE_ALL: Final = -(2**63)
+_NO_ANSWER: Final = ""
+
+
+class ChainedLine(NamedTuple):
+    """A line of history as it lies there: what is hashed of it, and the hash."""
+
+    link: Link
+    hash: str
+
+
+_Lines: TypeAlias = tuple[ChainedLine, ...]
+
+
+class Record(NamedTuple):
+    """All that is kept of one operation.
+
+    Attributes:
+        operation_id: whose it is.
+        row: its columns by name; None where there is no such operation.
+        lines: its history, oldest line first.
+        can_open_call: whether the sealed call is this operation's, and unchanged.
+        answer_digest: of the answer that is kept, empty where none is; None where it can't be opened.
+    """
+
+    operation_id: str
+    row: dict[str, Value] | None
+    lines: _Lines
+    can_open_call: bool
+    answer_digest: str | None
+
+
+class Anchor(NamedTuple):
+    """One anchor: how many lines of history a span of time has, and a digest over them and the anchor before."""
+
+    number: int
+    from_ms: int
+    until_ms: int
+    lines: int
+    digest: str
+    made_at_ms: int
+
+    @property
+    def span(self) -> Span:
+        """What it covers."""
+        return Span(self.number, self.from_ms, self.until_ms, self.made_at_ms)
+
+
+class Trail:
+    """Reads what the journal has left behind, and keeps anchors."""
+
+    def __init__(self, database: Database, seal: Seal, key: ChainKey) -> None:
+        self._database = database
+        self._seal = seal
+        self.key = key
+
+    async def count_operations(self) -> int:
+        """Counts the operations."""
+        rows = await self._rows(Statement(statements.COUNT_OPERATIONS, ()))
+        return cast("int", rows[0][0])
+
+    async def records(self) -> AsyncIterator[Record]:
+        """Reads everything, in the order of the operations' ids; lines without an operation too.
+
+        A row and its lines are read one after the other: where the two disagree, ``record`` tells for certain.
+        """
+        operations, histories = self._operations(), self._histories()
+        row, history = await anext(operations, None), await anext(histories, None)
+        while row is not None or history is not None:
+            ids = [str(row[0])] if row is not None else []
+            operation_id = min([*ids, history[0].link.operation_id] if history else ids)
+            lines: _Lines = ()
+            if history and history[0].link.operation_id == operation_id:
+                lines, history = history, await anext(histories, None)
+            if row is not None and row[0] == operation_id:
+                yield self._record(operation_id, row, lines)
+                row = await anext(operations, None)
+            else:
+                yield self._record(operation_id, None, lines)
+
+    async def record(self, operation_id: str) -> Record:
+        """Reads one operation with its history as they were at one moment."""
+        row, lines = await self._database.read(_reading(operation_id))
+        return self._record(operation_id, row, lines)
+
+    async def last_anchor(self) -> Anchor | None:
+        """Reads the newest anchor."""
+        rows = await self._rows(Statement(statements.LAST_ANCHOR, ()))
+        return _anchor(rows[0]) if rows else None
+
+    async def anchors(self) -> AsyncIterator[Anchor]:
+        """Reads all anchors, oldest first."""
+        number = _BEFORE_ALL
+        while rows := await self._rows(Statement(statements.LIST_ANCHORS, (number, PAGE))):
+            for row in rows:
+                yield _anchor(row)
+            number = _anchor(rows[-1]).number
+
+    async def add(self, anchor: Anchor) -> bool:
+        """Stores an anchor; False where another process was quicker."""
+        statement = Statement(statements.ADD_ANCHOR, tuple(anchor), is_whole=True)
+        return bool(await self._database.write(all_rows(statement)))
+
+    async def time_of_line(self, number: int, from_ms: int, until_ms: int) -> int | None:
+        """Tells when the n-th line of a span was written, counted from 0; None where there are fewer."""
+        rows = await self._rows(Statement(statements.NTH_LINE_AT, (from_ms, until_ms, number)))
+        return cast("int", rows[0][0]) if rows else None
+
+    async def anchor(self, previous: str, span: Span) -> Anchor:
+        """Computes the anchor over the lines that a span has now; nothing is stored.
+
+        A line from before the chain has no hash, and is anchored by what it says.
+        """
+        digest = self.key.anchor(previous, span)
+        async for link, line_hash in self._lines_of(span):
+            digest.add(link.operation_id, link.version, line_hash or self.key.line("", link))
+        return Anchor(span.number, span.from_ms, span.until_ms, digest.lines, digest.end(), span.made_at_ms)
+
+    async def _lines_of(self, span: Span) -> AsyncIterator[ChainedLine]:
+        at_ms, operation_id, version = span.from_ms, "", _BEFORE_ALL
+        while True:
+            parameters = (at_ms, span.until_ms, operation_id, version, PAGE)
+            rows = await self._rows(Statement(statements.AUDIT_LINES_BY_TIME, parameters))
+            if not rows:
+                return
+            for row in rows:
+                yield _line(row)
+            operation_id, version, at_ms = _line(rows[-1]).link[:3]
+
+    async def _operations(self) -> AsyncIterator[Row]:
+        operation_id = ""
+        while rows := await self._rows(Statement(statements.AUDIT_ROWS, (operation_id, PAGE))):
+            for row in rows:
+                yield row
+            operation_id = str(rows[-1][0])
+
+    async def _histories(self) -> AsyncIterator[_Lines]:
+        operation_id, version = "", _BEFORE_ALL
+        lines: list[ChainedLine] = []
+        while rows := await self._rows(Statement(statements.AUDIT_LINES, (operation_id, version, PAGE))):
+            for line in map(_line, rows):
+                if lines and lines[-1].link.operation_id != line.link.operation_id:
+                    yield tuple(lines)
+                    lines = []
+                lines.append(line)
+            operation_id, version = lines[-1].link[:2]
+        if lines:
+            yield tuple(lines)
+
+    async def _rows(self, statement: Statement) -> list[Row]:
+        # The embedded database reads without waiting: between two pages a server's requests must have their turn.
+        await asyncio.sleep(0)
+        return await self._database.read(all_rows(statement))
+
+    def _record(self, operation_id: str, row: Row | None, lines: _Lines) -> Record:
+        if row is None:
+            return Record(operation_id, None, lines, can_open_call=False, answer_digest=None)
+        *values, call, answer = row
+        return Record(
+            operation_id,
+            dict(zip(_COLUMNS, values, strict=True)),
+            lines,
+            can_open_call=self._opened(call, call_context(operation_id)) is not None,
+            answer_digest=self._answer_digest(operation_id, answer),
+        )
+
+    def _answer_digest(self, operation_id: str, sealed: Value) -> str | None:
+        if sealed is None:
+            return _NO_ANSWER
+        plain = self._opened(sealed, answer_context(operation_id))
+        return None if plain is None else self.key.answer(operation_id, plain)
+
+    def _opened(self, sealed: Value, context: bytes) -> bytes | None:
+        try:
+            return self._seal.open(cast("bytes", sealed), context)
+        except StoreUnusable:
+            return None
+
+
+def call_context(operation_id: str) -> bytes:
+    """Names the place of a sealed call, so that it opens nowhere else."""
+    return f"{operation_id}/call".encode()
+
+
+def answer_context(operation_id: str) -> bytes:
+    """Names the place of a sealed answer."""
+    return f"{operation_id}/answer".encode()
+
+
+def _reading(operation_id: str) -> Unit[tuple[Row | None, _Lines]]:
+    """Reads the row before and after the lines, until it is the same: then the lines are of that moment."""
+    row_statement = Statement(statements.AUDIT_ROW, (operation_id,))
+    before = yield row_statement
+    lines: list[Row] = []
+    for _ in range(READINGS_MAX):
+        lines = yield Statement(statements.AUDIT_LINES_OF, (operation_id, LINES_OF_ONE_MAX))
+        after = yield row_statement
+        if list(map(tuple, before)) == list(map(tuple, after)):
+            break
+        before = after
+    return (before[0] if before else None), tuple(map(_line, lines))
+
+
+def _line(row: Row) -> ChainedLine:
+    *members, line_hash = row
+    return ChainedLine(Link(*members), str(line_hash))  # type: ignore[arg-type] # columns have their types by the schema
+
+
+def _anchor(row: Row) -> Anchor:
+    return Anchor(*row)  # type: ignore[arg-type] # the same

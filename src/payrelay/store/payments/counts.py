@@ -1,0 +1,29 @@
+"""How many operations are open, and since when the oldest of them is: what an operator's alarm looks at."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.payments.operation import OpenCount, State
+from payrelay.store.engine.database import Database, Statement, Value, all_rows
+from payrelay.store.statements.payments import counts as statements
+
+COUNTED: Final = (State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION)
+"""What is open and nobody is working on at this moment; the store has an index of just these."""
+
+
+class Counts:
+    """Counts operations in the journal's tables; changes nothing."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open_operations(self) -> dict[State, OpenCount]:
+        """Counts the open operations by state, all of COUNTED; raises StoreUnavailable."""
+        rows = await self._database.read(all_rows(Statement(statements.COUNT_OPEN, ())))
+        found = {State(str(state)): _count(total, oldest) for state, total, oldest in rows}
+        return {state: found.get(state, OpenCount()) for state in COUNTED}
+
+
+def _count(total: Value, oldest_ms: Value) -> OpenCount:
+    return msgspec.convert({"total": total, "oldest_ms": oldest_ms}, OpenCount)

@@ -1,0 +1,98 @@
+"""What settling asks the store: what is to be looked for, and whom a payment that is found belongs to."""
+
+from typing import Final, TypeAlias
+
+from payrelay.core.payments.operation import Operation, State
+from payrelay.core.payments.payment import PaymentStatus, status_of
+from payrelay.core.payments.schedules import NEVER_MS
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
+from payrelay.store.engine.rows import moment_in
+from payrelay.store.payments.journal import operation_of
+from payrelay.store.statements.payments import resolution as statements
+
+PAGE: Final = 200
+"""Operations that are read at once where all of a state are gone through."""
+
+_Operations: TypeAlias = list[Operation]
+
+
+class Settling:
+    """Questions about operations in the journal's tables; changes nothing but when they are looked for next."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def next_due_ms(self) -> int | None:
+        """Tells when the next operation is to be looked for; None where none is."""
+        return await self._database.read(moment_in(Statement(statements.NEXT_DUE, ())))
+
+    async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Operations:
+        """Takes at most ``limit`` operations that are due; until then nobody else is given them."""
+        statement = Statement(statements.TAKE_DUE, (now_ms, until_ms, limit), is_whole=True)
+        return [operation_of(row) for row in await self._database.write(all_rows(statement))]
+
+    async def postpone(self, operation: Operation, probe_at_ms: int) -> None:
+        """Says when it is looked for next; does nothing where it was changed, or is settled."""
+        statement = Statement(statements.POSTPONE, (operation.id, operation.version, probe_at_ms), is_whole=True)
+        await self._database.write(all_rows(statement))
+
+    async def in_state(self, state: State, *, after: str = "") -> _Operations:
+        """Reads one page of the operations in a state, oldest first, with ids above ``after``."""
+        statement = Statement(statements.OPEN_OPERATIONS, (state, after, PAGE))
+        return [operation_of(row) for row in await self._database.read(all_rows(statement))]
+
+    async def owned_by_others(self, operation: Operation, payment_ids: tuple[str, ...]) -> frozenset[str]:
+        """Tells which of these payments belong to other operations of the merchant account."""
+        return await self._database.read(_owned(operation, payment_ids))
+
+    async def has_rival(self, operation: Operation, *, failed_since_ms: int) -> bool:
+        """Tells whether another operation, or a checkout, may own a payment of the same order.
+
+        An operation that is open, or that failed; of those that failed only such count that could be sent after
+        ``failed_since_ms``: what was decided or proved of them too early could show itself, and be taken for this
+        one's. A checkout that is open, that asked for the same amount and isn't completed, or that asked for a
+        subscription.
+        """
+        money = (operation.amount_minor, operation.currency)
+        parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms, *money)
+        return await self._database.read(first_row(Statement(statements.RIVALS, parameters))) is not None
+
+    async def has_rival_retry(self, operation: Operation, *, from_ms: int, until_ms: int) -> bool:
+        """Tells whether another retry of the subscription, under way between the two, may own a payment of it."""
+        parameters = (operation.subscription_id, operation.merchant, operation.id, from_ms, until_ms)
+        return await self._database.read(first_row(Statement(statements.RIVAL_RETRIES, parameters))) is not None
+
+    async def has_other_refund(self, merchant: str, payment_id: str, operation_id: str) -> bool:
+        """Tells whether another refund of the payment was, or may have been, made through us."""
+        statement = Statement(statements.OTHER_REFUNDS, (payment_id, merchant, operation_id))
+        return await self._database.read(first_row(statement)) is not None
+
+    async def order_of_payment(self, merchant: str, payment_id: str) -> str | None:
+        """Finds the order of a payment that was made through us."""
+        return await self._text(Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant)))
+
+    async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, PaymentStatus] | None:
+        """Gives the order and the status of a payment as it was last seen at the gateway."""
+        row = await self._database.read(first_row(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
+        return None if row is None else (str(row[0]), status_of(str(row[1])))
+
+    async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
+        """Finds an order that is known to be paid: rather one that was paid before a moment than a newer one."""
+        for at_ms in (before_ms, NEVER_MS):
+            order_id = await self._text(Statement(statements.PAID_ORDER, (merchant, other_than, at_ms)))
+            if order_id is not None:
+                return order_id
+        return await self._text(Statement(statements.SEEN_ORDER, (merchant, other_than)))
+
+    async def _text(self, statement: Statement) -> str | None:
+        row = await self._database.read(first_row(statement))
+        return None if row is None else str(row[0])
+
+
+def _owned(operation: Operation, payment_ids: tuple[str, ...]) -> Unit[frozenset[str]]:
+    owned = []
+    for payment_id in payment_ids:
+        parameters = (payment_id, operation.merchant, operation.id)
+        if (yield Statement(statements.OWNERS_OF_PAYMENT, parameters)):
+            owned.append(payment_id)
+    return frozenset(owned)

@@ -1,0 +1,79 @@
+"""Client tokens."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+from payrelay.store.statements.access.credentials import CREDENTIAL_COLUMNS
+from payrelay.store.statements.pages import Listing
+
+ISSUED_COLUMNS: Final = (
+    "id, principal, credential_id, account, customer_id, order_id, amount_max_minor, currency, scopes,"
+    " issued_at_ms, expires_at_ms, revoked_at_ms"
+)
+_PARENT_COLUMNS: Final = ", ".join(f"credentials.{column}" for column in CREDENTIAL_COLUMNS.split(", "))
+
+ADD_CLIENT_TOKEN: Final = query(
+    "add_client_token",
+    f"""
+    INSERT INTO client_tokens ({ISSUED_COLUMNS})
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    ON CONFLICT DO NOTHING
+    RETURNING id""",
+)
+"""Stores a token that is about to be issued; gives no row where its id is taken."""
+
+FIND_PARENT: Final = query(
+    "find_parent",
+    f"""
+    SELECT client_tokens.revoked_at_ms, {_PARENT_COLUMNS}
+    FROM client_tokens JOIN credentials ON credentials.id = client_tokens.credential_id WHERE client_tokens.id = $1""",
+)
+"""Reads when a token was revoked, and the key that issued it."""
+
+REVOKE_CLIENT_TOKEN: Final = query(
+    "revoke_client_token",
+    """
+    UPDATE client_tokens SET revoked_at_ms = coalesce(revoked_at_ms, $4)
+    WHERE id = $1 AND principal = $2 AND account = $3 RETURNING id""",
+)
+"""Revokes a principal's token on an account; the first time stands."""
+
+REVOKE_OF_CUSTOMER: Final = query(
+    "revoke_of_customer",
+    """
+    UPDATE client_tokens SET revoked_at_ms = $3
+    WHERE customer_id = $1 AND principal = $2 AND revoked_at_ms IS NULL RETURNING id""",
+)
+"""Revokes all of a principal's tokens for a customer."""
+
+REVOKE_OF_PARENT: Final = query(
+    "revoke_of_parent",
+    """
+    UPDATE client_tokens SET revoked_at_ms = $3
+    WHERE credential_id = $1 AND principal = $2 AND revoked_at_ms IS NULL RETURNING id""",
+)
+"""Revokes all tokens that a key has issued."""
+
+REVOKE_SOME: Final = query(
+    "revoke_some",
+    """
+    UPDATE client_tokens SET revoked_at_ms = $4
+    WHERE principal = $1 AND revoked_at_ms IS NULL AND ($2::text IS NULL OR customer_id = $2::text)
+      AND ($3::text IS NULL OR credential_id = $3::text)
+    RETURNING id""",
+)
+"""Revokes a principal's tokens: of a customer, of a key, of both, or all of them."""
+
+PRUNE_CLIENT_TOKENS: Final = query(
+    "prune_client_tokens",
+    """
+    DELETE FROM client_tokens
+    WHERE id IN (SELECT id FROM client_tokens WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT $2)
+    RETURNING id""",
+)
+"""Forgets tokens that have ended, some at a time."""
+
+LIST_CLIENT_TOKENS: Final = Listing("client_tokens", ISSUED_COLUMNS)
+"""Tokens, as they are listed."""

@@ -1,0 +1,36 @@
+"""Credentials."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+
+CREDENTIAL_COLUMNS: Final = (
+    "id, principal, key_hash, scopes, accounts, amount_max_minor, rate_count, rate_window_s,"
+    " created_at_ms, expires_at_ms, revoked_at_ms"
+)
+
+ADD_CREDENTIAL: Final = query(
+    "add_credential",
+    f"""
+    INSERT INTO credentials ({CREDENTIAL_COLUMNS})
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    ON CONFLICT DO NOTHING
+    RETURNING id""",
+)
+"""Stores a credential; gives no row where its id is taken."""
+
+GET_CREDENTIAL: Final = query("get_credential", f"SELECT {CREDENTIAL_COLUMNS} FROM credentials WHERE id = $1")
+"""Reads one credential."""
+
+LIST_CREDENTIALS: Final = query(
+    "list_credentials", f"SELECT {CREDENTIAL_COLUMNS} FROM credentials ORDER BY created_at_ms, id LIMIT $1"
+)
+"""Reads the credentials, oldest first."""
+
+REVOKE_CREDENTIAL: Final = query(
+    "revoke_credential",
+    "UPDATE credentials SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL RETURNING id",
+)
+"""Revokes a credential that isn't revoked yet; the first time stands."""

@@ -1,0 +1,1 @@
+"""Statements about events, endpoints and deliveries."""

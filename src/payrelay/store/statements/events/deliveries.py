@@ -1,0 +1,200 @@
+"""Deliveries: each event that is to be sent to an endpoint, and what became of it."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+
+DELIVERY_COLUMNS: Final = (
+    "position, event_id, subject, state, attempts, queued_at_ms, next_try_at_ms, last_try_at_ms, last_status,"
+    " last_failure"
+)
+
+LISTENING: Final = query(
+    "listening", "SELECT id, merchant, principal, types FROM endpoints WHERE state <> 'stopped' ORDER BY id"
+)
+"""Reads for which endpoints events are queued."""
+
+_IN_ORDER: Final = "INDEXED BY deliveries_in_order"
+"""SQLite has no statistics by which to know that a subject has few deliveries and an endpoint many; nor has PostgreSQL
+at first, which is kept from other indexes by a sum."""
+
+_QUEUE: Final = """
+    INSERT INTO deliveries (endpoint_id, position, event_id, subject, state, attempts, queued_at_ms, next_try_at_ms)
+    SELECT queued.endpoint_id, queued.position, queued.event_id, queued.subject, 'waiting', 0, $2::bigint, COALESCE(
+        (SELECT max(earlier.next_try_at_ms + 0) FROM deliveries AS earlier {index}
+         WHERE earlier.endpoint_id = queued.endpoint_id AND earlier.subject = queued.subject
+           AND earlier.next_try_at_ms IS NOT NULL AND earlier.last_failure IS NOT NULL),
+        $2::bigint)
+    FROM {queued} AS queued
+    {conflict}"""
+
+_QUEUED: Final = """(
+    SELECT delivery ->> 0 AS endpoint_id, (delivery ->> 1)::bigint AS position, delivery ->> 2 AS event_id,
+           delivery ->> 3 AS subject
+    FROM json_array_elements($1::json) AS delivery
+)"""
+_QUEUED_SQLITE: Final = """(
+    SELECT value ->> 0 AS endpoint_id, value ->> 1 AS position, value ->> 2 AS event_id, value ->> 3 AS subject
+    FROM json_each($1)
+)"""
+_NOT_TWICE: Final = "{where} ON CONFLICT DO NOTHING"
+_AGAIN: Final = """{where} ON CONFLICT (endpoint_id, position) DO UPDATE
+    SET state = 'waiting', attempts = 0, queued_at_ms = excluded.queued_at_ms,
+        next_try_at_ms = excluded.next_try_at_ms, last_failure = NULL
+    WHERE deliveries.next_try_at_ms IS NULL"""
+
+QUEUE: Final = query(
+    "queue",
+    _QUEUE.format(index="", queued=_QUEUED, conflict=_NOT_TWICE.format(where="")),
+    sqlite=(_QUEUE.format(index=_IN_ORDER, queued=_QUEUED_SQLITE, conflict=_NOT_TWICE.format(where="WHERE true")),),
+)
+"""Queues deliveries: a JSON list of endpoint, position, event and subject of each. One of a subject that an endpoint
+fails to take waits for that one's next try."""
+
+QUEUE_AGAIN: Final = query(
+    "queue_again",
+    _QUEUE.format(index="", queued=_QUEUED, conflict=_AGAIN.format(where="")),
+    sqlite=(_QUEUE.format(index=_IN_ORDER, queued=_QUEUED_SQLITE, conflict=_AGAIN.format(where="WHERE true")),),
+)
+"""The same for what was queued before; one that waits is left as it is."""
+
+ENDPOINTS_DUE: Final = query(
+    "endpoints_due",
+    """
+    SELECT id FROM endpoints
+    WHERE state = 'active' AND held_until_ms <= $1 AND EXISTS (
+        SELECT 1 FROM deliveries WHERE endpoint_id = endpoints.id AND next_try_at_ms <= $1
+    )
+    ORDER BY id""",
+)
+"""Reads to which endpoints something is to be sent now."""
+
+NEXT_DELIVERY: Final = query(
+    "next_delivery",
+    """
+    SELECT min(next_try_at_ms) FROM deliveries
+    WHERE next_try_at_ms IS NOT NULL AND endpoint_id IN (SELECT id FROM endpoints WHERE state = 'active')""",
+)
+"""Reads when something is to be sent next."""
+
+_TAKE: Final = """
+    UPDATE deliveries SET next_try_at_ms = $3::bigint, last_try_at_ms = $2::bigint, attempts = attempts + 1
+    WHERE endpoint_id = $1 AND position IN (
+        SELECT due.position FROM (
+            SELECT position, subject, next_try_at_ms FROM deliveries
+            WHERE endpoint_id = $1 AND next_try_at_ms <= $2::bigint
+            ORDER BY next_try_at_ms, position FOR UPDATE SKIP LOCKED
+        ) AS due
+        WHERE due.position = (
+            SELECT min(first.position + 0) FROM deliveries AS first {index}
+            WHERE first.endpoint_id = $1 AND first.subject = due.subject AND first.next_try_at_ms IS NOT NULL
+        )
+        LIMIT $4
+    )
+    RETURNING position, subject, attempts"""
+
+TAKE_DELIVERIES: Final = query(
+    "take_deliveries",
+    _TAKE.format(index=""),
+    sqlite=(_TAKE.format(index=_IN_ORDER),),
+)
+"""Takes deliveries to an endpoint that are due, of each subject the first that waits, and puts them off for as long as
+sending them may last."""
+
+_POSITIONS: Final = "= ANY (ARRAY(SELECT taken::bigint FROM json_array_elements_text($2::json) AS taken))"
+_POSITIONS_SQLITE: Final = "IN (SELECT value FROM json_each($2))"
+
+_GIVE_BACK: Final = """
+    UPDATE deliveries SET next_try_at_ms = $3::bigint, attempts = attempts - 1
+    WHERE endpoint_id = $1 AND position {positions} AND next_try_at_ms + 0 = $4::bigint"""
+
+_DELIVERED: Final = """
+    UPDATE deliveries SET state = 'delivered', next_try_at_ms = NULL, last_status = $3, last_failure = NULL
+    WHERE endpoint_id = $1 AND position {positions} AND next_try_at_ms + 0 IS NOT NULL"""
+
+DELIVERED: Final = query(
+    "delivered",
+    _DELIVERED.format(positions=_POSITIONS),
+    sqlite=(_DELIVERED.format(positions=_POSITIONS_SQLITE),),
+)
+"""Says that deliveries were taken by the receiver: a JSON list of positions."""
+
+GIVE_BACK: Final = query(
+    "give_back",
+    _GIVE_BACK.format(positions=_POSITIONS),
+    sqlite=(_GIVE_BACK.format(positions=_POSITIONS_SQLITE),),
+)
+"""Says that deliveries which were taken up to a moment were not tried, and are due."""
+
+_MOVE_SUBJECT: Final = """
+    UPDATE deliveries {index} SET next_try_at_ms = $3
+    WHERE endpoint_id = $1 AND subject = $2 AND next_try_at_ms {compared} $3"""
+
+RELEASE_SUBJECT: Final = query(
+    "release_subject",
+    _MOVE_SUBJECT.format(index="", compared=">"),
+    sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared=">"),),
+)
+"""Lets the events about a subject go on that waited for one before them."""
+
+PUT_OFF: Final = query(
+    "put_off",
+    """
+    UPDATE deliveries SET next_try_at_ms = $4, last_status = $5, last_failure = $6
+    WHERE endpoint_id = $1 AND position = $2 AND next_try_at_ms = $3
+    RETURNING position""",
+)
+"""Says when a delivery is tried again, unless somebody else has taken it meanwhile."""
+
+HOLD_SUBJECT: Final = query(
+    "hold_subject",
+    _MOVE_SUBJECT.format(index="", compared="<"),
+    sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared="<"),),
+)
+"""Lets the events about a subject wait for the one before them."""
+
+GIVE_UP: Final = query(
+    "give_up",
+    """
+    UPDATE deliveries SET state = 'given_up', next_try_at_ms = NULL, last_status = $4, last_failure = $5
+    WHERE endpoint_id = $1 AND position = $2 AND next_try_at_ms = $3
+    RETURNING position""",
+)
+"""Says that a delivery is not tried again."""
+
+GIVE_ALL_UP: Final = query(
+    "give_all_up",
+    """
+    UPDATE deliveries SET state = 'given_up', next_try_at_ms = NULL, last_failure = $2
+    WHERE endpoint_id = $1 AND next_try_at_ms IS NOT NULL""",
+)
+"""Says that of all deliveries to an endpoint that wait."""
+
+FORGET_OF_ENDPOINT: Final = query("forget_of_endpoint", "DELETE FROM deliveries WHERE endpoint_id = $1")
+"""Forgets all deliveries to an endpoint."""
+
+LIST_DELIVERIES: Final = query(
+    "list_deliveries",
+    f"""
+    SELECT {", ".join(f"deliveries.{name.strip()}" for name in DELIVERY_COLUMNS.split(","))}, events.type
+    FROM deliveries JOIN events ON events.position = deliveries.position
+    WHERE deliveries.endpoint_id = $1 AND deliveries.position < $2
+    ORDER BY deliveries.position DESC LIMIT $3""",
+)
+"""Reads the deliveries to an endpoint, newest first, below a position."""
+
+LIST_DELIVERIES_IN: Final = query(
+    "list_deliveries_in",
+    LIST_DELIVERIES.postgresql.replace("ORDER BY", "AND deliveries.state = $4 ORDER BY"),
+)
+"""Those in one state."""
+
+COUNT_WAITING: Final = query(
+    "count_waiting",
+    """
+    SELECT count(*), min(queued_at_ms) FROM deliveries
+    WHERE next_try_at_ms IS NOT NULL AND endpoint_id IN (SELECT id FROM endpoints)""",
+)
+"""Counts what waits to be delivered, with since when the oldest of it waits."""

@@ -1,0 +1,97 @@
+"""Endpoints: where events are sent."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+
+ENDPOINT_COLUMNS: Final = (
+    "id, account, merchant, principal, url, types, label, state, reason, older_ends_at_ms, failing_since_ms,"
+    " held_until_ms, created_at_ms, updated_at_ms"
+)
+
+ADD_ENDPOINT: Final = query(
+    "add_endpoint",
+    f"""
+    INSERT INTO endpoints ({ENDPOINT_COLUMNS}, sealed_secret)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)""",
+)
+"""Adds an endpoint."""
+
+COUNT_ENDPOINTS: Final = query(
+    "count_endpoints", "SELECT count(*) FROM endpoints WHERE merchant = $1 AND principal = $2"
+)
+"""Counts a principal's endpoints."""
+
+GET_ENDPOINT: Final = query("get_endpoint", f"SELECT {ENDPOINT_COLUMNS} FROM endpoints WHERE id = $1")
+"""Reads one endpoint."""
+
+GET_WITH_SECRETS: Final = query(
+    "get_with_secrets", f"SELECT {ENDPOINT_COLUMNS}, sealed_secret, sealed_older FROM endpoints WHERE id = $1"
+)
+"""The same with its sealed secrets."""
+
+LIST_ENDPOINTS: Final = query(
+    "list_endpoints",
+    f"SELECT {ENDPOINT_COLUMNS} FROM endpoints WHERE merchant = $1 AND principal = $2 ORDER BY id LIMIT $3",
+)
+"""Reads a principal's endpoints, oldest first."""
+
+LIST_ALL_ENDPOINTS: Final = query(
+    "list_all_endpoints", f"SELECT {ENDPOINT_COLUMNS} FROM endpoints ORDER BY merchant, principal, id LIMIT $1"
+)
+"""Reads everybody's endpoints."""
+
+CHANGE_ENDPOINT: Final = query(
+    "change_endpoint",
+    f"""
+    UPDATE endpoints
+    SET url = $2, types = $3, label = $4, state = $5, reason = $6, failing_since_ms = $7, held_until_ms = $8,
+        updated_at_ms = $9
+    WHERE id = $1 AND state = $10
+    RETURNING {ENDPOINT_COLUMNS}""",
+)
+"""Changes what may be changed of an endpoint that is still in the state in which it was read."""
+
+ROTATE_SECRET: Final = query(
+    "rotate_secret",
+    f"""
+    UPDATE endpoints
+    SET sealed_older = sealed_secret, sealed_secret = $2, older_ends_at_ms = $3, updated_at_ms = $4
+    WHERE id = $1
+    RETURNING {ENDPOINT_COLUMNS}""",
+)
+"""Puts a new secret in place, and keeps the one before for a while."""
+
+STOP_ENDPOINT: Final = query(
+    "stop_endpoint",
+    f"""
+    UPDATE endpoints SET state = 'stopped', reason = $2, updated_at_ms = $3
+    WHERE id = $1 AND state <> 'stopped' AND ($4::text IS NULL OR url = $4::text)
+    RETURNING {ENDPOINT_COLUMNS}""",
+)
+"""Stops an endpoint; gives no row where it is stopped already, or stands at another address than $4."""
+
+REMOVE_ENDPOINT: Final = query("remove_endpoint", "DELETE FROM endpoints WHERE id = $1 RETURNING id")
+"""Removes an endpoint."""
+
+NOTE_SUCCESS: Final = query(
+    "note_success", "UPDATE endpoints SET failing_since_ms = NULL WHERE id = $1 AND failing_since_ms IS NOT NULL"
+)
+"""Says that an endpoint takes what it is sent."""
+
+NOTE_FAILURE: Final = query(
+    "note_failure",
+    """
+    UPDATE endpoints
+    SET failing_since_ms = COALESCE(failing_since_ms, $2::bigint),
+        held_until_ms = CASE WHEN held_until_ms < $3::bigint THEN $3::bigint ELSE held_until_ms END
+    WHERE id = $1 AND ($4::text IS NULL OR url = $4::text)
+    RETURNING failing_since_ms""",
+)
+"""Says that an endpoint failed to take something, and until when it wants nothing; gives since when it fails, and no
+row where it stands at another address than $4."""
+
+COUNT_BY_STATE: Final = query("count_by_state", "SELECT state, count(*) FROM endpoints GROUP BY state")
+"""Counts endpoints by state."""

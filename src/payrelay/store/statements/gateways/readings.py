@@ -1,0 +1,63 @@
+"""The last known answers to reads, and the versions that make them void."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+
+_BUMPS: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
+
+_OPERATIONS_WITH: Final = f"SELECT {_BUMPS}, count(*), COALESCE(sum(version), 0)::bigint FROM operations WHERE "
+
+VERSION_OF_MERCHANT: Final = query("version_of_merchant", f"SELECT {_BUMPS}")
+"""Reads how often something happened that may change any reading of a merchant account's."""
+
+VERSION_OF_ORDER: Final = query("version_of_order", _OPERATIONS_WITH + "order_id = $2 AND merchant = $1")
+"""Reads that, and how far the operations on an order are: none is ever removed, and each change raises its version."""
+
+VERSION_OF_SUBSCRIPTION: Final = query(
+    "version_of_subscription", _OPERATIONS_WITH + "subscription_id = $2 AND merchant = $1"
+)
+"""The same for a subscription."""
+
+LAST_READING: Final = query(
+    "last_reading", "SELECT sealed, read_at_ms FROM readings WHERE merchant = $1 AND subject = $2"
+)
+"""Reads the last answer to a read."""
+
+KEEP_READING: Final = query(
+    "keep_reading",
+    """
+    INSERT INTO readings (merchant, subject, sealed, read_at_ms) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (merchant, subject) DO UPDATE SET sealed = excluded.sealed, read_at_ms = excluded.read_at_ms
+    WHERE readings.read_at_ms <= excluded.read_at_ms""",
+)
+"""Keeps an answer to a read in place of an earlier one."""
+
+NOTE_PAYMENT: Final = query(
+    "note_payment",
+    """
+    INSERT INTO payments_seen (merchant, payment_id, order_id, status, currency, amount_minor, seen_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT (merchant, payment_id) DO UPDATE
+    SET order_id = excluded.order_id, status = excluded.status, currency = excluded.currency,
+        amount_minor = excluded.amount_minor, seen_at_ms = excluded.seen_at_ms
+    WHERE payments_seen.seen_at_ms <= excluded.seen_at_ms""",
+)
+"""Notes how a payment stood, unless a later look is known."""
+
+FORGET_READING: Final = query(
+    "forget_reading", "DELETE FROM readings WHERE merchant = $1 AND subject = $2 RETURNING subject"
+)
+"""Forgets the last answer to a read."""
+
+PRUNE_READINGS: Final = query(
+    "prune_readings",
+    """
+    DELETE FROM readings WHERE (merchant, subject) IN (
+        SELECT merchant, subject FROM readings WHERE read_at_ms < $1 ORDER BY read_at_ms LIMIT $2
+    )
+    RETURNING subject""",
+)
+"""Forgets the oldest answers to reads, some at a time."""

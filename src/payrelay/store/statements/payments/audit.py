@@ -1,0 +1,70 @@
+"""The audit: histories as they are stored, and the anchors over all of them."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+
+AUDIT_ROWS: Final = query(
+    "audit_rows",
+    f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
+)
+"""Reads operations with all that is kept of them, in the order of their ids."""
+
+AUDIT_ROW: Final = query(
+    "audit_row", f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id = $1"
+)
+"""Reads one operation with all that is kept of it."""
+
+_LINE_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
+
+AUDIT_LINES: Final = query(
+    "audit_lines",
+    f"""
+    SELECT {_LINE_COLUMNS} FROM history
+    WHERE (operation_id, version) > ($1, $2) ORDER BY operation_id, version LIMIT $3""",
+)
+"""Reads lines of history with their hashes, one operation's after the other's."""
+
+AUDIT_LINES_OF: Final = query(
+    "audit_lines_of", f"SELECT {_LINE_COLUMNS} FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2"
+)
+"""Reads the lines of one operation with their hashes."""
+
+AUDIT_LINES_BY_TIME: Final = query(
+    "audit_lines_by_time",
+    f"""
+    SELECT {_LINE_COLUMNS} FROM history
+    WHERE at_ms >= $1 AND at_ms < $2 AND (at_ms, operation_id, version) > ($1, $3, $4)
+    ORDER BY at_ms, operation_id, version LIMIT $5""",
+)
+"""Reads the lines of a span of time with their hashes, from one of them on."""
+
+NTH_LINE_AT: Final = query(
+    "nth_line_at", "SELECT at_ms FROM history WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1 OFFSET $3"
+)
+"""Reads when the n-th line of a span of time was written, counted from 0."""
+
+COUNT_OPERATIONS: Final = query("count_operations", "SELECT count(*) FROM operations")
+"""Counts all operations."""
+
+_ANCHOR_COLUMNS: Final = "number, from_ms, until_ms, lines, digest, made_at_ms"
+
+LAST_ANCHOR: Final = query("last_anchor", f"SELECT {_ANCHOR_COLUMNS} FROM anchors ORDER BY number DESC LIMIT 1")
+"""Reads the newest anchor."""
+
+LIST_ANCHORS: Final = query(
+    "list_anchors", f"SELECT {_ANCHOR_COLUMNS} FROM anchors WHERE number > $1 ORDER BY number LIMIT $2"
+)
+"""Reads anchors, oldest first, from a number on."""
+
+ADD_ANCHOR: Final = query(
+    "add_anchor",
+    f"""
+    INSERT INTO anchors ({_ANCHOR_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT DO NOTHING
+    RETURNING number""",
+)
+"""Stores an anchor; gives no row where another process was quicker with this number."""

@@ -1,0 +1,215 @@
+"""The journal: operations, their history, and what is written beside them in the same unit of work.
+
+The columns of ``operations`` stand in the order of ``core.payments.operation.Operation``; a test holds that.
+"""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+import itertools
+from typing import Final, NamedTuple
+
+from payrelay.store.engine.queries import Query, query
+from payrelay.store.statements.pages import Listing
+
+OPERATION_COLUMNS: Final = (
+    "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"
+    " fingerprint, request_id, order_id, payment_id, subscription_id, amount_minor, currency, result_ref,"
+    " created_at_ms, updated_at_ms, send_by_ms, probe_at_ms, chain, customer_id"
+)
+
+_INSERT_OPERATION: Final = f"""
+    INSERT INTO operations ({OPERATION_COLUMNS}, sealed_call)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
+            $24, $25, $26, $27)
+    ON CONFLICT DO NOTHING"""
+
+ACCEPT: Final = query(
+    "accept",
+    f"""
+    WITH accepted AS ({_INSERT_OPERATION} RETURNING id),
+    line AS (
+        INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, hash)
+        SELECT id, $7::bigint, $28::bigint, $29::text, $6::text, $30::text, $31::text, $25::text FROM accepted
+    )
+    SELECT id FROM accepted""",
+    sqlite=(
+        _INSERT_OPERATION,
+        """INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, hash)
+           VALUES ($1, $7, $28, $29, $6, $30, $31, $25)""",
+    ),
+)
+"""Stores an operation and its sealed call with the first line of its history; gives no row, and writes nothing, where
+its id, claim or guard is taken."""
+
+_UPDATE_OPERATION: Final = """
+    UPDATE operations
+    SET state = $2, version = $3::bigint, guard = $4, claim_ends_at_ms = $5, payment_id = $6, result_ref = $7,
+        updated_at_ms = $8, send_by_ms = $9, sealed_answer = COALESCE($10::bytea, sealed_answer),
+        probe_at_ms = $14, chain = $15{more}
+    WHERE id = $1 AND version = $3::bigint - 1 AND chain = $18"""
+
+_ANSWERED: Final = ", order_id = $19, subscription_id = $20, amount_minor = $21, currency = $22"
+
+_RELEASED: Final = ", claim = NULL"
+
+
+_PUT_EVENT: Final = "INSERT INTO outbox (id, type, account, merchant, principal, subject, at_ms, data)"
+
+
+class Record(NamedTuple):
+    """Which of the statements that change an operation is meant.
+
+    Attributes:
+        is_answered: it may learn its order, subscription and amount from the reply.
+        is_released: it gives its claim back.
+        is_told: an event tells of it.
+    """
+
+    is_answered: bool
+    is_released: bool
+    is_told: bool
+
+
+def _record(wanted: Record) -> Query:
+    update = _UPDATE_OPERATION.format(
+        more=(_ANSWERED if wanted.is_answered else "") + (_RELEASED if wanted.is_released else "")
+    )
+    first = 23 if wanted.is_answered else 19
+    places = [f"${number}" for number in range(first, first + 8)]
+    *texts, at_ms, data = places
+    typed = ", ".join([*(f"{place}::text" for place in texts), f"{at_ms}::bigint", f"{data}::text"])
+    told = f", told AS ({_PUT_EVENT} SELECT {typed} FROM changed)" if wanted.is_told else ""
+    return query(
+        "record" + "".join(f"_{word}" for word, is_so in zip(_WORDS, wanted, strict=True) if is_so),
+        f"""
+        WITH changed AS ({update} RETURNING id),
+        line AS (
+            INSERT INTO history (
+                operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash
+            )
+            SELECT id, $3::bigint, $11::bigint, $12::text, $2::text, $13::text, $16::text, $17::text, $15::text
+            FROM changed
+        ){told}
+        SELECT id FROM changed""",
+        sqlite=(
+            update,
+            """INSERT INTO history (
+                   operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash
+               )
+               VALUES ($1, $3, $11, $12, $2, $13, $16, $17, $15)""",
+            *([f"{_PUT_EVENT} VALUES ({', '.join(places)})"] if wanted.is_told else ()),
+        ),
+    )
+
+
+_WORDS: Final = ("answered", "released", "told")
+
+RECORDS: Final = {
+    wanted: _record(wanted) for wanted in (Record(*choices) for choices in itertools.product((False, True), repeat=3))
+}
+"""Change an operation that still has the version before, add the line, and keep the sealed answer where there is one;
+give no row, and write nothing, where the version, or the hash that the new line is chained to, is another.
+
+The claim stays as it is unless it is given back, so that one that has lapsed and was taken by another operation is not
+taken back. So does what a charge asked for and its reply can't change, because a database rewrites an index for every
+column that is set. One that is answered takes four parameters more, and after them one that is told takes an event's
+eight: it is written by the same statement, which costs PostgreSQL no round trip.
+"""
+
+FIND_CLAIM: Final = query(
+    "find_claim",
+    f"SELECT {OPERATION_COLUMNS}, sealed_answer FROM operations WHERE principal = $1 AND claim = $2",
+)
+"""Finds the operation that holds a claim, lapsed or not, and its sealed answer."""
+
+RELEASE_CLAIM: Final = query(
+    "release_claim",
+    """
+    UPDATE operations SET claim = NULL, claim_ends_at_ms = NULL
+    WHERE id = $1 AND claim_ends_at_ms <= $2
+    RETURNING id""",
+)
+"""Takes a lapsed claim from the operation that holds it."""
+
+FIND_GUARD: Final = query(
+    "find_guard", f"SELECT {OPERATION_COLUMNS} FROM operations WHERE merchant = $1 AND guard = $2"
+)
+"""Finds the operation that holds a guard."""
+
+GET: Final = query("get", f"SELECT {OPERATION_COLUMNS} FROM operations WHERE id = $1")
+"""Reads one operation."""
+
+ANSWER_OF: Final = query("answer_of", "SELECT sealed_answer FROM operations WHERE id = $1")
+"""Reads the sealed answer of an operation."""
+
+CALL_OF: Final = query("call_of", "SELECT sealed_call FROM operations WHERE id = $1")
+"""Reads the sealed call of an operation."""
+
+HISTORY: Final = query(
+    "history",
+    """
+    SELECT version, at_ms, event, state, evidence FROM history
+    WHERE operation_id = $1 ORDER BY version LIMIT $2""",
+)
+"""Reads the history of an operation, oldest line first."""
+
+NEWEST_BY_KEY: Final = query(
+    "newest_by_key",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND account = $3
+    UNION ALL
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE idempotency_key = $1 AND claim IS NULL AND account = $3
+    ORDER BY id DESC LIMIT 1""",
+)
+"""Finds the newest operation on an account that any principal asked for under an Idempotency-Key, by the key or by its
+claim."""
+
+NEWEST_BY_KEY_OF: Final = query(
+    "newest_by_key_of",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND account = $3 AND principal = $4
+    UNION ALL
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE idempotency_key = $1 AND claim IS NULL AND account = $3 AND principal = $4
+    ORDER BY id DESC LIMIT 1""",
+)
+"""Finds the newest operation on an account that one principal asked for under an Idempotency-Key, by the key or by its
+claim."""
+
+STRANDED: Final = query(
+    "stranded",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE state IN ('accepted', 'sending') AND send_by_ms < $1 ORDER BY send_by_ms LIMIT $2""",
+)
+"""Finds operations under way whose time to be sent ended before a moment, the longest ended first."""
+
+AUTHORIZATION_OF: Final = query(
+    "authorization_of",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE result_ref = $1 AND merchant = $2 ORDER BY id DESC LIMIT 1""",
+)
+"""Finds the operation that yielded an authorization token, by the token's hash."""
+
+PRUNE: Final = query(
+    "prune",
+    """
+    UPDATE operations SET claim = NULL, claim_ends_at_ms = NULL
+    WHERE id IN (
+        SELECT id FROM operations WHERE claim_ends_at_ms <= $1 ORDER BY claim_ends_at_ms LIMIT $2
+    )
+    RETURNING id""",
+)
+"""Takes lapsed claims from the operations that hold them, some at a time."""
+
+LIST_OPERATIONS: Final = Listing("operations", OPERATION_COLUMNS)
+"""Operations, as they are listed."""
+
+BUMP: Final = query(
+    "bump",
+    """
+    INSERT INTO bumps (merchant, version) VALUES ($1, 1)
+    ON CONFLICT (merchant) DO UPDATE SET version = bumps.version + 1""",
+)
+"""Says that something happened that may change any reading of a merchant account's."""

@@ -1,0 +1,109 @@
+"""What settling asks: what is due, and what speaks for or against a proof."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
+from payrelay.store.statements.payments.owning import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
+
+TAKE_DUE: Final = query(
+    "take_due",
+    f"""
+    UPDATE operations SET probe_at_ms = $2::bigint
+    WHERE id IN (
+        SELECT id FROM operations WHERE probe_at_ms <= $1::bigint ORDER BY probe_at_ms LIMIT $3 FOR UPDATE SKIP LOCKED
+    )
+    RETURNING {OPERATION_COLUMNS}""",
+)
+"""Takes operations that are to be looked for now, and puts them off for as long as the look may last, so that no other
+process looks for the same at the same time."""
+
+POSTPONE: Final = query(
+    "postpone", "UPDATE operations SET probe_at_ms = $3 WHERE id = $1 AND version = $2 AND probe_at_ms IS NOT NULL"
+)
+"""Says when an operation is looked for next, unless it was changed meanwhile."""
+
+NEXT_DUE: Final = query("next_due", "SELECT min(probe_at_ms) FROM operations WHERE probe_at_ms IS NOT NULL")
+"""Reads when the next operation is to be looked for."""
+
+OPEN_OPERATIONS: Final = query(
+    "open_operations",
+    f"""
+    SELECT {OPERATION_COLUMNS} FROM operations
+    WHERE state = $1 AND id > $2 ORDER BY id LIMIT $3""",
+)
+"""Reads the operations in one state, oldest first, from an id on."""
+
+OWNERS_OF_PAYMENT: Final = query("owners_of_payment", owners_of_payment(asking="operations"))
+"""Finds another operation, or a checkout, that a payment belongs to."""
+
+RIVALS: Final = query(
+    "rivals",
+    f"""
+    SELECT id FROM operations
+    WHERE order_id = $1 AND merchant = $2 AND id <> $3 AND kind IN ('charge', 'authorization', 'capture')
+      AND ({IS_OPEN} OR state = 'failed' AND send_by_ms >= $4)
+    UNION ALL
+    SELECT id FROM checkouts
+    WHERE order_id = $1 AND merchant = $2
+      AND (state = 'open' OR kind = 'recurring'
+           OR (kind IN ('payment', 'preapproval') AND state <> 'completed' AND amount_minor = $5 AND currency = $6))
+    LIMIT 1""",
+)
+"""Finds another operation on an order that may turn out to own a payment of it: one that is open, or one that failed
+and could still be sent after a moment; or a checkout that is open, which may be paid without our page ever having been
+shown: whoever asked for it was given the signed form as well. One of the same amount stays a rival until it is paid: a
+customer who turned back may go on on the gateway's page all the same. One that asked for a subscription stays one for
+good: installments have the order's id, and a customer may have subscribed twice."""
+
+RIVAL_RETRIES: Final = query(
+    "rival_retries",
+    f"""
+    SELECT id FROM operations
+    WHERE subscription_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'retry' AND payment_id IS NULL
+      AND NOT {WAS_NOT_EXECUTED} AND send_by_ms >= $4 AND created_at_ms <= $5 LIMIT 1""",
+)
+"""Finds another retry of a subscription that was, or may have been, made at about the same time, and of which nobody
+knows which payment came of it."""
+
+OTHER_REFUNDS: Final = query(
+    "other_refunds",
+    f"""
+    SELECT id FROM operations
+    WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'refund' AND NOT {TOOK_NO_EFFECT} LIMIT 1""",
+)
+"""Finds another refund of a payment that was, or may have been, made."""
+
+ORDER_OF_PAYMENT: Final = query(
+    "order_of_payment",
+    """
+    SELECT order_id FROM operations
+    WHERE payment_id = $1 AND merchant = $2 AND kind IN ('charge', 'capture') AND state = 'succeeded'
+      AND order_id IS NOT NULL ORDER BY id DESC LIMIT 1""",
+)
+"""Finds the order of a payment that was made through us."""
+
+PAID_ORDER: Final = query(
+    "paid_order",
+    """
+    SELECT order_id FROM operations
+    WHERE merchant = $1 AND kind = 'charge' AND state = 'succeeded' AND order_id <> $2 AND updated_at_ms <= $3
+      AND payment_id IS NOT NULL
+    ORDER BY id DESC LIMIT 1""",
+)
+"""Finds an order other than one that was paid through us before a moment."""
+
+SEEN_ORDER: Final = query(
+    "seen_order",
+    """
+    SELECT order_id FROM payments_seen
+    WHERE merchant = $1 AND status = 'RECEIVED' AND order_id <> $2 LIMIT 1""",
+)
+"""Finds an order other than one that was seen paid at the gateway."""
+
+PAYMENT_SEEN: Final = query(
+    "payment_seen", "SELECT order_id, status FROM payments_seen WHERE merchant = $1 AND payment_id = $2"
+)
+"""Reads how a payment stood when it was last seen."""

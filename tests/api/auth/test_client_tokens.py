@@ -1,0 +1,160 @@
+"""Who is let in with a client token, and why another one isn't."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from tests.api.fakes import Keyring, MovableClock
+from tests.core.access.test_client_token import PARENT, TOKEN
+
+from payrelay.api.auth.authentication import CREDENTIAL_KEPT_MS, Doorkeeper, Doors, Failure, Unauthenticated
+from payrelay.api.auth.client_tokens import Reason, TokenDoor, TokenSources
+from payrelay.api.http.incoming import Headers
+from payrelay.core.access.client_token import LEEWAY_MS, ClientToken, Parentage
+from payrelay.core.access.credential import Credential
+from payrelay.core.access.signatures import SigningKey, signed
+from payrelay.errors import StoreUnavailable
+
+KEY = SigningKey(id="k1", secret=b"s" * 32, made_at_ms=0)
+OTHER = SigningKey(id="k1", secret=b"o" * 32, made_at_ms=0)
+
+
+class Books:
+    """Signing keys and issued tokens in dictionaries; counts how often it is asked, and can be out of order."""
+
+    def __init__(self) -> None:
+        self.keys = {KEY.id: KEY}
+        self.parents = {TOKEN.id: Parentage(revoked_at_ms=None, parent=PARENT)}
+        self.asked = 0
+        self.is_broken = False
+
+    async def find(self, key_id: str) -> SigningKey | None:
+        """Gives a key."""
+        return self.keys.get(key_id)
+
+    async def parentage(self, token_id: str) -> Parentage | None:
+        """Gives what decides about a token."""
+        self.asked += 1
+        if self.is_broken:
+            raise StoreUnavailable("the store is closed")
+        return self.parents.get(token_id)
+
+
+@pytest.fixture
+def books() -> Books:
+    """Gives the books with one token in them."""
+    return Books()
+
+
+@pytest.fixture
+def doorkeeper(books: Books, keyring: Keyring, clock: MovableClock) -> Doorkeeper:
+    """Gives a doorkeeper who knows client tokens."""
+    return Doorkeeper(keyring, clock, Doors(client_tokens=TokenDoor(TokenSources(books, books), clock)))
+
+
+async def admitted(doorkeeper: Doorkeeper, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Credential:
+    """Comes to the door with a token."""
+    return await doorkeeper.admit(Headers([(b"authorization", f"Bearer {signed(token, key)}".encode())]))
+
+
+async def refusal(doorkeeper: Doorkeeper, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Unauthenticated:
+    """Comes to the door with a token that opens nothing."""
+    with pytest.raises(Unauthenticated) as raised:
+        await admitted(doorkeeper, token, key)
+    return raised.value
+
+
+async def test_a_token_is_let_in_as_what_it_is_for(doorkeeper: Doorkeeper, books: Books) -> None:
+    """Bound, under its parent's name; within a second one look into the store serves all its requests."""
+    credential = await admitted(doorkeeper)
+    await admitted(doorkeeper)
+
+    assert credential.bound is not None
+    assert (credential.id, credential.principal, credential.bound.order_id) == (TOKEN.id, "shop", TOKEN.order_id)
+    assert books.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "reason"),
+    [
+        ({}, OTHER, Reason.SIGNATURE),
+        ({}, SigningKey(id="gone", secret=b"s" * 32, made_at_ms=0), Reason.KEY),
+        ({"id": "ct_1"}, KEY, Reason.CLAIMS),
+        ({"principal": "other"}, KEY, Reason.CLAIMS),
+        ({"credential_id": "000000000000"}, KEY, Reason.CLAIMS),
+        ({"id": "ct_" + "f" * 32}, KEY, Reason.UNKNOWN),
+    ],
+)
+async def test_what_is_wrong_with_a_token_is_counted(
+    doorkeeper: Doorkeeper, changes: dict[str, Any], key: SigningKey, reason: Reason
+) -> None:
+    """Those who guess are slowed down as they are with keys; who held a good one is not."""
+    refused = await refusal(doorkeeper, msgspec.structs.replace(TOKEN, **changes), key)
+
+    assert refused.reason == reason
+    assert refused.failure is (Failure.ENDED if reason is Reason.UNKNOWN else Failure.WRONG)
+
+
+async def test_a_token_ends_to_the_second(doorkeeper: Doorkeeper, clock: MovableClock) -> None:
+    """Remembered or not: the clock is looked at for every request."""
+    clock.at_s = TOKEN.expires_at_ms / 1000 - 0.5
+    await admitted(doorkeeper)
+    clock.at_s += 0.5
+
+    for _ in range(2):
+        refused = await refusal(doorkeeper)
+        assert (refused.reason, refused.failure) == (Reason.EXPIRED, Failure.ENDED)
+        clock.at_s += 10
+
+
+async def test_a_token_from_the_future_is_early(doorkeeper: Doorkeeper, clock: MovableClock) -> None:
+    """Our processes' clocks differ by less."""
+    clock.at_s = (TOKEN.issued_at_ms - LEEWAY_MS) / 1000 - 2
+    assert (await refusal(doorkeeper)).reason == Reason.EARLY
+
+    clock.at_s += 2
+    await admitted(doorkeeper)
+
+
+@pytest.mark.parametrize(
+    ("parentage", "reason"),
+    [
+        (Parentage(revoked_at_ms=1, parent=PARENT), Reason.REVOKED),
+        (Parentage(revoked_at_ms=None, parent=msgspec.structs.replace(PARENT, revoked_at_ms=1)), Reason.PARENT),
+        (Parentage(revoked_at_ms=None, parent=msgspec.structs.replace(PARENT, expires_at_ms=1)), Reason.PARENT),
+    ],
+)
+async def test_a_revocation_counts_within_a_second(
+    doorkeeper: Doorkeeper, books: Books, clock: MovableClock, parentage: Parentage, reason: Reason
+) -> None:
+    """Of the token or of its key; what is remembered is forgotten by then."""
+    await admitted(doorkeeper)
+    books.parents[TOKEN.id] = parentage
+    clock.at_s += CREDENTIAL_KEPT_MS / 1000
+
+    refused = await refusal(doorkeeper)
+    assert (refused.reason, refused.failure) == (reason, Failure.ENDED)
+
+
+async def test_the_texts_of_tokens_are_refused_by_form(doorkeeper: Doorkeeper, books: Books) -> None:
+    """Without a look into the store, however long they are."""
+    for text in ("prt_", "prt_a.b", "prt_a.b.", f"prt_{'x' * 3000}.y.{'z' * 3000}", "prt_é.b.c", "prt_a.b.c.d"):
+        with pytest.raises(Unauthenticated) as raised:
+            await doorkeeper.admit(Headers([(b"authorization", f"Bearer {text}".encode("latin-1"))]))
+        assert raised.value.reason == Reason.FORM
+        assert raised.value.failure is Failure.WRONG
+    assert books.asked == 0
+
+
+async def test_a_store_that_is_down_is_not_a_wrong_token(doorkeeper: Doorkeeper, books: Books) -> None:
+    """An app must not throw its token away because our store was restarted."""
+    books.is_broken = True
+    with pytest.raises(StoreUnavailable):
+        await admitted(doorkeeper)
+
+
+async def test_where_there_are_no_tokens_there_are_none(keyring: Keyring, clock: MovableClock) -> None:
+    """A program without them lets nobody in by one."""
+    with pytest.raises(Unauthenticated) as raised:
+        await admitted(Doorkeeper(keyring, clock))
+    assert raised.value.failure is Failure.WRONG

@@ -1,0 +1,98 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.api.fakes import MovableClock
+
+from payrelay.api.auth.quota import CALLERS_MAX, MARKS_MAX, Quota
+from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate
+from payrelay.errors import Code, Refusal
+
+
+def limited(count: int, window_s: int, credential_id: str = "abcdefghijkl") -> Credential:
+    """Makes a credential with a rate."""
+    return Credential(
+        id=credential_id,
+        principal="shop",
+        key_hash=b"",
+        scopes=DEFAULT_SCOPES,
+        accounts=None,
+        amount_max_minor=None,
+        rate=Rate(count=count, window_s=window_s),
+        created_at_ms=0,
+        expires_at_ms=None,
+        revoked_at_ms=None,
+    )
+
+
+def test_no_rate_is_no_limit(clock: MovableClock, credential: Credential) -> None:
+    """Nothing is limited unless somebody set a limit, and nothing is said about one."""
+    quota = Quota(clock)
+    assert {quota.take(credential) for _ in range(1000)} == {()}
+
+
+def test_what_is_left_is_told(clock: MovableClock) -> None:
+    """A client can slow down before it is refused."""
+    quota, caller = Quota(clock), limited(3, 60)
+    assert quota.take(caller) == ((b"ratelimit-policy", b'"default";q=3;w=60'), (b"ratelimit", b'"default";r=2;t=60'))
+    clock.at_s += 10
+    assert quota.take(caller)[1] == (b"ratelimit", b'"default";r=1;t=50')
+
+
+def test_over_the_quota_is_refused_until_one_leaves_the_window(clock: MovableClock) -> None:
+    """The wait that is told is enough, and a refused request doesn't make it longer."""
+    quota, caller = Quota(clock), limited(2, 10)
+    quota.take(caller)
+    clock.at_s += 4
+    quota.take(caller)
+    with pytest.raises(Refusal) as raised:
+        quota.take(caller)
+    with pytest.raises(Refusal):
+        quota.take(caller)
+    assert raised.value.code is Code.RATE_LIMITED
+    assert raised.value.retry_after_s == 6
+    assert ("RateLimit", '"default";r=0;t=6') in raised.value.headers
+    clock.at_s += 6
+    assert quota.take(caller)
+
+
+@given(st.lists(st.floats(0, 3), max_size=200), st.integers(1, 20))
+def test_no_window_ever_holds_more_than_the_quota(waits: list[float], count: int) -> None:
+    """Wherever the window is laid, at most the quota was let through in it."""
+    clock = MovableClock()
+    quota, caller, admitted = Quota(clock), limited(count, 10), list[float]()
+    for wait_s in waits:
+        clock.at_s += wait_s
+        try:
+            quota.take(caller)
+        except Refusal:
+            continue
+        admitted.append(clock.at_s)
+    for start in admitted:
+        assert sum(start <= at < start + 10 for at in admitted) <= count
+
+
+def test_callers_do_not_share(clock: MovableClock) -> None:
+    """One caller's haste is not another's wait."""
+    quota = Quota(clock)
+    quota.take(limited(1, 60))
+    assert quota.take(limited(1, 60, "another00000"))
+
+
+def test_a_changed_rate_counts_at_once(clock: MovableClock) -> None:
+    """A raised limit lets a caller go on."""
+    quota, caller = Quota(clock), limited(1, 60)
+    quota.take(caller)
+    assert quota.take(msgspec.structs.replace(caller, rate=Rate(count=2, window_s=60)))
+
+
+def test_memory_is_bounded(clock: MovableClock) -> None:
+    """A large quota and many callers cost a fixed amount."""
+    quota, caller = Quota(clock), limited(1_000_000, 3600)
+    for _ in range(5000):
+        clock.at_s += 0.7
+        quota.take(caller)
+    assert len(quota._windows[caller.id]._marks) <= MARKS_MAX + 1
+    for number in range(CALLERS_MAX + 10):
+        quota.take(limited(1, 60, f"{number:012d}"))
+    assert len(quota._windows) == CALLERS_MAX

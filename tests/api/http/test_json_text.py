@@ -1,0 +1,106 @@
+import json
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from payrelay.api.http.json_text import EXPONENT_NUMBER, NESTING_MAX, parse_object, printable, unusable_texts
+from payrelay.errors import Code, Refusal
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(TEXTS, VALUES, max_size=4))
+def test_an_object_is_read_as_it_was_written(members: dict[str, object]) -> None:
+    """Whatever JSON holds, apart from fractions, comes out as it went in."""
+    assert parse_object(json.dumps(members).encode()) == members
+
+
+@pytest.mark.parametrize("text", ["345.67", "0.10", "1.000", "-0.5", "9" * 400 + ".5"])
+def test_a_fraction_is_exact(text: str) -> None:
+    """A fraction becomes a decimal with the very digits that were sent; a float would move money."""
+    value = parse_object(b'{"amount":%b}' % text.encode())["amount"]
+    assert isinstance(value, Decimal)
+    assert str(value) == text
+
+
+@pytest.mark.parametrize("text", [b"1e2", b"1.5E-3", b"1e999999999"])
+def test_an_exponent_is_marked(text: bytes) -> None:
+    """A number with an exponent is never calculated: 1e999999999 would fill the memory."""
+    assert parse_object(b'{"amount":%b}' % text)["amount"] is EXPONENT_NUMBER
+
+
+def test_an_endless_integer_is_kept_without_harm() -> None:
+    """Python refuses to make an int of over 4300 digits; the request must get 422 by its field, not 500."""
+    assert parse_object(b'{"a":%b}' % (b"9" * 5000))["a"] == Decimal("9" * 5000)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"7",
+        b"{",
+        b"{}{}",
+        b"{'a':1}",
+        b'{"a":1,}',
+        b'{"a":NaN}',
+        b'{"a":-Infinity}',
+        b'{"a":01}',
+        b'{"a":.5}',
+        b'{"a":"tab\t"}',
+        b'\xef\xbb\xbf{"a":1}',
+        b'{"a":"\xff"}',
+        b'{"a":"\xed\xa0\x80"}',
+        '{"a":1}'.encode("utf-16"),
+    ],
+)
+def test_anything_but_one_object_in_utf8_is_malformed(body: bytes) -> None:
+    """What two readers could understand differently is not read at all."""
+    with pytest.raises(Refusal) as raised:
+        parse_object(body)
+    assert raised.value.code is Code.MALFORMED_REQUEST
+
+
+@pytest.mark.parametrize("body", [b'{"amount":1,"amount":2}', b'{"l":[{"x":{"amount":1,"b":2,"amount":1}}]}'])
+def test_a_doubled_member_is_named(body: bytes) -> None:
+    """Of two amounts, some readers take the first and others the last: neither is charged."""
+    with pytest.raises(Refusal, match="the member amount is there twice"):
+        parse_object(body)
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+def test_deep_nesting_is_refused(opening: bytes) -> None:
+    """Sixteen levels are more than enough, and 60,000 must not end the process."""
+    closing = b"]" if opening == b"[" else b"}"
+    fitting = b'{"a":' + opening * (NESTING_MAX - 1) + b"1" + closing * (NESTING_MAX - 1) + b"}"
+    assert parse_object(fitting)
+    for levels in (NESTING_MAX, 9_000):
+        with pytest.raises(Refusal, match="nested"):
+            parse_object(b'{"a":' + opening * levels + b"1" + closing * levels + b"}")
+
+
+def test_brackets_in_a_text_are_not_nesting() -> None:
+    """A title may hold as many brackets as it likes."""
+    assert parse_object(b'{"items":"%b"}' % (b"[{" * 50))
+
+
+def test_texts_that_no_database_keeps_are_found_by_path() -> None:
+    """NUL and half a surrogate pair can be written as escapes, and would fail only when they are stored."""
+    members = parse_object(b'{"a":"\\u0000","l":[{"n":"\\ud800"}],"ok":"\\ud83d\\ude00","\\udfff":1}')
+    assert [error.path for error in unusable_texts(members)] == ["a", "l[0].n"]
+
+
+def test_a_foreign_name_can_stand_in_an_answer() -> None:
+    """An unknown member's name is repeated to the caller: cut, and always writable."""
+    assert printable("x" * 500) == "x" * 64
+    assert printable("a\0\ud800").encode() == b"a\\x00\\ud800"

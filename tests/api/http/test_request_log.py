@@ -1,0 +1,124 @@
+import asyncio
+import io
+import json
+import logging
+
+import pytest
+from tests.api.fakes import MovableClock
+
+from payrelay.api.http.request_log import CAUSES_MAX, FLUSH_WITHIN_S, describe, json_log
+
+
+def test_a_line_is_one_json_object(clock: MovableClock) -> None:
+    """Time first, in UTC and to the millisecond, then level, event and what was given."""
+    stream = io.BytesIO()
+    log = json_log(stream, clock)
+    log.info("started", port=8080, text="a\nb")
+    clock.at_s += 0.25
+    log.warning("slow")
+    first, second = stream.getvalue().splitlines()
+    assert first == b'{"at":"2027-01-15T08:00:00.000Z","level":"info","event":"started","port":8080,"text":"a\\nb"}'
+    assert json.loads(second) == {"at": "2027-01-15T08:00:00.250Z", "level": "warning", "event": "slow"}
+
+
+def test_the_level_is_kept(clock: MovableClock) -> None:
+    """What is below the level costs nothing and writes nothing."""
+    stream = io.BytesIO()
+    json_log(stream, clock, logging.WARNING).info("request")
+    assert stream.getvalue() == b""
+
+
+class Stream(io.BytesIO):
+    """Counts how often it is pushed out, and says when."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flushes = 0
+        self.has_flushed = asyncio.Event()
+
+    def flush(self) -> None:
+        """Takes a note of it."""
+        self.flushes += 1
+        self.has_flushed.set()
+
+
+async def test_lines_go_out_together_and_soon(clock: MovableClock) -> None:
+    """Many requests cost one push, and none waits for the next request."""
+    stream = Stream()
+    log = json_log(stream, clock)
+    for _ in range(100):
+        log.info("request")
+    assert stream.flushes == 0
+    await stream.has_flushed.wait()
+    assert (stream.flushes, len(stream.getvalue().splitlines())) == (1, 100)
+
+
+async def test_a_stream_that_was_closed_meanwhile_is_left_alone(clock: MovableClock) -> None:
+    """The last request's line waits when the program ends and closes its log: that must not look like a fault."""
+    faults: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: faults.append(context))
+    stream = io.BytesIO()
+    json_log(stream, clock).info("request")
+    stream.close()
+    has_passed = asyncio.Event()
+    loop.call_later(2 * FLUSH_WITHIN_S, has_passed.set)
+    await has_passed.wait()
+    assert faults == []
+
+
+async def test_a_warning_does_not_wait(clock: MovableClock) -> None:
+    """What may be the last line of a process is out when the call returns, and all before it."""
+    for level in ("warning", "error", "critical"):
+        stream = Stream()
+        log = json_log(stream, clock)
+        log.info("request")
+        getattr(log, level)("failing")
+        assert stream.flushes == 1
+
+
+def test_without_a_loop_nothing_waits(clock: MovableClock) -> None:
+    """A command has no event loop that would push its lines out later."""
+    stream = Stream()
+    json_log(stream, clock).info("done")
+    assert stream.flushes == 1
+
+
+def test_an_exception_is_told_without_its_text() -> None:
+    """Types and places of it and its causes are enough to mend it; texts may repeat what a client sent."""
+    with pytest.raises(RuntimeError) as raised:
+        _fail()
+    described = describe(raised.value)
+    assert [each["type"] for each in described] == ["RuntimeError", "ValueError"]
+    assert "secret" not in json.dumps(described)
+    assert "_fail" in json.dumps(described)
+
+
+def test_an_exception_that_is_logged_is_described(clock: MovableClock) -> None:
+    """Whoever catches what should not happen leaves the place where it happened, and not its text."""
+    stream = io.BytesIO()
+    try:
+        _fail()
+    except RuntimeError:
+        json_log(stream, clock).exception("upkeep_failed")
+    line = json.loads(stream.getvalue())
+    assert (line["level"], line["event"]) == ("error", "upkeep_failed")
+    assert [each["type"] for each in line["errors"]] == ["RuntimeError", "ValueError"]
+    assert b"secret" not in stream.getvalue()
+
+
+def test_an_endless_chain_of_causes_has_an_end() -> None:
+    """A line in the log stays a line."""
+    error = ValueError("0")
+    for _ in range(20):
+        following = ValueError("n")
+        following.__cause__ = error
+        error = following
+    assert len(describe(error)) == CAUSES_MAX
+
+
+def _fail() -> None:
+    try:
+        int("secret-1")
+    except ValueError as error:
+        raise RuntimeError("secret-2") from error

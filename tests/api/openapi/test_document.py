@@ -1,0 +1,168 @@
+import json
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.api.fakes import Caller
+
+from payrelay.api.openapi.document import describe_api
+from payrelay.api.openapi.examples import ANSWERS, REQUESTS
+from payrelay.api.openapi.schemas import DATA
+from payrelay.api.routes.bodies import CaptureBody, ChargeBody, RefundBody, parse_body
+from payrelay.api.routes.table import ALWAYS, ROUTES, Route
+from payrelay.core.answers import Trace, failed
+from payrelay.errors import MEANINGS, Code, Refusal
+
+DOCUMENT: dict[str, Any] = json.loads(describe_api(ROUTES, {"gateway": "sandbox", "second": "live"}))
+
+
+def described(route: Route) -> dict[str, Any]:
+    """Gives what the description says of a route on the first account."""
+    operation: dict[str, Any] = DOCUMENT["paths"][f"/gateway/api{route.path}"][route.method.lower()]
+    return operation
+
+
+def accepts(schema: dict[str, Any], value: object) -> bool:
+    """Holds a value against a schema of the description."""
+    whole = {**schema, "components": DOCUMENT["components"]}
+    return bool(jsonschema_rs.validator_for(whole).is_valid(value))
+
+
+def every_route() -> pytest.MarkDecorator:
+    """Runs a test once for each route."""
+    return pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+
+
+@every_route()
+def test_every_route_is_described_on_every_account(route: Route) -> None:
+    """What is served is what is written, under each account's own name, with names that don't collide."""
+    assert described(route)["operationId"] == route.name
+    second = DOCUMENT["paths"][f"/second/api{route.path}"][route.method.lower()]
+    assert second["operationId"] == f"second-{route.name}"
+
+
+@every_route()
+def test_every_code_has_its_status(route: Route) -> None:
+    """A client finds each answer that it may get, with the codes that it may carry."""
+    responses = described(route)["responses"]
+    for code in (*route.codes, *ALWAYS):
+        response = responses[str(MEANINGS[code].http_status)]
+        assert f"`{code}`" in response["description"]
+        body = failed(code, "why", Trace(request_id="req_1", operation_id="op_1"), raw_data=b"[]").body
+        assert accepts(response["content"]["application/json"]["schema"], json.loads(body))
+    assert set(responses) == {"200"} | {str(MEANINGS[code].http_status) for code in (*route.codes, *ALWAYS)}
+
+
+def test_an_answer_with_a_foreign_code_does_not_fit() -> None:
+    """The schema of a status holds its own codes only, so that a wrong one is noticed."""
+    schema = described(ROUTES[0])["responses"]["404"]["content"]["application/json"]["schema"]
+    body = json.loads(failed(Code.CONFLICT, "why", Trace(request_id="req_1")).body)
+    assert not accepts(schema, body)
+
+
+@pytest.mark.parametrize(("name", "answer"), ANSWERS.items())
+def test_the_answers_shown_fit_their_schemas(name: str, answer: tuple[str, object]) -> None:
+    """What the docs show is what the docs say."""
+    assert accepts(DATA[name], answer[1])
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_the_requests_shown_fit_their_schemas(name: str) -> None:
+    """The same for what can be tried."""
+    (route,) = (route for route in ROUTES if route.name == name)
+    media = described(route)["requestBody"]["content"]["application/json"]
+    assert all(accepts(media["schema"], example["value"]) for example in media["examples"].values())
+
+
+CHARGE = REQUESTS["chargePayment"]["payment"][1]
+ODD: st.SearchStrategy[object] = st.sampled_from(
+    ["", "x" * 256, "x" * 1001, "a\0", "LKR", "lkr", "http://a.lk", "http://", "AUTHORIZE", "12", "100.50", "0.00",
+     0, -1, 1, 10**12, 0.5, 3.25, 10**19, True, None, [], [{}], {}, [CHARGE["itemList"][0]]],  # type: ignore[index]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [ChargeBody, CaptureBody, RefundBody])
+@given(data=st.data())
+def test_schema_and_check_agree(kind: type[ChargeBody], data: st.DataObject) -> None:
+    """A body that the description allows is accepted, and one that it forbids is refused.
+
+    Left out are only numbers with an exponent or a third decimal, which JSON Schema can't say.
+    """
+    route = next(route for route in ROUTES if route.body is kind)
+    examples = [example for _, example in REQUESTS[route.name].values()]
+    names = [*kind.__struct_fields__, "unknown"]
+    body = dict(data.draw(st.sampled_from(examples)))
+    body.update(data.draw(st.dictionaries(st.sampled_from(names), ODD, max_size=2)))
+    for name in data.draw(st.sets(st.sampled_from(names), max_size=2)):
+        body.pop(name, None)
+    try:
+        parse_body(json.dumps(body).encode(), kind)
+        is_accepted = True
+    except Refusal:
+        is_accepted = False
+    schema = described(route)["requestBody"]["content"]["application/json"]["schema"]
+    assert accepts(schema, body) == is_accepted, body
+
+
+@pytest.mark.parametrize("key", ["a", "order-1", 'a"b', '"quoted"', r'"a\"b\\"', "~" * 255, '"' + "x" * 255 + '"'])
+async def test_a_key_that_the_description_allows_is_taken(call: Caller, key: str) -> None:
+    """Bare and quoted keys fit the pattern, and the door takes them."""
+    assert accepts(_key_schema(), key)
+    reply = await call("POST", "/gateway/api/payments/charge", headers={"Idempotency-Key": key}, body=b"{}")
+    assert reply.status == 200
+
+
+@pytest.mark.parametrize("key", ["a b", "x" * 256, '"open', '"a"b', r'"a\b"', '""', "é", '"'])
+async def test_a_key_that_the_description_forbids_is_refused(call: Caller, key: str) -> None:
+    """What doesn't fit the pattern isn't taken either."""
+    assert not accepts(_key_schema(), key)
+    reply = await call("POST", "/gateway/api/payments/charge", headers={"Idempotency-Key": key}, body=b"{}")
+    assert reply.status == 400
+
+
+@every_route()
+def test_waiting_is_described_where_it_is_possible(route: Route) -> None:
+    """On every effect, one operation and the feed, which can be waited for; what isn't read is not offered."""
+    operation = described(route)
+    names = {parameter["name"] for parameter in operation["parameters"]}
+    assert ("Prefer" in names) is (route.is_effect or route.name in {"showOperation", "listEvents"})
+    assert ("Preference-Applied" in operation["responses"]["200"]["headers"]) is ("Prefer" in names)
+
+
+@every_route()
+def test_a_quota_is_described_everywhere(route: Route) -> None:
+    """429 with the seconds to wait and the fields that tell the rule; the fields on every other answer too."""
+    responses = described(route)["responses"]
+    assert "Retry-After" in responses["429"]["headers"]
+    assert all({"RateLimit", "RateLimit-Policy"} <= response["headers"].keys() for response in responses.values())
+
+
+def _key_schema() -> dict[str, Any]:
+    parameters = described(ROUTES[1])["parameters"]
+    schema: dict[str, Any] = next(each["schema"] for each in parameters if each["name"] == "Idempotency-Key")
+    return schema
+
+
+def test_every_reference_leads_somewhere() -> None:
+    """A description with holes can't be read by a generator."""
+    text = msgspec.json.encode(DOCUMENT).decode()
+    for kind in ("schemas", "headers"):
+        named = {piece.split('"')[0] for piece in text.split(f"#/components/{kind}/")[1:]}
+        assert named == set(DOCUMENT["components"][kind])
+
+
+@every_route()
+def test_the_ids_shown_fit_their_schemas(route: Route) -> None:
+    """An example that isn't an id would be tried, and answered with 404."""
+    shown = [each for each in described(route)["parameters"] if "example" in each]
+    assert all(accepts(each["schema"], each["example"]) for each in shown)
+
+
+async def test_it_is_served_as_it_is_made(call: Caller) -> None:
+    """The door gives the description of its own accounts, to anybody."""
+    reply = await call("GET", "/openapi.json", headers={"Authorization": ""})
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    assert reply.body == describe_api(ROUTES, {"gateway": "sandbox"})

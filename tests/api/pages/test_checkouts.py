@@ -1,0 +1,353 @@
+import html
+import re
+from collections.abc import AsyncIterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.flows.hosted import LIFE_S, current, hosting, new, secret_of, seen
+from tests.flows.hosted import opened as opened_checkout
+from tests.flows.world import World, opened
+from tests.samples import ASKED
+
+from payrelay.api.pages.checkouts import ASSETS, asset, back_page, checkout_page, targets_of
+from payrelay.api.pages.public import PUBLIC_ROUTES
+from payrelay.api.pages.service import Page
+from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Settled
+from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
+from payrelay.core.gateways.pauses import Pause
+from payrelay.errors import Refusal
+from payrelay.flows.checkouts.finish_checkout import finish_by_notification
+from payrelay.flows.checkouts.open_checkout import NewCheckout, way_on
+from payrelay.flows.relay import Relay
+from payrelay.gateways.gateway import CheckoutForm
+from payrelay.runtime.paused_accounts import PAUSES_KEPT_MS
+from payrelay.store.gateways.pauses import Pauses
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """Gives a relay with one account that has no limit."""
+    world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
+    yield world
+    await world.relay.background.finish(0)
+    await world.database.close()
+
+
+class Shown(HTMLParser):
+    """What a browser makes of a page, as far as tests ask."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self.page = page
+        self.fields: dict[str, str | None] = {}
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = page.body.decode()
+        self.headers = {name.decode(): value.decode() for name, value in page.raw_headers}
+        self.feed(self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes a tag."""
+        given = dict(attrs)
+        self.tags.append((tag, given))
+        if tag == "input":
+            self.fields[str(given["name"])] = given["value"]
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        """The attributes of every tag of a kind."""
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def heading(self) -> str:
+        """What stands at the head of it."""
+        found = re.search(r"<h1>(.*?)</h1>", self.text)
+        assert found is not None
+        return html.unescape(found[1])
+
+    @property
+    def refresh(self) -> str | None:
+        """Where it goes by itself, and when."""
+        return self.headers.get("refresh")
+
+    @property
+    def links(self) -> list[str | None]:
+        """Where a click leads."""
+        return [each["href"] for each in self.all("a")]
+
+
+async def page_of(relay: Relay, checkout: Checkout) -> Shown:
+    """Its page."""
+    return Shown(await checkout_page(relay, "gateway", checkout.id, await secret_of(relay, checkout)))
+
+
+async def back_at(relay: Relay, checkout: Checkout, *, is_cancelled: bool = False) -> Shown:
+    """The page for who comes back."""
+    secret = await secret_of(relay, checkout)
+    return Shown(await back_page(relay, "gateway", checkout.id, secret, is_cancelled=is_cancelled))
+
+
+async def finished(relay: Relay, wanted: NewCheckout, outcome: CheckoutState) -> Checkout:
+    """A checkout with an outcome."""
+    checkout = await opened_checkout(relay, wanted)
+    await finish_by_notification(
+        relay,
+        Settled(account="gateway", merchant=checkout.merchant, order_id=checkout.order_id, outcome=outcome),
+    )
+    return checkout
+
+
+async def test_the_page_posts_the_form_to_the_gateway(world: World) -> None:
+    """Every field as it was signed, by a button that needs no script."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    shown = await page_of(relay, checkout)
+    details = msgspec.structs.replace(ASKED)
+    (form,) = shown.all("form")
+
+    assert shown.page.http_status == 200
+    assert (form["method"], form["action"]) == ("post", "https://sandbox.payhere.lk/pay/checkout")
+    assert shown.fields["email"] == details.person.email
+    assert shown.fields["hash"]
+    assert len(shown.all("button")) == 1
+    assert "Continue to payment" in shown.text
+    assert "LKR 1000.00" in shown.text
+
+
+async def test_a_page_of_a_paused_account_leads_nowhere(world: World) -> None:
+    """It says so, and looks again by itself, so that the customer goes on when the pause ends."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    await Pauses(world.database).add(Pause(account="gateway", since_ms=0, reason="wrong prices", operator="ann"))
+    world.clock.passed_ms += PAUSES_KEPT_MS
+    shown = await page_of(relay, checkout)
+
+    assert (shown.page.http_status, shown.heading, shown.refresh) == (503, "Not at this moment", "15")
+    assert (shown.all("form"), shown.fields, shown.links) == ([], {}, [])
+    assert "wrong prices" not in shown.text
+
+
+async def test_what_the_page_posts_is_the_form(world: World) -> None:
+    """Whatever stands in it: a quote in a name must not end the field, nor begin a script."""
+    relay = hosting(world)
+    hostile = msgspec.structs.replace(ASKED.person, first_name=HOSTILE, last_name='O\'Neil & "Sons"')
+    checkout = await opened_checkout(relay, new(person=hostile, items=HOSTILE, order_id="A'1\"<b>"))
+    shown = await page_of(relay, checkout)
+    details = await relay.checkouts.details_of(checkout.id)
+    assert details is not None
+    form = await way_on(relay, checkout, details)
+    assert isinstance(form, CheckoutForm)
+
+    assert shown.fields == form.fields
+    assert [each["src"] for each in shown.all("script")] == ["/gateway/hosted/continue.js"]
+
+
+async def test_the_page_tells_the_gateway_its_origin_and_nobody_its_address(world: World) -> None:
+    """Without a referrer the gateway refuses the form; with the whole one it would learn the secret."""
+    relay = hosting(world)
+    shown = await page_of(relay, await opened_checkout(relay))
+
+    assert shown.headers["referrer-policy"] == "origin"
+    assert shown.headers["cache-control"] == "no-store"
+    assert shown.headers["x-frame-options"] == "DENY"
+    assert shown.headers["content-security-policy"] == (
+        "default-src 'none'; style-src 'self'; script-src 'self'; form-action https://sandbox.payhere.lk"
+        " https://*.payhere.lk; base-uri 'none'; frame-ancestors 'none'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "targets"),
+    [
+        ("https://www.payhere.lk/pay/checkout", "https://www.payhere.lk https://*.payhere.lk"),
+        ("https://gateway.example/pay/checkout", "https://gateway.example"),
+        ("https://pay.gateway.example:8443/pay", "https://pay.gateway.example:8443 https://*.gateway.example"),
+        ("http://127.0.0.1:8700/pay/checkout", "http://127.0.0.1:8700"),
+        ("https://10.0.0.1/pay/checkout", "https://10.0.0.1"),
+        ("https://[::1]:8700/pay/checkout", "https://[::1]:8700"),
+    ],
+)
+def test_a_form_may_lead_to_the_hosts_of_the_gateways_own_domain(action: str, targets: str) -> None:
+    """A browser holds the policy for redirects as well: a gateway with several hosts could else never be paid at."""
+    assert targets_of(action) == targets
+
+
+async def test_a_plan_is_told_in_full(world: World) -> None:
+    """Who subscribes knows how often and how much."""
+    relay = hosting(world)
+    plan = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
+    shown = await page_of(relay, await opened_checkout(relay, new(kind=CheckoutKind.RECURRING, plan=plan)))
+    assert "LKR 1000.00 every 1 month, for 1 year" in shown.text
+    assert "LKR 1500.00" in shown.text
+
+    forever = Plan(recurrence="2 Week", duration="Forever")
+    wanted = new(kind=CheckoutKind.RECURRING, plan=forever, order_id="A-2")
+    assert "every 2 week, until it is ended" in (await page_of(relay, await opened_checkout(relay, wanted))).text
+
+
+async def test_an_approval_shows_no_amount(world: World) -> None:
+    """It takes nothing."""
+    relay = hosting(world)
+    wanted = new(kind=CheckoutKind.PREAPPROVAL, amount_minor=None)
+    shown = await page_of(relay, await opened_checkout(relay, wanted))
+
+    assert "Amount" not in shown.text
+    assert "You approve a card" in shown.text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "heading"),
+    [
+        (CheckoutState.COMPLETED, "Payment received"),
+        (CheckoutState.FAILED, "That did not work"),
+        (CheckoutState.CANCELLED, "Cancelled"),
+    ],
+)
+async def test_a_finished_one_says_so_in_plain_words(world: World, outcome: CheckoutState, heading: str) -> None:
+    """And sends nobody to pay again."""
+    relay = hosting(world)
+    checkout = await finished(relay, new(return_to="myshop://paid"), outcome)
+    shown = await page_of(relay, checkout)
+    link = f"myshop://paid?checkout={checkout.id}&state={outcome}"
+
+    assert (shown.heading, shown.all("form")) == (heading, [])
+    assert shown.links == [link]
+    assert shown.refresh == f"0;url={link}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "heading"),
+    [
+        (CheckoutKind.PREAPPROVAL, "Card approved"),
+        (CheckoutKind.RECURRING, "Subscribed"),
+        (CheckoutKind.AUTHORIZATION, "Amount held"),
+    ],
+)
+async def test_each_kind_has_its_own_thanks(world: World, kind: CheckoutKind, heading: str) -> None:
+    """Nobody is told that he has paid who has only approved."""
+    relay = hosting(world)
+    checkout = await finished(relay, new(kind=kind), CheckoutState.COMPLETED)
+    shown = await back_at(relay, checkout)
+
+    assert (shown.heading, shown.refresh, shown.links) == (heading, None, [])
+    assert "You can close this page." in shown.text
+
+
+async def test_an_expired_one_says_so(world: World) -> None:
+    """First that it takes nobody any more, then that it has ended."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    await page_of(relay, checkout)
+    world.clock.passed_ms += LIFE_S * 1000
+    shut = await page_of(relay, checkout)
+    assert (shut.page.http_status, shut.heading, shut.all("form")) == (410, "This page has expired", [])
+
+    world.clock.passed_ms += 3_600_000
+    assert (await page_of(relay, checkout)).heading == "This page has expired"
+    assert (await current(relay, checkout.id)).state is CheckoutState.EXPIRED
+
+
+async def test_an_order_that_was_paid_otherwise_is_not_paid_again(world: World) -> None:
+    """Two pages of one order, of which the first was cancelled and paid after all."""
+    relay = hosting(world)
+    first = await opened_checkout(relay, new(amount_minor=5))
+    await back_at(relay, first, is_cancelled=True)
+    second = await opened_checkout(relay)
+    paid = Settled(
+        account="gateway",
+        merchant=first.merchant,
+        order_id="A-1",
+        outcome=CheckoutState.COMPLETED,
+        amount_minor=5,
+        currency="LKR",
+    )
+    await finish_by_notification(relay, paid)
+
+    assert (await page_of(relay, second)).heading == "Paid already"
+
+
+async def test_who_comes_back_waits_for_the_word(world: World) -> None:
+    """The page looks again by itself, and offers the way back all the same."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay, new(return_to="myshop://paid"))
+    shown = await back_at(relay, checkout)
+
+    assert (shown.heading, shown.refresh) == ("One moment", "2")
+    assert shown.links == [f"myshop://paid?checkout={checkout.id}&state=open"]
+    assert "Go back without waiting" in shown.text
+    assert 'role="status"' in shown.text
+    world.clock.passed_ms += 3_600_000
+    assert (await back_at(relay, checkout)).refresh == "15"
+
+
+async def test_who_comes_back_is_sent_on_when_it_is_known(world: World) -> None:
+    """By what the gateway shows, before any notification."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay, new(return_to="https://shop.example/done?order=1"))
+    world.clock.passed_ms += 3_000
+    world.account.sights.append(seen())
+    shown = await back_at(relay, checkout)
+
+    assert shown.heading == "Payment received"
+    assert shown.refresh == f"0;url=https://shop.example/done?order=1&checkout={checkout.id}&state=completed"
+
+
+async def test_who_cancels_is_sent_to_the_other_link(world: World) -> None:
+    """To the basket, for one."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay, new(return_to="myshop://paid", cancel_to="myshop://basket"))
+    shown = await back_at(relay, checkout, is_cancelled=True)
+
+    assert shown.heading == "Cancelled"
+    assert shown.links == [f"myshop://basket?checkout={checkout.id}&state=cancelled"]
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False, None])
+async def test_a_wrong_address_shows_nothing(world: World, *, is_cancelled: bool | None) -> None:
+    """Not even that there is such a checkout."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    if is_cancelled is None:
+        shown = Shown(await checkout_page(relay, "gateway", checkout.id, "wrong"))
+    else:
+        shown = Shown(await back_page(relay, "gateway", checkout.id, "wrong", is_cancelled=is_cancelled))
+
+    assert (shown.page.http_status, shown.heading) == (404, "There is nothing here")
+    assert "A-1" not in shown.text
+
+
+async def test_while_the_store_is_down_the_page_says_to_try_again(world: World) -> None:
+    """A customer is not shown an error for machines."""
+    relay = hosting(world)
+    checkout = await opened_checkout(relay)
+    secret = await secret_of(relay, checkout)
+    await world.database.close()
+    for page in (
+        await checkout_page(relay, "gateway", checkout.id, secret),
+        await back_page(relay, "gateway", checkout.id, secret, is_cancelled=False),
+    ):
+        shown = Shown(page)
+        assert (page.http_status, shown.heading, shown.refresh) == (503, "Please try again", "5")
+
+
+@pytest.mark.parametrize("name", ASSETS)
+def test_what_the_pages_load_is_there(name: str) -> None:
+    """From here, and to be kept for a while."""
+    headers = dict(asset(name).raw_headers)
+
+    assert headers[b"content-type"].startswith(ASSETS[name].encode())
+    assert b"max-age" in headers[b"cache-control"]
+
+
+def test_nothing_else_of_the_folder_is_served() -> None:
+    """The templates are nobody's business."""
+    for name in ("page.html", "../app.py", ""):
+        with pytest.raises(Refusal, match="nothing at this address"):
+            asset(name)
+
+
+def test_the_routes_name_no_secret_in_the_log() -> None:
+    """What is logged of a request is the template of its path."""
+    assert "/{account}/checkouts/{id}/{secret}" in {route.template for route in PUBLIC_ROUTES}

@@ -1,0 +1,107 @@
+import gzip
+import ipaddress
+import re
+from collections.abc import Callable
+
+import pytest
+from tests.api.fakes import Caller, Keyring
+
+from payrelay.api.pages.service import ASSETS
+
+NOBODY = {"Authorization": ""}
+
+
+async def test_live_asks_nobody(call: Caller, keyring: Keyring) -> None:
+    """While the process answers it is live, however its store is."""
+    keyring.is_broken = True
+    reply = await call("GET", "/health/live", headers=NOBODY)
+    assert (reply.status, reply.json) == (200, {"status": "live"})
+
+
+async def test_ready_asks_the_store(call: Caller, keyring: Keyring) -> None:
+    """Without its store it can't serve, and a load balancer must know."""
+    assert (await call("GET", "/health/ready", headers=NOBODY)).json == {"status": "ready"}
+    keyring.is_broken = True
+    reply = await call("GET", "/health/ready", headers=NOBODY)
+    assert (reply.status, reply.json["status"]) == (503, "not_ready")
+
+
+@pytest.mark.parametrize("target", ["/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs"])
+async def test_head_is_get_without_the_body(call: Caller, target: str) -> None:
+    """Probes and monitors ask so: the same status and headers, the length among them, and nothing more."""
+    head = await call("HEAD", target, headers={**NOBODY, "X-Request-Id": "one"})
+    get = await call("GET", target, headers={**NOBODY, "X-Request-Id": "one"})
+    assert (head.status, head.body) == (200, b"")
+    if target != "/metrics":  # it counts the first of the two requests
+        assert head.headers == get.headers
+
+
+async def test_metrics_are_for_their_networks(call: Caller) -> None:
+    """Numbers of a business are not for everybody; to others nothing is there."""
+    assert b"payrelay_http" in (await call("GET", "/metrics", headers=NOBODY)).body
+    assert (await call("GET", "/metrics", headers=NOBODY, client="203.0.113.9")).status == 404
+
+
+async def test_metrics_tell_how_things_stand(call: Caller) -> None:
+    """What is open, and the budget, are there before anything has happened: a graph begins at 0."""
+    text = (await call("GET", "/metrics", headers=NOBODY)).body
+    assert b'payrelay_operations_open{state="unknown"} 0.0' in text
+    assert b'payrelay_budget_limit{account="gateway"} 20.0' in text
+    assert b"payrelay_store_up 1.0" in text
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded"])
+async def test_a_proxy_on_this_machine_opens_nothing(call: Caller, header: str) -> None:
+    """Behind a proxy that isn't named, everybody would come from here: then nobody is let in."""
+    headers = {**NOBODY, header: "for=127.0.0.1"}
+    assert (await call("GET", "/metrics", headers=headers)).status == 404
+
+
+async def test_a_trusted_proxy_tells_who_asks(call_with: Callable[..., Caller]) -> None:
+    """With the proxy named, its word decides."""
+    call = call_with(trusted_proxies=(ipaddress.ip_network("127.0.0.1/32"),))
+    assert (await call("GET", "/metrics", headers={**NOBODY, "X-Forwarded-For": "127.0.0.2"})).status == 200
+    assert (await call("GET", "/metrics", headers={**NOBODY, "X-Forwarded-For": "203.0.113.9"})).status == 404
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [("X-Forwarded-For", "203.0.113.9:4711"), ("X-Forwarded-For", "unknown"), ("Forwarded", "for=203.0.113.9")],
+)
+async def test_a_trusted_proxy_that_is_not_understood_opens_nothing(
+    call_with: Callable[..., Caller], header: str, value: str
+) -> None:
+    """Who asks can't be told then, and must not pass for the proxy itself."""
+    call = call_with(trusted_proxies=(ipaddress.ip_network("127.0.0.1/32"),))
+    assert (await call("GET", "/metrics", headers={**NOBODY, header: value})).status == 404
+
+
+@pytest.mark.parametrize("target", ["/", "/favicon.ico", "/docs/", "/docs/x.js", "/health", "/api", "*", ""])
+async def test_nothing_else_is_there(call: Caller, target: str) -> None:
+    """A wrong address gets an envelope that says where things are."""
+    reply = await call("GET", target, headers=NOBODY)
+    assert (reply.status, reply.json["status"], reply.json["error"]["code"]) == (404, -1, "not_found")
+    assert "/gateway/api/" in reply.json["msg"]
+
+
+async def test_the_docs_take_everything_from_here(call: Caller) -> None:
+    """Strict policy, no foreign address, nothing inline, and every file that the page names is there."""
+    page = await call("GET", "/docs", headers=NOBODY)
+    text = page.body.decode()
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "://" not in text
+    assert not re.search(r"<script(?![^>]*src=)|style=|<style|\son\w+=", text)
+    named = set(re.findall(r'(?:src|href)="docs/([^"]+)"', text))
+    assert named == set(ASSETS)
+
+
+@pytest.mark.parametrize(("name", "content_type"), ASSETS.items())
+async def test_assets_are_served(call: Caller, name: str, content_type: str) -> None:
+    """The large ones go out as they lie in the package, compressed."""
+    reply = await call("GET", f"/docs/{name}", headers=NOBODY)
+    assert reply.status == 200
+    assert reply.headers["content-type"].startswith(content_type)
+    body = gzip.decompress(reply.body) if "content-encoding" in reply.headers else reply.body
+    assert b"//" in body or b"{" in body

@@ -1,0 +1,130 @@
+"""Whose subscription it is: what a checkout of one's own began, as the store knows it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import pytest
+from structlog.typing import FilteringBoundLogger
+from tests.databases import sqlite_url
+from tests.flows.world import CREDENTIAL, HandClock
+from tests.gateways.still_gateway import StillGateway
+from tests.relays import relay_over
+from tests.store.test_checkouts import CHECKOUT, DETAILS
+
+from payrelay.api.routes.handlers import Asked
+from payrelay.api.routes.policies import own_subscription, resolved
+from payrelay.core.access.credential import Bound
+from payrelay.core.checkouts.checkout import CheckoutKind
+from payrelay.core.customers.customer import Approval
+from payrelay.core.payments.operation import Retention
+from payrelay.core.secret import Secret
+from payrelay.core.subscriptions.subscription import Fact
+from payrelay.errors import Code, Refusal
+from payrelay.flows.customers.approve_customer import approve
+from payrelay.flows.relay import Relay, Request
+from payrelay.store import open_database
+from payrelay.store.subscriptions import Whose
+
+MERCHANT = CHECKOUT.merchant
+CUSTOMER = "cus_" + "a" * 32
+
+
+@pytest.fixture
+async def relay(tmp_path: Path) -> AsyncIterator[Relay]:
+    """Gives a relay over an empty store; its gateway is never called."""
+    clock = HandClock()
+    database = await open_database(sqlite_url(tmp_path / "payrelay.db"), clock=clock, owner=True)
+    yield relay_over(
+        database,
+        {"gateway": StillGateway(clock, merchant=MERCHANT)},
+        clock=clock,
+        log=cast("FilteringBoundLogger", None),
+        retention=Retention(keyed_ms=1, unkeyed_ms=1),
+    )
+    await database.close()
+
+
+async def begin(relay: Relay, number: int, *, principal: str | None = "shop", **members: object) -> str:
+    """Begins a subscription by a checkout, and gives its id."""
+    order_id, subscription_id = f"Plan-{number}", f"42000000000{number}"
+    own: dict[str, object] = {
+        "id": f"chk_{number:026d}",
+        "kind": CheckoutKind.RECURRING,
+        "order_id": order_id,
+        "guard": order_id,
+        "idempotency_key": None,
+        "customer_reference": None,
+        "subscription_id": subscription_id,
+    }
+    assert await relay.checkouts.add(msgspec.structs.replace(CHECKOUT, **(own | members)), DETAILS)
+    fact = Fact(subscription_id=subscription_id, at_ms=1_000, is_seen=False, order_id=order_id, paid=1)
+    whose = Whose(account="gateway", merchant=MERCHANT, principal=principal)
+    await relay.subscriptions.note(whose, [fact], now_ms=1_000)
+    return subscription_id
+
+
+async def may(relay: Relay, bound: Bound, subscription_id: str) -> bool:
+    """True where the phone gets as far as the handler; False where it hears that there is no such subscription."""
+    request = Request(
+        account="gateway", credential=msgspec.structs.replace(CREDENTIAL, bound=bound), request_id="req_1"
+    )
+    request = await resolved(relay, request)
+    assert request.credential.bound is not None
+    asked = Asked(request=request, id=subscription_id)
+    try:
+        await own_subscription(relay, asked, request.credential.bound)
+    except Refusal as refusal:
+        return _is_hidden(refusal)
+    return True
+
+
+def _is_hidden(refusal: Refusal) -> bool:
+    """False where a refusal says no more than that there is no such subscription."""
+    return (refusal.code, refusal.msg) != (Code.NOT_FOUND, "there is no such subscription")
+
+
+async def test_it_belongs_to_its_order(relay: Relay) -> None:
+    """The server that opened the checkout says whose order it is, by the token."""
+    mine, other = await begin(relay, 1), await begin(relay, 2)
+
+    assert await may(relay, Bound(order_id="Plan-1"), mine)
+    assert await may(relay, Bound(order_id="Plan-1", customer_id=CUSTOMER), mine)
+    assert not await may(relay, Bound(order_id="Plan-1"), other)
+    assert not await may(relay, Bound(customer_id=CUSTOMER), mine)
+
+
+async def test_it_belongs_to_who_opened_the_checkout(relay: Relay) -> None:
+    """Also later, with a token that is for the customer alone."""
+    mine = await begin(relay, 1, bound_customer_id=CUSTOMER)
+
+    assert await may(relay, Bound(customer_id=CUSTOMER), mine)
+    assert not await may(relay, Bound(customer_id="cus_" + "b" * 32), mine)
+    assert not await may(relay, Bound(customer_id="cus_" + "b" * 32, order_id="Plan-1"), mine)
+
+
+async def test_it_belongs_to_the_person_that_the_checkout_names(relay: Relay) -> None:
+    """By the shop's own name for the person, which a stored customer has too."""
+    mine = await begin(relay, 1, customer_reference="user-1")
+    customer = await approve(
+        relay,
+        Approval(
+            account="gateway", merchant=MERCHANT, principal="shop", reference="user-1", token=Secret("t"), method=None,
+            card_no_masked=None, card_expiry=None, card_holder=None, order_id=None,
+        ),
+    )  # fmt: skip
+
+    assert await may(relay, Bound(reference="user-1"), mine)
+    assert await may(relay, Bound(customer_id=customer.id), mine)
+    assert not await may(relay, Bound(reference="user-2"), mine)
+
+
+async def test_what_is_not_known_is_nobodys(relay: Relay) -> None:
+    """Another shop's, one that nobody knows the owner of, and one that isn't there: all the same answer."""
+    foreign = await begin(relay, 1, principal="other")
+    ownerless = await begin(relay, 2, principal=None)
+    paid_once = await begin(relay, 3, kind=CheckoutKind.PAYMENT)
+
+    for subscription_id, order_id in ((foreign, "Plan-1"), (ownerless, "Plan-2"), (paid_once, "Plan-3"), ("1", "x")):
+        assert not await may(relay, Bound(order_id=order_id), subscription_id)

@@ -1,0 +1,105 @@
+import json
+
+import pytest
+from tests.cli.commands import GATEWAY, Ran, Run
+
+from payrelay.core.access.credential import DEFAULT_SCOPES, Scope, id_of_key
+
+
+def test_a_key_stands_alone_on_standard_output(run: Run) -> None:
+    """`KEY=$(payrelay keys create …)` must hold the key and nothing else; no gateway needs to be configured."""
+    ran = run("keys", "create", "--name", "shop")
+
+    assert ran.code == 0
+    assert id_of_key(ran.out.removesuffix("\n")) is not None
+    assert ran.out.startswith("prk_sandbox_")
+    assert "shown this once" in ran.err
+
+
+def test_a_key_of_a_live_account_says_so(run: Run) -> None:
+    """Whoever finds it in a log must see that it moves real money."""
+    ran = run("keys", "create", "--name", "shop", **GATEWAY, PAYRELAY_GATEWAYS__GATEWAY__ENVIRONMENT="live")
+
+    assert ran.out.startswith("prk_live_")
+
+
+def test_a_key_has_the_usual_scopes_where_none_is_named(run: Run) -> None:
+    """All that a shop needs, and not what looks into other people's operations."""
+    run("keys", "create", "--name", "shop")
+    [row] = json.loads(run("keys", "list", "--json").out)
+
+    assert set(row["scopes"]) == DEFAULT_SCOPES
+    assert (row["name"], row["is_usable"], row["accounts"], row["expires_at"]) == ("shop", True, None, None)
+
+
+def test_a_key_has_the_limits_that_were_named(run: Run) -> None:
+    """Each option arrives in the store."""
+    options = "--name shop --scope payments:read --account a --account b --max-amount 99.5 --rate 100/60s --expires 30d"
+    run("keys", "create", *options.split())
+    [row] = json.loads(run("keys", "list", "--json").out)
+
+    assert row["scopes"] == ["payments:read"]
+    assert row["accounts"] == ["a", "b"]
+    assert (row["max_amount"], row["rate"]) == ("99.50", "100/60s")
+    assert row["expires_at"] > row["created_at"]
+
+
+def test_an_account_that_is_not_there_is_named(run: Run) -> None:
+    """A key may be made before its account is; more often the name is mistyped, and every call would be refused."""
+    ran = run("keys", "create", "--name", "shop", "--account", "gatewey", "--account", "gateway", **GATEWAY)
+
+    assert (ran.code, ran.out.startswith("prk_")) == (0, True)
+    assert "no account is called gatewey here; configured: gateway\n" in ran.err
+
+
+def test_a_mistyped_scope_is_answered_with_the_right_ones(run: Run) -> None:
+    """Nobody has to look them up."""
+    ran = run("keys", "create", "--name", "shop", "--scope", "payments:write", COLUMNS="400")
+
+    assert ran.code == 2
+    assert all(scope in ran.err for scope in Scope)
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--rate fast", "--expires 0", "--expires soon", "--max-amount lots", "--max-amount -1", "--account A/b"],
+)
+def test_a_wrong_limit_makes_no_key(run: Run, options: str) -> None:
+    """A key without the limit that was meant would be worse than none."""
+    ran = run("keys", "create", "--name", "shop", *options.split())
+
+    assert (ran.code, ran.out) == (2, "")
+    assert json.loads(run("keys", "list", "--json").out) == []
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 101])
+def test_a_name_can_be_read(run: Run, name: str) -> None:
+    """It stands in logs and lists."""
+    assert run("keys", "create", "--name", name).code == 2
+
+
+def test_a_revoked_key_is_listed_as_such(run: Run) -> None:
+    """It stays in the list, because its operations do."""
+    key_id = id_of_key(run("keys", "create", "--name", "shop").out.strip())
+    ran = run("keys", "revoke", str(key_id))
+    [row] = json.loads(run("keys", "list", "--json").out)
+
+    assert ran.code == 0
+    assert row["revoked_at"] is not None
+    assert "revoked" in run("keys", "list", COLUMNS="200").out
+
+
+def test_an_unknown_key_cannot_be_revoked(run: Run) -> None:
+    """Whoever mistypes an id must not believe that the key is gone."""
+    ran = run("keys", "revoke", "000000000000")
+
+    assert ran == Ran(2, "", "payrelay: there is no key 000000000000 that could be revoked\n")
+
+
+def test_the_list_shows_limits_and_no_secret(run: Run) -> None:
+    """It is shown in meetings."""
+    key = run("keys", "create", "--name", "shop", "--rate", "100/60s", "--account", "main").out.strip()
+    out = run("keys", "list", COLUMNS="200").out
+
+    assert all(text in out for text in ("shop", "the default scopes", "100/60s", "on main", "never"))
+    assert key[-40:] not in out

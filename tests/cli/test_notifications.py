@@ -1,0 +1,117 @@
+"""What an operator sees of notifications, and how one is worked on anew."""
+
+import asyncio
+import io
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+from tests.cli.commands import Run
+from tests.samples import NOTIFICATION
+
+from payrelay.cli.notifications import list_page
+from payrelay.cli.session import session
+from payrelay.core.notifications.notification import WHY_PHRASES, State, Verdict, Why
+from payrelay.core.secret import Secret
+from payrelay.settings import Settings
+
+BODY = b"card_holder_name=CANARY-HOLDER&customer_token=CANARY-TOKEN"
+WAITING = msgspec.structs.replace(
+    NOTIFICATION, id="ntf_1", state=State.WAITING, why=Why.UNKNOWN_ORDER, attempts=3, order_id="A-1"
+)
+FORGED = msgspec.structs.replace(
+    NOTIFICATION,
+    id="ntf_2",
+    digest="e" * 64,
+    state=State.REFUSED,
+    why=Why.FORGED,
+    verdict=Verdict.FORGED,
+    order_id="A-2\x1b[2J",
+    next_at_ms=None,
+)
+
+
+async def _seed(folder: Path) -> None:
+    async with session(Settings(database_url=Secret(f"sqlite:///{folder}/payrelay.db"))) as relay:
+        await relay.inbox.put(WAITING, BODY)
+        await relay.inbox.put(FORGED, BODY)
+        await relay.inbox.put(WAITING, BODY)
+
+
+@pytest.fixture
+def seeded(run: Run, tmp_path: Path) -> Run:
+    """Runs commands beside a database with a notification that waits, ntf_1, and a forged one, ntf_2."""
+    asyncio.run(_seed(tmp_path))
+    return run
+
+
+def test_the_list_is_for_people_and_for_programs(seeded: Run) -> None:
+    """One command, two faces; and whoever forges an order's name must not steer the terminal."""
+    ran = seeded("notifications", "list")
+    rows = json.loads(seeded("notifications", "list", "--json").out)
+
+    assert ran.code == 0
+    assert "waiting: nothing here" in " ".join(ran.out.split())
+    assert rows[1]["explanation"] == "nothing here has its order"
+    assert "\x1b[2J" not in ran.out
+    assert [row["id"] for row in rows] == ["ntf_2", "ntf_1"]
+    assert [row["verdict"] for row in rows] == ["forged", "genuine"]
+
+
+@pytest.mark.parametrize("why", list(Why))
+def test_no_word_is_cut_off_on_a_narrow_terminal(why: Why) -> None:
+    """80 columns are what many have; what is cropped there is lost to the reader."""
+    listed = msgspec.structs.replace(NOTIFICATION, id=f"ntf_{'0' * 32}", why=why)
+    console = Console(width=80, file=io.StringIO())
+    console.print(list_page([listed], 10**6))
+    assert isinstance(console.file, io.StringIO)
+    standing = " ".join(line for line in console.file.getvalue().splitlines()).split()
+
+    assert [word for word in WHY_PHRASES[why].split() if word not in standing] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        (("--state", "refused"), ["ntf_2"]),
+        (("--order", "A-1"), ["ntf_1"]),
+        (("--payment", "1"), []),
+        (("--account", "gateway", "--limit", "1"), ["ntf_2"]),
+    ],
+)
+def test_lists_by_what_support_knows(seeded: Run, options: tuple[str, ...], ids: list[str]) -> None:
+    """Somebody has an order's number in front of him."""
+    assert [row["id"] for row in json.loads(seeded("notifications", "list", "--json", *options).out)] == ids
+
+
+def test_all_that_is_known_is_shown_and_nothing_secret(seeded: Run) -> None:
+    """Support needs no token and no name to tell what came and what became of it."""
+    ran = seeded("notifications", "show", "ntf_1")
+
+    text = " ".join(ran.out.split())
+    assert "waiting" in text
+    assert "Nothing here has its order." in text
+    assert "came again once" in text
+    assert "payment succeeded order A-1 LKR 1000.00 payment 320025000001" in text
+    assert "CANARY" not in ran.out + seeded("notifications", "show", "ntf_1", "--json").out
+
+
+def test_what_is_not_there_is_said(seeded: Run) -> None:
+    """A mistyped id is no empty answer."""
+    assert seeded("notifications", "show", "ntf_9").code == 2
+    assert "there is no notification ntf_9" in seeded("notifications", "replay", "ntf_9").err
+    assert "Nothing here" in seeded("notifications", "list", "--order", "B-1").out
+
+
+def test_one_that_is_replayed_is_due_at_once(seeded: Run) -> None:
+    """Somebody has set the right secret, or opened the order: the service must not wait for the next hour."""
+    ran = seeded("notifications", "replay", "ntf_1", "ntf_2")
+
+    assert ran.code == 0
+    assert ran.err.count("Replayed") == 2
+    rows = json.loads(seeded("notifications", "list", "--json").out)
+    assert [(row["state"], row["why"], row["attempts"]) for row in rows] == [("received", "replayed", 0)] * 2
+    again = seeded("notifications", "replay", "ntf_1")
+    assert (again.code, "is being worked on" in again.err) == (1, True)

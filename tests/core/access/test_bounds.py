@@ -1,0 +1,79 @@
+"""What belongs to a phone's credential, and what doesn't."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.samples import OPERATION
+
+from payrelay.core.access.bounds import has_customer, has_operation, has_order, key_as_sent, key_of_bound, keys_of
+from payrelay.core.access.credential import Bound
+
+ids = st.none() | st.sampled_from(["a", "b"])
+bounds = st.builds(
+    lambda customer_id, order_id, reference: (customer_id, order_id, reference), ids, ids, st.none() | st.just("user-1")
+).filter(any)
+
+
+def test_a_bound_that_binds_nothing_is_none() -> None:
+    """It would be a credential for everything."""
+    with pytest.raises(ValueError, match="bound to"):
+        Bound()
+    with pytest.raises(ValueError, match="bound to"):
+        Bound(currency="LKR")
+
+
+@given(bounds, ids, ids)
+def test_only_what_fits_all_its_bounds_is_its_own(
+    members: tuple[str | None, str | None, str | None], customer_id: str | None, order_id: str | None
+) -> None:
+    """Customer and order must both fit where both are named; who isn't known yet owns nothing of a customer's."""
+    bound = Bound(customer_id=members[0], order_id=members[1], reference=members[2])
+    own = msgspec.structs.replace(OPERATION, order_id=order_id, customer_id=customer_id)
+
+    assert has_operation(None, own)
+    if has_operation(bound, own):
+        assert bound.order_id in {None, order_id}
+        assert bound.customer_id in {None, customer_id}
+        assert bound.customer_id is not None or bound.order_id is not None
+    else:
+        assert not (has_order(bound, order_id) and has_customer(bound, customer_id))
+
+
+@given(bounds, bounds, st.text(min_size=1), st.text(min_size=1))
+def test_no_two_phones_share_a_key(
+    one: tuple[str | None, str | None, str | None], other: tuple[str | None, str | None, str | None], k: str, m: str
+) -> None:
+    """Equal keys of two customers are two keys, and none of them is a key that a server would send by chance."""
+    first = Bound(customer_id=one[0] and f"cus_{one[0]}", order_id=one[1], reference=one[2])
+    second = Bound(customer_id=other[0] and f"cus_{other[0]}", order_id=other[1], reference=other[2])
+
+    assert key_as_sent(first, key_of_bound(first, k)) == k
+    if first.customer_id is not None and second.customer_id != first.customer_id:
+        assert key_of_bound(first, k).partition("/")[0] != key_of_bound(second, m).partition("/")[0]
+
+
+def test_no_name_passes_for_another_ones_key() -> None:
+    """A phone chooses its keys freely, and orders are called as shops like it; neither reaches another order's keys."""
+    for name in ("order_id", "reference"):
+        short, long = Bound(**{name: "A"}), Bound(**{name: "A/B"})
+        assert key_of_bound(short, "B/k") != key_of_bound(long, "k")
+        assert key_as_sent(long, key_of_bound(long, "k")) == "k"
+
+
+def test_a_person_keeps_ones_keys_when_a_card_comes() -> None:
+    """A repeat after a lost answer is known as one, although meanwhile there is a card, or another one."""
+    before = Bound(reference="user-1")
+    first, second = (Bound(reference="user-1", customer_id=id_, keys_of=keys_of(before)) for id_ in ("cus_1", "cus_2"))
+
+    assert key_of_bound(before, "k") == key_of_bound(first, "k") == key_of_bound(second, "k") == "reference/user-1/k"
+    assert key_as_sent(second, key_of_bound(first, "k")) == "k"
+
+
+def test_a_key_is_shown_to_its_server_as_it_is_kept() -> None:
+    """There it is one among many; and where there is none, none is shown."""
+    bound = Bound(customer_id="cus_1")
+
+    assert key_as_sent(None, key_of_bound(bound, "k")) == "cus_1/k"
+    assert key_as_sent(bound, None) is None
+    assert key_as_sent(bound, "another/k") == "another/k"

@@ -1,0 +1,110 @@
+"""What is told of operations."""
+
+import pytest
+
+from payrelay.core.events.event import TOLD, TYPES, OutgoingEvent, event_id, of_operation
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.operation import TRANSITIONS, Event, Kind, Line, Operation, Retention, State, advance
+
+RETENTION = Retention(keyed_ms=30_000, unkeyed_ms=10_000)
+
+
+def operation(state: State = State.SENDING) -> Operation:
+    """Gives a charge in a state."""
+    return Operation(
+        id="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
+        account="gateway",
+        merchant="m",
+        principal="shop",
+        kind=Kind.CHARGE,
+        state=state,
+        version=3,
+        subject="order/A-1",
+        guard="order/A-1",
+        claim=None,
+        claim_ends_at_ms=None,
+        idempotency_key="CANARY-key",
+        fingerprint="CANARY-fingerprint",
+        request_id="CANARY-request",
+        order_id="A-1",
+        payment_id="320025021815",
+        subscription_id=None,
+        amount_minor=34_567,
+        currency="LKR",
+        result_ref="CANARY-hash",
+        created_at_ms=1_000,
+        updated_at_ms=1_000,
+        send_by_ms=2_000,
+    )
+
+
+def told(before: State, event: Event) -> OutgoingEvent | None:
+    """Gives what is told of a step."""
+    return of_operation(*advance(operation(before), event, at_ms=5_000, retention=RETENTION, evidence=Evidence()))
+
+
+def test_an_event_has_what_a_receiver_acts_on() -> None:
+    """Ids, state and money, and no token, key or person: an event goes over the internet, and is kept by others."""
+    event = told(State.SENDING, Event.SUCCEEDED)
+
+    assert event is not None
+    assert (event.type, event.subject) == ("operation.succeeded", "operation:op_019c8b2f5a7e4d10b6f3a92c7e08d154")
+    assert event.data == {
+        "operation_id": "op_019c8b2f5a7e4d10b6f3a92c7e08d154",
+        "kind": "charge",
+        "state": "succeeded",
+        "version": 4,
+        "order_id": "A-1",
+        "payment_id": "320025021815",
+        "subscription_id": None,
+        "customer_id": None,
+        "amount": "345.67",
+        "currency": "LKR",
+    }
+    assert "CANARY" not in repr(event)
+
+
+@pytest.mark.parametrize(("step", "after"), TRANSITIONS.items())
+def test_every_change_to_a_told_state_is_told_and_no_look_is(step: tuple[State, Event], after: State) -> None:
+    """A receiver that counts on events must miss no change, and isn't woken by each look of ours."""
+    before, event = step
+
+    outgoing = told(before, event)
+
+    if after in {State.ACCEPTED, State.SENDING} or event in {Event.LOOKED, Event.PROBING, Event.RESENT}:
+        assert outgoing is None
+    elif before is not after:
+        assert outgoing is not None
+        assert outgoing.type == f"operation.{after}"
+
+
+def test_the_first_line_tells_nothing() -> None:
+    """That an operation was accepted is what its own client is told."""
+    line = Line(version=1, at_ms=1_000, event=None, state=State.SENDING, evidence=Evidence())
+
+    assert of_operation(operation(), line) is None
+
+
+def test_the_id_is_the_same_for_the_same_change_and_sorts_by_time() -> None:
+    """What is written again after a lost commit is the same event, and a person can sort ids."""
+    assert event_id(5, "op_1/2") == event_id(5, "op_1/2") != event_id(5, "op_1/3")
+    assert event_id(5, "z") < event_id(6, "a") < event_id(2**45, "a")
+    assert len(event_id(5, "x")) == len("evt_") + 32
+
+
+def test_every_type_is_a_noun_and_what_happened_to_it() -> None:
+    """Endpoints are registered for nouns."""
+    assert all(type_.count(".") == 1 for type_ in TYPES)
+    assert {f"operation.{state}" for state in TOLD} < TYPES
+
+
+def test_an_amount_that_is_not_known_is_nothing() -> None:
+    """A refund of the whole names none."""
+    bare = Operation(
+        **{**{name: getattr(operation(), name) for name in Operation.__struct_fields__}, "amount_minor": None}
+    )
+    changed, line = advance(bare, Event.SUCCEEDED, at_ms=5, retention=RETENTION, evidence=Evidence())
+    event = of_operation(changed, line)
+
+    assert event is not None
+    assert event.data["amount"] is None

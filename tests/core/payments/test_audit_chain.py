@@ -1,0 +1,177 @@
+import hmac
+import itertools
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from payrelay.core.payments.audit_chain import (
+    FIRST_HASHED,
+    HASHED,
+    UNHASHED,
+    ChainKey,
+    Link,
+    Span,
+    Value,
+    digest_of_values,
+    row_digest,
+)
+from payrelay.core.payments.operation import Operation
+
+MakeOperation = Callable[..., Operation]
+Lines = list[tuple[str, int, str]]
+Anchored = tuple[str, Span, Lines]
+
+SECRET: Final = b"k" * 32
+KEY: Final = ChainKey(SECRET)
+TEXTS: Final = st.text(max_size=5)
+NUMBERS: Final = st.integers(0, 2**53)
+LINKS: Final = st.builds(
+    Link,
+    operation_id=TEXTS,
+    version=NUMBERS,
+    at_ms=NUMBERS,
+    event=TEXTS | st.none(),
+    state=TEXTS,
+    evidence=TEXTS,
+    row_digest=TEXTS,
+    answer_digest=TEXTS,
+)
+SPANS: Final = st.builds(Span, number=NUMBERS, from_ms=NUMBERS, until_ms=NUMBERS, made_at_ms=NUMBERS)
+ROWS: Final = st.tuples(*[TEXTS | NUMBERS | st.none() for _ in HASHED])
+ANCHORED: Final = st.lists(st.tuples(TEXTS, NUMBERS, TEXTS), max_size=4)
+
+
+def anchored(previous: str, span: Span, lines: Lines) -> str:
+    """Gives the digest of an anchor over some lines."""
+    digest = KEY.anchor(previous, span)
+    for line in lines:
+        digest.add(*line)
+    return digest.end()
+
+
+@given(LINKS, LINKS, TEXTS, TEXTS)
+def test_two_lines_have_one_hash_only_where_they_are_equal(
+    one: Link, other: Link, before: str, before_other: str
+) -> None:
+    """A line that was changed in any member, or stands behind another, is found by its hash."""
+    is_equal = (before, one) == (before_other, other)
+
+    assert (KEY.line(before, one) == KEY.line(before_other, other)) is is_equal
+
+
+@given(LINKS, st.sampled_from(Link._fields), TEXTS | NUMBERS | st.none())
+def test_every_member_of_a_line_counts(link: Link, name: str, value: str | int | None) -> None:
+    """One changed member changes the hash, and nothing else does."""
+    changed = Link(**{**link._asdict(), name: value})
+
+    assert (KEY.line("", changed) == KEY.line("", link)) is (changed == link)
+
+
+@given(LINKS, st.data())
+def test_what_moves_from_one_member_to_the_next_is_seen(link: Link, data: st.DataObject) -> None:
+    """Members that stand side by side must not run together: `ab` and `c` are not `a` and `bc`."""
+    texts = [name for name in Link._fields if isinstance(getattr(link, name), str)]
+    first, second = data.draw(st.sampled_from(list(itertools.pairwise(texts))))
+    moved = link._replace(**{first: getattr(link, first) + "x"})
+    other = link._replace(**{second: "x" + getattr(link, second)})
+
+    assert KEY.line("", moved) != KEY.line("", other)
+
+
+@given(LINKS, TEXTS)
+def test_a_hash_is_an_hmac(link: Link, before: str) -> None:
+    """It is computed from a kept state for speed; it must be what the standard says, and can be computed elsewhere."""
+    message = msgspec.msgpack.encode(("line", before, link))
+
+    assert ChainKey(SECRET).line(before, link) == hmac.digest(SECRET, message, "sha256").hex()
+
+
+def test_a_short_key_is_refused() -> None:
+    """It would be filled up with zeros, and be guessed the sooner."""
+    with pytest.raises(ValueError, match="32 bytes"):
+        ChainKey(b"k" * 31)
+
+
+@given(LINKS, TEXTS)
+def test_without_the_key_no_hash_can_be_made(link: Link, before: str) -> None:
+    """The database alone, in wrong hands, yields no chain that holds."""
+    assert KEY.line(before, link) != ChainKey(b"x" * 32).line(before, link)
+
+
+@given(ROWS, ROWS)
+def test_two_rows_have_one_digest_only_where_they_are_equal(
+    one: tuple[str | int | None, ...], other: tuple[str | int | None, ...]
+) -> None:
+    """A row that was changed in any column is found; nothing, zero and the empty text are three things."""
+    assert (digest_of_values(one) == digest_of_values(other)) is (one == other)
+
+
+def test_a_row_is_digested_as_the_database_holds_it(make_operation: MakeOperation) -> None:
+    """The audit reads plain values; a state that has become another word must not stop it, but be found."""
+    operation = make_operation()
+    values = tuple(msgspec.to_builtins(getattr(operation, name)) for name in HASHED)
+
+    assert row_digest(operation) == digest_of_values(values)
+
+
+def test_every_column_is_hashed_or_named(make_operation: MakeOperation) -> None:
+    """A column that comes later is hashed unless somebody decides otherwise, and says why."""
+    assert {*HASHED} | UNHASHED == set(Operation.__struct_fields__)
+    digest = row_digest(make_operation())
+    assert {row_digest(make_operation(**{name: "other"})) for name in UNHASHED} == {digest}
+    assert all(row_digest(make_operation(**{name: "other"})) != digest for name in HASHED)
+
+
+@given(ROWS, st.integers(0, 3))
+def test_a_column_that_comes_later_changes_no_digest_while_it_is_nothing(row: tuple[Value, ...], added: int) -> None:
+    """Rows that were left before an upgrade are audited after it; those that never had the column are not tampered."""
+    assert digest_of_values((*row, *[None] * added)) == digest_of_values(row)
+
+
+def test_the_columns_of_the_first_chains_stand_first() -> None:
+    """Their order is hashed; a column that is put between two of them makes every row look tampered with."""
+    assert " ".join(HASHED[:FIRST_HASHED]) == (
+        "id account merchant principal kind state version subject guard idempotency_key fingerprint request_id "
+        "order_id payment_id subscription_id amount_minor currency result_ref created_at_ms updated_at_ms send_by_ms"
+    )
+
+
+def test_the_digest_of_a_row_without_a_customer_never_changes(make_operation: MakeOperation) -> None:
+    """Rows from before operations knew their customers are audited too: this digest was computed before they did."""
+    digest = "fe4fa26d75f4912fc9b4d7fa3507cd8935658cd744d76ce77b5fffb9aff02103"
+
+    assert row_digest(make_operation()) == digest
+    assert row_digest(make_operation(customer_id="cus_1")) != digest
+
+
+@given(TEXTS, TEXTS, st.binary(max_size=5), st.binary(max_size=5))
+def test_an_answer_is_the_operations_own(one: str, other: str, answer: bytes, other_answer: bytes) -> None:
+    """An answer of another operation, or another answer, is found."""
+    is_equal = (one, answer) == (other, other_answer)
+
+    assert (KEY.answer(one, answer) == KEY.answer(other, other_answer)) is is_equal
+
+
+@given(st.tuples(TEXTS, SPANS, ANCHORED), st.tuples(TEXTS, SPANS, ANCHORED))
+def test_two_anchors_have_one_digest_only_where_all_is_equal(one: Anchored, other: Anchored) -> None:
+    """A line that is missing, added, or in another place is found, and so is an anchor that is missing before it."""
+    assert (anchored(*one) == anchored(*other)) is (one == other)
+
+
+@given(SPANS, ANCHORED, ANCHORED)
+def test_the_lines_of_an_anchor_alone_decide(span: Span, lines: Lines, more: Lines) -> None:
+    """The same with one span, where unequal lines are all there is to tell the anchors apart."""
+    assert (anchored("", span, lines) == anchored("", span, more)) is (lines == more)
+
+
+@given(TEXTS, SPANS, ANCHORED)
+def test_the_digest_of_an_anchor_is_an_hmac(previous: str, span: Span, lines: Lines) -> None:
+    """Over its span, its lines and their number: an anchor that was kept elsewhere is computed again years later."""
+    parts = [("anchor", previous, span), *lines, len(lines)]
+    message = b"".join(msgspec.msgpack.encode(part) for part in parts)
+
+    assert anchored(previous, span, lines) == hmac.digest(SECRET, message, "sha256").hex()

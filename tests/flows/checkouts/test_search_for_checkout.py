@@ -1,0 +1,458 @@
+"""A customer subscribes, and the notification is lost for good: what the gateway shows of the plan completes it.
+
+The cases: the payment and its plan are shown (asked, or before the end); nothing was paid; the payment or the plan is
+another than was asked; several plans of one order; a fee on the first payment; a plan that begins later; a gateway that
+can't be asked; a notification that comes before, meanwhile or later; others that may own what is found, also since a
+moment ago; a plan that has ended by then; a process that dies in between.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+from tests.flows.inbox_world import MERCHANT, SUBSCRIPTION_ID, InboxWorld, body_of, inbox_world, payment_of
+from tests.flows.notifications.test_apply_plans import installment
+from tests.flows.world import Crash, Raising
+
+from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Settled
+from payrelay.core.checkouts.hosted_payment import Plan
+from payrelay.core.outcomes import Verdict
+from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
+from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_with, look
+from payrelay.flows.notifications.ingest import take_notification
+from payrelay.gateways.gateway import NO_HEADERS
+from payrelay.store.subscriptions import Whose
+
+OTHER = "420075000001"
+SHOWN: dict[str, object] = {
+    "subscription_id": int(SUBSCRIPTION_ID),
+    "order_id": "A-1",
+    "date": "2023-11-15 03:43:21",
+    "status": "ACTIVE",
+    "amount": 1000.0,
+    "currency": "LKR",
+}
+"""The plan as the gateway shows it: begun with the payment, a second after the checkout was opened."""
+TRIAL = Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2030, 1, 1))
+FIRST = body_of(
+    subscription_id=SUBSCRIPTION_ID,
+    recurring="1",
+    message_type="AUTHORIZATION_SUCCESS",
+    item_rec_status="0",
+    item_rec_install_paid="1",
+)
+PAID = ["subscription.installment_paid", "subscription.updated", "checkout.completed"]
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
+    """Gives a relay whose gateway shows one plan of the order, and no payment yet."""
+    async with inbox_world(tmp_path / "payrelay.db") as opened:
+        opened.account.plans = {SUBSCRIPTION_ID: dict(SHOWN)}
+        yield opened
+
+
+async def looked(world: InboxWorld) -> Checkout:
+    """Asks for the checkout, a while later."""
+    world.clock.passed_ms += 20_000
+    return await look(world.relay, await world.checkout())
+
+
+def asked_of(world: InboxWorld) -> list[str]:
+    """What the gateway was asked."""
+    return [step for step in world.steps.passed if step in {"observe", "list"}]
+
+
+async def test_a_plan_that_nobody_told_of_is_found(world: InboxWorld) -> None:
+    """The customer pays; an app that believed that it expired would let the customer subscribe a second time."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    done = await looked(world)
+
+    assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
+    assert done.subscription_id == SUBSCRIPTION_ID
+    standing = await world.standing()
+    assert (standing.paid, standing.subscription.principal) == (1, "shop")
+    assert await world.event_types() == PAID
+    assert asked_of(world) == ["observe", "list", "observe"]
+
+
+async def test_before_the_end_of_its_time_it_is_looked_for(world: InboxWorld) -> None:
+    """Nobody may ever have asked; two months of installments are there by then, the first of which was paid for it."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    later = payment_of(payment_id="320025000002", at_ms=1_700_002_000_000)
+    world.payments += [later, payment_of()]
+    world.clock.passed_ms += 3_600_000
+    await end_checkouts(world.relay)
+    await world.finish()
+
+    done = await world.checkout()
+    assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
+    assert (await world.standing()).paid == 2
+
+
+async def test_where_nothing_was_paid_one_question_is_enough(world: InboxWorld) -> None:
+    """Most customers who don't come back have paid nothing; the gateway takes few calls."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+
+    assert (await looked(world)).state is CheckoutState.OPEN
+    assert asked_of(world) == ["observe"]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"amount_minor": 99_999},
+        {"currency": "USD"},
+        {"status": "REFUNDED"},
+        {"at_ms": 1_700_000_000_000 - 300_001},
+        {"at_ms": 1_700_000_301_001},
+    ],
+)
+async def test_a_payment_that_is_not_its_first_proves_nothing(world: InboxWorld, members: dict[str, object]) -> None:
+    """Of other money, given back, from before anybody was asked, or a later installment."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of(**members))
+
+    assert (await looked(world)).state is CheckoutState.OPEN
+    assert await world.event_types() == []
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"amount": 1.0},
+        {"amount": None},
+        {"currency": "USD"},
+        {"order_id": "B-7"},
+        {"date": "2023-11-15 03:38:19"},
+        {"date": None},
+    ],
+)
+async def test_a_subscription_that_is_not_as_asked_proves_nothing(
+    world: InboxWorld, members: dict[str, object]
+) -> None:
+    """Nothing of what is charged later is signed in the form: the customer's browser may have changed it."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.plans[SUBSCRIPTION_ID] |= members
+
+    assert (await looked(world)).state is CheckoutState.OPEN
+    assert await world.event_types() == []
+
+
+async def test_a_payment_that_is_none_of_the_plans_proves_nothing(world: InboxWorld) -> None:
+    """Somebody paid the same amount under the same order in another way."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.plan_of["320025000001"] = "another"
+
+    assert (await looked(world)).state is CheckoutState.OPEN
+
+
+async def test_where_there_is_no_subscription_nothing_is_found(world: InboxWorld) -> None:
+    """The payment is of something else, or the words that are taken for "none" tell of an error: it ends not unseen."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.plans.clear()
+
+    assert (await looked(world)).state is CheckoutState.OPEN
+    world.clock.passed_ms += 3_600_000
+    await end_checkouts(world.relay)
+    await world.finish()
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+async def test_a_record_that_is_shown_twice_is_one(world: InboxWorld) -> None:
+    """A list that moves while it is read shows one subscription, or one payment, at two places."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(description="Tea!")]
+    world.account.plans["again"] = SHOWN | {"description": "Tea!"}
+    done = await looked(world)
+
+    assert (done.state, done.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
+    assert await world.event_types() == PAID
+
+
+async def test_what_was_read_before_is_told_all_the_same(world: InboxWorld) -> None:
+    """Support read the subscription when nobody knew whose it was; the shop must be told of its month."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    seen = Fact(
+        subscription_id=SUBSCRIPTION_ID,
+        at_ms=world.clock.now_ms(),
+        is_seen=True,
+        state=SubscriptionState.ACTIVE,
+        payment="320025000001",
+        is_paid=True,
+    )
+    whose = Whose(account="gateway", merchant=MERCHANT)
+    await world.relay.subscriptions.note(whose, [seen], now_ms=world.clock.now_ms())
+    await looked(world)
+
+    assert await world.event_types() == PAID
+
+
+async def test_of_several_plans_none_is_taken_up(world: InboxWorld) -> None:
+    """The form was posted twice. Which of them it is, their notifications tell; until then a person can read it."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.plans[OTHER] = SHOWN | {"subscription_id": int(OTHER)}
+
+    assert (await looked(world)).state is CheckoutState.OPEN
+    assert "checkout_has_several_plans" in world.world.log_events
+    await world.take(FIRST)
+    assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
+
+
+async def test_an_older_plan_of_the_same_order_id_is_not_in_the_way(world: InboxWorld) -> None:
+    """The gateway doesn't hold order ids unique."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.plans[OTHER] = SHOWN | {"subscription_id": int(OTHER), "date": "2020-01-01 00:00:00"}
+
+    assert (await looked(world)).subscription_id == SUBSCRIPTION_ID
+
+
+async def test_the_first_payment_may_have_a_fee_in_it(world: InboxWorld) -> None:
+    """What is charged later is another amount."""
+    await world.open_checkout(CheckoutKind.RECURRING, first_minor=150_000)
+    world.payments.append(payment_of(amount_minor=150_000))
+    done = await looked(world)
+
+    assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
+    assert (await world.standing()).subscription.amount_minor == 100_000
+
+
+@pytest.mark.parametrize("is_paid", [False, True])
+async def test_a_plan_that_begins_later_is_shown_by_the_list(world: InboxWorld, *, is_paid: bool) -> None:
+    """There is no payment of it before its first day; somebody may ask on that day, too."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=TRIAL)
+    world.payments += [payment_of()] if is_paid else []
+    done = await looked(world)
+
+    assert (done.state, done.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
+    assert done.payment_id == ("320025000001" if is_paid else None)
+    assert await world.event_types() == (PAID if is_paid else PAID[1:])
+    assert asked_of(world) == ["list", "observe"]
+
+
+@pytest.mark.parametrize(("plan", "state"), [(TRIAL, CheckoutState.COMPLETED), (None, CheckoutState.OPEN)])
+async def test_that_there_is_no_payment_of_it_yet_may_be_said_in_any_words(
+    world: InboxWorld, plan: Plan | None, state: CheckoutState
+) -> None:
+    """PayHere doesn't document how it says so; of a plan that has begun they may be those of an error."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=plan)
+    world.payments += [] if plan is not None else [payment_of()]
+    world.account.denied.add(PaymentsOfSubscription)
+
+    assert (await looked(world)).state is state
+
+
+@pytest.mark.parametrize("opened_on", [15, 14])
+async def test_a_plan_that_began_on_its_first_day_must_show_its_payment(world: InboxWorld, opened_on: int) -> None:
+    """It was opened for that day, or on the evening before: what is due then is taken at once, or was given back."""
+    today = Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2023, 11, 15))
+    if opened_on == 14:
+        world.clock.passed_ms -= 4 * 3_600_000
+    await world.open_checkout(CheckoutKind.RECURRING, plan=today)
+    world.clock.passed_ms += 4 * 3_600_000 if opened_on == 14 else 0
+    assert (await looked(world)).state is CheckoutState.OPEN
+    world.clock.passed_ms += 600_000
+    world.payments.append(payment_of())
+
+    done = await looked(world)
+    assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
+
+
+@pytest.mark.parametrize("members", [{"status": "CANCELLED"}, {"order_id": "B-7"}, {"date": "soon"}, {"date": 7}])
+async def test_a_plan_that_begins_later_must_go_on(world: InboxWorld, members: dict[str, object]) -> None:
+    """Without a payment nothing else shows that the customer agreed to just this one."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=TRIAL)
+    world.account.plans[SUBSCRIPTION_ID] |= members
+
+    assert (await looked(world)).state is CheckoutState.OPEN
+    assert await world.event_types() == []
+
+
+@pytest.mark.parametrize("call", [PaymentsOfOrder, AllSubscriptions, PaymentsOfSubscription])
+async def test_what_can_not_be_seen_proves_nothing(world: InboxWorld, call: type) -> None:
+    """And nothing ends unseen: it stays open until all of it could be asked."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.unreadable.add(call)
+    assert (await looked(world)).state is CheckoutState.OPEN
+    world.clock.passed_ms += 3_600_000
+    await end_checkouts(world.relay)
+    await world.finish()
+    assert (await world.checkout()).state is CheckoutState.OPEN
+    assert await world.event_types() == []
+    world.account.unreadable.clear()
+
+    assert (await looked(world)).state is CheckoutState.COMPLETED
+
+
+async def by_look(world: InboxWorld) -> None:
+    """Somebody asks."""
+    await looked(world)
+
+
+async def by_notification(world: InboxWorld) -> None:
+    """The gateway tells it."""
+    await world.take(FIRST)
+
+
+@pytest.mark.parametrize("ways", list(itertools.product((by_look, by_notification), repeat=3)))
+async def test_it_is_told_once_in_whatever_way_it_comes(
+    world: InboxWorld, ways: tuple[Callable[[InboxWorld], Awaitable[None]], ...]
+) -> None:
+    """A notification may come late after all; nobody is to be given the same month twice."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    for way in ways:
+        await way(world)
+
+    done = await world.checkout()
+    assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
+    assert done.subscription_id == SUBSCRIPTION_ID
+    assert await world.event_types() == PAID
+    assert (await world.standing()).paid == 1
+
+
+@pytest.mark.parametrize("step", ["observe", "list"])
+async def test_a_notification_that_comes_meanwhile_is_told_once(world: InboxWorld, step: str) -> None:
+    """Both find the same, and whoever is second finds it done."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+
+    async def be_told() -> None:
+        await take_notification(world.relay, "gateway", NO_HEADERS, FIRST)
+        for _ in range(20_000):
+            if not (await world.checkout()).is_open:
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("nothing came of the notification while the gateway was asked")
+
+    world.steps.put(step, be_told)
+    done = await looked(world)
+    await world.finish()
+
+    assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
+    assert await world.event_types() == PAID
+
+
+async def test_a_next_date_that_only_the_notification_tells_is_told_then(world: InboxWorld) -> None:
+    """What the gateway shows has no date of the next installment."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    await looked(world)
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert await world.event_types() == [*PAID, "subscription.updated"]
+    assert (await world.standing()).subscription.next_on == "2026-02-15"
+
+
+async def test_what_failed_first_and_was_paid_then_is_found(world: InboxWorld) -> None:
+    """The first card was refused, which was told, and the second one paid, which was not."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    await world.take(body_of("-2", message_type="AUTHORIZATION_FAILED", payment_id=None))
+    assert (await world.checkout()).state is CheckoutState.FAILED
+    world.payments.append(payment_of())
+
+    assert (await looked(world)).state is CheckoutState.COMPLETED
+
+
+async def test_a_plan_that_has_ended_by_then_is_not_told_to_go_on(world: InboxWorld) -> None:
+    """Support cancelled it in the gateway's portal before we knew of it; it was paid once all the same."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.plans[SUBSCRIPTION_ID]["status"] = "CANCELLED"
+    await looked(world)
+
+    assert await world.event_types() == ["subscription.installment_paid", "subscription.stopped", "checkout.completed"]
+    assert (await world.standing()).subscription.state is SubscriptionState.STOPPED
+
+
+@pytest.mark.parametrize("kind", [CheckoutKind.RECURRING, CheckoutKind.AUTHORIZATION])
+@pytest.mark.parametrize("plan", [None, TRIAL])
+async def test_an_order_that_was_asked_for_otherwise_too_is_left_alone(
+    world: InboxWorld, kind: CheckoutKind, plan: Plan | None
+) -> None:
+    """Nobody can tell which of the two it is, but for the notification; the gateway isn't even asked."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=plan)
+    await world.open_checkout(kind, guard=None, state=CheckoutState.EXPIRED)
+    world.payments.append(payment_of())
+
+    assert (await looked(world)).state is CheckoutState.OPEN
+    assert asked_of(world) == []
+
+
+async def test_a_payment_that_is_an_operations_is_not_the_plans(world: InboxWorld) -> None:
+    """It was charged under the same order, through us."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    await world.charge(Verdict.SUCCEEDED, payment_id="320025000001")
+    world.payments.append(payment_of())
+
+    assert (await looked(world)).state is CheckoutState.OPEN
+    assert await world.event_types() == ["operation.succeeded"]
+
+
+@pytest.mark.parametrize("plan", [None, TRIAL])
+async def test_what_becomes_doubtful_while_the_gateway_is_asked_is_left_alone(
+    world: InboxWorld, plan: Plan | None
+) -> None:
+    """The order was free, and is asked for anew before the list of subscriptions is there."""
+    await world.open_checkout(CheckoutKind.RECURRING, plan=plan, guard=None, state=CheckoutState.CANCELLED)
+    world.payments += [payment_of()] if plan is None else []
+
+    async def ask_anew() -> None:
+        await world.open_checkout(CheckoutKind.RECURRING)
+
+    world.steps.put("list", ask_anew)
+
+    assert (await looked(world)).state is CheckoutState.CANCELLED
+    assert await world.event_types() == []
+
+
+async def test_a_second_plan_that_was_told_of_meanwhile_is_for_people(world: InboxWorld) -> None:
+    """The customer pays each month twice; the payment of one plan is never shown as the other's."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    news = Settled(
+        account="gateway",
+        merchant=MERCHANT,
+        order_id="A-1",
+        outcome=CheckoutState.COMPLETED,
+        subscription_id=OTHER,
+    )
+
+    async def be_told() -> None:
+        await finish_with(world.relay, await world.checkout(), news)
+
+    world.steps.put("list", be_told)
+    done = await looked(world)
+
+    assert (done.subscription_id, done.payment_id) == (OTHER, None)
+    assert "checkout_paid_twice" in world.world.log_events
+
+
+@pytest.mark.parametrize("number", range(1, 4))
+@pytest.mark.parametrize("step", ["write", "written"])
+async def test_a_process_may_die_at_each_write(world: InboxWorld, step: str, number: int) -> None:
+    """The look is taken, the subscription noted, the checkout completed: who comes next does what is left."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.steps.put(step, Raising(Crash()), first=world.steps.passed.count(step) + number)
+    with pytest.raises(Crash):
+        await looked(world)
+    await world.restart()
+    world.account.plans = {SUBSCRIPTION_ID: dict(SHOWN)}
+    world.clock.passed_ms += 600_000
+    await looked(world)
+
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
+    assert await world.event_types() == PAID

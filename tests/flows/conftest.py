@@ -1,0 +1,18 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.flows.world import World, opened
+
+from payrelay.flows.operators.audit import Audit
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    """Gives a relay with one account that has no limit. Whatever a story did, the audit must find it as it was left."""
+    world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
+    yield world
+    await world.relay.background.finish(0)
+    found = [finding async for finding in Audit(world.journal.trail, 0, lambda *_: None).findings()]
+    assert found == []
+    await world.database.close()

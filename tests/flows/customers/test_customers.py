@@ -1,0 +1,457 @@
+"""The merchant's own customers: seen by nobody else, renamed, removed, erased."""
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from tests.flows.hosted import hosting, new, opened
+from tests.flows.vault import MERCHANT, SEAL, TOKEN, approved_in, charge_by, stored, told
+from tests.flows.world import World, asked, outcome_of
+
+from payrelay.core.access.credential import Bound
+from payrelay.core.answers import Answer
+from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Settled
+from payrelay.core.customers.customer import Customer, CustomerFilter, Event, HandedOver, State
+from payrelay.core.notifications.notification import NewsKind, Notification, Told, Verdict, Why
+from payrelay.core.notifications.notification import State as NewsState
+from payrelay.core.outcomes import Reading
+from payrelay.core.outcomes import Verdict as OutcomeVerdict
+from payrelay.core.secret import Secret
+from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
+from payrelay.flows.checkouts.finish_checkout import finish_by_notification
+from payrelay.flows.customers.approve_customer import ATTEMPTS_MAX
+from payrelay.flows.customers.change_customer import NewNames, change_customer
+from payrelay.flows.customers.erase_customer import ORDERS_AT_ONCE, erase_customer
+from payrelay.flows.customers.import_customer import import_customer
+from payrelay.flows.customers.list_customers import list_customers
+from payrelay.flows.customers.remove_customer import remove_customer
+from payrelay.flows.customers.show_customer import show_customer
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.relay import Relay, Request
+from payrelay.store.customers import Customers
+from payrelay.store.gateways.readings import LastAnswers
+
+OTHERS = [{"principal": "other"}, {"bound": Bound(customer_id="cus_9")}, {"bound": Bound(order_id="A-1")}]
+
+
+Story = Callable[[Relay, Request, str], Awaitable[Answer]]
+Before = Callable[[World, str], Awaitable[None]]
+
+
+def data_of(answer: Answer) -> dict[str, Any]:
+    """Gives what an answer carries."""
+    return msgspec.convert(json.loads(answer.body)["data"], dict[str, Any])
+
+
+def page_of(answer: Answer) -> list[dict[str, Any]]:
+    """Gives what a list carries."""
+    return msgspec.convert(json.loads(answer.body)["data"], list[dict[str, Any]])
+
+
+async def test_a_customer_is_shown_without_its_secrets(world: World) -> None:
+    """The mask is enough to know the card by; token and holder are for nobody."""
+    customer = await approved_in(world, label="Blue card")
+    answer = await show_customer(world.relay, asked(), customer.id)
+
+    assert data_of(answer) == {
+        "id": customer.id,
+        "state": "active",
+        "explanation": "It can be charged.",
+        "version": 1,
+        "account": "gateway",
+        "principal": "shop",
+        "reference": "person-7",
+        "label": "Blue card",
+        "method": "VISA",
+        "card_no_masked": "************1292",
+        "card_expiry": "0129",
+        "has_holder": True,
+        "order_id": "APPROVED-1",
+        "payment_id": None,
+        "created_at": "2023-11-14T22:13:20.000Z",
+        "updated_at": "2023-11-14T22:13:20.000Z",
+    }
+    assert b"CANARY" not in answer.body
+
+
+@pytest.mark.parametrize("members", OTHERS)
+@pytest.mark.parametrize("story", [show_customer, remove_customer, erase_customer])
+async def test_nobody_else_gets_at_a_customer(world: World, story: Story, members: dict[str, Any]) -> None:
+    """Another principal, or a phone that is bound to somebody else, hears what it hears of an id that never was."""
+    customer = await approved_in(world)
+    messages = []
+    for customer_id in (customer.id, "cus_unknown"):
+        with pytest.raises(Refusal) as caught:
+            await story(world.relay, asked(**members), customer_id)
+        messages.append((caught.value.code, caught.value.msg))
+
+    assert messages == [(Code.NOT_FOUND, "there is no such customer")] * 2
+    assert await stored(world) == [customer]
+
+
+async def test_nobody_else_renames_a_customer(world: World) -> None:
+    """The same for a change."""
+    customer = await approved_in(world)
+    with pytest.raises(Refusal) as caught:
+        await change_customer(world.relay, asked(principal="other"), customer.id, NewNames(label="x"))
+
+    assert caught.value.code is Code.NOT_FOUND
+
+
+async def test_a_phone_sees_its_own_customer(world: World) -> None:
+    """An app shows the cards of the person who holds the phone."""
+    customer = await approved_in(world)
+    await approved_in(world, token=Secret("another"), order_id="APPROVED-2")
+    bound = asked(bound=Bound(customer_id=customer.id))
+
+    assert data_of(await show_customer(world.relay, bound, customer.id))["id"] == customer.id
+    page = await list_customers(world.relay, bound, CustomerFilter(), before=None, limit=10)
+    assert [entry["id"] for entry in page_of(page)] == [customer.id]
+    orders = asked(bound=Bound(order_id="A-1"))
+    assert page_of(await list_customers(world.relay, orders, CustomerFilter(), before=None, limit=10)) == []
+
+
+async def test_a_list_is_read_page_by_page(world: World) -> None:
+    """The Link of a page leads to the next; what belongs to others is on none of them."""
+    for number in range(5):
+        await approved_in(world, token=Secret(f"t-{number}"), order_id=f"P-{number}")
+    await approved_in(world, token=Secret("t-9"), principal="other")
+    wanted = CustomerFilter(reference="person-7", state=State.ACTIVE)
+    first = await list_customers(world.relay, asked(), wanted, before=None, limit=3)
+    last = page_of(first)[-1]["id"]
+    second = await list_customers(world.relay, asked(), wanted, before=last, limit=3)
+
+    assert dict(first.headers) == {
+        "Link": f'</gateway/api/customers?reference=person-7&state=active&cursor={last}&limit=3>; rel="next"'
+    }
+    assert second.headers == ()
+    assert [entry["order_id"] for entry in [*page_of(first), *page_of(second)]] == ["P-4", "P-3", "P-2", "P-1", "P-0"]
+
+
+async def test_names_are_changed_one_by_one(world: World) -> None:
+    """What isn't named stays, and null takes away."""
+    customer = await approved_in(world, label="Blue card")
+    await change_customer(world.relay, asked(), customer.id, NewNames(reference="person-8"))
+    [changed] = await stored(world)
+    assert (changed.reference, changed.label, changed.version) == ("person-8", "Blue card", 2)
+
+    await change_customer(world.relay, asked(), customer.id, NewNames(reference=None, label=None))
+    answer = await change_customer(world.relay, asked(), customer.id, NewNames(label=None))
+    assert (data_of(answer)["reference"], data_of(answer)["label"], data_of(answer)["version"]) == (None, None, 3)
+    assert await told(world) == ["customer.created", "customer.updated", "customer.updated"]
+
+
+class _Busy(Customers):
+    """Somebody else changes the same row, so many times."""
+
+    times = 0
+
+    async def change(self, customer: Customer, event: Event, *, card_holder: str | None = None) -> None:
+        """Fails, or does it."""
+        if self.times:
+            self.times -= 1
+            raise Outdated("changed meanwhile")
+        await super().change(customer, event, card_holder=card_holder)
+
+
+@pytest.mark.parametrize(("times", "is_told"), [(1, False), (ATTEMPTS_MAX, True)])
+async def test_a_change_meanwhile_is_decided_anew(world: World, times: int, *, is_told: bool) -> None:
+    """Two that rename at once both get their way, one after the other."""
+    customer = await approved_in(world)
+    busy = _Busy(world.database, SEAL, chain_key=b"c" * 32)
+    busy.times = times
+    world.relay = replace(world.relay, customers=busy)
+    if is_told:
+        with pytest.raises(StoreUnavailable, match="again and again"):
+            await change_customer(world.relay, asked(), customer.id, NewNames(label="x"))
+    else:
+        answer = await change_customer(world.relay, asked(), customer.id, NewNames(label="x"))
+        assert data_of(answer)["label"] == "x"
+
+
+async def test_removal_may_be_repeated(world: World) -> None:
+    """A client that had no answer asks again; nothing is told twice."""
+    customer = await approved_in(world)
+    answers = [await remove_customer(world.relay, asked(), customer.id) for _ in range(2)]
+
+    assert answers[0].body == answers[1].body
+    assert (data_of(answers[0])["state"], data_of(answers[0])["reference"]) == ("removed", "person-7")
+    assert await told(world) == ["customer.created", "customer.removed"]
+
+
+async def test_an_erased_customer_takes_no_names(world: World) -> None:
+    """A form that was open on somebody's screen must not bring the person back."""
+    customer = await approved_in(world)
+    answer = await erase_customer(world.relay, asked(), customer.id)
+    with pytest.raises(Refusal) as caught:
+        await change_customer(world.relay, asked(), customer.id, NewNames(label="x"))
+
+    assert data_of(answer) | {"reference": None, "card_no_masked": None} == data_of(answer)
+    assert caught.value.code is Code.CONFLICT
+    assert data_of(await remove_customer(world.relay, asked(), customer.id))["state"] == "erased"
+    assert await told(world) == ["customer.created", "customer.erased"]
+
+
+NOTIFICATION = Notification(
+    id="ntf_0001",
+    account="gateway",
+    merchant=MERCHANT,
+    digest="d" * 64,
+    verdict=Verdict.GENUINE,
+    state=NewsState.APPLIED,
+    why=Why.CUSTOMER_APPROVED,
+    version=2,
+    kind=NewsKind.PREAPPROVAL,
+    told=Told.SUCCEEDED,
+    order_id="APPROVED-1",
+    payment_id=None,
+    subscription_id=None,
+    amount_minor=None,
+    currency="LKR",
+    message_type=None,
+    received_at_ms=1,
+    last_at_ms=1,
+    repeats=0,
+    attempts=1,
+    next_at_ms=None,
+    gives_up_at_ms=1,
+    updated_at_ms=1,
+)
+
+
+async def _notified(world: World) -> None:
+    inbox = world.relay.inbox
+    await inbox.put(NOTIFICATION, b"card_holder_name=CANARY+PERERA")
+    await inbox.accept_token(NOTIFICATION, NewsKind.PREAPPROVAL, TOKEN, at_ms=1)
+
+
+async def test_removal_destroys_every_copy_of_the_token(world: World) -> None:
+    """The body of the notification has it, and so has what was accepted of it; another one is still not accepted."""
+    await _notified(world)
+    inbox = world.relay.inbox
+    customer = await approved_in(world)
+    await remove_customer(world.relay, asked(), customer.id)
+
+    assert await inbox.body_of("ntf_0001") is None
+    assert await inbox.accepted_token(MERCHANT, "APPROVED-1", NewsKind.PREAPPROVAL) is None
+    assert not await inbox.accept_token(NOTIFICATION, NewsKind.PREAPPROVAL, "another", at_ms=2)
+    assert await inbox.accept_token(NOTIFICATION, NewsKind.PREAPPROVAL, TOKEN, at_ms=2)
+
+
+async def test_erasure_reaches_every_order_of_the_person(world: World) -> None:
+    """The gateway's answers hold name, address and telephone of whoever paid; one for each order, however many."""
+    await _notified(world)
+    customer = await approved_in(world)
+    last = LastAnswers(world.database, SEAL)
+    orders = [f"A-{number}" for number in range(ORDERS_AT_ONCE + 2)]
+    reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
+    for number, order_id in enumerate(orders):
+        await charge(world.relay, asked(f"k-{number}"), charge_by(customer.id, order_id=order_id))
+        await last.keep(MERCHANT, PaymentsOfOrder(order_id=order_id), reading, (), read_at_ms=1)
+    for call in (AllSubscriptions(), PaymentsOfOrder(order_id="B-1")):
+        await last.keep(MERCHANT, call, reading, (), read_at_ms=1)
+    await erase_customer(world.relay, asked(), customer.id)
+
+    left = [order for order in [*orders, "B-1"] if await last.last(MERCHANT, PaymentsOfOrder(order_id=order))]
+    assert left == ["B-1"]
+    assert await last.last(MERCHANT, AllSubscriptions()) is None
+    assert await world.relay.inbox.body_of("ntf_0001") is None
+
+
+async def _asked_for(world: World, number: int, **members: Any) -> Checkout:  # noqa: ANN401, of any member
+    world.relay = relay = hosting(world)
+    order_id = f"APPROVED-{number}"
+    new_one = new(order_id=order_id, kind=CheckoutKind.PREAPPROVAL, amount_minor=None, customer_reference="person-7")
+    checkout = await opened(relay, new_one, key=f"CANARY-{number}")
+    if members:
+        news = Settled(
+            account="gateway", merchant=MERCHANT, order_id=order_id, outcome=CheckoutState.COMPLETED, **members
+        )
+        assert await finish_by_notification(relay, news) is not None
+    inbox = relay.inbox
+    own = {"id": f"ntf_000{number}", "digest": f"{number}" * 64, "order_id": order_id}
+    await inbox.put(msgspec.structs.replace(NOTIFICATION, **own), b"card_holder_name=CANARY+PERERA")
+    return checkout
+
+
+async def test_erasure_reaches_every_checkout_of_the_person(world: World) -> None:
+    """A card that was approved twice has two orders, and the same person may have paid in others; one may be open."""
+    customer = await approved_in(world, order_id="APPROVED-2")
+    for number, members in enumerate(({"customer_id": customer.id}, {"customer_id": customer.id}, {}), 1):
+        await _asked_for(world, number, **members)
+    await erase_customer(world.relay, asked(), customer.id)
+    inbox, checkouts = world.relay.inbox, world.relay.checkouts
+    states = []
+    for number in (1, 2, 3):
+        (checkout,) = await checkouts.of_order(MERCHANT, f"APPROVED-{number}")
+        states.append(checkout.state)
+        assert (checkout.customer_reference, checkout.idempotency_key) == (None, None)
+        assert await checkouts.details_of(checkout.id) is None
+        assert await inbox.body_of(f"ntf_000{number}") is None
+
+    assert states == [CheckoutState.COMPLETED, CheckoutState.COMPLETED, CheckoutState.EXPIRED]
+
+
+async def test_removal_destroys_the_copies_of_every_approval(world: World) -> None:
+    """The same token came with each of them; the person's other data stays, because nobody asked for that to go."""
+    customer = await approved_in(world, order_id="APPROVED-2")
+    await _asked_for(world, 1, customer_id=customer.id)
+    await _asked_for(world, 3)
+    await remove_customer(world.relay, asked(), customer.id)
+
+    assert await world.relay.inbox.body_of("ntf_0001") is None
+    assert await world.relay.inbox.body_of("ntf_0003") is not None
+
+
+async def test_the_books_keep_what_was_charged(world: World) -> None:
+    """What money moved must be shown for years; that it was this person's is what goes."""
+    customer = await approved_in(world)
+    await charge(world.relay, asked(), charge_by(customer.id))
+    await erase_customer(world.relay, asked(), customer.id)
+    operation = await world.operation()
+
+    assert (operation.customer_id, operation.amount_minor, operation.order_id) == (customer.id, 100_000, "A-1")
+    assert await world.journal.answer_of(operation.id) is not None
+
+
+async def test_a_token_is_handed_over_once(world: World) -> None:
+    """A migration that broke off is run again from its beginning."""
+    given = HandedOver(token=Secret(TOKEN), reference="person-7", card_no_masked="4916217501611292")
+    first, second = [await import_customer(world.relay, asked(), given) for _ in range(2)]
+
+    assert first.body == second.body
+    assert (data_of(first)["card_no_masked"], data_of(first)["order_id"]) == ("************1292", None)
+    assert b"CANARY" not in first.body
+
+
+async def test_a_removed_customer_is_handed_over_anew(world: World) -> None:
+    """Whoever hands a token over means it: that is no repeat of an approval."""
+    given = HandedOver(token=Secret(TOKEN))
+    first = data_of(await import_customer(world.relay, asked(), given))
+    await remove_customer(world.relay, asked(), first["id"])
+    second = data_of(await import_customer(world.relay, asked(), given))
+
+    assert (second["state"], second["id"] != first["id"]) == ("active", True)
+
+
+async def test_a_handle_is_no_token(world: World) -> None:
+    """A customer whose token is a handle could never be charged."""
+    with pytest.raises(Refusal) as caught:
+        await import_customer(world.relay, asked(), HandedOver(token=Secret("cus_1")))
+
+    assert [field.path for field in caught.value.fields] == ["customer_token"]
+
+
+async def test_a_handle_is_charged_by_its_token(world: World) -> None:
+    """The gateway gets the token, our own disk the handle, and the row says whose it is."""
+    customer = await approved_in(world)
+    await charge(world.relay, asked(), charge_by(customer.id))
+    operation = await world.operation()
+
+    assert world.account.ledger == [charge_by(TOKEN)]
+    assert await world.journal.call_of(operation.id) == charge_by(customer.id)
+    assert operation.customer_id == customer.id
+
+
+async def test_a_raw_token_is_charged_as_before(world: World) -> None:
+    """Whoever keeps tokens elsewhere goes on as before; the row names no customer."""
+    await approved_in(world)
+    await charge(world.relay, asked(), charge_by(TOKEN))
+
+    assert (await world.operation()).customer_id is None
+
+
+async def _unknown(_: World, customer_id: str) -> None:
+    """Changes nothing: the id is taken from elsewhere."""
+
+
+async def _removed(world: World, customer_id: str) -> None:
+    await remove_customer(world.relay, asked(), customer_id)
+
+
+async def _erased(world: World, customer_id: str) -> None:
+    await erase_customer(world.relay, asked(), customer_id)
+
+
+@pytest.mark.parametrize(
+    ("before", "principal", "words"),
+    [
+        (_unknown, "other", "customer_token names no customer of yours on this account"),
+        (_removed, "shop", "customer_token names a customer that was removed"),
+        (_erased, "shop", "customer_token names a customer that was erased"),
+    ],
+)
+async def test_a_customer_that_can_not_be_charged_is_refused(
+    world: World, before: Before, principal: str, words: str
+) -> None:
+    """The field is named, nothing is stored and nothing sent."""
+    customer = await approved_in(world)
+    await before(world, customer.id)
+    with pytest.raises(Refusal) as caught:
+        await charge(world.relay, asked(principal=principal), charge_by(customer.id))
+
+    assert (caught.value.code, caught.value.msg) == (Code.INVALID_REQUEST, words)
+    assert [field.path for field in caught.value.fields] == ["customer_token"]
+    assert (await world.operations(), world.account.sent) == ([], [])
+
+
+async def test_a_phone_charges_its_own_customer_only(world: World) -> None:
+    """The door looks too; the story does not rely on it."""
+    customer = await approved_in(world)
+    with pytest.raises(Refusal):
+        await charge(world.relay, asked(bound=Bound(customer_id="cus_9")), charge_by(customer.id))
+
+    assert world.account.sent == []
+
+
+@pytest.mark.parametrize("key", ["k-1", None])
+@pytest.mark.parametrize("end", [_unknown, _removed, _erased])
+async def test_a_repeat_is_answered_whatever_became_of_the_customer(world: World, key: str | None, end: Before) -> None:
+    """The client lost its answer, and the customer was removed meanwhile: the money moved, and that is the answer."""
+    customer = await approved_in(world)
+    first = await charge(world.relay, asked(key), charge_by(customer.id))
+    await end(world, customer.id)
+    again = await charge(world.relay, asked(key), charge_by(customer.id))
+
+    assert (again.body, len(world.account.ledger)) == (first.body, 1)
+
+
+async def test_a_repeat_is_answered_after_the_card_was_replaced(world: World) -> None:
+    """The person approved another card in between; the repeat is still the same request."""
+    customer = await approved_in(world)
+    first = await charge(world.relay, asked(), charge_by(customer.id))
+    await approved_in(world, order_id="APPROVED-2", card_expiry="0631")
+    again = await charge(world.relay, asked(), charge_by(customer.id))
+
+    assert (again.body, len(world.account.ledger)) == (first.body, 1)
+
+
+async def test_handle_and_token_are_two_requests_under_one_guard(world: World) -> None:
+    """Under one key the second is refused; without one the order's guard holds while the first is open."""
+    customer = await approved_in(world)
+    world.account.script.append(outcome_of(OutcomeVerdict.UNKNOWN))
+    await charge(world.relay, asked("k-1"), charge_by(customer.id))
+    codes = []
+    for key in ("k-1", "k-2", None):
+        with pytest.raises(Refusal) as caught:
+            await charge(world.relay, asked(key), charge_by(TOKEN))
+        codes.append(caught.value.code)
+
+    assert codes == [Code.IDEMPOTENCY_MISMATCH, Code.IN_PROGRESS, Code.IN_PROGRESS]
+    assert len(world.account.sent) == 1
+
+
+async def test_a_customer_is_charged_under_every_name_of_its_merchant(world: World) -> None:
+    """Two accounts of one merchant share its customers; another merchant's account has none of them."""
+    customer = await approved_in(world)
+    away = await approved_in(world, merchant="fedcba9876543210")
+
+    assert data_of(await show_customer(world.relay, asked(), customer.id))["id"] == customer.id
+    with pytest.raises(Refusal):
+        await charge(world.relay, asked(), charge_by(away.id))
+    assert await world.relay.customers.get(away.id) == away
+    assert msgspec.structs.replace(away, merchant=MERCHANT) != customer

@@ -1,0 +1,260 @@
+"""What follows from a genuine notification of a plan: which one it is, and how it stands, is not signed."""
+
+from collections.abc import AsyncIterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+from tests.flows.inbox_world import (
+    MERCHANT,
+    SUBSCRIPTION_ID,
+    InboxWorld,
+    body_of,
+    inbox_world,
+    payment_of,
+)
+
+from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
+from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
+from payrelay.core.checkouts.hosted_payment import Plan
+from payrelay.core.notifications.notification import State, Why
+from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.runtime.subscription_notes import note_cancelled
+from payrelay.store.subscriptions import Whose
+
+VICTIM = "420075000001"
+PLAN = {
+    "subscription_id": SUBSCRIPTION_ID,
+    "recurring": "1",
+    "item_recurrence": "1 Month",
+    "item_duration": "1 Year",
+}
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
+    """Gives a relay that takes notifications."""
+    async with inbox_world(tmp_path / "payrelay.db") as opened:
+        yield opened
+
+
+def installment(number: int, message: str = "RECURRING_INSTALLMENT_SUCCESS", status: str = "2") -> bytes:
+    """Writes what the gateway posts of a plan."""
+    return body_of(
+        status,
+        **PLAN,
+        payment_id=f"32002500000{number}",
+        message_type=message,
+        item_rec_status={"RECURRING_STOPPED": "-1", "RECURRING_COMPLETE": "1"}.get(message, "0"),
+        item_rec_install_paid=str(number if status == "2" else number - 1),
+        item_rec_date_next=f"2026-{number + 1:02}-15",
+    )
+
+
+async def test_a_plan_is_followed_to_its_end(world: InboxWorld) -> None:
+    """An app shows what is paid and what comes next, without asking the gateway."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2, 3)]
+    first = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    assert first.why is Why.SUBSCRIPTION_NOTED
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
+    assert checkout.payment_id == "320025000001"
+    await world.take(installment(2, "RECURRING_INSTALLMENT_FAILED", "-2"))
+    standing = await world.standing()
+    assert (standing.paid, standing.subscription.state) == (1, SubscriptionState.ACTIVE)
+    assert standing.last_failure is not None
+    assert standing.last_failure.payment_id == "320025000002"
+    await world.take(installment(3))
+    await world.take(installment(3, "RECURRING_COMPLETE"))
+
+    standing = await world.standing()
+    assert (standing.paid, standing.subscription.state) == (3, SubscriptionState.COMPLETED)
+    assert standing.subscription.next_on is None
+    types = await world.event_types()
+    assert [each for each in types if each.startswith("subscription.")] == [
+        "subscription.installment_paid",
+        "subscription.updated",
+        "subscription.installment_failed",
+        "subscription.updated",
+        "subscription.installment_paid",  # the one that failed, which was paid after all, as the gateway shows
+        "subscription.installment_paid",
+        "subscription.updated",
+        "subscription.completed",
+    ]
+    assert (await world.checkout()).payment_id == "320025000001"
+
+
+async def test_an_installment_counts_when_the_gateway_shows_it(world: InboxWorld) -> None:
+    """Neither the plan nor the payment is signed."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert taken.why is Why.NOT_SHOWN
+    assert await world.subscriptions.standing("0123456789abcdef", SUBSCRIPTION_ID) is None
+
+
+async def test_a_plan_that_begins_later_is_proved_by_itself(world: InboxWorld) -> None:
+    """There is no payment to be shown before its first day; the gateway shows the plan, and no payment is believed."""
+    trial = Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2030, 1, 1))
+    await world.open_checkout(CheckoutKind.RECURRING, plan=trial)
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert taken.why is Why.SUBSCRIPTION_NOTED
+    checkout = await world.checkout()
+    assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
+    assert checkout.payment_id is None
+    assert (await world.standing()).paid == 0
+
+
+@pytest.mark.parametrize("body", ["paid", "stopped"])
+async def test_the_order_of_one_moves_no_plan_of_another(world: InboxWorld, body: str) -> None:
+    """A customer can have the notification of his own order sent to himself, and post it here with another plan in it.
+
+    The address in the form isn't signed, and neither is the plan in a notification.
+    """
+    await world.open_checkout(CheckoutKind.RECURRING, principal="thief")
+    world.account.plans[VICTIM] = {"subscription_id": int(VICTIM), "order_id": "B-7", "currency": "LKR"}
+    world.payments.append(payment_of())
+    own = body_of(message_type="AUTHORIZATION_SUCCESS", subscription_id=VICTIM)
+    failed = body_of("-2", message_type="RECURRING_STOPPED", item_rec_status="-1", subscription_id=VICTIM)
+    taken = await world.take(own if body == "paid" else failed)
+
+    assert taken.why is Why.NOT_SHOWN
+    assert (await world.checkout()).subscription_id is None
+    assert await world.subscriptions.standing(MERCHANT, VICTIM) is None
+    assert await world.event_types() == []
+
+
+async def test_a_plan_of_another_amount_is_for_a_person(world: InboxWorld) -> None:
+    """The signature of a form covers the first payment; what comes later the customer's browser may change."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.account.plans[SUBSCRIPTION_ID]["amount"] = 1.0
+    world.payments.append(payment_of())
+    taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+
+    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.OTHER_AMOUNT)
+    assert (await world.checkout()).state is CheckoutState.OPEN
+
+
+async def test_a_second_plan_of_an_order_is_for_a_person(world: InboxWorld) -> None:
+    """The form was posted twice, and the customer would pay each month twice."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.account.plans[VICTIM] = {"subscription_id": int(VICTIM), "order_id": "A-1", "currency": "LKR"}
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    second = {"message_type": "AUTHORIZATION_SUCCESS", "subscription_id": VICTIM}
+    taken = await world.take(body_of(**second, payment_id="320025000002"))
+
+    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.SECOND_PAYMENT)
+    assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
+    known = await world.subscriptions.standing(MERCHANT, VICTIM)
+    assert known is not None
+    assert known.subscription.principal == "shop"
+
+
+async def test_an_installment_of_another_plan_of_the_order_does_not_count(world: InboxWorld) -> None:
+    """Their payments look alike, and which plan one is of is not signed: an app would show more paid than was."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
+    world.account.plan_of["320025000002"] = VICTIM
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    taken = await world.take(installment(2))
+
+    assert taken.why is Why.NOT_SHOWN
+    assert (await world.standing()).paid == 1
+
+
+@pytest.mark.parametrize(("word", "why"), [("ACTIVE", Why.NOT_SHOWN), ("CANCELLED", Why.SUBSCRIPTION_NOTED)])
+async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: str, why: Why) -> None:
+    """That it ended is not signed; whoever believed it would deliver nothing more to somebody who pays."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.plans[SUBSCRIPTION_ID]["status"] = word
+    taken = await world.take(installment(2, "RECURRING_STOPPED", "-2"))
+
+    assert taken.why is why
+    expected = SubscriptionState.ACTIVE if word == "ACTIVE" else SubscriptionState.STOPPED
+    assert (await world.standing()).subscription.state is expected
+
+
+async def test_what_comes_after_the_end_tells_of_no_going_on(world: InboxWorld) -> None:
+    """A shop that shuts a door at the cancellation would open it for a late installment, and shut it again."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.plans[SUBSCRIPTION_ID]["status"] = "CANCELLED"
+    relay = world.relay
+    whose = Whose(account="gateway", merchant=relay.account("gateway").merchant)
+    await note_cancelled(relay.subscriptions, whose, SUBSCRIPTION_ID, now_ms=relay.clock.now_ms(), log=relay.log)
+    world.clock.passed_ms += 5_000
+    await world.take(installment(2))
+
+    standing = await world.standing()
+    assert (standing.paid, standing.subscription.state) == (2, SubscriptionState.STOPPED)
+    types = [each for each in await world.event_types() if each.startswith("subscription.")]
+    assert types[-2:] == ["subscription.stopped", "subscription.installment_paid"]
+
+
+async def test_installments_are_counted_by_what_is_shown(world: InboxWorld) -> None:
+    """How many were paid is not signed; those that nobody told of are found at the gateway."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    taken = await world.take(
+        body_of(**PLAN, message_type="RECURRING_INSTALLMENT_SUCCESS", item_rec_install_paid="99", item_rec_status="0")
+    )
+
+    assert taken.why is Why.SUBSCRIPTION_NOTED
+    assert (await world.standing()).paid == 2
+
+
+@pytest.mark.parametrize("call", [OneSubscription, PaymentsOfSubscription])
+async def test_a_plan_that_cannot_be_seen_is_waited_for(world: InboxWorld, call: type) -> None:
+    """What could not be asked is asked again."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments.append(payment_of())
+    world.account.unreadable.add(call)
+    body = body_of(**PLAN, message_type="RECURRING_INSTALLMENT_SUCCESS", item_rec_install_paid="2")
+    assert (await world.take(body)).why is Why.UNSEEN
+    world.account.unreadable.clear()
+    await world.later()
+
+    assert [each.why for each in await world.all()] == [Why.SUBSCRIPTION_NOTED]
+
+
+async def test_a_chargeback_finds_an_installment_that_is_shown_with_its_plan_alone(world: InboxWorld) -> None:
+    """What was found there when it was paid must be found there when it is taken back, or nobody is told of that."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    world.account.hidden.add(PaymentsOfOrder)
+
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.CHARGEBACK_KEPT
+    assert (await world.events())[-1] == ("payment.charged_back", "payment:320025000002", "shop")
+
+
+async def test_a_chargeback_of_a_known_installment_needs_no_call(world: InboxWorld) -> None:
+    """The gateway may be down for days, or show it no more: we have seen that it was paid."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    await world.take(installment(2, "RECURRING_INSTALLMENT_SUCCESS"))
+    world.account.is_hidden = True
+
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.CHARGEBACK_KEPT
+
+
+async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: InboxWorld) -> None:
+    """Whoever charges back his own installment must not mark another customer's payment by posting its number."""
+    await world.open_checkout(CheckoutKind.RECURRING)
+    world.payments += [payment_of(), payment_of(payment_id="320025000002"), payment_of(payment_id="7", order_id="B-7")]
+    await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
+    assert (await world.take(body_of("-3", payment_id="7"))).why is Why.UNKNOWN_PAYMENT
+    assert await world.inbox.chargeback_of_payment(MERCHANT, "7") is None
+    world.account.is_hidden = True
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.UNSEEN
+    world.account.is_hidden = False
+    await world.later()
+
+    assert await world.inbox.chargeback_of_payment(MERCHANT, "320025000002") is not None

@@ -1,0 +1,355 @@
+import asyncio
+import itertools
+import json
+from dataclasses import replace
+
+import msgspec
+import pytest
+from tests.flows.world import CHARGE, Gate, Raising, World, asked, outcome_of
+from tests.relays import SEAL
+from tests.runtime.receivers import OWNER, dispatch_on, register
+from tests.store.test_inbox import NOTIFICATION
+
+from payrelay.core.events.delivery import EndpointState
+from payrelay.core.notifications.notification import Event as NewsEvent
+from payrelay.core.notifications.notification import Notification, Step, Why
+from payrelay.core.notifications.notification import State as NewsState
+from payrelay.core.notifications.notification import Verdict as NewsVerdict
+from payrelay.core.notifications.notification import advance as step_of_news
+from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.payments.operation import Event, Operation, advance
+from payrelay.errors import StoreUnavailable
+from payrelay.flows.events.manage_endpoints import Changes, change_endpoint, remove_endpoint
+from payrelay.flows.operators.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, TAKEN_FOR_MS, begin_alerts
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.relay import Relay
+from payrelay.runtime.alert_channels import Alarm, NotGivenError
+from payrelay.runtime.event_delivery import stop_endpoint
+from payrelay.runtime.hooks import Watch
+from payrelay.store.alerts import About, Alerts
+from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
+
+BODY = b"card_holder_name=S+Perera"
+
+
+class Pager:
+    """Takes alerts, or fails as often as it was told to."""
+
+    def __init__(self) -> None:
+        self.taken: list[dict[str, object]] = []
+        self.failures = 0
+        self.gate: Gate | None = None
+
+    async def __call__(self, body: bytes) -> None:
+        """Takes one."""
+        if self.gate is not None:
+            await self.gate()
+        if self.failures:
+            self.failures -= 1
+            raise NotGivenError("nobody there")
+        self.taken.append(json.loads(body))
+
+
+class Scene:
+    """A relay that calls two pagers, and what it counted."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.pagers = {"command": Pager(), "address": Pager()}
+        self.outcomes: list[str] = []
+        self.relay = self.another()
+
+    def another(self) -> Relay:
+        """Gives a relay as of another process on the same database."""
+        kinds = tuple(Alerts(self.world.database, about) for about in About)
+        alarm = Alarm(alerts=kinds, outlets=self.pagers)
+        return replace(self.world.relay, alarm=alarm, watch=Watch(alerted=self.outcomes.append))
+
+    async def need(self, number: int = 1) -> Operation:
+        """Brings an operation to where it needs a person."""
+        self.world.account.script.append(outcome_of(Verdict.DIFFERED, payment_id="7"))
+        await charge(self.world.relay, asked(f"k-{number}"), self.world.charge_of(number))
+        return await self.world.operation()
+
+    async def round(self, relay: Relay | None = None) -> int:
+        """Gives what is due, and waits until that is done."""
+        chosen = relay or self.relay
+        count = await begin_alerts(chosen)
+        await chosen.background.finish(60)
+        return count
+
+    @property
+    def taken(self) -> list[int]:
+        """How many alerts each pager took."""
+        return [len(pager.taken) for pager in self.pagers.values()]
+
+
+@pytest.fixture
+async def scene(world: World) -> Scene:
+    """Gives a relay that calls two pagers."""
+    return Scene(world)
+
+
+async def test_each_addressee_gets_an_alert_once(scene: Scene) -> None:
+    """Who, what and how much, in words and in ids, and nothing else."""
+    operation = await scene.need()
+    assert [await scene.round(), await scene.round()] == [1, 0]
+
+    assert scene.taken == [1, 1]
+    message = scene.pagers["command"].taken[0]
+    assert (message["operation_id"], message["alert"]) == (operation.id, f"{operation.id}/2")
+    assert (message["state"], message["kind"], message["order_id"]) == ("needs_attention", "charge", "A-1")
+    assert (message["amount"], message["currency"], message["payment_id"]) == (1000.0, "LKR", "7")
+    assert (
+        message["why"]
+        == "The gateway answered that it was done, but for another order, amount or currency than was asked"
+    )
+    assert CHARGE.customer_token not in json.dumps(message)
+
+
+async def test_an_alert_is_a_line_of_the_log_and_a_count(scene: Scene) -> None:
+    """Whoever has neither command nor address watches these."""
+    await scene.need()
+    await scene.round()
+
+    assert scene.world.log_events.count("operation_needs_attention") == 1
+    assert scene.outcomes == ["raised", "given"]
+
+
+async def test_without_an_addressee_the_log_is_all(scene: Scene) -> None:
+    """It is told once, and then over."""
+    scene.pagers.clear()
+    await scene.need()
+    assert [await scene.round(), await scene.round()] == [1, 0]
+
+    assert scene.world.log_events == ["operation_needs_attention"]
+    assert scene.outcomes == ["raised"]
+
+
+async def test_what_was_not_taken_is_tried_again_at_growing_distances(scene: Scene) -> None:
+    """At last every hour, so that a pager that is down for a night loses none, and is not rung to death."""
+    await scene.need()
+    scene.pagers["address"].failures = 10**6
+    tries = []
+    for _ in range(8):
+        while not await scene.round():
+            scene.world.clock.passed_ms += 1_000
+        tries.append(scene.world.clock.passed_ms)
+
+    assert [later - earlier for earlier, later in itertools.pairwise(tries)] == [
+        *AGAIN_AFTER_MS,
+        AGAIN_AFTER_MS[-1],
+        AGAIN_AFTER_MS[-1],
+    ]
+    assert scene.world.log_events.count("operation_needs_attention") == 1
+
+
+async def test_who_has_it_is_not_called_again_because_another_was_not_there(scene: Scene) -> None:
+    """Each addressee is remembered by itself."""
+    await scene.need()
+    scene.pagers["address"].failures = 1
+    await scene.round()
+    scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
+    await scene.round()
+
+    assert scene.taken == [1, 1]
+    assert scene.outcomes == ["raised", "failed", "given"]
+
+
+async def test_what_is_too_old_is_given_up_and_said_so(scene: Scene) -> None:
+    """A pager that nobody has mended for days would only be flooded."""
+    await scene.need()
+    scene.pagers["address"].failures = 10**6
+    while scene.world.clock.passed_ms < 2 * GIVEN_UP_AFTER_MS:
+        await scene.round()
+        scene.world.clock.passed_ms += AGAIN_AFTER_MS[-1]
+
+    assert scene.outcomes[-1] == "given_up"
+    assert scene.world.log_events[-1] == "alert_given_up"
+    assert scene.outcomes.count("failed") in range(70, 80)
+
+
+async def test_two_processes_give_an_alert_once(scene: Scene) -> None:
+    """Each takes what the other has not."""
+    for number in range(5):
+        await scene.need(number)
+    await asyncio.gather(scene.round(), scene.round(scene.another()))
+
+    assert scene.taken == [5, 5]
+
+
+async def test_what_a_dead_process_took_is_given_by_another(scene: Scene) -> None:
+    """Nobody knows whether it was given; twice is better than never."""
+    await scene.need()
+    now_ms = scene.world.clock.now_ms()
+    alerts = Alerts(scene.world.database, About.OPERATION)
+    await alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=1)
+    early = await scene.round()
+    scene.world.clock.passed_ms += TAKEN_FOR_MS
+
+    assert (early, await scene.round()) == (0, 1)
+    assert scene.taken == [1, 1]
+
+
+async def test_only_so_many_are_given_at_once(scene: Scene) -> None:
+    """A flood of alerts must not become a flood of processes; nor does one that hangs hold up the round."""
+    for number in range(AT_ONCE_MAX + 1):
+        await scene.need(number)
+    gate = scene.pagers["command"].gate = Gate()
+    counts = [await begin_alerts(scene.relay), await begin_alerts(scene.relay)]
+    gate.opened.set()
+    await scene.round()
+    await scene.round()
+
+    assert counts == [AT_ONCE_MAX, 0]
+    assert scene.taken == [AT_ONCE_MAX + 1] * 2
+
+
+async def test_trouble_of_our_own_leaves_the_alert_where_it_was(scene: Scene) -> None:
+    """A store that is away, or a mistake, must not count as given, nor end the service."""
+    await scene.need()
+    scene.world.steps.put("get", Raising(StoreUnavailable("away")))
+    scene.world.steps.put("get", Raising(ZeroDivisionError()), first=2)
+    for _ in range(3):
+        await scene.round()
+        scene.world.clock.passed_ms += TAKEN_FOR_MS
+
+    assert scene.world.log_events == ["alert_not_stored", "alert_failed", "operation_needs_attention"]
+    assert scene.taken == [1, 1]
+
+
+async def test_an_operation_that_is_gone_is_a_mistake_that_is_seen(scene: Scene) -> None:
+    """Rows are never removed; where one is, the log says so."""
+    await scene.need()
+    await scene.world.forget()
+    await scene.round()
+
+    assert scene.world.log_events == ["alert_failed"]
+
+
+async def test_what_was_decided_meanwhile_is_told_as_it_stands(scene: Scene) -> None:
+    """Whoever is called late must not be told that there is still something to do."""
+    operation = await scene.need()
+    decided, line = advance(
+        operation, Event.DECIDED_FAILED, at_ms=1, retention=scene.relay.retention, evidence=Evidence(operator="ann")
+    )
+    await scene.relay.journal.record(decided, line, None)
+    await scene.round()
+
+    message = scene.pagers["command"].taken[0]
+    assert message["state"] == "failed"
+    assert str(message["why"]).startswith("The gateway answered that it was done, but for another")
+
+
+async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> None:
+    """By the same ways, with what it says; nothing of the person who paid is in it."""
+    inbox = scene.relay.inbox
+    await inbox.put(NOTIFICATION, BODY)
+    doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
+    await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
+    scene.pagers["address"].failures = 1
+    assert [await scene.round(), await scene.round()] == [1, 0]
+    scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
+    assert await scene.round() == 1
+
+    assert scene.taken == [1, 1]
+    message = scene.pagers["command"].taken[0]
+    assert (message["alert"], message["notification_id"], message["state"]) == (
+        "ntf_0001/2",
+        "ntf_0001",
+        "needs_attention",
+    )
+    assert (message["order_id"], message["amount"], message["currency"]) == ("A-1", 1000.0, "LKR")
+    assert message["why"] == "It is for another amount or currency than was asked"
+    assert "Perera" not in json.dumps(message)
+    assert scene.world.log_events == ["notification_alert", "alert_not_given"]
+    assert scene.outcomes == ["raised", "failed", "given"]
+
+
+async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> None:
+    """One of them stands for all, and says what may be wrong."""
+    inbox = scene.relay.inbox
+    refused = {"verdict": NewsVerdict.FORGED, "state": NewsState.REFUSED, "why": Why.FORGED, "amount_minor": None}
+    now_ms = scene.world.clock.now_ms()
+    for number in range(REFUSED_ALERT_FROM + 1):
+        own = {"id": f"ntf_{number}", "digest": f"{number}" * 64, "received_at_ms": now_ms}
+        await inbox.put(msgspec.structs.replace(NOTIFICATION, **refused, **own), BODY)
+    assert await scene.round() == 1
+
+    message = scene.pagers["command"].taken[0]
+    assert str(message["why"]).startswith(f"{REFUSED_ALERT_FROM} notifications or more were refused within a day")
+    assert message["amount"] is None
+
+
+class Forgetful(Inbox):
+    """Has no notification any more."""
+
+    async def get(self, notification_id: str) -> Notification | None:  # noqa: ARG002, the face of the inbox
+        """Finds none."""
+        return None
+
+
+async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scene) -> None:
+    """As of an operation."""
+    inbox = scene.relay.inbox
+    await inbox.put(NOTIFICATION, BODY)
+    doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
+    await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
+    await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL)))
+
+    assert scene.world.log_events == ["alert_failed"]
+
+
+async def stopped_endpoint(scene: Scene, url: str = "https://hooks.example/secret-path") -> tuple[Relay, str]:
+    """Stops an endpoint of the shop's; gives a relay that knows endpoints, and the endpoint."""
+    dispatch = dispatch_on(scene.world.database, scene.world.clock)
+    dispatch.is_closing = True  # it sends nothing
+    issued = await register(dispatch, url)
+    for _ in range(2):
+        await stop_endpoint(dispatch, issued.id, "it took nothing for three days")
+    return replace(scene.relay, dispatch=dispatch), issued.id
+
+
+async def test_an_endpoint_that_was_stopped_is_an_alert(scene: Scene) -> None:
+    """Once for each stop, to everybody who is called for an operation; nobody may read the log for days."""
+    relay, endpoint_id = await stopped_endpoint(scene)
+    scene.pagers["address"].failures = 1
+    assert await scene.round(relay) == 1
+    scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
+    assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
+
+    assert scene.taken == [1, 1]
+    message = scene.pagers["address"].taken[0]
+    assert (message["kind"], message["endpoint_id"], message["host"]) == (
+        "endpoint_stopped",
+        endpoint_id,
+        "hooks.example",
+    )
+    assert (message["why"], message["principal"]) == ("it took nothing for three days", "shop")
+    assert "secret-path" not in json.dumps(message)
+    assert scene.outcomes == ["raised", "failed", "given"]
+
+
+async def test_each_stop_of_an_endpoint_is_an_alert_of_its_own(scene: Scene) -> None:
+    """Whoever started it again thought that it was mended."""
+    relay, endpoint_id = await stopped_endpoint(scene)
+    await scene.round(relay)
+    await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
+    scene.world.clock.passed_ms += 1
+    await stop_endpoint(relay.dispatch, endpoint_id, "it answered with HTTP 410: it wants nothing more")
+    await scene.round(relay)
+
+    assert [str(message["why"])[:11] for message in scene.pagers["command"].taken] == ["it took not", "it answered"]
+
+
+async def test_nobody_is_called_for_an_endpoint_that_somebody_saw_to(scene: Scene) -> None:
+    """It was started again, or removed, before the alert could be given; whoever did so knows."""
+    relay, endpoint_id = await stopped_endpoint(scene)
+    await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
+    other_id = (await register(relay.dispatch, "https://other.example/")).id
+    await stop_endpoint(relay.dispatch, other_id, "it took nothing for three days")
+    await remove_endpoint(relay.dispatch, OWNER, other_id)
+    assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
+
+    assert scene.taken == [0, 0]
+    assert scene.outcomes == []

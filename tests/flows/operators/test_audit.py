@@ -1,0 +1,178 @@
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pytest
+from tests.flows.world import CHARGE, START_MS, World, asked, opened
+
+from payrelay.core.payments.audit_chain import ChainKey, Span
+from payrelay.flows.operators import audit
+from payrelay.flows.operators.audit import (
+    ANCHOR_EVERY_MS,
+    ANCHORS_MAX,
+    LINES_MAX,
+    SETTLED_AFTER_MS,
+    Audit,
+    Phase,
+    anchor,
+)
+from payrelay.flows.payments.charge import charge
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.payments.audit import Anchor, Trail
+
+HOUR_MS: Final = 3_600_000
+
+
+async def charge_in(world: World, number: int, after_ms: int = 0) -> None:
+    """Charges an order some time later; that leaves two lines of history."""
+    world.clock.passed_ms += after_ms
+    await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
+
+
+async def spans(trail: Trail) -> Sequence[tuple[int, int, int]]:
+    """Gives from when to when the anchors reach, and how many lines they have."""
+    return [(each.from_ms, each.until_ms, each.lines) async for each in trail.anchors()]
+
+
+async def test_the_first_anchor_begins_with_everything(world: World) -> None:
+    """Nothing that was ever written is left out, whatever its date."""
+    await charge_in(world, 1)
+    world.clock.passed_ms += SETTLED_AFTER_MS + 1
+
+    assert await audit.keep_anchors(world.relay) == 1
+    assert await spans(world.journal.trail) == [(0, START_MS + 1, 2)]
+    assert world.log_events.count("history_anchored") == 1
+
+
+async def test_what_is_young_is_not_anchored_yet(world: World) -> None:
+    """A line is dated before it is stored: one that came into an anchored span would be taken for a forgery."""
+    await charge_in(world, 1)
+    world.clock.passed_ms += SETTLED_AFTER_MS
+
+    assert await audit.keep_anchors(world.relay) == 0
+
+
+async def test_anchors_are_an_hour_apart(world: World) -> None:
+    """The worker asks every minute; each further anchor begins where the last one ended."""
+    await charge_in(world, 1)
+    await charge_in(world, 2, HOUR_MS)
+    await audit.keep_anchors(world.relay)
+    await charge_in(world, 3, ANCHOR_EVERY_MS - 1)
+    assert await audit.keep_anchors(world.relay) == 0
+    world.clock.passed_ms += SETTLED_AFTER_MS + 1
+    assert await audit.keep_anchors(world.relay) == 1
+
+    first_end = START_MS + HOUR_MS - SETTLED_AFTER_MS
+    assert await spans(world.journal.trail) == [
+        (0, first_end, 2),
+        (first_end, START_MS + 2 * HOUR_MS, 4),
+    ]
+
+
+async def test_an_idle_hour_leaves_no_anchor(world: World) -> None:
+    """A program that nobody uses must not fill its database."""
+    assert await audit.keep_anchors(world.relay) == 0
+    await charge_in(world, 1)
+    world.clock.passed_ms += HOUR_MS
+    assert await audit.keep_anchors(world.relay) == 1
+    world.clock.passed_ms += 100 * HOUR_MS
+    assert await audit.keep_anchors(world.relay) == 0
+
+
+class MuchTrail(Trail):
+    """Has as many lines as a test says, and counts what is read of them."""
+
+    lines_at_ms: Sequence[int] = ()
+
+    async def time_of_line(self, number: int, from_ms: int, until_ms: int) -> int | None:
+        """Looks among them."""
+        found = [at_ms for at_ms in self.lines_at_ms if from_ms <= at_ms < until_ms]
+        return found[number] if number < len(found) else None
+
+    async def anchor(self, previous: str, span: Span) -> Anchor:
+        """Counts them."""
+        empty = await super().anchor(previous, span)
+        return empty._replace(lines=sum(span.from_ms <= at_ms < span.until_ms for at_ms in self.lines_at_ms))
+
+
+@pytest.fixture
+async def much(tmp_path: Path) -> AsyncIterator[MuchTrail]:
+    """Gives such a trail over an empty database."""
+    database = await opened(tmp_path / "much.db")
+    yield MuchTrail(database, Seal((b"k" * 32,)), ChainKey(b"c" * 32))
+    await database.close()
+
+
+async def test_what_is_much_comes_into_several_anchors(much: MuchTrail) -> None:
+    """After a day without a worker one call must not hold up the server, and a finding should name a short span."""
+    much.lines_at_ms = range(2 * LINES_MAX + 5)
+
+    assert [each.lines for each in await anchor(much, START_MS)] == [LINES_MAX, LINES_MAX, 5]
+    assert (await spans(much))[-1][1] == START_MS - SETTLED_AFTER_MS
+
+
+async def test_lines_of_one_moment_stay_together(much: MuchTrail) -> None:
+    """An anchor ends between two moments; a moment with more lines than it should take gets an anchor all the same."""
+    much.lines_at_ms = [7] * (LINES_MAX + 3)
+
+    assert [each.lines for each in await anchor(much, START_MS)] == [LINES_MAX + 3]
+    assert await spans(much) == [(0, 8, LINES_MAX + 3)]
+
+
+async def test_one_call_makes_so_many_and_the_next_goes_on(much: MuchTrail) -> None:
+    """The first anchors over years of history are made bit by bit."""
+    much.lines_at_ms = range(LINES_MAX * (ANCHORS_MAX + 1))
+
+    assert len(await anchor(much, START_MS)) == ANCHORS_MAX
+    assert len(await anchor(much, START_MS)) == 1
+    assert len(await anchor(much, START_MS)) == 0
+
+
+class LateTrail(Trail):
+    """Another process anchors while this one computes."""
+
+    async def anchor(self, previous: str, span: Span) -> Anchor:
+        """Is overtaken."""
+        made = await super().anchor(previous, span)
+        await self.add(made)
+        return made
+
+
+async def test_of_several_processes_one_anchors(world: World) -> None:
+    """Both would write the same; what counts is that it is there once."""
+    await charge_in(world, 1)
+    trail = LateTrail(world.database, world.journal._seal, world.journal.trail.key)
+
+    assert await anchor(trail, START_MS + HOUR_MS) == []
+    assert len(await spans(trail)) == 1
+
+
+async def test_the_summary_tells_what_was_looked_at(world: World) -> None:
+    """Whoever reads that nothing was found must see how much was looked at, and how far the anchors reach."""
+    await charge_in(world, 1)
+    await charge_in(world, 2, HOUR_MS)
+    await audit.keep_anchors(world.relay)
+    seen: list[tuple[Phase, int, int]] = []
+    looking = Audit(world.journal.trail, START_MS, lambda *step: seen.append(step))
+
+    assert [finding async for finding in looking.findings()] == []
+    assert msgspec.structs.replace(looking.summary, newest_anchor="") == audit.Summary(
+        chain_since_ms=START_MS,
+        operations=2,
+        lines=4,
+        anchors=1,
+        lines_unanchored=2,
+        anchored_until_ms=START_MS + HOUR_MS - SETTLED_AFTER_MS,
+        newest_anchor="",
+    )
+    assert (looking.summary.newest_anchor or "").startswith("1:")
+    assert seen == [(Phase.ANCHORS, 1, 1), (Phase.OPERATIONS, 1, 2), (Phase.OPERATIONS, 2, 2)]
+
+
+async def test_everything_that_the_stories_do_is_in_the_chain(world: World) -> None:
+    """A story that forgets to carry the chain along would be refused as outdated, and be slow for ever."""
+    await charge(world.relay, asked(), CHARGE)
+
+    assert world.steps.passed.count("get") == 0
+    assert [finding async for finding in Audit(world.journal.trail, 0, lambda *_: None).findings()] == []

@@ -1,0 +1,321 @@
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import pytest
+from tests.flows.world import CHARGE, World, asked, outcome_of
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import CancelSubscription, Capture, Refund, Release
+from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.payments.operation import FROZEN, Event, Operation, State, advance
+from payrelay.flows.operators.decide import (
+    DECISIONS_MAX,
+    Consequence,
+    Decision,
+    UndecidedError,
+    UnknownOperationError,
+    decide,
+    payment_number,
+    prospects,
+    sentences_of,
+)
+from payrelay.flows.payments.capture import capture
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.payments.refund import refund
+from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.payments.journal import Journal
+
+CAPTURE = Capture(authorization_token="hold-token", amount_minor=50_000, description="shipped")
+STORIES: dict[str, Callable[[World], Awaitable[Answer]]] = {
+    "charge": lambda world: charge(world.relay, asked(), CHARGE),
+    "unkeyed charge": lambda world: charge(world.relay, asked(None), CHARGE),
+    "hold": lambda world: charge(world.relay, asked(), msgspec.structs.replace(CHARGE, authorize=True)),
+    "capture": lambda world: capture(world.relay, asked(), CAPTURE),
+    "refund": lambda world: refund(world.relay, asked(), Refund(payment_id="7", description="x", amount_minor=1)),
+    "release": lambda world: refund(world.relay, asked(), Release(authorization_token="t", description="x")),
+    "cancel": lambda world: cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=4)),
+}
+HELD_FOR_GOOD = {("capture", State.SUCCEEDED)}
+
+
+async def begun(world: World, story: str = "charge", verdict: Verdict = Verdict.UNKNOWN, **facts: str) -> Operation:
+    """Begins a story whose outcome is not settled."""
+    world.account.script.append(outcome_of(verdict, **facts))
+    await STORIES[story](world)
+    return await world.operation()
+
+
+def decision_on(operation: Operation, verdict: State = State.SUCCEEDED, **members: object) -> Decision:
+    """Gives a decision of Ann's."""
+    decision = Decision(
+        operation_id=operation.id,
+        seen=operation.state,
+        verdict=verdict,
+        operator="ann",
+        reason="it is on the statement",
+    )
+    return msgspec.structs.replace(decision, **members)
+
+
+async def refused(world: World, decision: Decision) -> str:
+    """Gives why a decision was not made; nothing was changed then."""
+    before = await world.journal.get(decision.operation_id)
+    with pytest.raises(UndecidedError) as caught:
+        await decide(world.relay, decision)
+    assert await world.journal.get(decision.operation_id) == before
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("verdict", [State.SUCCEEDED, State.FAILED])
+@pytest.mark.parametrize("story", STORIES)
+async def test_a_decision_is_kept_with_its_answer(world: World, story: str, verdict: State) -> None:
+    """Whatever it was: the state, who and why, the answer that a repeat gets, and the guard that is free again."""
+    operation = await begun(world, story)
+    consequence = await decide(world.relay, decision_on(operation, verdict))
+    row = await world.operation()
+    line = (await world.journal.history(row.id))[-1]
+
+    assert (row, row.state) == (consequence.operation, verdict)
+    assert (line.evidence.operator, line.evidence.reason) == ("ann", "it is on the statement")
+    assert await world.journal.answer_of(row.id) == consequence.answer
+    assert (row.guard is not None) is ((story, verdict) in HELD_FOR_GOOD)
+    assert (consequence.answer.http_status == 200) is (verdict is State.SUCCEEDED)
+
+
+@pytest.mark.parametrize(("verdict", "status"), [(State.SUCCEEDED, 200), (State.FAILED, 402)])
+async def test_the_same_request_gets_the_decided_answer(world: World, verdict: State, status: int) -> None:
+    """Byte for byte, and marked as a repeat; nothing is sent again."""
+    consequence = await decide(world.relay, decision_on(await begun(world), verdict))
+    answer = await charge(world.relay, asked(), CHARGE)
+
+    assert (answer.http_status, answer.body) == (status, consequence.answer.body)
+    assert ("Idempotent-Replayed", "true") in answer.headers
+    assert len(world.account.sent) == 1
+
+
+async def test_what_was_decided_can_be_done_anew_under_another_key(world: World) -> None:
+    """The customer still wants his tea."""
+    await decide(world.relay, decision_on(await begun(world), State.FAILED))
+
+    assert (await charge(world.relay, asked("k-2"), CHARGE)).http_status == 200
+
+
+@pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.PENDING, Verdict.DIFFERED])
+async def test_what_is_open_can_be_decided(world: World, verdict: Verdict) -> None:
+    """Also before it needs a person, by somebody who knows more than the gateway shows."""
+    operation = await begun(world, verdict=verdict)
+
+    assert (await decide(world.relay, decision_on(operation))).operation.state is State.SUCCEEDED
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.NOT_SENT])
+async def test_what_is_settled_can_not_be_decided(world: World, verdict: Verdict) -> None:
+    """Its client was told already."""
+    operation = await begun(world, verdict=verdict)
+
+    assert f"{operation.id} can't be decided any more: " in await refused(world, decision_on(operation))
+    assert await prospects(world.relay, operation) == {}
+
+
+async def test_what_is_being_sent_can_not_be_decided_yet(world: World) -> None:
+    """Its reply may be on the way."""
+    operation = await begun(world)
+    sending = msgspec.structs.replace(operation, id="op_x", state=State.SENDING, version=1, claim=None, guard="x")
+    line = (await world.journal.history(operation.id))[0]
+    await world.journal.accept(sending, line, CHARGE, barred_by=None, now_ms=0)
+
+    assert "op_x can't be decided yet: it is being sent" in await refused(world, decision_on(sending))
+
+
+async def test_what_is_being_sent_once_more_can_not_be_decided_yet(world: World) -> None:
+    """Decided to have failed, a capture could be made a second later, and its reply lost: money taken, and told not."""
+    operation = await begun(world, "capture")
+    await world.announce_second_sending()
+    words = await refused(world, decision_on(operation, State.FAILED))
+    assert words == f"{operation.id} is being sent once more to find out; look at it again in 45 s"
+
+    world.clock.passed_ms += 45_000
+    assert (await decide(world.relay, decision_on(operation, State.FAILED))).operation.state is State.FAILED
+
+
+async def test_what_is_not_there_can_not_be_decided(world: World) -> None:
+    """A mistyped id."""
+    with pytest.raises(UnknownOperationError, match="there is no operation op_1"):
+        await decide(world.relay, decision_on(await begun(world), operation_id="op_1"))
+
+
+async def test_a_decision_is_about_what_was_seen(world: World) -> None:
+    """Whoever saw that it is unknown has not decided on what has come to need a person since."""
+    operation = await begun(world, verdict=Verdict.DIFFERED)
+
+    words = await refused(world, decision_on(operation, seen=State.UNKNOWN))
+    assert words == f"{operation.id} has become needs attention meanwhile; look at it again"
+
+
+def looking(world: World, operation: Operation) -> Callable[[], Awaitable[None]]:
+    """Gives what another process does meanwhile: it looks at the gateway, and writes that down."""
+    journal = Journal(world.database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
+
+    async def look() -> None:
+        row = await journal.get(operation.id)
+        assert row is not None
+        changed, line = advance(
+            row, Event.LOOKED, at_ms=1, retention=world.relay.retention, evidence=Evidence(seen="nothing")
+        )
+        await journal.record(changed, line, None)
+
+    return look
+
+
+async def test_a_look_at_the_gateway_meanwhile_does_not_undo_it(world: World) -> None:
+    """It settles nothing; the decision is made on the row as it is then."""
+    operation = await begun(world)
+    world.steps.put("record", looking(world, operation), first=world.steps.passed.count("record") + 1)
+    await decide(world.relay, decision_on(operation))
+
+    history = await world.journal.history(operation.id)
+    assert [line.event for line in history][-2:] == [Event.LOOKED, Event.DECIDED_SUCCEEDED]
+
+
+async def test_a_row_that_is_never_left_alone_is_given_up(world: World) -> None:
+    """Everything has an end."""
+    operation = await begun(world)
+    first = world.steps.passed.count("record") + 1
+    world.steps.put("record", looking(world, operation), times=DECISIONS_MAX, first=first)
+    with pytest.raises(UndecidedError, match="is being changed all the time"):
+        await decide(world.relay, decision_on(operation))
+
+
+async def test_the_payment_that_a_person_names_is_in_the_answer_and_belongs_to_it(world: World) -> None:
+    """As if the gateway had named it."""
+    operation = await begun(world)
+    consequence = await decide(world.relay, decision_on(operation, payment_id="320025"))
+
+    assert b'"payment_id":320025' in consequence.answer.body
+    assert (await world.operation()).payment_id == "320025"
+    assert (await world.journal.history(operation.id))[-1].evidence.payment_ids == ("320025",)
+
+
+async def test_a_payment_belongs_to_one_operation(world: World) -> None:
+    """Else one payment would stand for two, and the second customer's money would be missing."""
+    world.account.script.append(outcome_of(Verdict.SUCCEEDED, payment_id="7"))
+    await charge(world.relay, asked("k-0"), world.charge_of(9))
+    first = await world.operation()
+
+    words = await refused(world, decision_on(await begun(world), payment_id="7"))
+    assert words == f"payment 7 belongs to {first.id} already, a charge that is succeeded"
+
+
+async def test_a_hold_and_its_capture_are_about_one_payment(world: World) -> None:
+    """The gateway gives both the same number."""
+    world.account.script.append(outcome_of(Verdict.SUCCEEDED, authorization_token="hold-token", payment_id="7"))
+    await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
+    consequence = await decide(world.relay, decision_on(await begun(world, "capture"), payment_id="7"))
+
+    assert consequence.operation.payment_id == "7"
+    assert b'"items":"Tea"' in consequence.answer.body
+
+
+@pytest.mark.parametrize("verdict", [Verdict.DECLINED, Verdict.SUCCEEDED])
+async def test_what_took_no_payment_owns_none(world: World, verdict: Verdict) -> None:
+    """A charge that was declined, or a refund of the payment, is no second owner of it."""
+    if verdict is Verdict.DECLINED:
+        world.account.script.append(outcome_of(verdict, payment_id="7"))
+        await charge(world.relay, asked("k-0"), world.charge_of(9))
+    else:
+        await refund(world.relay, asked("k-0"), Refund(payment_id="7", description="x", amount_minor=1))
+
+    assert (await decide(world.relay, decision_on(await begun(world), payment_id="7"))).operation.payment_id == "7"
+
+
+@pytest.mark.parametrize(("story", "verdict"), [("charge", State.FAILED), ("refund", State.SUCCEEDED)])
+async def test_a_payment_is_named_where_there_can_be_one(world: World, story: str, verdict: State) -> None:
+    """What failed took none, and a refund has its own already."""
+    operation = await begun(world, story)
+
+    assert "a payment's number belongs only to" in await refused(world, decision_on(operation, verdict, payment_id="8"))
+
+
+async def told(world: World, story: str, verdict: State, **facts: str) -> str:
+    """Gives in words what a decision on a story would do."""
+    operation = await begun(world, story, Verdict.UNKNOWN, **facts)
+    consequence: Consequence = (await prospects(world.relay, operation))[verdict]
+    assert await world.journal.get(operation.id) == operation  # nothing is stored
+    return " ".join(sentences_of(consequence))
+
+
+@pytest.mark.parametrize(
+    ("story", "verdict", "words"),
+    [
+        ("charge", State.SUCCEEDED, "The same Idempotency-Key gets this answer for 30 days."),
+        ("unkeyed charge", State.SUCCEEDED, "An equal request gets this answer for 24 h."),
+        ("unkeyed charge", State.FAILED, "A repeat of the request is not answered from here any more"),
+        ("charge", State.SUCCEEDED, "The order is free for another operation."),
+        ("charge", State.SUCCEEDED, "The answer names no payment; --payment-id puts its number there"),
+        ("charge", State.FAILED, "should it show itself, a person is called."),
+        ("hold", State.SUCCEEDED, "The answer has no authorization token"),
+        ("capture", State.SUCCEEDED, "The hold counts as captured for good"),
+        ("capture", State.FAILED, "The hold is free for another operation."),
+        ("cancel", State.FAILED, "The subscription is free for another operation."),
+    ],
+)
+async def test_what_a_decision_does_is_told_before(world: World, story: str, verdict: State, words: str) -> None:
+    """Whoever decides about other people's money sees what follows from it."""
+    assert words in await told(world, story, verdict)
+
+
+async def test_a_known_payment_is_a_warning_before_a_failure(world: World) -> None:
+    """To say that nothing was taken gives nothing back."""
+    assert "should payment 7 be there, see to it first" in await told(world, "charge", State.FAILED, payment_id="7")
+
+
+@pytest.mark.parametrize(
+    ("events", "is_looked_for"),
+    [
+        ([(Event.UNCLEAR, "nothing")], True),
+        ([(Event.UNCLEAR, "several_fit")], False),
+        ([(Event.DISPROVED, "nothing"), (Event.REAPPEARED, "one_fits")], False),
+    ],
+)
+async def test_what_a_person_has_seen_is_not_looked_for_again(
+    world: World, events: list[tuple[Event, str]], *, is_looked_for: bool
+) -> None:
+    """Else the same two payments would call somebody every day for a month."""
+    operation = await begun(world)
+    for event, seen in events:
+        evidence = Evidence(seen=seen)
+        changed, line = advance(operation, event, at_ms=1, retention=world.relay.retention, evidence=evidence)
+        operation = await world.journal.record(changed, line, None)
+    made = await decide(world.relay, decision_on(operation, State.FAILED))
+
+    assert (made.operation.probe_at_ms is not None) is is_looked_for
+    assert ("still asked" in " ".join(sentences_of(made))) is is_looked_for
+
+
+async def test_each_prospect_is_what_the_decision_then_does(world: World) -> None:
+    """A preview that is another computation would be wrong some day."""
+    operation = await begun(world)
+    seen = await prospects(world.relay, operation)
+    made = await decide(world.relay, decision_on(operation, State.FAILED))
+
+    assert seen.keys() == {State.SUCCEEDED, State.FAILED} <= FROZEN
+    assert seen[State.FAILED].answer == made.answer
+    assert msgspec.structs.replace(seen[State.FAILED].operation, chain=made.operation.chain) == made.operation
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("320025", "320025"),
+        ("000320025", "320025"),
+        ("0", "0"),
+        ("", None),
+        ("12a", None),
+        ("١٢", None),
+        ("1" * 20, None),
+    ],
+)
+def test_a_payments_number_is_digits(text: str, number: str | None) -> None:
+    """It is written into JSON as a number."""
+    assert payment_number(text) == number

@@ -1,0 +1,89 @@
+import msgspec
+import pytest
+from tests.flows.world import CHARGE, KEYED_MS, World, asked, outcome_of
+
+from payrelay.core.calls import Capture, Release
+from payrelay.core.outcomes import Verdict
+from payrelay.core.payments.idempotency import secret_hash
+from payrelay.core.payments.operation import State, captured_guard
+from payrelay.errors import Code, Refusal
+from payrelay.flows.payments.capture import capture
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.payments.refund import refund
+from payrelay.gateways.gateway import Expected
+
+CAPTURE = Capture(authorization_token="hold-token", amount_minor=50_000, description="shipped")
+
+
+async def hold(world: World) -> None:
+    """Makes the hold that is captured below, through us."""
+    world.account.script.append(outcome_of(Verdict.SUCCEEDED, authorization_token="hold-token"))
+    await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
+
+
+async def refused(world: World, key: str, **members: object) -> Refusal:
+    """Gives the refusal that a capture gets."""
+    with pytest.raises(Refusal) as caught:
+        await capture(world.relay, asked(key, **members), CAPTURE)
+    return caught.value
+
+
+async def test_the_reply_to_a_capture_is_held_against_its_hold(world: World) -> None:
+    """We know the order and the currency of what we held; a reply for others is not a success."""
+    await hold(world)
+    await capture(world.relay, asked(), CAPTURE)
+    row = await world.operation()
+    assert world.account.expected[-1] == Expected(order_id="A-1", currency="LKR")
+    assert (row.order_id, row.currency, row.amount_minor) == ("A-1", "LKR", 50_000)
+
+
+async def test_a_hold_that_was_made_elsewhere_is_captured_all_the_same(world: World) -> None:
+    """Before us, or beside us; then the reply tells the order."""
+    world.account.script.append(outcome_of(Verdict.SUCCEEDED, order_id="B-1", currency="USD"))
+    await capture(world.relay, asked(), CAPTURE)
+    row = await world.operation()
+    assert world.account.expected == [Expected()]
+    assert (row.order_id, row.currency) == ("B-1", "USD")
+
+
+async def test_what_is_known_of_the_hold_stands_whatever_the_reply_says(world: World) -> None:
+    """A capture that was answered for another order is found under the order that it was for."""
+    await hold(world)
+    world.account.script.append(outcome_of(Verdict.DIFFERED, order_id="B-2", currency="USD"))
+    await capture(world.relay, asked(), CAPTURE)
+    row = await world.operation()
+    assert (row.state, row.order_id, row.currency) == (State.NEEDS_ATTENTION, "A-1", "LKR")
+
+
+async def test_a_captured_hold_is_never_captured_again(world: World) -> None:
+    """Whoever asks, with whatever key, and after every claim has lapsed; the gateway isn't asked."""
+    await capture(world.relay, asked("k-1"), CAPTURE)
+    world.clock.passed_ms = KEYED_MS + 1
+    refusals = [await refused(world, "k-1"), await refused(world, "k-2"), await refused(world, "k-3", principal="x")]
+    assert [refusal.code for refusal in refusals] == [Code.CONFLICT] * 3
+    assert [refusal.operation_id is None for refusal in refusals] == [False, False, True]
+    assert world.account.ledger == [CAPTURE]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.DECLINED, Verdict.REFUSED, Verdict.NOT_SENT, Verdict.NOT_EXECUTED])
+async def test_a_capture_that_failed_may_be_tried_again(world: World, verdict: Verdict) -> None:
+    """Only a success spends the hold."""
+    world.account.script.append(outcome_of(verdict))
+    await capture(world.relay, asked("k-1"), CAPTURE)
+    assert (await capture(world.relay, asked("k-2"), CAPTURE)).http_status == 200
+    assert (await world.operation()).guard == captured_guard(f"authorization/{secret_hash('hold-token')}")
+
+
+async def test_capture_and_release_of_one_hold_exclude_each_other_while_open(world: World) -> None:
+    """Which came first at the gateway is not known, and must not be guessed."""
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await capture(world.relay, asked("k-1"), CAPTURE)
+    with pytest.raises(Refusal, match="same authorization"):
+        await refund(world.relay, asked("k-2"), Release(authorization_token="hold-token", description="d"))
+    assert (await world.operation()).state is State.UNKNOWN
+
+
+async def test_a_capture_over_the_credentials_limit_is_forbidden(world: World) -> None:
+    """Capturing is when the money moves."""
+    assert (await refused(world, "k-1", amount_max_minor=49_999)).code is Code.FORBIDDEN
+    assert world.account.sent == []

@@ -1,0 +1,640 @@
+import asyncio
+import json
+
+import msgspec
+import pytest
+from tests.flows.operators.test_decide import decision_on
+from tests.flows.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
+from tests.relays import CHAIN_KEY, SEAL
+
+from payrelay.core.gateways.permits import Taken
+from payrelay.core.gateways.rate_limit import RateLimit
+from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.payments.operation import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State, advance
+from payrelay.errors import Code, Outdated, Refusal, StoreDoubtful, StoreUnavailable
+from payrelay.flows.apply import DECISIONS_MAX
+from payrelay.flows.operators.decide import decide
+from payrelay.flows.payments.carry_out import SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.payments.recover import recover
+from payrelay.gateways.pacing.circuit_breaker import EFFECT_PROBES_AFTER_S, ENDED_MIN, PAUSE_S
+from payrelay.gateways.pacing.rate_limiter import Ending, Governor, Priority
+from payrelay.gateways.pacing.shared_budget import MemoryBudget
+from payrelay.store.payments.journal import Journal
+
+OTHER_CHARGE = msgspec.structs.replace(CHARGE, amount_minor=200_000)
+DOWN = Raising(StoreUnavailable("the disk is full"))
+
+
+async def refused(world: World, key: str | None = "k-1", **members: object) -> Refusal:
+    """Gives the refusal that a charge gets."""
+    with pytest.raises(Refusal) as caught:
+        await charge(world.relay, asked(key, **members), CHARGE)
+    return caught.value
+
+
+async def waiting_charge(world: World, key: str = "k-1") -> "asyncio.Task[object]":
+    """Begins a charge that finds no room in the budget, and comes back when it waits."""
+    task: asyncio.Task[object] = asyncio.ensure_future(charge(world.relay, asked(key), CHARGE))
+    await world.account.timer.is_set.wait()
+    return task
+
+
+class TestVerdicts:
+    """Each verdict: the state of the row, the answer, what is kept, what a repeat gets."""
+
+    @pytest.mark.parametrize("verdict", Verdict)
+    async def test_the_row_and_the_answer_agree(self, world: World, verdict: Verdict) -> None:
+        """The client hears 202 exactly while the row is open, and the headers say where to look."""
+        world.account.script.append(outcome_of(verdict))
+        answer = await charge(world.relay, asked(), CHARGE)
+        row = await world.operation()
+        assert row.state is TRANSITIONS[State.SENDING, EVENT_OF_VERDICT[verdict]]
+        assert (answer.http_status == 202) is (row.state in UNSETTLED)
+        assert dict(answer.headers)["Payrelay-Operation"] == row.id
+        assert ("Location" in dict(answer.headers)) is (answer.http_status == 202)
+
+    @pytest.mark.parametrize("verdict", Verdict)
+    async def test_the_answer_is_kept_exactly_where_it_is_final(self, world: World, verdict: Verdict) -> None:
+        """A repeat gets it byte for byte; what is open or was not sent has nothing to keep."""
+        world.account.script.append(outcome_of(verdict))
+        answer = await charge(world.relay, asked(), CHARGE)
+        row = await world.operation()
+        kept = await world.journal.answer_of(row.id)
+        assert kept == (answer if row.state in FROZEN else None)
+
+    @pytest.mark.parametrize("verdict", [Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.REFUSED])
+    async def test_a_repeat_gets_the_finished_answer_again(self, world: World, verdict: Verdict) -> None:
+        """Byte for byte, marked, without a second call and without waiting for the disk."""
+        world.account.script.append(outcome_of(verdict))
+        first = await charge(world.relay, asked(), CHARGE)
+        again = await charge(world.relay, asked(), CHARGE)
+        assert (again.body, again.http_status) == (first.body, first.http_status)
+        assert dict(again.headers)["Idempotent-Replayed"] == "true"
+        assert len(world.account.sent) == 1
+        assert world.steps.passed.count("accept") == 1
+
+    @pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.PENDING, Verdict.DIFFERED])
+    async def test_a_repeat_of_what_is_open_gets_its_state(self, world: World, verdict: Verdict) -> None:
+        """202 again and again, never a second call; what waits for a person is asked after once in an hour."""
+        world.account.script.append(outcome_of(verdict))
+        await charge(world.relay, asked(), CHARGE)
+        again = await charge(world.relay, asked(), CHARGE)
+        assert again.http_status == 202
+        assert again.code is (Code.PENDING if verdict is Verdict.PENDING else Code.OUTCOME_UNKNOWN)
+        assert again.retry_after_s == (3_600 if verdict is Verdict.DIFFERED else 10)
+        assert "Idempotent-Replayed" not in dict(again.headers)
+        assert len(world.account.sent) == 1
+
+    @pytest.mark.parametrize("verdict", [Verdict.NOT_SENT, Verdict.NOT_EXECUTED])
+    async def test_what_took_no_effect_is_sent_by_its_repeat(self, world: World, verdict: Verdict) -> None:
+        """``retry: same_key`` means what it says."""
+        world.account.script.append(outcome_of(verdict))
+        await charge(world.relay, asked(), CHARGE)
+        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert world.account.ledger == [CHARGE]
+
+    async def test_an_adapter_that_raises_leaves_the_outcome_unknown(self, world: World) -> None:
+        """It may have sent; our own fault must not become a false answer, nor cost a place in the budget."""
+        world.limit_to(RateLimit(1, 10.0))
+        world.account.script.append(RuntimeError("a bug"))
+        answer = await charge(world.relay, asked(), CHARGE)
+        assert (answer.code, (await world.operation()).state) == (Code.OUTCOME_UNKNOWN, State.UNKNOWN)
+        world.clock.passed_ms += 10_000
+        assert world.account.governor.snapshot().used == 0
+        assert "effect_raised" in world.log_events
+
+
+class TestRepeats:
+    """Keys, fingerprints and guards."""
+
+    async def test_another_request_under_the_key_is_refused(self, world: World) -> None:
+        """It must get neither the first one's answer nor a charge of its own."""
+        await charge(world.relay, asked(), CHARGE)
+        with pytest.raises(Refusal) as caught:
+            await charge(world.relay, asked(), OTHER_CHARGE)
+        assert caught.value.code is Code.IDEMPOTENCY_MISMATCH
+
+    async def test_keys_of_different_principals_have_nothing_to_do_with_each_other(self, world: World) -> None:
+        """Two shops number their orders alike."""
+        await charge(world.relay, asked(), CHARGE)
+        await charge(world.relay, asked(principal="other"), CHARGE)
+        assert len(world.account.ledger) == 2
+
+    async def test_without_a_key_the_same_request_is_a_repeat(self, world: World) -> None:
+        """Clients of the interface know no key, and phones repeat."""
+        await charge(world.relay, asked(None), CHARGE)
+        again = await charge(world.relay, asked(None), CHARGE)
+        assert dict(again.headers)["Idempotent-Replayed"] == "true"
+        assert world.account.ledger == [CHARGE]
+
+    @pytest.mark.parametrize(("key", "kept_ms"), [("k-1", KEYED_MS), (None, UNKEYED_MS)])
+    async def test_an_answer_is_kept_for_its_time_and_no_longer(
+        self, world: World, key: str | None, kept_ms: int
+    ) -> None:
+        """To the millisecond, whether or not somebody has pruned."""
+        await charge(world.relay, asked(key), CHARGE)
+        world.clock.passed_ms = kept_ms - 1
+        await charge(world.relay, asked(key), CHARGE)
+        world.clock.passed_ms = kept_ms
+        await charge(world.relay, asked(key), CHARGE)
+        assert len(world.account.ledger) == 2
+
+    async def test_with_the_window_off_only_the_guard_holds_a_repeat(self, world: World) -> None:
+        """Who turns it off wants equal charges without keys."""
+        world.limit_to(None, unkeyed_ms=0)
+        await charge(world.relay, asked(None), CHARGE)
+        await charge(world.relay, asked(None), CHARGE)
+        assert len(world.account.ledger) == 2
+
+    @pytest.mark.parametrize("key", ["k-1", None])
+    async def test_a_repeat_while_the_first_runs_is_told_to_wait(self, world: World, key: str | None) -> None:
+        """Which of the two the client hears of first is chance; there is one charge."""
+        gate = Gate()
+        world.steps.put("effect", gate)
+        first = asyncio.ensure_future(charge(world.relay, asked(key), CHARGE))
+        await gate.reached.wait()
+        refusal = await refused(world, key)
+        gate.opened.set()
+        assert (refusal.code, refusal.operation_id) == (Code.IN_PROGRESS, (await world.operation()).id)
+        assert (await first).http_status == 200
+
+    async def test_of_many_at_once_one_is_sent(self, world: World) -> None:
+        """They all pass the quick look together; the store decides."""
+        answers = await asyncio.gather(
+            *(charge(world.relay, asked(), CHARGE) for _ in range(20)), return_exceptions=True
+        )
+        assert world.account.ledger == [CHARGE]
+        assert {answer.code for answer in answers if isinstance(answer, Refusal)} == {Code.IN_PROGRESS}
+
+    @pytest.mark.parametrize(("principal", "is_named"), [("shop", True), ("other", False)])
+    async def test_a_second_charge_of_an_open_order_is_refused_whoever_asks(
+        self, world: World, principal: str, *, is_named: bool
+    ) -> None:
+        """With another key it would else be sent; the operation in the way is named to its owner only."""
+        world.account.script.append(outcome_of(Verdict.UNKNOWN))
+        await charge(world.relay, asked("k-1"), CHARGE)
+        refusal = await refused(world, "k-2", principal=principal)
+        operation_id = (await world.operation()).id
+        assert refusal.code is Code.IN_PROGRESS
+        assert refusal.operation_id == (operation_id if is_named else None)
+        assert refusal.retry_after_s == 10
+        assert world.account.ledger == [CHARGE]
+
+    async def test_another_name_for_the_same_merchant_is_no_way_around_the_guard(self, world: World) -> None:
+        """The guard is about the account at the gateway, however often it is configured."""
+        world.accounts["second"] = world.accounts["gateway"]
+        world.account.script.append(outcome_of(Verdict.UNKNOWN))
+        await charge(world.relay, asked("k-1"), CHARGE)
+        with pytest.raises(Refusal, match="not settled"):
+            await charge(world.relay, msgspec.structs.replace(asked("k-2"), account="second"), CHARGE)
+
+    async def test_an_account_that_is_not_configured_is_not_found(self, world: World) -> None:
+        """Nothing is stored for it."""
+        with pytest.raises(Refusal) as caught:
+            await charge(world.relay, msgspec.structs.replace(asked(), account="nowhere"), CHARGE)
+        assert caught.value.code is Code.NOT_FOUND
+        assert await world.operations() == []
+
+
+class TestIntent:
+    """The intent is on disk before anything is sent, and says until when it may be."""
+
+    async def test_the_row_says_sending_when_the_call_goes_out(self, world: World) -> None:
+        """A crash in that moment leaves a row that tells what may have happened."""
+        await charge(world.relay, asked(), CHARGE)
+        assert world.account.states_when_sent == [State.SENDING]
+        assert await world.states() == [State.SENDING, State.SUCCEEDED]
+
+    async def test_nothing_is_sent_after_the_time_in_the_row(self, world: World) -> None:
+        """Settling counts from there; a sender that is late would send what was declared lost."""
+        await charge(world.relay, asked(), CHARGE)
+        assert (await world.operation()).send_by_ms == START_MS + SEND_WITHIN_S * 1000
+        assert world.account.sent[0].send_by_s == SEND_WITHIN_S
+
+    async def test_a_store_that_is_down_lets_nothing_out_and_keeps_no_place(self, world: World) -> None:
+        """503, nothing sent, and the budget as it was."""
+        world.limit_to(RateLimit(1, 10.0))
+        world.steps.put("accept", DOWN)
+        with pytest.raises(StoreUnavailable):
+            await charge(world.relay, asked(), CHARGE)
+        assert (world.account.sent, await world.operations()) == ([], [])
+        assert world.account.governor.snapshot().used == 0
+
+    async def test_an_intent_whose_commit_was_not_confirmed_is_withdrawn(self, world: World) -> None:
+        """The connection was lost right at the commit: the row is there, and would call unknown what was never sent."""
+        world.steps.put("accepted", DOWN)
+        with pytest.raises(StoreUnavailable):
+            await charge(world.relay, asked(), CHARGE)
+        await world.relay.background.finish(5)
+        assert await world.states() == [State.SENDING, State.NOT_SENT]
+        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert (world.log_events, world.relay.withdrawals) == (["outcome_stored_late"], set())
+
+    async def test_what_may_be_there_is_withdrawn_before_anybody_hears_that_nothing_was_done(
+        self, world: World
+    ) -> None:
+        """Died it now, the row would be settled, by sending a capture once more, of which its client thinks no more."""
+        world.steps.put("accepted", Raising(StoreDoubtful("the connection was lost at the commit")))
+        with pytest.raises(StoreUnavailable):
+            await charge(world.relay, asked(), CHARGE)
+        assert await world.states() == [State.SENDING, State.NOT_SENT]
+        assert world.account.sent == []
+
+    async def test_while_it_can_not_be_withdrawn_it_is_unknown(self, world: World) -> None:
+        """Nothing was sent, but nobody can say yet that nothing will be."""
+        world.steps.put("accepted", Raising(StoreDoubtful("the connection was lost at the commit")))
+        world.steps.put("get", DOWN)
+        answer = await charge(world.relay, asked(), CHARGE)
+        assert (answer.http_status, answer.code) == (202, Code.OUTCOME_UNKNOWN)
+        await world.relay.background.finish(5)
+        assert await world.states() == [State.SENDING, State.NOT_SENT]
+        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+
+    async def test_a_grant_that_may_be_there_is_withdrawn_first(self, world: World) -> None:
+        """It makes the row say that it was about to be sent, as an intent does."""
+        world.limit_to(RateLimit(1, 10.0))
+        held = await world.account.governor.take_now(priority=Priority.CHARGE)
+        assert held is not None
+        world.steps.put("recorded", Raising(StoreDoubtful("the connection was lost at the commit")))
+        world.steps.put("get", DOWN)
+        gate = Gate()
+        world.steps.put("accepted", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        held.release_unused()
+        gate.opened.set()
+        assert (await task).code is Code.OUTCOME_UNKNOWN
+        await world.relay.background.finish(5)
+        assert ((await world.operation()).state, world.account.sent) == (State.NOT_SENT, [])
+
+    async def test_a_grant_that_comes_to_the_disk_during_its_withdrawal_is_withdrawn(self, world: World) -> None:
+        """The row was read as waiting, and says a moment later that it was about to be sent; nothing ever was."""
+        world.limit_to(RateLimit(1, 10.0))
+        held = await world.account.governor.take_now()
+        assert held is not None
+        late = Journal(world.database, SEAL, chain_key=CHAIN_KEY)
+
+        async def arrive() -> None:
+            granted, line = advance(
+                await world.operation(),
+                Event.GRANTED,
+                at_ms=START_MS,
+                retention=world.relay.retention,
+                evidence=Evidence(),
+            )
+            await late.record(granted, line, None)
+
+        world.steps.put("record", Raising(StoreDoubtful("the connection was lost at the commit")))
+        world.steps.put("record", arrive, first=2)
+        task = await waiting_charge(world)
+        held.release_unused()
+        with pytest.raises(StoreUnavailable):
+            await task
+        assert await world.states() == [State.ACCEPTED, State.SENDING, State.NOT_SENT]
+
+    async def test_withdrawals_do_not_pile_up_while_the_store_is_gone(self, world: World) -> None:
+        """Of thousands of requests in an outage only those at its beginning can have left a row."""
+        world.relay.withdrawals.update(f"op_{number}" for number in range(WITHDRAWALS_MAX))
+        world.steps.put("accepted", DOWN)
+        with pytest.raises(StoreUnavailable):
+            await charge(world.relay, asked(), CHARGE)
+        await world.relay.background.finish(5)
+        assert await world.states() == [State.SENDING]
+
+    async def test_a_repeat_keeps_no_place(self, world: World) -> None:
+        """Who is turned away sends nothing, and the next one needs the place."""
+        await charge(world.relay, asked(), CHARGE)
+        world.limit_to(RateLimit(1, 10.0))
+        await charge(world.relay, asked(), CHARGE)
+        assert world.account.governor.snapshot().used == 0
+
+
+class TestBudget:
+    """Where there is no room now: accepted, then granted, or given up."""
+
+    async def test_without_room_it_waits_on_disk_and_is_sent_when_a_place_comes(self, world: World) -> None:
+        """``accepted`` until the grant is committed; the time to send counts from the grant."""
+        world.limit_to(RateLimit(1, 10.0))
+        place = await world.account.governor.take_now()
+        assert place is not None
+        task = await waiting_charge(world)
+        assert (await world.operation()).state is State.ACCEPTED
+        world.clock.passed_ms += 3_000
+        place.release_unused()
+        await task
+        assert await world.states() == [State.ACCEPTED, State.SENDING, State.SUCCEEDED]
+        assert world.account.states_when_sent == [State.SENDING]
+        assert (await world.operation()).send_by_ms == START_MS + 3_000 + SEND_WITHIN_S * 1000
+        assert world.account.sent[0].send_by_s == 3 + SEND_WITHIN_S
+
+    async def test_when_no_place_comes_it_is_given_up_and_may_be_asked_again(self, world: World) -> None:
+        """503, not sent, and the key is free."""
+        world.limit_to(RateLimit(1, 10.0))
+        world.account.queue_s = 0.0
+        place = await world.account.governor.take_now()
+        answer = await charge(world.relay, asked(), CHARGE)
+        assert (answer.code, (await world.operation()).state) == (Code.GATEWAY_BUSY, State.NOT_SENT)
+        assert place is not None
+        place.release_unused()
+        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+
+    @pytest.mark.parametrize("step", ["record", "recorded"])
+    async def test_a_grant_that_may_not_be_stored_is_not_sent_and_is_taken_back(self, world: World, step: str) -> None:
+        """Whether its commit came through or not: nothing left, the place is free, and no guard stays behind."""
+        world.limit_to(RateLimit(1, 10.0))
+        place = await world.account.governor.take_now()
+        assert place is not None
+        world.steps.put(step, DOWN)
+        task = await waiting_charge(world)
+        place.release_unused()
+        with pytest.raises(StoreUnavailable):
+            await task
+        await world.relay.background.finish(5)
+        assert ((await world.operation()).state, world.account.sent) == (State.NOT_SENT, [])
+        assert world.account.governor.snapshot().used == 0
+
+    async def test_giving_up_is_told_even_where_it_can_not_be_stored_at_once(self, world: World) -> None:
+        """That nothing was sent is certain; the row is put right as soon as the store is back."""
+        world.limit_to(RateLimit(1, 10.0))
+        world.account.queue_s = 0.0
+        await world.account.governor.take_now()
+        world.steps.put("record", DOWN, times=3)
+        assert (await charge(world.relay, asked(), CHARGE)).code is Code.GATEWAY_BUSY
+        await world.relay.background.finish(5)
+        assert (await world.operation()).state is State.NOT_SENT
+        assert world.pauses == list(STORE_AGAIN_AFTER_S[:3])
+
+    async def test_a_place_that_comes_after_the_row_was_given_up_is_not_used(self, world: World) -> None:
+        """Somebody took it for stranded and told so: now it must not be sent."""
+        world.limit_to(RateLimit(1, 10.0))
+        place = await world.account.governor.take_now()
+        assert place is not None
+        task = await waiting_charge(world)
+        await recover(world.relay, is_sole_owner=True)
+        place.release_unused()
+        with pytest.raises(Refusal, match="given up") as caught:
+            await task
+        assert (caught.value.code, world.account.sent) == (Code.UNAVAILABLE, [])
+        assert world.account.governor.snapshot().used == 0
+
+    async def test_giving_up_what_was_given_up_already_is_no_fault(self, world: World) -> None:
+        """Two say the same, in whatever order."""
+        world.limit_to(RateLimit(1, 10.0))
+        await world.account.governor.take_now()
+        task = await waiting_charge(world)
+        await recover(world.relay, is_sole_owner=True)
+        for bell in list(world.account.timer.bells):
+            bell.ring()
+        assert (await task).code is Code.GATEWAY_BUSY  # type: ignore[attr-defined]
+        assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
+
+    async def test_while_the_gateway_fails_nothing_is_stored(self, world: World) -> None:
+        """Refused before the intent: nothing to withdraw, no guard, and the client hears when to come again."""
+        await shut(world)
+        refusal = await refused(world)
+        assert (refusal.code, refusal.retry_after_s) == (Code.UNAVAILABLE, PAUSE_S + EFFECT_PROBES_AFTER_S)
+        assert (await world.operations(), world.account.sent) == ([], [])
+
+    async def test_a_repeat_gets_its_answer_while_the_gateway_fails(self, world: World) -> None:
+        """It needs no call."""
+        first = await charge(world.relay, asked(), CHARGE)
+        await shut(world)
+        assert (await charge(world.relay, asked(), CHARGE)).body == first.body
+
+    async def test_what_waits_when_the_gateway_is_found_failing_is_given_up(self, world: World) -> None:
+        """It is on disk already: not sent, and its key is free."""
+        world.limit_to(RateLimit(1, 10.0))
+        place = await world.account.governor.take_now()
+        assert place is not None
+        task = await waiting_charge(world)
+        for _ in range(ENDED_MIN):
+            place.came_to(Ending.FAILED, "timeout")
+        answer = await task
+        assert answer.code is Code.UNAVAILABLE  # type: ignore[attr-defined]
+        assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
+
+    async def test_what_waits_when_the_budget_is_lost_is_withdrawn(self, world: World) -> None:
+        """Nobody knows whether there is a place: nothing is sent, and the row is put right later."""
+        world.limit_to(RateLimit(1, 10.0))
+        await world.account.governor.take_now()
+        budget = LostBudget(RateLimit(1, 10.0), world.clock)
+        world.account.governor = Governor(RateLimit(1, 10.0), world.clock, timer=world.account.timer, budget=budget)
+        with pytest.raises(StoreUnavailable):
+            await charge(world.relay, asked(), CHARGE)
+        await world.relay.background.finish(5)
+        assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
+
+
+class LostBudget(MemoryBudget):
+    """Is full at first, and then in a store that is down."""
+
+    looks = 0
+
+    async def take(self, count: int, hold_s: float) -> Taken:  # noqa: ARG002, the face of a budget
+        """Can't say, the second time."""
+        self.looks += 1
+        if self.looks > 1:
+            raise StoreUnavailable("down")
+        return Taken((), 1.0)
+
+
+async def shut(world: World) -> None:
+    """Has the gateway found failing."""
+    place = await world.account.governor.take_now()
+    assert place is not None
+    for _ in range(ENDED_MIN):
+        place.came_to(Ending.FAILED, "timeout")
+    place.done()
+
+
+class TestResending:
+    """The one second sending, after a dead access token."""
+
+    async def test_the_second_sending_is_journaled_first(self, world: World) -> None:
+        """The history tells of both, and the version went up before the second left."""
+        world.account.has_dead_token = True
+        await charge(world.relay, asked(), CHARGE)
+        row = await world.operation()
+        events = [line.event for line in await world.journal.history(row.id)]
+        assert (events, world.account.resendings) == ([None, Event.RESENT, Event.SUCCEEDED], [True])
+
+    @pytest.mark.parametrize("error", [StoreUnavailable("down"), Outdated("changed")])
+    async def test_it_is_forbidden_where_it_can_not_be_journaled(self, world: World, error: Exception) -> None:
+        """Then nothing was executed, and that is what the client hears."""
+        world.account.has_dead_token = True
+        world.steps.put("record", Raising(error), times=1 if isinstance(error, StoreUnavailable) else DECISIONS_MAX)
+        await charge(world.relay, asked(), CHARGE)
+        assert (world.account.resendings, world.account.ledger) == ([False], [])
+        assert (await world.operation()).state is State.NOT_SENT
+
+    async def test_it_is_forbidden_after_the_row_was_declared_lost(self, world: World) -> None:
+        """Somebody may be settling it by now."""
+        world.account.has_dead_token = True
+        gate = Gate()
+        world.steps.put("effect", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        gate.opened.set()
+        await task
+        assert (world.account.resendings, world.account.ledger) == ([False], [])
+        assert await world.states() == [State.SENDING, State.UNKNOWN, State.NOT_SENT]
+
+
+class TestConclusion:
+    """An outcome is told when it is kept, and kept as soon as it can be."""
+
+    @pytest.mark.parametrize(
+        ("step", "error", "times"),
+        [
+            ("record", StoreUnavailable("down"), 3),
+            ("recorded", StoreUnavailable("the connection was lost at the commit"), 1),
+            ("record", Outdated("changed"), DECISIONS_MAX),
+        ],
+    )
+    async def test_an_outcome_that_can_not_be_stored_is_stored_later(
+        self, world: World, step: str, error: Exception, times: int
+    ) -> None:
+        """The client hears that it is unknown; the repeat, a moment later, gets the answer."""
+        world.steps.put(step, Raising(error), times=times)
+        answer = await charge(world.relay, asked(), CHARGE)
+        assert (answer.http_status, json.loads(answer.body)["data"]) == (202, None)
+        await world.relay.background.finish(5)
+        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert await world.states() == [State.SENDING, State.SUCCEEDED]
+        assert (world.log_events, world.account.ledger) == (["outcome_not_stored", "outcome_stored_late"], [CHARGE])
+
+    async def test_an_outcome_that_is_never_stored_is_given_up_and_found_as_lost(self, world: World) -> None:
+        """After some six minutes the row speaks for itself: it may have been sent."""
+        world.steps.put("record", DOWN, times=len(STORE_AGAIN_AFTER_S) + 1)
+        await charge(world.relay, asked(), CHARGE)
+        await world.relay.background.finish(5)
+        assert world.pauses == list(STORE_AGAIN_AFTER_S)
+        assert world.log_events[-1] == "outcome_given_up"
+        assert await recover(world.relay, is_sole_owner=True) == 1
+        assert (await world.operation()).state is State.UNKNOWN
+
+    @pytest.mark.parametrize("verdict", Verdict)
+    async def test_a_reply_after_the_row_was_declared_lost_still_counts(self, world: World, verdict: Verdict) -> None:
+        """It is the best evidence there is."""
+        world.account.script.append(outcome_of(verdict))
+        gate = Gate()
+        world.steps.put("executed", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        gate.opened.set()
+        await task
+        final = TRANSITIONS[State.SENDING, EVENT_OF_VERDICT[verdict]]
+        # That nobody knows is written there already, and would hide what settling has begun since.
+        news = [] if final is State.UNKNOWN else [final]
+        assert await world.states() == [State.SENDING, State.UNKNOWN, *news]
+
+    @pytest.mark.parametrize(("settled_as", "status"), [(Verdict.SUCCEEDED, 200), (Verdict.DECLINED, 202)])
+    async def test_a_reply_to_what_was_settled_meanwhile_changes_nothing(
+        self, world: World, settled_as: Verdict, status: int
+    ) -> None:
+        """What stands is told where it says the same; where it differs, a person must look, and 202 is the truth."""
+        gate = Gate()
+        world.steps.put("executed", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await world.settle(settled_as)
+        gate.opened.set()
+        answer = await task
+        assert answer.http_status == status
+        assert await world.states() == [State.SENDING, TRANSITIONS[State.SENDING, EVENT_OF_VERDICT[settled_as]]]
+        assert ("reply_after_settling" in world.log_events) is (status == 202)
+
+    @pytest.mark.parametrize("verdict", [Verdict.NOT_SENT, Verdict.NOT_EXECUTED, Verdict.REFUSED, Verdict.DECLINED])
+    async def test_a_sending_that_came_to_nothing_says_nothing_once_there_was_another(
+        self, world: World, verdict: Verdict
+    ) -> None:
+        """A machine that slept found its row given up and sent once more: that nothing was sent would be a lie."""
+        world.account.script.append(outcome_of(verdict))
+        gate = Gate()
+        world.steps.put("executed", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        await world.announce_second_sending()
+        gate.opened.set()
+        assert (await task).http_status == 202
+        assert await world.states() == [State.SENDING, State.UNKNOWN, State.UNKNOWN]
+
+    async def test_a_reply_behind_a_decision_that_it_failed_takes_the_order_back(self, world: World) -> None:
+        """A machine slept, and its row was given up and decided: no second charge until a person has looked."""
+        gate = Gate()
+        world.steps.put("executed", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        await decide(world.relay, decision_on(await world.operation(), State.FAILED))
+        gate.opened.set()
+        await task
+        row = await world.operation()
+        assert (row.state, row.guard) == (State.NEEDS_ATTENTION, row.subject)
+        with pytest.raises(Refusal, match="same order"):
+            await charge(world.relay, asked("k-2"), CHARGE)
+
+    async def test_what_a_late_reply_has_shown_is_not_looked_for_once_it_is_decided_again(self, world: World) -> None:
+        """A person has seen it: to find it the next day would be no news, and call somebody every day for a month."""
+        gate = Gate()
+        world.steps.put("executed", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        await recover(world.relay, is_sole_owner=True)
+        await decide(world.relay, decision_on(await world.operation(), State.FAILED))
+        gate.opened.set()
+        await task
+        made = await decide(world.relay, decision_on(await world.operation(), State.FAILED))
+        assert made.operation.probe_at_ms is None
+
+    async def test_an_outcome_of_a_row_that_is_gone_is_not_told(self, world: World) -> None:
+        """Somebody restored an older database: what it says is not what happened."""
+        world.steps.put("record", Raising(Outdated("gone")))
+        world.steps.put("get", world.forget)
+        answer = await charge(world.relay, asked(), CHARGE)
+        assert answer.http_status == 202
+        assert "reply_after_settling" in world.log_events
+
+
+class TestCancellation:
+    """A client that goes away ends its wait and nothing else."""
+
+    @pytest.mark.parametrize("step", ["accept", "accepted", "effect", "executed", "record", "recorded"])
+    async def test_a_client_that_goes_away_cancels_nothing(self, world: World, step: str) -> None:
+        """From the intent on, at every step, it is carried to its end and stored."""
+        gate = Gate()
+        world.steps.put(step, gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        gate.opened.set()
+        assert await world.relay.background.finish(5) == 0
+        assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
+        assert world.account.ledger == [CHARGE]
+
+    async def test_a_client_that_goes_away_before_the_intent_leaves_nothing(self, world: World) -> None:
+        """Nothing was promised yet."""
+        gate = Gate()
+        world.steps.put("find", gate)
+        task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
+        await gate.reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await world.operations(), world.account.sent) == ([], [])
+
+    async def test_a_client_that_goes_away_while_it_waits_for_a_place_is_still_charged(self, world: World) -> None:
+        """Its intent is on disk; whether the answer reaches it was never certain."""
+        world.limit_to(RateLimit(1, 10.0))
+        place = await world.account.governor.take_now()
+        assert place is not None
+        (await waiting_charge(world)).cancel()
+        place.release_unused()
+        assert await world.relay.background.finish(5) == 0
+        assert (await world.operation()).state is State.SUCCEEDED

@@ -1,0 +1,114 @@
+import asyncio
+
+import pytest
+from tests.flows.world import CHARGE, Crash, Raising, ScriptedAccount, World, asked, outcome_of
+
+from payrelay.core.gateways.rate_limit import RateLimit
+from payrelay.core.outcomes import Verdict
+from payrelay.core.payments.operation import Event, State
+from payrelay.errors import Outdated, StoreUnavailable
+from payrelay.flows.payments.carry_out import SEND_WITHIN_S
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.payments.recover import GRACE_MS, recover
+from payrelay.store.payments.journal import STRANDED_MAX
+
+STALE_MS = int((SEND_WITHIN_S + 30) * 1000) + GRACE_MS
+
+
+async def crash_at(world: World, step: str) -> None:
+    """Leaves the row that a process leaves which dies at this step."""
+    world.steps.put(step, Raising(Crash()))
+    with pytest.raises(Crash):
+        await charge(world.relay, asked(), CHARGE)
+
+
+async def test_what_may_have_been_sent_is_unknown(world: World) -> None:
+    """It keeps its guard and its claim until evidence comes."""
+    await crash_at(world, "effect")
+    assert await recover(world.relay, is_sole_owner=True) == 1
+    row = await world.operation()
+    assert (row.state, row.guard, row.claim) == (State.UNKNOWN, "order/A-1", "key/k-1")
+    assert world.log_events == ["operation_recovered"]
+
+
+async def test_what_only_waited_was_not_sent(world: World) -> None:
+    """Its key and its order are free again at once."""
+    world.limit_to(RateLimit(1, 10.0))
+    await world.account.governor.take_now()
+    await crash_at(world, "accepted")
+    await recover(world.relay, is_sole_owner=True)
+    row = await world.operation()
+    assert (row.state, row.guard, row.claim) == (State.NOT_SENT, None, None)
+    assert [line.event for line in await world.journal.history(row.id)] == [None, Event.GAVE_UP]
+
+
+async def test_recovering_twice_finds_nothing_more(world: World) -> None:
+    """It may be repeated, by a worker or at the next start."""
+    await crash_at(world, "effect")
+    assert [await recover(world.relay, is_sole_owner=True) for _ in range(2)] == [1, 0]
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+async def test_what_has_its_outcome_is_left_alone(world: World, verdict: Verdict) -> None:
+    """Only rows that nobody answers for any more are taken up."""
+    world.account.script.append(outcome_of(verdict))
+    await charge(world.relay, asked(), CHARGE)
+    before = await world.operation()
+    assert await recover(world.relay, is_sole_owner=True) == 0
+    assert await world.operation() == before
+
+
+@pytest.mark.parametrize(("passed_ms", "recovered"), [(STALE_MS, 0), (STALE_MS + 1, 1)])
+async def test_beside_others_only_rows_whose_time_is_over_are_taken(
+    world: World, passed_ms: int, recovered: int
+) -> None:
+    """A younger one is being sent by another process at this moment."""
+    await crash_at(world, "effect")
+    world.clock.passed_ms = passed_ms
+    assert await recover(world.relay, is_sole_owner=False) == recovered
+
+
+async def test_a_row_waits_for_its_own_account_alone(world: World) -> None:
+    """One slow account must not keep the others' orders blocked; one quick account must not cut a slow one short."""
+    await crash_at(world, "effect")
+    quick = ScriptedAccount(world.clock, world.steps, world.journal)
+    quick.timeout_s = 1.0
+    world.accounts["quick"] = quick
+    found = []
+    for passed_ms in (STALE_MS, STALE_MS + 1):
+        world.clock.passed_ms = passed_ms
+        found.append(await recover(world.relay, is_sole_owner=False))
+    assert found == [0, 1]
+
+
+async def test_a_row_that_moves_meanwhile_is_left_to_who_moved_it(world: World) -> None:
+    """Two workers find the same row; one of them is quicker."""
+    await crash_at(world, "effect")
+    world.steps.put("record", Raising(Outdated("changed")))
+    assert await recover(world.relay, is_sole_owner=True) == 0
+    assert world.log_events == []
+
+
+async def test_a_store_that_fails_is_told(world: World) -> None:
+    """A server that can't take up what was left must not begin to answer."""
+    await crash_at(world, "effect")
+    world.steps.put("record", Raising(StoreUnavailable("down")))
+    with pytest.raises(StoreUnavailable):
+        await recover(world.relay, is_sole_owner=True)
+
+
+async def test_more_rows_than_the_journal_gives_at_once_are_all_taken_up(world: World) -> None:
+    """A row that was forgotten at the start would hold its order until the next one."""
+    world.journal.stranded_max = 2
+    world.steps.put("effect", Raising(Crash()), times=5)
+    charges = [charge(world.relay, asked(f"k-{number}"), world.charge_of(number)) for number in range(5)]
+    await asyncio.gather(*charges, return_exceptions=True)
+    assert await recover(world.relay, is_sole_owner=True) == 5
+    assert world.journal.stranded_max < STRANDED_MAX
+
+
+async def test_without_accounts_there_is_still_something_to_recover(world: World) -> None:
+    """The account may have been taken out of the settings since."""
+    await crash_at(world, "effect")
+    world.accounts.clear()
+    assert await recover(world.relay, is_sole_owner=True) == 1

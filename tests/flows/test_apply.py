@@ -1,0 +1,246 @@
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.flows.operators.test_decide import decision_on
+from tests.flows.payments.test_capture import CAPTURE
+from tests.flows.subscriptions.test_cancel_subscription import CANCEL
+from tests.flows.world import CHARGE, Crash, Raising, World, asked, outcome_of
+from tests.samples import OPERATION
+
+from payrelay.clock import Clock
+from payrelay.core.answers import Answer
+from payrelay.core.outcomes import Evidence, Facts, Verdict
+from payrelay.core.payments.changes import Report
+from payrelay.core.payments.operation import FROZEN, TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, State
+from payrelay.core.payments.proof import Seen
+from payrelay.core.payments.schedules import DAY_MS
+from payrelay.errors import IllegalTransition, Outdated, StoreUnavailable
+from payrelay.flows.apply import DECISIONS_MAX, Overruled, apply
+from payrelay.flows.operators.decide import decide
+from payrelay.flows.payments.capture import capture
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.payments.recover import recover
+from payrelay.flows.relay import Relay
+from payrelay.flows.resolution.resolve import settle_due
+from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
+from payrelay.runtime.hooks import Stage, Watch
+from payrelay.store.engine.opening import open_database
+from payrelay.store.payments.journal import Accepted
+
+ANSWER = Answer(http_status=200, body=b'{"status":1}')
+LOST = Report(event=Event.LOST)
+SUCCEEDED = Report(event=Event.SUCCEEDED, answer=ANSWER, is_firsthand=True)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Gives the address of each of the databases, empty."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgresql_url"))
+    return f"sqlite:///{tmp_path / 'payrelay.db'}"
+
+
+@pytest.fixture
+async def stored_world(url: str, tmp_path: Path) -> AsyncIterator[World]:
+    """Gives a world over each of the databases."""
+    database = await open_database(url, clock=Clock(), owner=True)
+    yield World(database, tmp_path)
+    await database.close()
+
+
+async def begun(world: World, number: int = 1, **members: object) -> Operation:
+    """Stores an operation by its number, as it is named."""
+    usual = {
+        "id": f"op_{number:026}",
+        "subject": f"order/{number}",
+        "guard": f"order/{number}",
+        "claim": f"key/k-{number}",
+        "idempotency_key": f"k-{number}",
+    }
+    operation = msgspec.structs.replace(OPERATION, **(usual | members))
+    line = Line(version=1, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
+    accepted = await world.journal.accept(operation, line, CHARGE, barred_by=None, now_ms=1_000)
+    assert isinstance(accepted, Accepted)
+    return accepted.operation
+
+
+def watching(world: World) -> tuple[Relay, list[object]]:
+    """Gives a relay, and a list to which it tells what it announces."""
+    heard: list[object] = []
+    watch = Watch(reached=lambda stage, _: heard.append(stage), operation_changed=heard.append)
+    return replace(world.relay, watch=watch), heard
+
+
+async def test_what_is_announced_is_what_is_stored_of_every_step(stored_world: World) -> None:
+    """For each step of the table: row, line and answer in one commit; the stages around it, and then the stored row."""
+    relay, heard = watching(stored_world)
+    for number, (state, event) in enumerate(TRANSITIONS):
+        guard = f"order/{number}" if state in UNSETTLED else None
+        before = await begun(stored_world, number, state=state, guard=guard)
+        heard.clear()
+        try:
+            change = await apply(relay, before, Report(event=event, answer=ANSWER))
+        except IllegalTransition:
+            assert event is Event.UNKNOWN
+            assert heard == []
+            continue
+        assert await relay.journal.get(before.id) == change.operation
+        assert (await relay.journal.history(before.id))[1:] == [change.line]
+        assert await relay.journal.answer_of(before.id) == (ANSWER if change.operation.state in FROZEN else None)
+        assert heard == [Stage.RECORDING, Stage.RECORDED, change.operation]
+
+
+async def test_first_hand_news_is_decided_anew_and_tells_what_came_before(stored_world: World) -> None:
+    """Nobody else will ever tell what the reply was; whoever goes on from there knows the whole history."""
+    relay = stored_world.relay
+    sending = await begun(stored_world)
+    await apply(relay, sending, LOST)
+    change = await apply(relay, sending, msgspec.structs.replace(SUCCEEDED, facts=Facts(payment_id="320")))
+    assert ([line.event for line in change.meanwhile], change.line.event) == ([Event.LOST], Event.SUCCEEDED)
+    assert change.operation == await relay.journal.get(sending.id)
+    assert (change.operation.version, change.operation.payment_id) == (3, "320")
+
+
+async def test_what_was_judged_from_a_row_is_void_with_it(stored_world: World) -> None:
+    """A look that proved something did so by the history that it knew."""
+    relay = stored_world.relay
+    unknown = (await apply(relay, await begun(stored_world), LOST)).operation
+    await apply(relay, unknown, Report(event=Event.LOOKED))
+    with pytest.raises(Outdated):
+        await apply(relay, unknown, Report(event=Event.PROVED, answer=ANSWER))
+    assert len(await relay.journal.history(unknown.id)) == 3
+
+
+async def test_what_is_opened_again_takes_its_guard_unless_it_is_held(stored_world: World) -> None:
+    """Until a person has looked, a second charge on the order would be one too many; one that is under way stays."""
+    relay, guards = stored_world.relay, []
+    for number in (1, 2):
+        failed = await begun(stored_world, number, state=State.FAILED, guard=None)
+        if number == 2:
+            await begun(stored_world, 3, guard=failed.subject)
+        reopened = (await apply(relay, failed, Report(event=Event.REAPPEARED))).operation
+        assert reopened == await relay.journal.get(failed.id)
+        guards.append(reopened.guard)
+    assert guards == ["order/1", None]
+
+
+async def test_a_capture_whose_hold_counts_as_captured_already_can_be_settled(stored_world: World) -> None:
+    """The lock that it would take is there: for want of it nobody could ever say what became of this one."""
+    relay = stored_world.relay
+    capture_of = {"kind": Kind.CAPTURE, "subject": "authorization/f", "state": State.UNKNOWN}
+    first = await begun(stored_world, 1, **capture_of, guard="authorization/f")
+    second = await begun(stored_world, 2, **capture_of, guard=None)
+    decided = Report(event=Event.DECIDED_SUCCEEDED, answer=ANSWER)
+    changes = [await apply(relay, each, decided) for each in (first, second)]
+    assert [change.operation.guard for change in changes] == ["captured/authorization/f", None]
+
+
+async def test_a_row_that_is_never_left_alone_is_given_up(world: World) -> None:
+    """Everything has an end."""
+    sending = await begun(world)
+    world.steps.put("record", Raising(Outdated("changed")), times=DECISIONS_MAX)
+    with pytest.raises(Outdated):
+        await apply(world.relay, sending, SUCCEEDED)
+    assert world.steps.passed.count("record") == DECISIONS_MAX
+
+
+async def test_an_answer_that_is_not_stored_is_announced_to_nobody(world: World) -> None:
+    """Whoever waits would be told what is nowhere."""
+    relay, heard = watching(world)
+    world.steps.put("record", Raising(StoreUnavailable("down")))
+    with pytest.raises(StoreUnavailable):
+        await apply(relay, await begun(world), SUCCEEDED)
+    assert heard == [Stage.RECORDING]
+
+
+@pytest.mark.parametrize(
+    ("state", "report", "is_logged"),
+    [
+        (State.SUCCEEDED, SUCCEEDED, False),
+        (State.DECLINED, SUCCEEDED, True),
+        (
+            State.SUCCEEDED,
+            Report(event=Event.LOOKED, evidence=Evidence(seen=Seen.ALREADY_DONE), is_firsthand=True),
+            False,
+        ),
+        (State.NOT_SENT, Report(event=Event.GRANTED, is_firsthand=True), False),
+        (State.DECLINED, Report(event=Event.PROVED, answer=ANSWER), False),
+    ],
+)
+async def test_news_that_loses_is_logged_where_it_contradicts(
+    world: World, state: State, report: Report, *, is_logged: bool
+) -> None:
+    """An error that nobody made would be looked into for nothing; one that is hidden is money."""
+    stands = await begun(world, state=state, guard=None)
+    with pytest.raises(Overruled) as caught:
+        await apply(world.relay, stands, report)
+    assert caught.value.operation == await world.journal.get(stands.id)
+    assert ("reply_after_settling" in world.log_events) is is_logged
+
+
+async def test_what_may_never_have_been_stored_contradicts_nothing_by_not_being_there(world: World) -> None:
+    """The commit of its intent was in doubt, and it is withdrawn: that there is nothing to withdraw is as usual."""
+    with pytest.raises(Overruled, match="gone from the store"):
+        await apply(world.relay, OPERATION, Report(event=Event.NOT_SENT, is_firsthand=True))
+    assert world.log_events == []
+
+
+async def recovered(world: World, relay: Relay) -> None:
+    """Recovers a charge whose process died."""
+    world.steps.put("effect", Raising(Crash()))
+    with pytest.raises(Crash):
+        await charge(world.relay, asked(), CHARGE)
+    await recover(relay, is_sole_owner=True)
+
+
+async def decided(world: World, relay: Relay) -> None:
+    """Decides a charge whose reply was lost."""
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await charge(world.relay, asked(), CHARGE)
+    await decide(relay, decision_on(await world.operation()))
+
+
+async def without_account(world: World, relay: Relay) -> None:
+    """Gives a charge to a person whose account isn't configured any more."""
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await charge(world.relay, asked(), CHARGE)
+    world.accounts.clear()
+    world.clock.passed_ms += 8 * DAY_MS
+    await settle_due(relay)
+    assert "operation_settling" in world.log_events
+
+
+@pytest.mark.parametrize("story", [recovered, decided, without_account])
+async def test_every_story_announces_its_change_alike(
+    world: World, story: Callable[[World, Relay], Awaitable[None]]
+) -> None:
+    """A death at a stage that isn't announced is never tried; and what is told of is the row as it is stored."""
+    relay, heard = watching(world)
+    await story(world, relay)
+    assert heard == [Stage.RECORDING, Stage.RECORDED, await world.operation()]
+
+
+async def test_a_second_cancellation_that_is_refused_loses_against_a_third(world: World) -> None:
+    """Another process took it for lost and sent once more: that this one did nothing says nothing of that."""
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await cancel_subscription(world.relay, asked(), CANCEL)
+    probing = (await apply(world.relay, await world.operation(), Report(event=Event.PROBING))).operation
+    await apply(world.relay, probing, Report(event=Event.PROBING))
+    with pytest.raises(Overruled, match="sent once more"):
+        await apply(world.relay, probing, Report(event=Event.REFUSED, answer=ANSWER, is_firsthand=True))
+
+
+async def test_a_person_can_decide_two_captures_of_one_hold(world: World) -> None:
+    """The first was decided to have failed, a second one was made, and then the first one showed itself."""
+    world.account.script.append(outcome_of(Verdict.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
+    await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    await capture(world.relay, asked("k-1"), CAPTURE)
+    first = await decide(world.relay, decision_on(await world.operation(), State.FAILED))
+    await capture(world.relay, asked("k-2"), CAPTURE)
+    reopened = (await apply(world.relay, first.operation, Report(event=Event.REAPPEARED))).operation
+    made = await decide(world.relay, decision_on(reopened, State.SUCCEEDED))
+    assert (made.operation.state, made.operation.guard) == (State.SUCCEEDED, None)

@@ -1,0 +1,158 @@
+import pytest
+from tests.gateways.pacing.hand_clock import HandClock
+
+from payrelay.gateways.pacing.circuit_breaker import (
+    EFFECT_PROBES_AFTER_S,
+    ENDED_MIN,
+    LOOKED_BACK_S,
+    PAUSE_S,
+    PAUSE_S_MAX,
+    Breaker,
+    Ending,
+    Entry,
+)
+from payrelay.gateways.pacing.queue import Priority
+
+PROBE_S = 45.0
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    """A clock that stands still until the test moves it."""
+    return HandClock()
+
+
+@pytest.fixture
+def breaker(clock: HandClock) -> Breaker:
+    """One that has seen no call yet."""
+    return Breaker(clock, probe_s=PROBE_S)
+
+
+@pytest.fixture
+def shut(breaker: Breaker) -> Breaker:
+    """One that has shut this very moment."""
+    end(breaker, failed=ENDED_MIN)
+    return breaker
+
+
+def end(breaker: Breaker, *, failed: int = 0, answered: int = 0) -> None:
+    """Ends so many calls."""
+    for ending, count in ((Ending.ANSWERED, answered), (Ending.FAILED, failed)):
+        for _ in range(count):
+            breaker.note(ending, "server_error")
+
+
+def test_one_failure_shuts_nothing(breaker: Breaker) -> None:
+    """Nor do a few: with few calls half of them fail by chance."""
+    end(breaker, failed=ENDED_MIN - 1)
+    assert (breaker.is_shut, breaker.refusal(Priority.CHARGE)) == (False, None)
+
+
+@pytest.mark.parametrize(("answered", "failed", "is_shut"), [(10, 10, True), (11, 10, False), (1, 19, True)])
+def test_it_shuts_when_half_of_the_calls_fail(breaker: Breaker, answered: int, failed: int, *, is_shut: bool) -> None:
+    """A gateway that answers every second call still serves somebody; one that answers fewer is left alone."""
+    end(breaker, answered=answered, failed=failed)
+    assert breaker.is_shut is is_shut
+
+
+def test_what_failed_long_ago_does_not_count(breaker: Breaker, clock: HandClock) -> None:
+    """It is about how the gateway is now."""
+    end(breaker, failed=ENDED_MIN - 1)
+    clock.move(LOOKED_BACK_S)
+    end(breaker, failed=1)
+    assert not breaker.is_shut
+
+
+def test_what_never_came_to_the_gateway_says_nothing_of_it(breaker: Breaker) -> None:
+    """A call that we didn't make in time is no failure of theirs."""
+    for _ in range(ENDED_MIN):
+        breaker.note(Ending.NOTHING, "too_late")
+    assert not breaker.is_shut
+
+
+def test_being_blocked_counts_as_a_failure(breaker: Breaker) -> None:
+    """Whoever turns every call away is left alone for longer than a window."""
+    for _ in range(ENDED_MIN):
+        breaker.note(Ending.BLOCKED, "rate_limited")
+    assert breaker.is_shut
+
+
+def test_it_says_why_and_when_to_come_again(shut: Breaker) -> None:
+    """The client hears it before anything is stored."""
+    refusal = shut.refusal(Priority.READ)
+    assert refusal is not None
+    assert (refusal.retry_after_s, refusal.cause) == (PAUSE_S, "server_error")
+    assert shut.enter(Priority.READ) is Entry.BARRED
+
+
+def test_after_a_pause_one_probe_goes_out(shut: Breaker, clock: HandClock) -> None:
+    """And no second one, as long as it is under way."""
+    clock.move(PAUSE_S)
+    assert [shut.enter(Priority.SETTLE) for _ in range(2)] == [Entry.PROBE, Entry.BARRED]
+
+
+def test_an_effect_leaves_the_probing_to_those_who_change_nothing(shut: Breaker, clock: HandClock) -> None:
+    """A lost read costs nobody anything; but where only effects come, one of them is the probe."""
+    clock.move(PAUSE_S)
+    assert shut.enter(Priority.CHARGE) is Entry.BARRED
+    clock.move(EFFECT_PROBES_AFTER_S)
+    assert shut.enter(Priority.CHARGE) is Entry.PROBE
+
+
+def test_a_probe_that_is_answered_opens_it(shut: Breaker, clock: HandClock) -> None:
+    """And what failed before that is forgotten."""
+    clock.move(PAUSE_S)
+    shut.enter(Priority.READ)
+    shut.probed(Ending.ANSWERED, "")
+    end(shut, failed=ENDED_MIN - 1)
+    assert (shut.is_shut, shut.enter(Priority.CHARGE)) == (False, Entry.FREE)
+
+
+def test_a_probe_that_fails_doubles_the_pause(shut: Breaker, clock: HandClock) -> None:
+    """Up to a minute, so that its return is not missed for long."""
+    pauses = []
+    for _ in range(4):
+        refusal = shut.refusal(Priority.READ)
+        assert refusal is not None
+        pauses.append(refusal.retry_after_s)
+        clock.move(refusal.retry_after_s)
+        shut.enter(Priority.READ)
+        shut.probed(Ending.FAILED, "timeout")
+    assert pauses == [PAUSE_S, 2 * PAUSE_S, 4 * PAUSE_S, PAUSE_S_MAX]
+
+
+def test_a_probe_that_came_to_nothing_makes_way_for_another(shut: Breaker, clock: HandClock) -> None:
+    """It found no place, or was cancelled."""
+    clock.move(PAUSE_S)
+    shut.enter(Priority.READ)
+    shut.abandon()
+    assert shut.enter(Priority.READ) is Entry.PROBE
+
+
+def test_a_probe_that_is_never_heard_of_again_makes_way_too(shut: Breaker, clock: HandClock) -> None:
+    """Nothing may keep it shut for ever."""
+    clock.move(PAUSE_S)
+    shut.enter(Priority.READ)
+    clock.move(PROBE_S)
+    assert shut.enter(Priority.READ) is Entry.PROBE
+
+
+def test_calls_that_were_under_way_when_it_shut_prove_nothing(shut: Breaker) -> None:
+    """An old success must not let everybody in again."""
+    end(shut, answered=50)
+    assert shut.is_shut
+
+
+def test_a_token_is_fetched_for_the_probe_but_opens_nothing(shut: Breaker, clock: HandClock) -> None:
+    """Where there is none, no probe could be made; and a gateway that gives tokens may fail at all else."""
+    assert shut.enter(Priority.TOKEN) is Entry.BARRED
+    clock.move(PAUSE_S)
+    assert shut.enter(Priority.TOKEN) is Entry.FREE
+    shut.note(Ending.ANSWERED, "")
+    assert shut.is_shut
+
+
+def test_a_probe_after_it_opened_changes_nothing(breaker: Breaker) -> None:
+    """Two say the same."""
+    breaker.probed(Ending.FAILED, "timeout")
+    assert not breaker.is_shut

@@ -1,0 +1,156 @@
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from payrelay.runtime.alert_channels import Address, Command, NotGivenError
+
+BODY = b'{"alert":"op_1/2"}'
+ENVIRONMENT = {"PATH": os.environ["PATH"], "COLOUR": "blue"}
+
+
+def python(code: str, *arguments: str, limit_s: float = 30.0) -> Command:
+    """Gives a command that is a few lines of Python."""
+    return Command((sys.executable, "-c", code, *arguments), ENVIRONMENT, limit_s=limit_s)
+
+
+@asynccontextmanager
+async def address(answer: Callable[[web.Request], web.StreamResponse]) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Gives an address that answers so, and what was posted to it."""
+    taken: list[bytes] = []
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        taken.append(await request.read())
+        return answer(request)
+
+    application = web.Application()
+    application.router.add_post("/alerts", handle)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/alerts", taken
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.process
+async def test_a_command_gets_the_alert_on_its_standard_input(tmp_path: Path) -> None:
+    """A real program, with the arguments as they were given: no shell looks at them."""
+    code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read() + sys.argv[2].encode())"
+    await python(code, str(tmp_path / "taken"), " $HOME; ls")(BODY)
+
+    assert (tmp_path / "taken").read_bytes() == BODY + b" $HOME; ls"
+
+
+@pytest.mark.process
+async def test_a_command_sees_the_environment_that_was_meant_for_it(tmp_path: Path) -> None:
+    """The service's own holds the keys to the gateway."""
+    code = "import os, sys, pathlib; pathlib.Path(sys.argv[1]).write_text(' '.join(os.environ))"
+    await python(code, str(tmp_path / "seen"))(BODY)
+    names = (tmp_path / "seen").read_text().split()
+
+    assert {"PATH", "COLOUR"} <= set(names) <= {"PATH", "COLOUR", "LC_CTYPE"}
+
+
+@pytest.mark.process
+async def test_a_command_need_not_read() -> None:
+    """One that only rings a bell has taken the alert too, however large it is."""
+    await python("pass")(BODY * 100_000)
+
+
+@pytest.mark.process
+async def test_a_command_that_fails_has_not_taken_it() -> None:
+    """It is given again."""
+    with pytest.raises(NotGivenError, match="exit code 3"):
+        await python("import sys; sys.exit(3)")(BODY)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("program", ["/none/such", "", "a\0b"])
+async def test_a_command_that_is_not_there_has_not_taken_it(program: str) -> None:
+    """Its name is not repeated: its arguments may hold a secret."""
+    with pytest.raises(NotGivenError, match=r"^the command could not be started$"):
+        await Command((program,), ENVIRONMENT)(BODY)
+
+
+@pytest.mark.process
+async def test_a_command_that_hangs_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    """Else each alert would leave a process behind."""
+    pipe = tmp_path / "alive"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    # The child of the command holds the pipe open as long as it lives.
+    code = "import subprocess, sys; subprocess.run(['sh', '-c', 'exec 3>\"$0\"; echo up >&3; sleep 600', sys.argv[1]])"
+    with pytest.raises(NotGivenError, match="had not ended after 2 s"):
+        await python(code, str(pipe), limit_s=2.0)(BODY)
+
+    assert os.read(reader, 10) == b"up\n"
+    os.set_blocking(reader, True)
+    assert await asyncio.to_thread(os.read, reader, 10) == b""  # nobody holds it any more
+    os.close(reader)
+
+
+@pytest.mark.process
+async def test_a_command_is_ended_with_the_service(tmp_path: Path) -> None:
+    """A stop does not wait for it, nor leave it behind."""
+    pipe = tmp_path / "alive"
+    os.mkfifo(pipe)
+    code = "import sys, time; out = open(sys.argv[1], 'w'); out.write('up'); out.flush(); time.sleep(600)"
+    giving = asyncio.create_task(_given(python(code, str(pipe))))
+    with await asyncio.to_thread(pipe.open) as reader:
+        assert await asyncio.to_thread(reader.read, 2) == "up"
+        giving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await giving
+        assert reader.read() == ""
+
+
+async def _given(command: Command) -> None:
+    await command(BODY)
+
+
+@pytest.mark.parametrize("status", [200, 204, 299])
+async def test_an_address_takes_an_alert(status: int) -> None:
+    """Over a real socket, byte for byte, and said to be JSON."""
+    kinds = []
+
+    def answer(request: web.Request) -> web.Response:
+        kinds.append(request.content_type)
+        return web.Response(status=status)
+
+    async with address(answer) as (url, taken):
+        await Address(url)(BODY)
+
+    assert (taken, kinds) == ([BODY], ["application/json"])
+
+
+@pytest.mark.parametrize("status", [300, 302, 400, 404, 500, 503])
+async def test_any_other_status_has_not_taken_it(status: int) -> None:
+    """And a redirection is not followed: an alert goes where it was meant to go."""
+    async with address(lambda _: web.Response(status=status, headers={"Location": "/alerts"})) as (url, taken):
+        with pytest.raises(NotGivenError, match=f"HTTP {status}"):
+            await Address(url)(BODY)
+
+    assert taken == [BODY]
+
+
+async def test_an_address_that_is_not_there_has_not_taken_it() -> None:
+    """The address is not repeated: it may hold a secret."""
+    with pytest.raises(NotGivenError, match=r"^the address could not be reached$"):
+        await Address("http://127.0.0.1:1/hush-hush")(BODY)
+
+
+async def test_an_address_that_hangs_has_not_taken_it() -> None:
+    """The next try comes on its day; this one must not wait for ever."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(NotGivenError, match=r"had not answered after 0\.2 s"):
+            await Address(f"http://127.0.0.1:{port}/", limit_s=0.2)(BODY)

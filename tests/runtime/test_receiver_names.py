@@ -1,0 +1,76 @@
+"""Names that strangers chose, and what they may do to us."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from payrelay.runtime.receiver_names import Found, NameThreads
+
+FOUND: Found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.7", 443))]
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Holds up those who ask for a name that is never answered, until the end of the test."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+async def test_a_name_leads_to_its_addresses() -> None:
+    """As the system knows it; the addresses are numbers from then on."""
+    [found] = await NameThreads().resolve("localhost", 443)
+
+    assert (found["hostname"], found["host"], found["port"]) == ("localhost", "127.0.0.1", 443)
+
+
+@pytest.mark.parametrize("error", [socket.gaierror(-2, "unknown"), UnicodeError("label too long")])
+async def test_a_name_that_leads_nowhere_is_an_error_of_the_network(error: Exception) -> None:
+    """A name that the codec chokes on among them: it must not end what delivers."""
+
+    def fails(*_: object, **__: object) -> Found:
+        raise error
+
+    with pytest.raises(OSError):  # noqa: PT011 - any of them is a failed try
+        await NameThreads(fails).resolve("name.example", 443)
+
+
+async def test_names_that_are_never_answered_hold_up_nobody_else(gate: threading.Event) -> None:
+    """Neither other receivers nor the loop's own threads, in which the gateway's name is looked up."""
+
+    def look_up(host: str, *_: object, **__: object) -> Found:
+        if host.startswith("silent"):
+            gate.wait(30)
+        return FOUND
+
+    names = NameThreads(look_up)
+    silent = [asyncio.create_task(names.resolve(f"silent{number}.example", 443)) for number in range(20)]
+    async with asyncio.timeout(10):
+        assert (await names.resolve("well.example", 443))[0]["host"] == "192.0.2.7"
+        assert await asyncio.get_running_loop().getaddrinfo("localhost", 443)
+    for task in silent:
+        task.cancel()
+    await asyncio.gather(*silent, return_exceptions=True)
+
+
+async def test_a_place_is_free_when_its_thread_is(gate: threading.Event) -> None:
+    """Whoever gives up waiting doesn't make room for one more thread that hangs."""
+    asked: list[str] = []
+
+    def look_up(host: str, *_: object, **__: object) -> Found:
+        asked.append(host)
+        gate.wait(30)
+        return FOUND
+
+    names = NameThreads(look_up, limit=1)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(names.resolve("one.example", 443), 0.01)
+    second = asyncio.create_task(names.resolve("two.example", 443))
+    await asyncio.wait({second}, timeout=0.05)
+    assert asked == ["one.example"]
+    gate.set()
+    async with asyncio.timeout(10):
+        assert (await second)[0]["host"] == "192.0.2.7"

@@ -1,0 +1,219 @@
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import pytest
+
+from payrelay.clock import Clock
+from payrelay.errors import Outdated, StoreUnavailable
+from payrelay.store import open_database
+from payrelay.store.engine import sqlite
+from payrelay.store.engine.database import Statement, Unit
+from payrelay.store.engine.queries import Query, query
+from payrelay.store.engine.sqlite import InlineExecutor, Sqlite
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ADD = query("add", "INSERT INTO meta (name, value) VALUES ($1, $2)")
+COUNT = query("count", "SELECT count(*) FROM meta")
+BUSY_S = 0.05
+
+
+class CountingExecutor(InlineExecutor):
+    """Runs inline, and counts how often something was handed over."""
+
+    count = 0
+
+    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Counts, then runs."""
+        self.count += 1
+        return super().submit(fn, *args, **kwargs)
+
+
+def add(name: str, size: int = 0) -> Unit[None]:
+    """Adds a name with a value of a size."""
+    yield Statement(ADD, (name, bytes(size)))
+
+
+def whole(text: Query) -> Unit[None]:
+    """Runs one statement, and says that it is all there is."""
+    yield Statement(text, ("whole", b""), is_whole=True)
+
+
+def count() -> Unit[object]:
+    """Counts the names."""
+    rows = yield Statement(COUNT, ())
+    return rows[0][0]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Names the file."""
+    return tmp_path / "payrelay.db"
+
+
+async def opened(path: Path, executor: Executor | None = None) -> Sqlite:
+    """Opens the file with a short patience."""
+    database = await open_database(f"sqlite:///{path}", clock=Clock(), owner=True, executor=executor, busy_s=BUSY_S)
+    assert isinstance(database, Sqlite)
+    return database
+
+
+@pytest.fixture
+async def database(path: Path) -> AsyncIterator[Sqlite]:
+    """Opens a new file."""
+    it = await opened(path)
+    yield it
+    await it.close()
+
+
+@pytest.fixture
+def other(database: Sqlite, path: Path) -> Iterator[sqlite3.Connection]:
+    """Opens the file as another process would."""
+    del database
+    connection = sqlite3.connect(path, isolation_level=None)
+    yield connection
+    connection.close()
+
+
+async def test_a_lock_of_another_process_is_unavailable(database: Sqlite, other: sqlite3.Connection) -> None:
+    """A client gets 503 after a short wait, reads go on, and once the lock is gone all is well again."""
+    other.execute("BEGIN IMMEDIATE")
+
+    results = await asyncio.gather(database.write(add("a")), database.write(add("b")), return_exceptions=True)
+    assert [type(result) for result in results] == [StoreUnavailable, StoreUnavailable]
+    assert await database.read(count()) == 0
+    other.execute("ROLLBACK")
+    await database.write(add("a"))
+    assert await database.read(count()) == 1
+
+
+async def test_a_short_lock_of_another_process_is_waited_for(path: Path) -> None:
+    """A command that creates a key while the service runs disturbs nobody."""
+    database = await open_database(f"sqlite:///{path}", clock=Clock(), owner=True)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    writing = asyncio.ensure_future(database.write(add("a")))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    other.execute("ROLLBACK")
+
+    await writing
+    other.close()
+    await database.close()
+
+
+async def test_readiness_sees_the_lock(database: Sqlite, other: sqlite3.Connection) -> None:
+    """Ready means that the next charge can be stored."""
+    await database.ping()
+    other.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(StoreUnavailable):
+        await database.ping()
+
+
+async def test_all_that_wait_share_one_commit(path: Path) -> None:
+    """A sync takes as long for a hundred units as for one; that is where the throughput comes from."""
+    executor = CountingExecutor()
+    database = await opened(path, executor)
+    await asyncio.gather(*[database.write(add(str(number))) for number in range(sqlite.BATCH_MAX)])
+
+    assert executor.count == 1
+    await database.close()
+
+
+async def test_a_batch_has_a_maximum(path: Path) -> None:
+    """The event loop must not be held up by the statements of a thousand units."""
+    executor = CountingExecutor()
+    database = await opened(path, executor)
+    await asyncio.gather(*[database.write(add(str(number))) for number in range(sqlite.BATCH_MAX + 1)])
+
+    assert executor.count == 2
+    await database.close()
+
+
+async def test_the_queue_has_a_maximum(database: Sqlite) -> None:
+    """A disk that doesn't keep up is told to the clients, not collected in memory."""
+    writing = [asyncio.ensure_future(database.write(add(str(number)))) for number in range(sqlite.WAITING_MAX + 1)]
+    results = await asyncio.gather(*writing, return_exceptions=True)
+
+    assert [type(result) for result in results].count(StoreUnavailable) == 1
+    assert await database.read(count()) == sqlite.WAITING_MAX
+
+
+async def test_a_full_disk_fails_the_batch_alone(database: Sqlite) -> None:
+    """Nothing of it was kept, and with room again the next one works."""
+    pages = database._writer.execute("PRAGMA page_count").fetchone()[0]
+    database._writer.execute(f"PRAGMA max_page_count = {pages + 2}")
+    results = await asyncio.gather(
+        database.write(add("small")), database.write(add("large", 100_000)), return_exceptions=True
+    )
+
+    assert [type(result) for result in results] == [StoreUnavailable, StoreUnavailable]
+    assert await database.read(count()) == 0
+    database._writer.execute("PRAGMA max_page_count = 1000000")
+    await database.write(add("large", 100_000))
+    assert await database.read(count()) == 1
+
+
+@pytest.mark.story
+def test_what_was_acknowledged_on_a_full_disk_is_there(path: Path) -> None:
+    """The limit is met inside a COMMIT here; what was told before stays, and work goes on after it."""
+    script = Path(__file__).with_name("writes_on_a_full_disk.py")
+    command = [sys.executable, str(script), f"sqlite:///{path}"]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    before, _, _, _, all_of_them = output.split()
+    assert int(before) > 0
+    assert int(before) + 1 == int(all_of_them)
+
+
+async def test_a_unit_that_fails_halfway_takes_the_batch_with_it(database: Sqlite) -> None:
+    """It has no savepoint to go back to, so all is undone; never is a half of it kept."""
+    halves = query(
+        "halves", "", sqlite=("INSERT INTO meta (name, value) VALUES ($1, $2)", "INSERT INTO history DEFAULT VALUES")
+    )
+    results = await asyncio.gather(database.write(add("a")), database.write(whole(halves)), return_exceptions=True)
+
+    assert [type(result) for result in results] == [StoreUnavailable, StoreUnavailable]
+    assert await database.read(count()) == 0
+    await database.write(add("a"))
+    assert await database.read(count()) == 1
+
+
+async def test_a_unit_that_fails_before_it_wrote_fails_alone(database: Sqlite) -> None:
+    """That is how a whole statement fails, if it ever does."""
+    double = Query("double", "", ADD.sqlite)
+    results = await asyncio.gather(
+        database.write(add("a")), database.write(whole(double)), database.write(whole(double)), return_exceptions=True
+    )
+
+    assert [type(result) for result in results] == [type(None), type(None), Outdated]
+    assert await database.read(count()) == 2
+
+
+async def test_a_connection_that_broke_is_unavailable(database: Sqlite) -> None:
+    """Whatever SQLite says of a file that went away, nobody waits for ever."""
+    database._writer.close()
+
+    with pytest.raises(StoreUnavailable):
+        await database.write(add("a"))
+
+
+async def test_the_file_is_synced_at_every_commit(database: Sqlite) -> None:
+    """An answer that a power cut could take back is not an answer."""
+    assert database._writer.execute("PRAGMA synchronous").fetchone()[0] == 2
+    assert database._writer.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+    assert database._writer.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+
+
+async def test_a_reader_cannot_write(database: Sqlite) -> None:
+    """A unit that writes must go where it is committed."""
+    with pytest.raises(StoreUnavailable, match="readonly"):
+        await database.read(add("a"))

@@ -1,0 +1,61 @@
+"""Accepts operations as fast as it can, and prints the id of each when it is acknowledged. To be killed."""
+
+import asyncio
+import sys
+
+import msgspec
+
+from payrelay.clock import Clock
+from payrelay.core.calls import CancelSubscription
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.operation import Kind, Line, Operation, State
+from payrelay.store import open_database
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.payments.journal import Journal
+
+AT_ONCE = 8
+FIRST = Operation(
+    id="",
+    account="gateway",
+    merchant="0123456789abcdef",
+    principal="shop",
+    kind=Kind.CANCEL,
+    state=State.SENDING,
+    version=1,
+    subject="",
+    guard=None,
+    claim=None,
+    claim_ends_at_ms=None,
+    idempotency_key=None,
+    fingerprint="f" * 64,
+    request_id="req_1",
+    order_id=None,
+    payment_id=None,
+    subscription_id=None,
+    amount_minor=None,
+    currency=None,
+    result_ref=None,
+    created_at_ms=1,
+    updated_at_ms=1,
+    send_by_ms=1,
+)
+
+
+async def _write(journal: Journal, worker: int) -> None:
+    number = 0
+    while True:
+        operation = msgspec.structs.replace(FIRST, id=f"op_{worker}_{number}", guard=f"subscription/{worker}-{number}")
+        line = Line(version=1, at_ms=1, event=None, state=State.SENDING, evidence=Evidence())
+        await journal.accept(operation, line, CancelSubscription(subscription_id=1), barred_by=None, now_ms=1)
+        sys.stdout.write(f"{operation.id}\n")
+        sys.stdout.flush()
+        number += 1
+
+
+async def _main(url: str) -> None:
+    database = await open_database(url, clock=Clock(), owner=True)
+    journal = Journal(database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
+    await asyncio.gather(*[_write(journal, worker) for worker in range(AT_ONCE)])
+
+
+asyncio.run(_main(sys.argv[1]))

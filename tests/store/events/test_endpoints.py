@@ -1,0 +1,226 @@
+"""Endpoints and deliveries in the store, on each engine."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from payrelay.core.events.delivery import DeliveryState, Endpoint, EndpointState
+from payrelay.core.events.event import OutgoingEvent, event_id
+from payrelay.core.secret import Secret
+from payrelay.errors import StoreUnusable
+from payrelay.store.engine.database import Database, Statement, Unit
+from payrelay.store.engine.queries import query
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events import outbox
+from payrelay.store.events.deliveries import Deliveries, Failure
+from payrelay.store.events.endpoints import ENDPOINTS_MAX, Endpoints
+from payrelay.store.events.feed import Feed, Reader
+
+SHOP = Reader("m", "shop")
+SECRET = Secret("whsec_CANARYxk7cM0rTGbLrVzQ==")
+
+
+def endpoint(number: int, **members: object) -> Endpoint:
+    """Gives an endpoint by its number, but for what is named."""
+    own: dict[str, Any] = {
+        "id": f"end_{number:032x}",
+        "account": "gateway",
+        "merchant": "m",
+        "principal": "shop",
+        "url": "https://shop.example/events",
+        "types": ("customer.*", "checkout.completed"),
+        "label": "orders",
+        "state": EndpointState.ACTIVE,
+        "reason": None,
+        "older_ends_at_ms": None,
+        "failing_since_ms": None,
+        "held_until_ms": 0,
+        "created_at_ms": 1,
+        "updated_at_ms": 1,
+    }
+    return Endpoint(**(own | members))
+
+
+@pytest.fixture
+def endpoints(database: Database) -> Endpoints:
+    """Gives the endpoints of an empty database."""
+    return Endpoints(database, Seal((b"k" * 32,)))
+
+
+async def queued(database: Database, *subjects: str) -> Deliveries:
+    """Publishes an event about each subject, in that order; gives the deliveries."""
+    for number, subject in enumerate(subjects, 1):
+        one = OutgoingEvent(
+            id=event_id(number, subject),
+            type="customer.updated",
+            account="gateway",
+            merchant="m",
+            principal="shop",
+            subject=subject,
+            at_ms=number,
+            data={},
+        )
+        await database.write(outbox.put(one))
+    await Feed(database).publish(0)
+    return Deliveries(database)
+
+
+async def test_an_endpoint_is_read_back_whole_with_its_secret(endpoints: Endpoints) -> None:
+    """The secret comes out for a sender alone."""
+    await endpoints.add(endpoint(1), SECRET)
+
+    assert await endpoints.get(endpoint(1).id) == endpoint(1)
+    target = await endpoints.target(endpoint(1).id)
+    assert target is not None
+    assert (target.newest.reveal(), target.older) == (SECRET.reveal(), None)
+    assert "CANARY" not in repr(target)
+    assert await endpoints.get("end_2") is None
+    assert await endpoints.target("end_2") is None
+
+
+async def test_a_secret_lies_sealed_and_bound_to_its_row(endpoints: Endpoints, database: Database) -> None:
+    """Whoever reads the file has no secret, and whoever writes it can't lend one to another endpoint."""
+    await endpoints.add(endpoint(1), SECRET)
+    await endpoints.add(endpoint(2), Secret("whsec_b3RoZXI="))
+
+    def move() -> Unit[list[bytes]]:
+        rows = yield Statement(query("read", "SELECT sealed_secret FROM endpoints ORDER BY id"), ())
+        text = "UPDATE endpoints SET sealed_secret = $1 WHERE id = $2"
+        yield Statement(query("move", text), (rows[0][0], endpoint(2).id))
+        return [row[0] for row in rows if isinstance(row[0], bytes)]
+
+    assert all(b"CANARY" not in sealed for sealed in await database.write(move()))
+    with pytest.raises(StoreUnusable):
+        await endpoints.target(endpoint(2).id)
+
+
+async def test_a_rotation_keeps_one_secret_before(endpoints: Endpoints) -> None:
+    """And not the one before that."""
+    await endpoints.add(endpoint(1), SECRET)
+    for text, at_ms in (("whsec_c2Vjb25k", 5), ("whsec_dGhpcmQ=", 6)):
+        rotated = await endpoints.rotate(endpoint(1).id, Secret(text), older_ends_at_ms=at_ms + 10, now_ms=at_ms)
+        assert rotated is not None
+        assert rotated.older_ends_at_ms == at_ms + 10
+
+    target = await endpoints.target(endpoint(1).id)
+    assert target is not None
+    assert target.older is not None
+    assert (target.newest.reveal(), target.older.reveal()) == ("whsec_dGhpcmQ=", "whsec_c2Vjb25k")
+    assert await endpoints.rotate("end_2", SECRET, older_ends_at_ms=1, now_ms=1) is None
+
+
+async def test_a_principal_has_so_many_and_sees_its_own(endpoints: Endpoints) -> None:
+    """An event may go to all of them."""
+    for number in range(ENDPOINTS_MAX):
+        assert await endpoints.add(endpoint(number), SECRET)
+    assert not await endpoints.add(endpoint(99), SECRET)
+    assert await endpoints.add(endpoint(100, principal="other"), SECRET)
+
+    assert len(await endpoints.list(SHOP)) == ENDPOINTS_MAX
+    assert [one.id for one in await endpoints.list(Reader("m", "other"))] == [endpoint(100).id]
+    assert len(await endpoints.list_all()) == ENDPOINTS_MAX + 1
+    assert (await endpoints.count_by_state())[EndpointState.ACTIVE] == ENDPOINTS_MAX + 1
+
+
+async def test_a_change_and_a_stop_are_kept(endpoints: Endpoints, database: Database) -> None:
+    """What waits is given up with a stop, and told; a second stop changes nothing."""
+    await endpoints.add(endpoint(1), SECRET)
+    deliveries = await queued(database, "customer:cus_1")
+    changed = await endpoints.change(endpoint(1, label=None, types=("*",), updated_at_ms=2), was=EndpointState.ACTIVE)
+    assert changed == endpoint(1, label=None, types=("*",), updated_at_ms=2)
+    stopped = await endpoints.stop(endpoint(1).id, "why", 3)
+    assert stopped is not None
+    assert (stopped.state, stopped.reason) == (EndpointState.STOPPED, "why")
+    assert await endpoints.stop(endpoint(1).id, "why", 4) is None
+
+    [delivery] = await deliveries.list(endpoint(1).id, state=DeliveryState.GIVEN_UP, before=None, limit=9)
+    assert delivery.last_failure == "the endpoint was stopped"
+    assert await endpoints.change(endpoint(2), was=EndpointState.ACTIVE) is None
+    assert await endpoints.change(endpoint(1), was=EndpointState.PAUSED) is None
+    await Feed(database).publish(0)
+    assert [one.type for one in await Feed(database).tail(1, 9)] == ["endpoint.stopped"]
+
+
+async def test_a_removed_endpoint_leaves_nothing(endpoints: Endpoints, database: Database) -> None:
+    """Nor is anything queued for it again."""
+    await endpoints.add(endpoint(1), SECRET)
+    deliveries = await queued(database, "customer:cus_1")
+    assert await deliveries.waiting() == (1, 0)
+
+    assert await endpoints.remove(endpoint(1).id)
+    assert not await endpoints.remove(endpoint(1).id)
+    assert await deliveries.list(endpoint(1).id, state=None, before=None, limit=9) == []
+    assert await deliveries.waiting() == (0, None)
+
+
+async def test_of_each_subject_the_first_is_taken_and_by_one(endpoints: Endpoints, database: Database) -> None:
+    """The next when that one is delivered; what is taken is nobody else's until its time is over."""
+    await endpoints.add(endpoint(1), SECRET)
+    deliveries = await queued(database, "a", "b", "a", "a")
+    assert await deliveries.endpoints_due(0) == [endpoint(1).id]
+    assert await deliveries.next_due_ms() == 0
+
+    first = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=9)
+    assert [(one.position, one.attempts) for one in first] == [(1, 1), (2, 1)]
+    assert await deliveries.take(endpoint(1).id, 99, until_ms=200, limit=9) == []
+    await deliveries.delivered(endpoint(1).id, first, status=200, now_ms=50)
+    second = await deliveries.take(endpoint(1).id, 50, until_ms=150, limit=9)
+    assert [one.position for one in second] == [3]
+    again = await deliveries.take(endpoint(1).id, 150, until_ms=250, limit=9)
+    assert [(one.position, one.attempts) for one in again] == [(3, 2)]
+
+
+async def test_what_was_not_tried_is_given_back(endpoints: Endpoints, database: Database) -> None:
+    """Without a try that counts; and not where it is somebody else's by now."""
+    await endpoints.add(endpoint(1), SECRET)
+    deliveries = await queued(database, "a", "b")
+    taken = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=1)
+    await deliveries.give_back(endpoint(1).id, taken, now_ms=20)
+    assert [one.attempts for one in await deliveries.take(endpoint(1).id, 20, until_ms=120, limit=9)] == [1, 1]
+
+    await deliveries.give_back(endpoint(1).id, taken, now_ms=30)
+    assert await deliveries.take(endpoint(1).id, 30, until_ms=130, limit=9) == []
+
+
+async def test_a_failure_holds_its_subject_and_tells_since_when(endpoints: Endpoints, database: Database) -> None:
+    """A try of a process that was too slow changes nothing of what another one does now."""
+    await endpoints.add(endpoint(1), SECRET)
+    deliveries = await queued(database, "a", "a", "b")
+    [head, other] = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=9)
+    failure = Failure(taken=head, status=500, words="answered with HTTP 500", next_try_ms=500)
+
+    assert await deliveries.failed(failure, now_ms=20, held_until_ms=30) == 20
+    assert await deliveries.failed(failure, now_ms=25, held_until_ms=0) == 20
+    assert await deliveries.endpoints_due(29) == []
+    assert (await endpoints.get(endpoint(1).id)) == endpoint(1, failing_since_ms=20, held_until_ms=30)
+    late = Failure(taken=msgspec.structs.replace(other, until_ms=99), status=None, words="late", next_try_ms=None)
+    await deliveries.failed(late, now_ms=30, held_until_ms=0)
+    listed = {one.position: one for one in await deliveries.list(endpoint(1).id, state=None, before=None, limit=9)}
+    assert [listed[position].next_try_at_ms for position in (1, 2, 3)] == [500, 500, 100]
+    assert listed[3].last_failure is None
+    await deliveries.delivered(endpoint(1).id, [other], status=204, now_ms=40)
+    assert (await endpoints.get(endpoint(1).id)) == endpoint(1, held_until_ms=30)
+
+
+async def test_what_is_given_up_lets_the_next_go_on(endpoints: Endpoints, database: Database) -> None:
+    """At once."""
+    await endpoints.add(endpoint(1), SECRET)
+    deliveries = await queued(database, "a", "a")
+    [head] = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=9)
+    await deliveries.failed(Failure(taken=head, status=500, words="x", next_try_ms=500), now_ms=20, held_until_ms=0)
+    [head] = await deliveries.take(endpoint(1).id, 500, until_ms=600, limit=9)
+    await deliveries.failed(Failure(taken=head, status=500, words="x", next_try_ms=None), now_ms=510, held_until_ms=0)
+
+    assert [one.position for one in await deliveries.take(endpoint(1).id, 510, until_ms=600, limit=9)] == [2]
+
+
+async def test_deliveries_are_listed_page_by_page(endpoints: Endpoints, database: Database) -> None:
+    """Newest first."""
+    await endpoints.add(endpoint(1), SECRET)
+    deliveries = await queued(database, *"abcde")
+
+    first = await deliveries.list(endpoint(1).id, state=None, before=None, limit=2)
+    second = await deliveries.list(endpoint(1).id, state=DeliveryState.WAITING, before=first[-1].position, limit=2)
+    assert [one.subject for one in (*first, *second)] == ["e", "d", "c", "b"]
+    assert {one.type for one in first} == {"customer.updated"}

@@ -1,0 +1,476 @@
+# ruff: noqa: S608 - what is put into the texts are the columns and ids that are named here
+
+import asyncio
+import sqlite3
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.databases import sqlite_url
+from tests.draws import examples
+from tests.samples import CANCEL
+
+from payrelay.clock import Clock
+from payrelay.core.answers import Answer
+from payrelay.core.calls import CancelSubscription
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.audit_chain import ChainKey
+from payrelay.core.payments.operation import TRANSITIONS, Event, Line, Operation, Retention, State, advance
+from payrelay.flows.operators.audit import ANCHOR_EVERY_MS, SETTLED_AFTER_MS, Audit, Finding, anchor
+from payrelay.store import open_database
+from payrelay.store.engine import migrations
+from payrelay.store.engine.database import Row
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.engine.sqlite import InlineExecutor
+from payrelay.store.payments.audit import PAGE, Record, Trail, _reading
+from payrelay.store.payments.journal import Accepted, Journal
+
+Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
+Tamper = Callable[[str], Awaitable[None]]
+
+CHAIN_KEY: Final = b"c" * 32
+SEAL: Final = Seal((b"k" * 32,))
+ANSWER: Final = Answer(http_status=200, body=b"{}")
+VICTIM: Final = "op_00000000000000000000000002"
+OTHER: Final = "op_00000000000000000000000001"
+LATER_MS: Final = SETTLED_AFTER_MS + ANCHOR_EVERY_MS
+
+NOT_FOUND: Final = {
+    "probe_at_ms": "when it is looked for next changes with every look, and proves nothing",
+    "claim_ends_at_ms": "it changes without a line when a lapsed claim is taken back",
+}
+"""Columns of operations that may be changed unnoticed."""
+FORGED: Final = {"TEXT": "'forged'", "INTEGER": "77", "BLOB": "'\\x00'"}
+
+
+def columns(table: str) -> list[tuple[str, str]]:
+    """Gives the names and types of a table's columns, as the migrations leave it."""
+    connection = sqlite3.connect(":memory:")
+    for migration in migrations.shipped("sqlite"):
+        connection.executescript(migration.text)
+    found = [(row[1], row[2]) for row in connection.execute(f"PRAGMA table_info({table})")]
+    connection.close()
+    return found
+
+
+@pytest.fixture
+def tamper(url: str) -> Tamper:
+    """Runs SQL as somebody does who owns the database: no trigger and no foreign key stops them."""
+
+    async def run(sql: str) -> None:
+        if url.startswith("postgresql"):
+            connection = await asyncpg.connect(url)
+            await connection.execute(f"SET session_replication_role = replica; {sql}")
+            await connection.close()
+            return
+        file = sqlite3.connect(url.removeprefix("sqlite:///"))
+        triggers = [row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
+        for name in triggers:
+            file.execute(f"DROP TRIGGER {name}")
+        file.executescript(sql.replace("'\\x00'", "x'00'"))
+        file.close()
+
+    return run
+
+
+@pytest.fixture
+async def filled(book: Book) -> Book:
+    """Gives a journal with three operations of three lines each, the last with an answer; a line every second."""
+    for number in (1, 2, 3):
+        await book.accept(book.new(number))
+        unknown = await book.advance(book.new(number), Event.UNKNOWN)
+        await book.advance(unknown, Event.SUCCEEDED, ANSWER)
+    return book
+
+
+def trail_of(book: Book) -> Trail:
+    """Gives what the audit reads."""
+    return Trail(book.database, SEAL, ChainKey(CHAIN_KEY))
+
+
+async def audited(book: Book, since_ms: int = 0) -> list[Finding]:
+    """Gives all that the audit finds."""
+    audit = Audit(trail_of(book), since_ms, lambda *_: None)
+    return [finding async for finding in audit.findings()]
+
+
+async def test_nothing_is_found_where_nothing_was_changed(filled: Book) -> None:
+    """An alarm that rings by itself is soon not heard any more."""
+    await anchor(trail_of(filled), LATER_MS)
+
+    assert await audited(filled) == []
+
+
+@pytest.mark.parametrize(("column", "kind"), [each for each in columns("operations") if each[0] not in NOT_FOUND])
+async def test_every_column_of_an_operation_is_watched(filled: Book, tamper: Tamper, column: str, kind: str) -> None:
+    """Whoever changes what an operation was, or came to, is found out, and the operation is named."""
+    await tamper(f"UPDATE operations SET {column} = {FORGED[kind]} WHERE id = '{VICTIM}'")
+
+    assert VICTIM in {finding.operation_id for finding in await audited(filled)}
+
+
+@pytest.mark.parametrize("column", NOT_FOUND)
+async def test_what_is_not_watched_is_known(filled: Book, tamper: Tamper, column: str) -> None:
+    """The docs name what the audit doesn't see; this list is not to grow unnoticed."""
+    await tamper(f"UPDATE operations SET {column} = 77 WHERE id = '{VICTIM}'")
+
+    assert await audited(filled) == []
+
+
+@pytest.mark.parametrize(("column", "kind"), columns("history"))
+async def test_every_column_of_a_line_is_watched(filled: Book, tamper: Tamper, column: str, kind: str) -> None:
+    """Whoever rewrites history is found out, and the line is named; one that moved is missed where it was."""
+    await tamper(f"UPDATE history SET {column} = {FORGED[kind]} WHERE operation_id = '{VICTIM}' AND version = 2")
+
+    found = {(finding.operation_id, finding.version) for finding in await audited(filled)}
+    assert (VICTIM, 3 if column in {"operation_id", "version"} else 2) in found
+
+
+@pytest.mark.parametrize(("column", "kind"), columns("anchors"))
+async def test_every_column_of_an_anchor_is_watched(filled: Book, tamper: Tamper, column: str, kind: str) -> None:
+    """An anchor holds only as long as it can't be changed to fit."""
+    await anchor(trail_of(filled), LATER_MS)
+    await tamper(f"UPDATE anchors SET {column} = {FORGED[kind]}")
+
+    assert [finding.anchor is not None for finding in await audited(filled)] == [True]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+async def test_a_removed_line_is_missed(filled: Book, tamper: Tamper, version: int) -> None:
+    """A history with a gap is no history."""
+    await tamper(f"DELETE FROM history WHERE operation_id = '{VICTIM}' AND version = {version}")
+
+    assert {finding.operation_id for finding in await audited(filled)} == {VICTIM}
+
+
+async def test_an_inserted_line_is_found(filled: Book, tamper: Tamper) -> None:
+    """A line that nobody wrote can't be given a hash that holds."""
+    await tamper(
+        "INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash)"
+        " SELECT operation_id, 4, at_ms, event, state, evidence, row_digest, answer_digest, hash FROM history"
+        f" WHERE operation_id = '{VICTIM}' AND version = 3"
+    )
+
+    assert (VICTIM, 4) in {(finding.operation_id, finding.version) for finding in await audited(filled)}
+
+
+async def test_lines_in_another_order_are_found(filled: Book, tamper: Tamper) -> None:
+    """Each line follows from the one before it."""
+    swap = "UPDATE history SET version = {} WHERE operation_id = '" + VICTIM + "' AND version = {};"
+    await tamper(swap.format(9, 2) + swap.format(2, 3) + swap.format(3, 9))
+
+    found = {(finding.operation_id, finding.version) for finding in await audited(filled)}
+    assert {(VICTIM, 2), (VICTIM, 3)} <= found
+
+
+async def test_an_operation_without_history_is_found(filled: Book, tamper: Tamper) -> None:
+    """What came from nowhere must not be believed."""
+    await tamper(f"DELETE FROM history WHERE operation_id = '{VICTIM}'")
+
+    assert await audited(filled) == [Finding(operation_id=VICTIM, text="its history is gone")]
+
+
+async def test_a_history_without_operation_is_found(filled: Book, tamper: Tamper) -> None:
+    """The row is gone, and what is left tells that there was one."""
+    await tamper(f"DELETE FROM operations WHERE id = '{VICTIM}'")
+
+    assert await audited(filled) == [Finding(operation_id=VICTIM, text="there is a history, but its operation is gone")]
+
+
+async def test_an_operation_that_was_removed_whole_is_missed_by_its_anchor(filled: Book, tamper: Tamper) -> None:
+    """No chain of its own is left to be broken: only what was counted and hashed beside the others tells."""
+    await anchor(trail_of(filled), LATER_MS)
+    await tamper(f"DELETE FROM history WHERE operation_id = '{VICTIM}'; DELETE FROM operations WHERE id = '{VICTIM}'")
+
+    [finding] = await audited(filled)
+    assert finding.anchor == 1
+    assert "there are 6 lines, and it has 9" in finding.text
+
+
+async def test_an_operation_that_was_turned_back_is_missed_by_its_anchor(book: Book, tamper: Tamper) -> None:
+    """A row and its history put back to yesterday hold together by themselves."""
+    await book.accept(book.new(2))
+    await book.advance(book.new(2), Event.UNKNOWN)
+    unknown = await book.journal.get(VICTIM)
+    await book.advance(unknown, Event.SUCCEEDED, ANSWER)
+    await anchor(trail_of(book), LATER_MS)
+    await tamper(
+        f"DELETE FROM history WHERE operation_id = '{VICTIM}' AND version = 3;"
+        f"UPDATE operations SET state = 'unknown', version = 2, chain = '{unknown.chain}', sealed_answer = NULL,"
+        f" guard = '{unknown.guard}', updated_at_ms = {unknown.updated_at_ms} WHERE id = '{VICTIM}'"
+    )
+
+    assert [finding.anchor for finding in await audited(book)] == [1]
+
+
+async def test_a_removed_anchor_is_missed_by_the_next(filled: Book, tamper: Tamper) -> None:
+    """Each anchor holds the one before it; only the newest can go unnoticed."""
+    await anchor(trail_of(filled), LATER_MS)
+    await filled.accept(filled.new(4))
+    await tamper(f"UPDATE history SET at_ms = {LATER_MS} WHERE operation_id = '{filled.new(4).id}'")
+    assert len(await anchor(trail_of(filled), LATER_MS + LATER_MS)) == 1
+    await tamper("DELETE FROM anchors WHERE number = 1")
+
+    assert Finding(anchor=2, text="anchor 1 is missing before it") in await audited(filled)
+
+
+async def test_a_noted_anchor_shows_what_was_removed_with_it(filled: Book, tamper: Tamper) -> None:
+    """The newest operation, removed together with the newest anchor, leaves nothing behind that tells of it."""
+    [made] = await anchor(trail_of(filled), LATER_MS)
+    gone = filled.new(3).id
+    await tamper(
+        f"DELETE FROM history WHERE operation_id = '{gone}'; DELETE FROM operations WHERE id = '{gone}';"
+        "DELETE FROM anchors"
+    )
+    assert await audited(filled) == []
+    noted = Audit(trail_of(filled), 0, lambda *_: None, noted={made.number: made.digest})
+    assert [finding.anchor async for finding in noted.findings()] == [1]
+
+    await anchor(trail_of(filled), LATER_MS)
+    noted = Audit(trail_of(filled), 0, lambda *_: None, noted={made.number: made.digest})
+    assert [finding.text async for finding in noted.findings()] == ["it is not the one that was noted"]
+
+
+@pytest.mark.parametrize("column", ["sealed_call", "sealed_answer"])
+async def test_sealed_values_that_were_exchanged_are_found(filled: Book, tamper: Tamper, column: str) -> None:
+    """One customer's answer must not be given to another."""
+    taken = f"(SELECT {column} FROM operations WHERE id = '{OTHER}')"
+    await tamper(f"UPDATE operations SET {column} = {taken} WHERE id = '{VICTIM}'")
+
+    [finding] = await audited(filled)
+    assert finding.operation_id == VICTIM
+    assert "can't be opened" in finding.text
+
+
+async def test_an_answer_that_was_removed_is_missed(filled: Book, tamper: Tamper) -> None:
+    """A repeat would be told otherwise than the first request."""
+    await tamper(f"UPDATE operations SET sealed_answer = NULL WHERE id = '{VICTIM}'")
+
+    assert [(found.operation_id, found.version) for found in await audited(filled)] == [(VICTIM, 3)]
+
+
+async def test_an_earlier_answer_that_was_put_back_is_found(book: Book, tamper: Tamper) -> None:
+    """It is the operation's own, and opens; but it is not the one that was given last."""
+    await book.accept(book.new(2))
+    unknown = await book.advance(book.new(2), Event.UNKNOWN, Answer(http_status=202, body=b"{}"))
+    await tamper("CREATE TABLE stolen AS SELECT sealed_answer FROM operations")
+    await book.advance(unknown, Event.SUCCEEDED, ANSWER)
+    await tamper("UPDATE operations SET sealed_answer = (SELECT sealed_answer FROM stolen)")
+
+    assert [(found.operation_id, found.version) for found in await audited(book)] == [(VICTIM, 3)]
+
+
+async def test_lines_from_before_the_chain_are_counted(filled: Book, tamper: Tamper) -> None:
+    """A database that was begun by an older version is not to look forged, nor a forged line old."""
+    await tamper(
+        f"UPDATE history SET hash = '', row_digest = '', answer_digest = '' WHERE operation_id = '{VICTIM}';"
+        f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
+    )
+    audit = Audit(trail_of(filled), 3_000, lambda *_: None)
+    assert [finding async for finding in audit.findings()] == []
+    assert audit.summary.lines_before_chain == 3
+
+    assert {finding.version for finding in await audited(filled, since_ms=0)} == {1, 2, 3}
+
+
+async def test_lines_from_before_the_chain_are_anchored_too(filled: Book, tamper: Tamper) -> None:
+    """They have no hash; from the first anchor on they can't be rewritten all the same."""
+    await tamper("UPDATE history SET hash = '', row_digest = '', answer_digest = ''; UPDATE operations SET chain = ''")
+    await anchor(trail_of(filled), LATER_MS)
+    assert await audited(filled, since_ms=LATER_MS) == []
+    await tamper(f"UPDATE history SET evidence = '{{}}' WHERE operation_id = '{VICTIM}' AND version = 2")
+
+    assert [finding.anchor for finding in await audited(filled, since_ms=LATER_MS)] == [1]
+
+
+async def test_an_old_operation_must_agree_with_its_newest_line(filled: Book, tamper: Tamper) -> None:
+    """Without a digest the two states are still to be compared."""
+    await tamper(
+        "UPDATE history SET hash = '', row_digest = '', answer_digest = '';"
+        f"UPDATE operations SET chain = ''; UPDATE operations SET state = 'failed' WHERE id = '{VICTIM}'"
+    )
+
+    [finding] = await audited(filled, since_ms=LATER_MS)
+    assert (finding.operation_id, finding.version) == (VICTIM, 3)
+
+
+async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tamper) -> None:
+    """Its first line in the chain is tied to nothing, and every later one to that."""
+    operation = filled.new(4)
+    await filled.accept(operation)
+    await tamper(
+        f"UPDATE history SET hash = '', row_digest = '', at_ms = 0 WHERE operation_id = '{operation.id}';"
+        f"UPDATE operations SET chain = '' WHERE id = '{operation.id}'"
+    )
+    old = await filled.journal.get(operation.id)
+    changed, line = advance(
+        old, Event.UNKNOWN, at_ms=5_000, retention=Retention(keyed_ms=1, unkeyed_ms=1), evidence=Evidence()
+    )
+    await filled.journal.record(changed, line, None)
+
+    assert await audited(filled, since_ms=1) == []
+
+
+async def test_a_line_can_not_be_made_older_than_every_anchor(filled: Book, tamper: Tamper) -> None:
+    """Anchors begin with 1970; a forged line that is dated before it would be watched by nothing."""
+    await tamper(
+        "UPDATE history SET hash = '', row_digest = '', answer_digest = '', at_ms = -1"
+        f" WHERE operation_id = '{VICTIM}';"
+        f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
+    )
+
+    assert {finding.operation_id for finding in await audited(filled, since_ms=LATER_MS)} == {VICTIM}
+
+
+async def test_a_claim_that_was_taken_back_is_no_finding(filled: Book) -> None:
+    """It is done without a line of history, every day."""
+    await filled.journal.prune(10**12, 10)
+
+    assert await audited(filled) == []
+
+
+async def test_changes_meanwhile_are_no_findings(book: Book) -> None:
+    """It runs beside servers that charge; a row that is newer than its lines is read once more, both at once."""
+    for number in range(30):
+        await book.accept(book.new(number))
+    found: list[Finding] = []
+    audit = Audit(trail_of(book), 0, lambda *_: None)
+
+    async def look() -> None:
+        found.extend([finding async for finding in audit.findings()])
+
+    async def charge() -> None:
+        for number in range(29, -1, -1):
+            await book.advance(book.new(number), Event.SUCCEEDED, ANSWER)
+            await book.accept(book.new(100 + number))
+
+    await asyncio.gather(look(), charge(), look())
+    assert found == []
+
+
+class TornTrail(Trail):
+    """Reads each row before a change and its lines after it, as a page that is read beside a server may be."""
+
+    rows: tuple[Record, ...] = ()
+
+    async def records(self) -> AsyncIterator[Record]:
+        """Puts the earlier rows and the present lines together."""
+        lines = {record.operation_id: record.lines async for record in super().records()}
+        for record in self.rows:
+            yield record._replace(lines=lines.pop(record.operation_id, ()))
+        for operation_id, left in lines.items():
+            yield Record(operation_id, None, left, can_open_call=False, answer_digest=None)
+
+
+async def test_what_was_changed_between_two_reads_is_read_once_more(book: Book) -> None:
+    """A row that is older than its lines looks like a forgery, and a new operation like one without its row."""
+    await book.accept(book.new(1))
+    await book.accept(book.new(2))
+    trail = TornTrail(book.database, SEAL, ChainKey(CHAIN_KEY))
+    trail.rows = tuple([record async for record in Trail.records(trail)])
+    await book.advance(book.new(1), Event.SUCCEEDED, ANSWER)
+    await book.accept(book.new(3))
+
+    audit = Audit(trail, 0, lambda *_: None)
+    assert [finding async for finding in audit.findings()] == []
+    assert (audit.summary.operations, audit.summary.lines) == (3, 4)
+
+
+async def test_what_went_between_two_reads_is_left_to_the_anchors(filled: Book, tamper: Tamper) -> None:
+    """An operation that is nowhere any more has nothing that could be wrong; what is missing, its anchor tells."""
+    trail = TornTrail(filled.database, SEAL, ChainKey(CHAIN_KEY))
+    trail.rows = tuple([record async for record in Trail.records(trail)])
+    await tamper(f"DELETE FROM history WHERE operation_id = '{VICTIM}'; DELETE FROM operations WHERE id = '{VICTIM}'")
+
+    audit = Audit(trail, 0, lambda *_: None)
+    assert [finding async for finding in audit.findings()] == []
+    assert audit.summary.operations == 2
+
+
+async def test_an_operation_that_changes_while_it_is_read_is_read_again(filled: Book) -> None:
+    """Its lines are those of the row that stands before and after them."""
+    records = [record async for record in trail_of(filled).records()]
+    first: Row = (records[0].operation_id,)
+    second: Row = (records[1].operation_id,)
+    lines: list[Row] = [(*line.link, line.hash) for line in records[0].lines[1:]]
+    reading = _reading(OTHER)
+    next(reading)
+    for rows in ([first], lines[:1], [second], lines):
+        reading.send(rows)
+
+    with pytest.raises(StopIteration) as end:
+        reading.send([second])
+    assert end.value.value == (second, records[0].lines[1:])
+
+
+async def test_one_operation_is_read_at_one_moment(book: Book) -> None:
+    """What is read once more must not be torn again; and what isn't there is told as such."""
+    await book.accept(book.new(2))
+    read = await trail_of(book).record(VICTIM)
+    [only] = [record async for record in trail_of(book).records()]
+    missing = await trail_of(book).record(OTHER)
+
+    assert read == only
+    assert (missing.row, missing.lines) == (None, ())
+
+
+async def test_everything_is_read_page_by_page(book: Book) -> None:
+    """Years of operations fit in no memory; the edge of a page must not be one of the audit's."""
+    line_count = PAGE + 1
+    operation = book.new(0)
+    await book.accept(operation)
+    for _ in range(line_count):
+        operation = await book.advance(operation, Event.UNKNOWN)
+    await asyncio.gather(*[book.accept(book.new(number)) for number in range(1, PAGE + 2)])
+    audit = Audit(trail_of(book), 0, lambda *_: None)
+
+    await anchor(trail_of(book), LATER_MS)
+    assert [finding async for finding in audit.findings()] == []
+    assert (audit.summary.operations, audit.summary.lines) == (PAGE + 2, line_count + 1 + PAGE + 1)
+    assert [each.lines async for each in trail_of(book).anchors()] == [audit.summary.lines]
+
+
+def _cancel(number: int) -> Operation:
+    return msgspec.structs.replace(CANCEL, id=f"op_{number:026d}", subject=f"subscription/{number}")
+
+
+STEPS: Final = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(Event), st.booleans()), max_size=25)
+
+
+async def _after(steps: list[tuple[int, Event, bool]], folder: Path) -> list[Finding]:
+    database = await open_database(sqlite_url(folder / "db"), clock=Clock(), owner=True, executor=InlineExecutor())
+    journal = Journal(database, SEAL, chain_key=CHAIN_KEY)
+    rows: dict[int, Operation] = {}
+    for step, (number, event, has_answer) in enumerate(steps):
+        at_ms = step * ANCHOR_EVERY_MS
+        if number not in rows:
+            line = Line(version=1, at_ms=at_ms, event=None, state=State.SENDING, evidence=Evidence())
+            accepted = await journal.accept(
+                _cancel(number), line, CancelSubscription(subscription_id=1), barred_by=None, now_ms=at_ms
+            )
+            assert isinstance(accepted, Accepted)
+            rows[number] = accepted.operation
+        elif (rows[number].state, event) in TRANSITIONS:
+            changed, line = advance(
+                rows[number], event, at_ms=at_ms, retention=Retention(keyed_ms=1, unkeyed_ms=1), evidence=Evidence()
+            )
+            rows[number] = await journal.record(changed, line, ANSWER if has_answer else None)
+        await anchor(journal.trail, at_ms + SETTLED_AFTER_MS)
+    audit = Audit(journal.trail, 0, lambda *_: None)
+    found = [finding async for finding in audit.findings()]
+    await database.close()
+    return found
+
+
+@settings(max_examples=examples(40))
+@given(STEPS)
+def test_no_history_of_our_own_making_is_suspicious(steps: list[tuple[int, Event, bool]]) -> None:
+    """Whatever happens to operations, with and without answers, the audit finds it as it was left."""
+    with tempfile.TemporaryDirectory() as folder:
+        assert asyncio.run(_after(steps, Path(folder))) == []
