@@ -41,7 +41,7 @@ from payrelay.api.metrics.counters import METHODS, OTHER_METHOD
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.openapi.document import describe_api
 from payrelay.api.pages.public import Caller, Door, Public
-from payrelay.api.pages.service import Page, Pages
+from payrelay.api.pages.site import Page, Pages
 from payrelay.api.routes.bodies import EmptyBody
 from payrelay.api.routes.handlers import Asked
 from payrelay.api.routes.parameters import query_errors

@@ -4,15 +4,16 @@ Rules, each with a test that tries to break it:
 
 1. Whoever has news of an operation brings it as a ``Report``: a sender, a look, a recovery, a notification, a person.
    ``core.payments.changes`` decides what follows, and says which news loses; this stores it, and nobody else does.
-2. Row, line of history, kept answer and the event that tells of it are one commit (``store.payments.journal``). An exception
-   means that nothing was stored; only a StoreDoubtful leaves that open.
+2. Row, line of history, kept answer and the event that tells of it are one commit (``store.payments.journal``). An
+   exception means that nothing was stored; only a StoreDoubtful leaves that open.
 3. Where another writer was quicker, first-hand news is decided anew on the row as it then stands: nobody else would
    ever tell it. What was judged from the row that was read is void, and Outdated says so: it is to be judged anew.
 4. News that loses is Overruled, and what stands stays. Where the two contradict each other, an error is logged.
 5. A guard that the change would take, and that another operation holds by now, is done without.
 6. RECORDING is announced before a commit and RECORDED after it, and then, to all who wait or count, the stored row.
 
-To be changed together: ``core.payments.changes`` (what follows), ``store.payments.journal`` (what is atomic) and this file.
+To be changed together: ``core.payments.changes`` (what follows), ``store.payments.journal`` (what is atomic) and this
+file.
 """
 
 from contextlib import suppress

@@ -13,7 +13,7 @@ from tests.samples import ASKED
 
 from payrelay.api.pages.checkouts import ASSETS, asset, back_page, checkout_page, targets_of
 from payrelay.api.pages.public import PUBLIC_ROUTES
-from payrelay.api.pages.service import Page
+from payrelay.api.pages.site import Page
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Settled
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.gateways.pauses import Pause

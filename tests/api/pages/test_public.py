@@ -4,7 +4,7 @@ import pytest
 
 from payrelay.api.http.incoming import Headers, require_type
 from payrelay.api.pages.public import EMPTY, PUBLIC_ROUTES, Caller, Public, PublicRoute
-from payrelay.api.pages.service import Page
+from payrelay.api.pages.site import Page
 from payrelay.core.gateways.capabilities import FORM_TYPE
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay

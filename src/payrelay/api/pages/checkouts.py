@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from payrelay.api.pages.service import ASSET_KEPT_S, Page
+from payrelay.api.pages.site import ASSET_KEPT_S, Page
 from payrelay.clock import Clock
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import HostedPayment

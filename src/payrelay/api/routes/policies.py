@@ -37,7 +37,7 @@ async def refused(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: A
 
 
 async def only_own(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
-    """Leaves it to the story, which shows what ``core.access.bounds`` says is the credential's own, and nothing else."""
+    """Leaves it to the flow, which shows what ``core.access.bounds`` says is the credential's own, and nothing else."""
     return asked
 
 

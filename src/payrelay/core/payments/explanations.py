@@ -1,7 +1,7 @@
 """What stands in a history as fixed short words, in phrases that can be read out; and why an operation is open.
 
-To be changed together: the words in ``core.payments.proof``, the causes of the gateways' adapters, and the tables here; a test
-compares them.
+To be changed together: the words in ``core.payments.proof``, the causes of the gateways' adapters, and the tables here;
+a test compares them.
 """
 
 from collections.abc import Sequence

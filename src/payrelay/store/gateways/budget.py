@@ -1,4 +1,6 @@
-"""The budget of calls to a gateway account that all processes share: a row for each place (see ``gateways.pacing.shared_budget``).
+"""The budget of calls to a gateway account that all processes share: a row for each place.
+
+Who gives the places out is in ``gateways.pacing.shared_budget``.
 
 A place is taken by one statement that sets the time at which it is free again: the latest possible end of its call, and
 a window. What a process has taken is therefore known to all others at once and outlives it, and a process that dies

@@ -6,7 +6,8 @@ Rules:
    change, its line, its answer and the event that tells of it.
 2. The unique indexes on claim and guard decide who was first; whatever is read before them is only a hint.
 3. A change names the version that it was decided on. Another version in the row means that the decision is void.
-4. Every line is chained to the one before it (``core/payments/audit_chain.py``): hash, digests and row are written by one statement.
+4. Every line is chained to the one before it (``core.payments.audit_chain``): hash, digests and row are written by one
+   statement.
 """
 
 from typing import Final, TypeAlias
@@ -259,7 +260,7 @@ def _record(statement: Statement, operation: Operation) -> Unit[None]:
 
 
 def _is_felt_everywhere(operation: Operation) -> bool:
-    """True where a change of it may change what reads of other subjects than its own show (``store.gateways.readings``)."""
+    """True where a change of it may change what reads of other subjects show (``store.gateways.readings``)."""
     return operation.kind in _FELT_EVERYWHERE or (operation.kind is Kind.CAPTURE and operation.order_id is None)
 
 

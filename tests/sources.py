@@ -1,0 +1,84 @@
+"""The sources of the house as the rules read them: files, their text and their syntax."""
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parent.parent
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of ours, as text and as a tree."""
+
+    path: Path
+
+    @cached_property
+    def text(self) -> str:
+        """Its characters."""
+        return self.path.read_text()
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines, the first at 0."""
+        return self.text.splitlines()
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax."""
+        return ast.parse(self.text)
+
+    @cached_property
+    def name(self) -> str:
+        """Where it is, from the source root or the project's."""
+        return str(self.path.relative_to(ROOT)).removeprefix("src/")
+
+    @property
+    def room(self) -> str:
+        """The first part of its path below the package."""
+        return self.name.split("/")[1].removesuffix(".py")
+
+    def at(self, node: ast.stmt | ast.expr | ast.excepthandler, message: str) -> str:
+        """Writes what was found, with its place."""
+        return f"{self.name}:{node.lineno} {message}"
+
+    def functions(self) -> Iterator[Function]:
+        """Gives every function of it, methods and inner ones too."""
+        return (node for node in ast.walk(self.tree) if isinstance(node, Function))
+
+
+def sources(*folders: str) -> list[Source]:
+    """Gives every Python file below the folders."""
+    return [Source(path) for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+OURS: Final = sources("src/payrelay")
+SIMULATOR: Final = sources("src/payrelay_simulator")
+REGISTRY: Final = "payrelay/gateways/registry.py"
+ADAPTERS: Final = {source.name.split("/")[2] for source in OURS if source.name.endswith("/kind.py")}
+"""A provider's folder makes a kind of gateway."""
+TESTS: Final = sources("tests")
+
+
+def found(rule: Callable[[Source], Iterator[str]], among: list[Source]) -> str:
+    """Gives what a rule finds, a line each; an empty text when all is well."""
+    return "\n".join(line for source in among for line in rule(source))
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
+    """Gives every import below a node, with the full name of what is imported."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def module_name(source: Source) -> str:
+    """Gives the name that it is imported by."""
+    return source.name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

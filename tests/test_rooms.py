@@ -1,0 +1,231 @@
+"""The rooms of the house, held by small checks of the syntax tree: who may know whom, and where what stands.
+
+Each rule is a test; what it finds it names by file and line, with the right way beside it. What they are for is told in
+``docs/decisions/0001-rooms.md``.
+"""
+
+import ast
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Final
+
+from tests.sources import OURS, ROOT, SIMULATOR, TESTS, Source, found, imports, module_name
+
+RANKS: Final = {
+    "core": 0,
+    "store": 1,
+    "gateways": 1,
+    "runtime": 2,
+    "settings": 2,
+    "flows": 3,
+    "api": 4,
+    "console": 4,
+    "worker": 4,
+    "app": 5,
+    "server": 6,
+    "cli": 7,
+    "__main__": 8,
+}
+"""A layer imports from itself and from layers of a smaller rank; layers of equal rank don't know each other."""
+EVERYBODYS: Final = {"errors", "clock", "__init__"}
+SIMULATOR_STARTERS: Final = {"cli"}
+
+MODULES_MAX: Final = 12
+"""In one folder: as many as a reader takes in at a glance."""
+MODULES_MAX_OF: Final = {"payrelay/cli": 16}
+"""One file a group of commands; they are found by the command's name, and know nothing of each other."""
+
+FAN_OUT_MAX: Final = 12
+"""Modules of ours that one module names: beyond that it does more than one thing."""
+COMPOSERS: Final = {"payrelay.app"}
+"""Puts everything together, and so names everything."""
+
+REGISTRY: Final = "payrelay.gateways.registry"
+ADAPTERS: Final = ("payrelay.gateways.payhere",)
+DOORS: Final = {"api", "cli"}
+SQL: Final = re.compile(
+    r"^\s*(SELECT|INSERT\s+INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|WITH\s+\w+\s+AS)\b"
+)
+ENGINE: Final = "payrelay.store.engine"
+ENGINE_MAY_KNOW: Final = (
+    "payrelay.store.engine",
+    "payrelay.errors",
+    "payrelay.clock",
+    "payrelay.core.secret",
+    "payrelay.core.database_url",
+    "payrelay.core.seal_keys",
+)
+
+
+def known(source: Source) -> Iterator[tuple[ast.stmt, str]]:
+    """Gives every module of ours that a file imports, with the place."""
+    for node, name in imports(source.tree):
+        if name.startswith("payrelay."):
+            yield node, name if name in _MODULES else name.rpartition(".")[0]
+
+
+_MODULES: Final = {module_name(source) for source in OURS}
+
+
+def room_of(module: str) -> str:
+    """Gives the folder of a module, from the package; a module at the top is a room of its own."""
+    parts = module.split(".")[1:]
+    return parts[0] if len(parts) < 3 else ".".join(parts[:-1])
+
+
+def test_imports_point_one_way() -> None:
+    """A reader learns a layer with nothing but the layers below it."""
+
+    def wrong_way(source: Source) -> Iterator[str]:
+        for node, module in known(source):
+            layer = module.split(".")[1]
+            if layer in EVERYBODYS or source.room == layer:
+                continue
+            if source.room in EVERYBODYS or RANKS[layer] >= RANKS[source.room]:
+                yield source.at(node, f"{source.room} must not know {layer}; pass what it needs down as an argument")
+
+    assert found(wrong_way, OURS) == ""
+
+
+def test_every_layer_has_its_rank() -> None:
+    """A new layer must say where it stands, or the rule above does not see it."""
+    assert {source.room for source in OURS} - EVERYBODYS <= RANKS.keys()
+
+
+def test_the_simulator_stands_alone() -> None:
+    """It judges what payrelay does; with shared code it would share the mistakes."""
+
+    def knows_payrelay(source: Source) -> Iterator[str]:
+        for node, name in imports(source.tree):
+            if name.split(".")[0] == "payrelay":
+                yield source.at(node, "the simulator has its own code for this")
+
+    def starts_simulator(source: Source) -> Iterator[str]:
+        for node, name in imports(source.tree):
+            if name.split(".")[0] == "payrelay_simulator" and source.room not in SIMULATOR_STARTERS:
+                yield source.at(node, "only the command line starts the simulator")
+
+    assert found(knows_payrelay, SIMULATOR) + found(starts_simulator, OURS) == ""
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    """Modules in a circle can only be understood, and changed, all at once."""
+    graph = {module_name(source): {module for _, module in known(source)} for source in OURS}
+
+    assert circles(graph) == set()
+
+
+def test_rooms_stand_in_no_circle() -> None:
+    """What holds of modules holds of the folders that they stand in, so that each can be read by itself."""
+    graph: dict[str, set[str]] = defaultdict(set)
+    for source in OURS:
+        room = room_of(module_name(source))
+        graph[room] |= {room_of(module) for _, module in known(source)} - {room}
+
+    assert circles(graph) == set()
+
+
+def circles(graph: dict[str, set[str]]) -> set[str]:
+    """Gives whatever can be reached from itself."""
+    reached = {name: set(targets) - {name} for name, targets in graph.items()}
+    for _ in graph:
+        reached = {
+            name: targets.union(*(reached.get(each, set()) for each in targets)) for name, targets in reached.items()
+        }
+    return {name for name, targets in reached.items() if name in targets}
+
+
+def test_nobody_but_the_registry_knows_an_adapter() -> None:
+    """A second gateway is a new folder and a line in the registry, and nothing else."""
+
+    def knows_adapter(source: Source) -> Iterator[str]:
+        if module_name(source) == REGISTRY or module_name(source).startswith(ADAPTERS):
+            return
+        for node, module in known(source):
+            if module.startswith(ADAPTERS):
+                yield source.at(node, "ask the registry, or what gateways.gateway promises")
+
+    assert found(knows_adapter, OURS) == ""
+
+
+def test_doors_read_no_store() -> None:
+    """API and commands call a flow: what may be read or written, and by whom, is said there once."""
+
+    def reads_store(source: Source) -> Iterator[str]:
+        for node, module in known(source):
+            if source.room in DOORS and module.startswith("payrelay.store"):
+                yield source.at(node, "call a flow; it reads the store")
+
+    assert found(reads_store, OURS) == ""
+
+
+def test_sql_stands_in_the_store_alone() -> None:
+    """Whoever changes a table finds all that names it in one place."""
+
+    def holds_sql(source: Source) -> Iterator[str]:
+        if source.room == "store":
+            return
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.match(node.value):
+                yield source.at(node, "a statement belongs to the store")
+
+    assert found(holds_sql, OURS) == ""
+
+
+def test_the_engine_knows_no_noun() -> None:
+    """Databases, migrations and units of work are the same, whatever is kept with them."""
+
+    def knows_noun(source: Source) -> Iterator[str]:
+        if not module_name(source).startswith(ENGINE):
+            return
+        for node, module in known(source):
+            if not module.startswith(ENGINE_MAY_KNOW):
+                yield source.at(node, "the engine knows no noun; a noun calls the engine")
+
+    assert found(knows_noun, OURS) == ""
+
+
+def test_a_folder_is_taken_in_at_a_glance() -> None:
+    """A folder with forty files says nothing by its list."""
+    sizes = Counter(
+        str(source.path.parent.relative_to(ROOT / "src")) for source in OURS if source.path.name != "__init__.py"
+    )
+
+    assert {name: size for name, size in sizes.items() if size > MODULES_MAX_OF.get(name, MODULES_MAX)} == {}
+
+
+def test_a_module_leans_on_few_others() -> None:
+    """What names everything can't be changed without knowing everything."""
+    too_many = {
+        module_name(source): len(names)
+        for source in OURS
+        if (names := {module for _, module in known(source)} - {module_name(source)}) and len(names) > FAN_OUT_MAX
+    }
+
+    assert {name: count for name, count in too_many.items() if name not in COMPOSERS} == {}
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """A name that is read in a log, a traceback or a search leads to one place."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for source in OURS:
+        for node in source.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(source.at(node, node.name))
+
+    assert [lines for lines in places.values() if len(lines) > 1] == []
+
+
+def test_tests_cast_nothing_to_a_class_of_ours() -> None:
+    """A double that is cast is held to no promise: it must have the face that it stands for."""
+    classes = {node.name for source in OURS for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef)}
+
+    def casts(source: Source) -> Iterator[str]:
+        for node in ast.walk(source.tree):
+            if not (isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "cast"):
+                continue
+            if {word for word in re.findall(r"\w+", ast.unparse(node.args[0])) if word in classes}:
+                yield source.at(node, "give the double the Protocol that it stands for")
+
+    assert found(casts, TESTS) == ""
