@@ -10,7 +10,7 @@ from payrelay.core.events.destinations import Allowed
 from payrelay.core.payments.operation import Retention
 from payrelay.flows.relay import Background, Relay
 from payrelay.gateways.gateway import Gateway
-from payrelay.runtime.alert_channels import Alarm
+from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.ids import new_id
@@ -62,7 +62,7 @@ def relay_over(
         new_id=ids,
         background=background,
         paused=PausedAccounts(Pauses(database), clock, log),
-        alarm=Alarm(alerts=tuple(Alerts(database, about) for about in About), outlets={}),
+        alarm=AlertChannels(alerts=tuple(Alerts(database, about) for about in About), outlets={}),
         readings=Readings(
             LastAnswers(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),

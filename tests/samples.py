@@ -9,9 +9,16 @@ from typing import Final
 import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
-from payrelay.core.checkouts.hosted_payment import HostedPayment, Person, Place
-from payrelay.core.notifications.notification import WAITS_FOR_MS, NewsKind, Notification, Told, Verdict, Why
-from payrelay.core.notifications.notification import State as NotificationState
+from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, PostalAddress
+from payrelay.core.notifications.notification import (
+    WAITS_FOR_MS,
+    Authenticity,
+    NewsKind,
+    Notification,
+    NotificationState,
+    NotifiedStatus,
+    Why,
+)
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
 
@@ -61,12 +68,12 @@ NOTIFICATION: Final = Notification(
     account="gateway",
     merchant="0123456789abcdef",
     digest="d" * 64,
-    verdict=Verdict.GENUINE,
+    verdict=Authenticity.GENUINE,
     state=NotificationState.RECEIVED,
     why=Why.NEW,
     version=1,
     kind=NewsKind.PAYMENT,
-    told=Told.SUCCEEDED,
+    told=NotifiedStatus.SUCCEEDED,
     order_id="A-1",
     payment_id="320025000001",
     subscription_id=None,
@@ -115,12 +122,12 @@ ASKED: Final = HostedPayment(
     items="Tea",
     currency="LKR",
     amount_minor=100_000,
-    person=Person(
+    person=Buyer(
         first_name="Saman",
         last_name="Perera",
         email="saman@example.com",
         phone="0771234567",
-        home=Place(address="No. 1, Galle Road", city="Colombo", country="Sri Lanka"),
+        home=PostalAddress(address="No. 1, Galle Road", city="Colombo", country="Sri Lanka"),
     ),
 )
 PAYMENT: Final = Payment(

@@ -25,10 +25,10 @@ from payrelay.errors import SettingsError
 from payrelay.flows.payments.recover import recover
 from payrelay.flows.relay import Background, Relay
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.kinds import Common, Identity, Kind, Means
+from payrelay.gateways.kinds import Common, GatewayKind, Identity, Means
 from payrelay.gateways.pacing.rate_limiter import Governor
 from payrelay.gateways.registry import KINDS
-from payrelay.runtime.alert_channels import Address, Alarm, Command, Outlet
+from payrelay.runtime.alert_channels import Address, AlertChannels, Command, Outlet
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.held_responses import Waiters
@@ -160,7 +160,7 @@ async def opened_relay(
     clock: Clock,
     log: FilteringBoundLogger,
     watch: Watch,
-    kinds: Mapping[str, Kind] = KINDS,
+    kinds: Mapping[str, GatewayKind] = KINDS,
 ) -> AsyncIterator[Relay]:
     """Makes what the stories work with, for a server and for commands beside it; its accounts are closed at the end.
 
@@ -184,7 +184,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            alarm=Alarm(alerts=tuple(Alerts(database, about) for about in About), outlets=outlets_of(settings)),
+            alarm=AlertChannels(alerts=tuple(Alerts(database, about) for about in About), outlets=outlets_of(settings)),
             waiters=waiters,
             readings=Readings(
                 LastAnswers(database, seal),
@@ -322,7 +322,7 @@ class Shared:
 
 @asynccontextmanager
 async def opened_accounts(
-    settings: Settings, clock: Clock, shared: Shared | None, kinds: Mapping[str, Kind] = KINDS
+    settings: Settings, clock: Clock, shared: Shared | None, kinds: Mapping[str, GatewayKind] = KINDS
 ) -> AsyncIterator[dict[str, Gateway]]:
     """Makes the gateway of each configured account; nothing is called yet.
 

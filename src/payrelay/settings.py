@@ -49,7 +49,7 @@ from payrelay.core.gateways.rate_limit import CALLS_MIN, RateLimit
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret, secret_of
 from payrelay.errors import SettingsError
-from payrelay.gateways.kinds import Kind
+from payrelay.gateways.kinds import GatewayKind
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 
 PREFIX: Final = "PAYRELAY_"
@@ -260,7 +260,7 @@ class GatewaySettings(BaseModel):
     timezone: Annotated[str, AfterValidator(_timezone)]
 
 
-def model_of(kind: Kind) -> type[GatewaySettings]:
+def model_of(kind: GatewayKind) -> type[GatewaySettings]:
     """Gives the settings of a kind of gateway: everybody's and its own, as one model."""
     bases: tuple[type[Any], ...] = (GatewaySettings, kind.settings)
     made: type[GatewaySettings] = create_model(GatewaySettings.__name__, __base__=bases)

@@ -13,21 +13,21 @@ from tests.samples import NOTIFICATION
 
 from payrelay.cli.notifications import list_page
 from payrelay.cli.session import session
-from payrelay.core.notifications.notification import WHY_PHRASES, State, Verdict, Why
+from payrelay.core.notifications.notification import WHY_PHRASES, Authenticity, NotificationState, Why
 from payrelay.core.secret import Secret
 from payrelay.settings import Settings
 
 BODY = b"card_holder_name=CANARY-HOLDER&customer_token=CANARY-TOKEN"
 WAITING = msgspec.structs.replace(
-    NOTIFICATION, id="ntf_1", state=State.WAITING, why=Why.UNKNOWN_ORDER, attempts=3, order_id="A-1"
+    NOTIFICATION, id="ntf_1", state=NotificationState.WAITING, why=Why.UNKNOWN_ORDER, attempts=3, order_id="A-1"
 )
 FORGED = msgspec.structs.replace(
     NOTIFICATION,
     id="ntf_2",
     digest="e" * 64,
-    state=State.REFUSED,
+    state=NotificationState.REFUSED,
     why=Why.FORGED,
-    verdict=Verdict.FORGED,
+    verdict=Authenticity.FORGED,
     order_id="A-2\x1b[2J",
     next_at_ms=None,
 )

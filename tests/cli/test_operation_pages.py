@@ -12,7 +12,7 @@ from payrelay.core.calls import CancelSubscription, Charge, Effect, Refund
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, Line, Operation, State
 from payrelay.flows.operators.decide import Consequence
-from payrelay.flows.operators.review import Entry, Group, Study
+from payrelay.flows.operators.review import Group, ReviewEntry, Study
 from payrelay.flows.payments.find_operations import ChargebackView
 
 ID = "op_01a1fcf95693b84b105412bf6dd63ed2"
@@ -72,7 +72,9 @@ def group(*operations: Operation, state: State | None = State.NEEDS_ATTENTION, h
     """Gives a group of a list."""
     return Group(
         state=state,
-        entries=[Entry(operation=each, why="The reply was for another amount than was asked") for each in operations],
+        entries=[
+            ReviewEntry(operation=each, why="The reply was for another amount than was asked") for each in operations
+        ],
         has_more=has_more,
     )
 

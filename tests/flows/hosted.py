@@ -12,7 +12,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.checkouts.return_links import parse_rule
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.payment import Seen
+from payrelay.core.payments.payment import PaymentsSeen
 from payrelay.core.secret import Secret
 from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
 from payrelay.flows.relay import Relay
@@ -83,7 +83,7 @@ async def told(world: World) -> list[str]:
     return [str(row[0]) for row in await world.database.read(_rows(Statement(_TOLD, ())))]
 
 
-def seen(**members: object) -> Seen:
+def seen(**members: object) -> PaymentsSeen:
     """A payment of the tea as the gateway shows it."""
     payment = msgspec.structs.replace(PAYMENT, at_ms=START_MS)
-    return Seen(payments=(msgspec.structs.replace(payment, **members),), evidence=Evidence())
+    return PaymentsSeen(payments=(msgspec.structs.replace(payment, **members),), evidence=Evidence())

@@ -22,12 +22,12 @@ from payrelay.core.calls import (
     Read,
 )
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Details
-from payrelay.core.checkouts.hosted_payment import HostedPayment, Person, Place, Plan
+from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 from payrelay.core.customers.customer import Customer, CustomerFilter
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.outcomes import Evidence, Reading, Verdict
 from payrelay.core.payments.operation import Operation
-from payrelay.core.payments.payment import Nothing, Payment, Seen, Sight, Unseen
+from payrelay.core.payments.payment import Nothing, Payment, PaymentsSeen, Sight, Unseen
 from payrelay.core.secret import Secret
 from payrelay.errors import Code
 from payrelay.flows.notifications.ingest import take_notification
@@ -139,7 +139,7 @@ class ShowingAccount(ScriptedAccount):
         if isinstance(call, PaymentsOfSubscription):
             plan = str(call.subscription_id)
             found = tuple(payment for payment in found if self.plan_of.get(payment.payment_id, plan) == plan)
-        return Seen(payments=found, evidence=Evidence()) if found else Nothing(evidence=Evidence())
+        return PaymentsSeen(payments=found, evidence=Evidence()) if found else Nothing(evidence=Evidence())
 
     async def read(
         self,
@@ -291,8 +291,8 @@ class InboxWorld:
             look_at_ms=now_ms,
         )
         checkout = msgspec.structs.replace(own, **members)
-        home = Place(address="1 Galle Road", city="Colombo", country="Sri Lanka")
-        person = Person(first_name="S", last_name="Perera", email="s@example.com", phone="0771234567", home=home)
+        home = PostalAddress(address="1 Galle Road", city="Colombo", country="Sri Lanka")
+        person = Buyer(first_name="S", last_name="Perera", email="s@example.com", phone="0771234567", home=home)
         hosted = HostedPayment(
             kind=kind,
             order_id="A-1",

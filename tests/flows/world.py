@@ -34,8 +34,8 @@ from payrelay.core.payments.operation import (
 )
 from payrelay.core.payments.payment import Nothing, Sight
 from payrelay.flows.relay import Request
-from payrelay.gateways.gateway import Expected, Gateway, Sending
-from payrelay.gateways.pacing.rate_limiter import Alarm, Priority
+from payrelay.gateways.gateway import ExpectedReply, Gateway, Sending
+from payrelay.gateways.pacing.rate_limiter import Priority, TimerHandle
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database
 from payrelay.store.payments.journal import STRANDED_MAX, Acceptance, Claimed, Journal
@@ -102,7 +102,7 @@ class HandTimer:
         self.bells: list[Bell] = []
         self.is_set = asyncio.Event()
 
-    def __call__(self, _delay_s: float, ring: Callable[[], None]) -> Alarm:
+    def __call__(self, _delay_s: float, ring: Callable[[], None]) -> TimerHandle:
         """Sets it."""
         self.bells.append(Bell(ring))
         self.is_set.set()
@@ -210,12 +210,12 @@ class ScriptedAccount(StillGateway):
         self.resendings: list[bool] = []
         self.has_dead_token = False
         self.sent: list[Sending] = []
-        self.expected: list[Expected] = []
+        self.expected: list[ExpectedReply] = []
         self.states_when_sent: list[State] = []
         self._steps = steps
         self._journal = journal
 
-    async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
+    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         """Carries out what the script says, and keeps to what an adapter promises about its place."""
         self.sent.append(sending)
         self.expected.append(expected)

@@ -14,21 +14,21 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
-from payrelay.core.notifications.notification import News, NewsKind, Told, Verdict
+from payrelay.core.notifications.notification import Authenticity, News, NewsKind, NotifiedStatus
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Reading
 from payrelay.core.outcomes import Verdict as EffectVerdict
-from payrelay.core.payments.payment import Nothing, Payment, PaymentStatus, Seen, Sight
+from payrelay.core.payments.payment import Nothing, Payment, PaymentsSeen, PaymentStatus, Sight
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
+    CheckFinding,
     CheckoutRedirect,
-    Expected,
-    Finding,
+    ExpectedReply,
     Headers,
     HostedPage,
     Received,
     Sending,
-    Unreadable,
+    UnreadableNotification,
 )
 from payrelay.gateways.pacing.rate_limiter import Governor, Priority
 
@@ -98,7 +98,7 @@ class OtherGateway:
         self._answers: dict[str, Outcome] = {}
         self._clock = clock
 
-    async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:  # noqa: ARG002, the face
+    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:  # noqa: ARG002, the face
         """Does it under its key; what was done under the key already is answered as it was then."""
         if self._clock.boot_s() > sending.send_by_s:
             sending.place.release_unused()
@@ -134,7 +134,7 @@ class OtherGateway:
         """Shows the same as payments of ours."""
         reading = await self.read(call, priority=priority, until_s=until_s)
         payments = self.payments_in(reading.raw_data or b"")
-        return Seen(payments=payments, evidence=Evidence()) if payments else Nothing(evidence=Evidence())
+        return PaymentsSeen(payments=payments, evidence=Evidence()) if payments else Nothing(evidence=Evidence())
 
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
         """Reads records."""
@@ -167,26 +167,26 @@ class OtherGateway:
         url = self.pages.setdefault(page.checkout_id, f"https://tide.example/p/{len(self.pages) + 1}")
         return CheckoutRedirect(url=url)
 
-    def notification(self, headers: Headers, body: bytes) -> Received | Unreadable:
+    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:
         """Reads JSON; its signature stands in a header."""
         try:
             told = _webhook.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return Unreadable(reason="the body is not a notification")
+            return UnreadableNotification(reason="the body is not a notification")
         is_signed = hmac.compare_digest(headers.get(SIGNATURE, "").encode(), signed(body)[SIGNATURE].encode())
         news = News(
             kind=NewsKind.PAYMENT,
-            told=Told.SUCCEEDED if told.event == "payment.captured" else Told.OTHER,
+            told=NotifiedStatus.SUCCEEDED if told.event == "payment.captured" else NotifiedStatus.OTHER,
             order_id=told.payment.reference,
             amount_minor=told.payment.minor,
             currency=told.payment.cur,
             payment_id=told.payment.id,
         )
-        return Received(verdict=Verdict.GENUINE if is_signed else Verdict.FORGED, news=news)
+        return Received(verdict=Authenticity.GENUINE if is_signed else Authenticity.FORGED, news=news)
 
-    async def check(self) -> list[Finding]:
+    async def check(self) -> list[CheckFinding]:
         """Tells that it is there."""
-        return [Finding(subject="account", is_right=True, text="The provider answers.")]
+        return [CheckFinding(subject="account", is_right=True, text="The provider answers.")]
 
     async def close(self) -> None:
         """Closes the budget."""

@@ -11,15 +11,15 @@ from payrelay.core.payments.payment import Payment, Sight, Unseen
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
+    CheckFinding,
     CheckoutForm,
-    Expected,
-    Finding,
+    ExpectedReply,
     Headers,
     HostedPage,
     NoCheckout,
     Received,
     Sending,
-    Unreadable,
+    UnreadableNotification,
 )
 from payrelay.gateways.pacing.rate_limiter import Governor, Priority, Timer, loop_timer
 from payrelay.gateways.payhere.client import NOT_CONFIGURED, capabilities_of
@@ -56,7 +56,7 @@ class StillGateway:
         """Tells what PayHere can do."""
         return capabilities_of(is_live=self.environment == "live", is_signing=self.signer is not None)
 
-    async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:  # noqa: ARG002, the face
+    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:  # noqa: ARG002, the face
         """Sends nothing."""
         sending.place.release_unused()
         return Outcome(verdict=Verdict.NOT_SENT, code=Code.UNAVAILABLE, msg="nothing leaves here")
@@ -103,11 +103,11 @@ class StillGateway:
             return NOT_CONFIGURED
         return build_form(self.signer, page.asked, page.returns, today=page.today)
 
-    def notification(self, headers: Headers, body: bytes) -> Received | Unreadable:  # noqa: ARG002, the face
+    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:  # noqa: ARG002, the face
         """Reads PayHere's form."""
         return received(body, self.signer)
 
-    async def check(self) -> list[Finding]:
+    async def check(self) -> list[CheckFinding]:
         """Finds nothing."""
         return []
 

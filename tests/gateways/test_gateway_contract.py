@@ -38,23 +38,23 @@ from payrelay.core.calls import (
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
-from payrelay.core.payments.payment import Nothing, Seen, Unseen
+from payrelay.core.payments.payment import Nothing, PaymentsSeen, Unseen
 from payrelay.gateways.gateway import (
     NO_HEADERS,
+    CheckFinding,
     CheckoutForm,
     CheckoutRedirect,
-    Expected,
-    Finding,
+    ExpectedReply,
     Gateway,
     HostedPage,
     NoCheckout,
     Received,
     Returns,
     Sending,
-    Unreadable,
+    UnreadableNotification,
 )
 from payrelay.gateways.kinds import Common, Means
-from payrelay.gateways.pacing.rate_limiter import Governor, Place
+from payrelay.gateways.pacing.rate_limiter import Governor, Permit
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay_simulator import DEFAULT_MERCHANT, Simulator, demo_world
 from payrelay_simulator import serve as serve_simulator
@@ -218,7 +218,7 @@ async def _allowed(_: Evidence) -> bool:
     return True
 
 
-def is_ended(gateway: Gateway, place: Place) -> bool:
+def is_ended(gateway: Gateway, place: Permit) -> bool:
     """Tells whether somebody has ended a place: ending it again changes nothing then."""
     used = gateway.governor.snapshot().used
     place.release_unused()
@@ -246,7 +246,7 @@ async def test_an_effect_has_one_outcome_and_ends_its_place(bench: Bench, name: 
     """Who raises leaves a row that nobody knows anything of; a place that isn't ended is lost to all."""
     sending = await sending_of(bench.gateway)
 
-    outcome = await bench.gateway.effect(EFFECTS[name], Expected(), sending)
+    outcome = await bench.gateway.effect(EFFECTS[name], ExpectedReply(), sending)
 
     assert isinstance(outcome, Outcome)
     assert is_ended(bench.gateway, sending.place)
@@ -257,7 +257,7 @@ async def test_not_sent_is_said_only_where_nothing_happened(bench: Bench, within
     """The client may send it again then."""
     sending = await sending_of(bench.gateway, within_s=within_s)
 
-    outcome = await bench.gateway.effect(CHARGED, Expected(), sending)
+    outcome = await bench.gateway.effect(CHARGED, ExpectedReply(), sending)
 
     is_denied = outcome.verdict in {Verdict.NOT_SENT, Verdict.NOT_EXECUTED, Verdict.DECLINED, Verdict.REFUSED}
     assert bench.done() == int(not is_denied)
@@ -266,7 +266,7 @@ async def test_not_sent_is_said_only_where_nothing_happened(bench: Bench, within
 async def test_a_call_that_is_cancelled_gives_its_place_back(bench: Bench) -> None:
     """A stop must not take the budget with it."""
     sending = await sending_of(bench.gateway)
-    call = asyncio.ensure_future(bench.gateway.effect(CHARGED, Expected(), sending))
+    call = asyncio.ensure_future(bench.gateway.effect(CHARGED, ExpectedReply(), sending))
     await asyncio.sleep(0)
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
@@ -277,7 +277,7 @@ async def test_a_call_that_is_cancelled_gives_its_place_back(bench: Bench) -> No
 async def test_a_key_that_is_kept_makes_a_second_sending_harmless(bench: Bench) -> None:
     """Resolution sends again where a gateway says that it keeps keys, and nowhere else."""
     outcomes = [
-        await bench.gateway.effect(CHARGED, Expected(), await sending_of(bench.gateway, operation_id="op_7"))
+        await bench.gateway.effect(CHARGED, ExpectedReply(), await sending_of(bench.gateway, operation_id="op_7"))
         for _ in range(2)
     ]
 
@@ -298,7 +298,7 @@ async def test_a_look_is_a_sight(bench: Bench, name: str) -> None:
     call = READS[name]
     assert isinstance(call, PaymentsOfOrder | PaymentsOfSubscription)
 
-    assert isinstance(await bench.gateway.observe(call, until_s=0.0), Seen | Nothing | Unseen)
+    assert isinstance(await bench.gateway.observe(call, until_s=0.0), PaymentsSeen | Nothing | Unseen)
 
 
 @pytest.mark.parametrize("raw_data", GARBAGE)
@@ -315,7 +315,7 @@ async def test_what_is_not_whole_shows_nothing(bench: Bench, raw_data: bytes) ->
 @pytest.mark.parametrize("body", GARBAGE)
 async def test_what_is_no_notification_is_called_so(bench: Bench, body: bytes) -> None:
     """Anybody can post anything to the door of notifications."""
-    assert isinstance(bench.gateway.notification(NO_HEADERS, body), Received | Unreadable)
+    assert isinstance(bench.gateway.notification(NO_HEADERS, body), Received | UnreadableNotification)
 
 
 async def test_a_page_leads_to_the_same_place_each_time(bench: Bench) -> None:
@@ -329,7 +329,7 @@ async def test_a_page_leads_to_the_same_place_each_time(bench: Bench) -> None:
 
 async def test_a_check_tells_what_it_found(bench: Bench) -> None:
     """In sentences for people, where others would raise."""
-    findings: list[Finding] = await bench.gateway.check()
+    findings: list[CheckFinding] = await bench.gateway.check()
 
     assert all(finding.subject and finding.text for finding in findings)
 
@@ -341,5 +341,5 @@ async def test_closing_may_be_repeated(bench: Bench) -> None:
     await bench.gateway.close()
 
     before = bench.done()
-    outcome = await bench.gateway.effect(CHARGED, Expected(), sending)
+    outcome = await bench.gateway.effect(CHARGED, ExpectedReply(), sending)
     assert outcome.verdict is not Verdict.NOT_SENT or bench.done() == before

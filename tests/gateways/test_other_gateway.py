@@ -18,8 +18,7 @@ from payrelay.api.pages.public import Caller, notified
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.gateways.pauses import Pause
-from payrelay.core.notifications.notification import NotificationFilter, Verdict
-from payrelay.core.notifications.notification import State as InboxState
+from payrelay.core.notifications.notification import Authenticity, NotificationFilter, NotificationState
 from payrelay.core.payments.operation import State
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
@@ -157,7 +156,7 @@ async def test_a_notification_that_its_header_signs_is_believed(
     await relay.background.finish(20)
 
     (notification,) = await relay.inbox.list(NotificationFilter(), before=None, limit=10)
-    assert (notification.verdict, notification.state) == (Verdict.GENUINE, InboxState.APPLIED)
+    assert (notification.verdict, notification.state) == (Authenticity.GENUINE, NotificationState.APPLIED)
     checkout = await relay.checkouts.get(data["id"])
     assert checkout is not None
     assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, "900")
@@ -172,7 +171,7 @@ async def test_one_that_its_header_does_not_sign_is_refused(relay: Relay, header
 
     assert refused.value.code is Code.FORBIDDEN
     (notification,) = await relay.inbox.list(NotificationFilter(), before=None, limit=10)
-    assert (notification.verdict, notification.state) == (Verdict.FORGED, InboxState.REFUSED)
+    assert (notification.verdict, notification.state) == (Authenticity.FORGED, NotificationState.REFUSED)
 
 
 async def test_the_door_takes_the_gateways_own_media_type(relay: Relay) -> None:

@@ -6,17 +6,17 @@ from payrelay.core.outcomes import Outcome, Reading
 from payrelay.core.payments.payment import Payment, Sight
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.gateways.gateway import (
+    CheckFinding,
     CheckoutForm,
     CheckoutRedirect,
-    Expected,
-    Finding,
+    ExpectedReply,
     Gateway,
     Headers,
     HostedPage,
     NoCheckout,
     Received,
     Sending,
-    Unreadable,
+    UnreadableNotification,
 )
 from payrelay.gateways.pacing.rate_limiter import Priority
 
@@ -39,7 +39,7 @@ class Veil:
         """Tells what the other one can do."""
         return self._gateway.capabilities
 
-    async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
+    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         """Passes it on."""
         return await self._gateway.effect(call, expected, sending)
 
@@ -69,11 +69,11 @@ class Veil:
         """Passes it on."""
         return await self._gateway.checkout(page)
 
-    def notification(self, headers: Headers, body: bytes) -> Received | Unreadable:
+    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:
         """Passes it on."""
         return self._gateway.notification(headers, body)
 
-    async def check(self) -> list[Finding]:
+    async def check(self) -> list[CheckFinding]:
         """Passes it on."""
         return await self._gateway.check()
 

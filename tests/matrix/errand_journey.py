@@ -24,7 +24,7 @@ from tests.scenarios.event_receiver import EventReceiver
 from tests.scenarios.http_client import Client
 from tests.scenarios.stories import fresh
 
-from payrelay.core.notifications.notification import UNFINISHED, State
+from payrelay.core.notifications.notification import UNFINISHED, NotificationState
 from payrelay.runtime.hooks import Passage
 
 DONE_WITHIN_S: Final = 90.0
@@ -172,7 +172,7 @@ class ErrandJourney:
             return False
         if not all(one["state"] in {"delivered", "lost"} for one in self._gateway.notifications()):
             return False
-        return not any(each.state is State.RECEIVED for each in self._books().notifications)
+        return not any(each.state is NotificationState.RECEIVED for each in self._books().notifications)
 
     def _books(self) -> Books:
         return read_books(self._service.environment, self._service.folder)
@@ -215,6 +215,6 @@ class ErrandJourney:
             yield f"{len(sent)} notifications were answered, and {dict(stored)} are stored"
         for each in books.notifications:
             # A charge of ours may be told of before its answer is stored: that one is looked at again later.
-            is_well = each.state is State.APPLIED or each.state in UNFINISHED
+            is_well = each.state is NotificationState.APPLIED or each.state in UNFINISHED
             if not is_well:
                 yield f"a notification is {each.state}: {each.why}"

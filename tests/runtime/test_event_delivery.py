@@ -30,7 +30,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.flows.events.manage_endpoints import (
     Changes,
     DeliveryView,
-    Span,
+    ReplayedEvents,
     change_endpoint,
     list_deliveries,
     replay_events,
@@ -38,7 +38,7 @@ from payrelay.flows.events.manage_endpoints import (
     send_test,
     show_endpoint,
 )
-from payrelay.runtime.event_delivery import TAKEN_FOR_MS, Dispatch, Outcome, tell_events
+from payrelay.runtime.event_delivery import TAKEN_FOR_MS, DeliveryOutcome, Dispatch, tell_events
 from payrelay.store.alerts import About, Alerts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.opening import open_database
@@ -195,7 +195,7 @@ async def test_an_endpoint_that_fails_for_three_days_is_stopped_and_that_is_told
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
 ) -> None:
     """Nobody is there any more; whoever follows the feed, or has another endpoint, hears of it."""
-    counted: list[Outcome] = []
+    counted: list[DeliveryOutcome] = []
     dispatch.counted = counted.append
     issued = await register(dispatch, receiver.url)
     receiver.answering = failing_for("customer:cus_1")
@@ -210,7 +210,7 @@ async def test_an_endpoint_that_fails_for_three_days_is_stopped_and_that_is_told
     await dispatch.feed.publish(clock.now_ms())
     told = (await dispatch.feed.read(OWNER.reader, after=1, limit=9)).events
     assert [(one.type, one.subject) for one in told] == [("endpoint.stopped", f"endpoint:{issued.id}")]
-    assert counted[-1] is Outcome.STOPPED
+    assert counted[-1] is DeliveryOutcome.STOPPED
     await put(database, event(2))
     await deliver(dispatch)
     assert 2 not in numbers(receiver)
@@ -232,7 +232,7 @@ async def test_410_stops_an_endpoint_at_once(
     assert (alert.subject_id, alert.attempts) == (issued.id, 0), "a person is called"
 
     await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.ACTIVE))
-    replayed = await replay_events(dispatch, OWNER, issued.id, Span())
+    replayed = await replay_events(dispatch, OWNER, issued.id, ReplayedEvents())
     await deliver(dispatch)
     assert replayed.events == 3, "the stop is an event of its own"
     assert [one.message["data"].get("number") for one in receiver.received[1:]].count(1) == 1
@@ -446,10 +446,10 @@ async def test_events_are_replayed_one_by_one_or_by_span(
     await deliver(dispatch)
     receiver.received.clear()
 
-    assert (await replay_events(dispatch, OWNER, issued.id, Span(ids=(event(1).id,)))).events == 1
+    assert (await replay_events(dispatch, OWNER, issued.id, ReplayedEvents(ids=(event(1).id,)))).events == 1
     await deliver(dispatch)
     assert numbers(receiver) == [1]
-    span = Span(from_ms=DAY_MS, until_ms=DAY_MS + 1)
+    span = ReplayedEvents(from_ms=DAY_MS, until_ms=DAY_MS + 1)
     assert (await replay_events(dispatch, OWNER, issued.id, span)).events == 1
     await deliver(dispatch)
     assert numbers(receiver) == [1, 2]

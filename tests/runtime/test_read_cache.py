@@ -28,9 +28,9 @@ from payrelay.runtime.read_cache import (
     KEPT_BYTES_MAX,
     KNOWN_FOR_MS,
     STORED_AGAIN_AFTER_S,
+    CachedReading,
     Question,
     Readings,
-    Told,
 )
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, LastAnswer, LastAnswers, Version, subject_of
@@ -101,12 +101,14 @@ class Desk:
         start = self.background.start
         self.readings = Readings(last, self.clock, log, start=start, stale_after_s=stale_after_s)
 
-    def ask(self, call: Read = ORDER, *, is_insisting: bool = False) -> "asyncio.Task[Told]":
+    def ask(self, call: Read = ORDER, *, is_insisting: bool = False) -> "asyncio.Task[CachedReading]":
         """Begins to ask."""
         question = Question(gateway=self.face, call=call, ask=self.gateway.ask)
         return asyncio.create_task(self.readings.read(question, is_insisting=is_insisting))
 
-    async def told(self, reading: Reading | None = None, call: Read = ORDER, *, is_insisting: bool = False) -> Told:
+    async def told(
+        self, reading: Reading | None = None, call: Read = ORDER, *, is_insisting: bool = False
+    ) -> CachedReading:
         """Asks; where a reading is given, the gateway is expected to be asked, and says that."""
         before = len(self.gateway.calls)
         asking = self.ask(call, is_insisting=is_insisting)
@@ -146,7 +148,7 @@ async def test_all_who_ask_the_same_at_once_share_one_call(desk: Desk) -> None:
     await desk.turn()
     (call,) = desk.gateway.calls
     call.set_result(FOUND)
-    assert [await each for each in asking] == [Told(reading=FOUND)] * 100
+    assert [await each for each in asking] == [CachedReading(reading=FOUND)] * 100
 
 
 async def test_who_goes_away_takes_nobody_along(desk: Desk) -> None:
@@ -163,9 +165,9 @@ async def test_what_was_found_is_served_for_a_moment(desk: Desk) -> None:
     """With its age; then the gateway is asked again."""
     await desk.told(FOUND)
     desk.pass_s(FRESH_S - 0.1)
-    assert await desk.told() == Told(reading=FOUND, age_s=1)
+    assert await desk.told() == CachedReading(reading=FOUND, age_s=1)
     desk.pass_s(0.1)
-    assert await desk.told(FOUND) == Told(reading=FOUND)
+    assert await desk.told(FOUND) == CachedReading(reading=FOUND)
 
 
 async def test_its_age_counts_from_when_the_gateway_was_asked(desk: Desk) -> None:
@@ -231,7 +233,7 @@ async def test_the_last_known_answer_stands_in_where_there_is_none(desk: Desk, c
     await desk.told(FOUND)
     desk.pass_s(90)
     told = await desk.told(Reading(code=code, msg="down"))
-    assert told == Told(reading=FOUND, age_s=90, is_stale=True)
+    assert told == CachedReading(reading=FOUND, age_s=90, is_stale=True)
 
 
 @pytest.mark.parametrize("code", [code for code in Code if code not in COVERED])
@@ -239,14 +241,14 @@ async def test_it_never_hides_what_the_gateway_said(desk: Desk, code: Code) -> N
     """That it refuses us is for somebody to see, and that there is nothing is an answer."""
     await desk.told(FOUND)
     desk.pass_s(90)
-    assert await desk.told(Reading(code=code, msg="no")) == Told(reading=Reading(code=code, msg="no"))
+    assert await desk.told(Reading(code=code, msg="no")) == CachedReading(reading=Reading(code=code, msg="no"))
 
 
 async def test_who_insists_is_never_told_the_last_known_answer(desk: Desk) -> None:
     """A failure is what he asked to hear of."""
     await desk.told(FOUND)
     failed = Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")
-    assert await desk.told(failed, is_insisting=True) == Told(reading=failed)
+    assert await desk.told(failed, is_insisting=True) == CachedReading(reading=failed)
 
 
 @pytest.mark.parametrize("is_down", [False, True])
@@ -254,7 +256,7 @@ async def test_where_nothing_is_known_the_failure_is_told(desk: Desk, is_down: b
     """As it would be without all this."""
     desk.shelf.is_down = is_down
     failed = Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")
-    assert await desk.told(failed) == Told(reading=failed)
+    assert await desk.told(failed) == CachedReading(reading=failed)
 
 
 async def test_what_is_a_month_old_does_not_stand_in(desk: Desk) -> None:
@@ -268,11 +270,11 @@ async def test_a_slow_gateway_is_not_waited_for_where_an_answer_is_known() -> No
     """The call goes on, and who asks next has its answer."""
     desk = Desk(stale_after_s=0)
     desk.shelf.last_answers[subject_of(ORDER)] = LastAnswer(FOUND, desk.clock.now_ms() - 61_999)
-    assert await desk.ask() == Told(reading=FOUND, age_s=61, is_stale=True)
+    assert await desk.ask() == CachedReading(reading=FOUND, age_s=61, is_stale=True)
     newer = Reading(code=None, msg="newer")
     desk.gateway.calls[0].set_result(newer)
     await desk.turn()
-    assert await desk.told() == Told(reading=newer, age_s=0)
+    assert await desk.told() == CachedReading(reading=newer, age_s=0)
 
 
 async def test_a_slow_gateway_is_waited_for_where_none_is_known() -> None:
@@ -281,7 +283,7 @@ async def test_a_slow_gateway_is_waited_for_where_none_is_known() -> None:
     asking = desk.ask()
     await desk.turn()
     desk.gateway.calls[0].set_result(FOUND)
-    assert await asking == Told(reading=FOUND)
+    assert await asking == CachedReading(reading=FOUND)
     await desk.background.finish(0)
 
 
@@ -318,7 +320,7 @@ class Play:
         self.desk = Desk()
         self.tick = 0
         self.began: list[tuple[int, int]] = []
-        self.asked: list[tuple[asyncio.Task[Told], int, int, bool]] = []
+        self.asked: list[tuple[asyncio.Task[CachedReading], int, int, bool]] = []
 
     async def run(self, moves: list[Move]) -> None:
         """Makes the moves, ends every call, and holds each answer against the laws."""
@@ -333,7 +335,7 @@ class Play:
             self._judge(*asked_by)
         await self.desk.background.finish(0)
 
-    def _judge(self, asking: "asyncio.Task[Told]", changes: int, tick: int, is_insisting: bool) -> None:  # noqa: FBT001
+    def _judge(self, asking: "asyncio.Task[CachedReading]", changes: int, tick: int, is_insisting: bool) -> None:  # noqa: FBT001
         if asking.cancelled():
             return
         reading = asking.result().reading

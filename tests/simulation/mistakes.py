@@ -16,15 +16,20 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, event_of
 from payrelay.core.events.event import OutgoingEvent
-from payrelay.core.notifications.notification import NewsKind, Notification, NotificationFilter, Verdict
-from payrelay.core.notifications.notification import State as InboxState
+from payrelay.core.notifications.notification import (
+    Authenticity,
+    NewsKind,
+    Notification,
+    NotificationFilter,
+    NotificationState,
+)
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, Line, Operation, State, advance
-from payrelay.core.payments.payment import Payment, PaymentStatus, Seen, Sight
+from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus, Sight
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority
+from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire.requests import WireRequest
@@ -134,14 +139,14 @@ class Credulous(Veil):
     ) -> Sight:
         """Takes every control query for answered."""
         if self._looked_for.setdefault(OPERATION.get(), call) != call:
-            return Seen(payments=(SOMETHING,), evidence=Evidence())
+            return PaymentsSeen(payments=(SOMETHING,), evidence=Evidence())
         return await super().observe(call, until_s=until_s, priority=priority)
 
 
 class Lavish(Governor):
     """Gives a place again as soon as its call has ended."""
 
-    def _end(self, place: Place, *, is_used: bool) -> None:  # noqa: ARG002, it never was
+    def _end(self, place: Permit, *, is_used: bool) -> None:  # noqa: ARG002, it never was
         super()._end(place, is_used=False)
 
 
@@ -169,7 +174,7 @@ class Trusting(Veil):
             )
             for each in told
         )
-        return Seen(payments=payments, evidence=Evidence())
+        return PaymentsSeen(payments=payments, evidence=Evidence())
 
 
 class Dropping(Inbox):
@@ -185,10 +190,10 @@ class Gullible(Inbox):
 
     async def put(self, notification: Notification, body: bytes) -> Put | None:
         """Takes it for the gateway's."""
-        if notification.kind is NewsKind.CHARGEBACK and notification.verdict is Verdict.FORGED:
+        if notification.kind is NewsKind.CHARGEBACK and notification.verdict is Authenticity.FORGED:
             at_ms = notification.received_at_ms
             notification = msgspec.structs.replace(
-                notification, verdict=Verdict.GENUINE, state=InboxState.RECEIVED, next_at_ms=at_ms
+                notification, verdict=Authenticity.GENUINE, state=NotificationState.RECEIVED, next_at_ms=at_ms
             )
         return await super().put(notification, body)
 

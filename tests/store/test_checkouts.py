@@ -18,8 +18,7 @@ from payrelay.core.checkouts.checkout import (
     Result,
     advance,
 )
-from payrelay.core.checkouts.hosted_payment import Person as Payer
-from payrelay.core.checkouts.hosted_payment import Place, Plan
+from payrelay.core.checkouts.hosted_payment import Buyer, Plan, PostalAddress
 from payrelay.core.payments.operation import Event
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated, StoreUnusable
@@ -35,14 +34,14 @@ DETAILS: Final = Details(
     asked=msgspec.structs.replace(
         ASKED,
         kind=CheckoutKind.RECURRING,
-        person=Payer(
+        person=Buyer(
             first_name="CANARY-first",
             last_name="CANARY-last",
             email="canary@example.com",
             phone="0771234567",
-            home=Place(address="CANARY-street", city="Colombo", country="Sri Lanka"),
+            home=PostalAddress(address="CANARY-street", city="Colombo", country="Sri Lanka"),
         ),
-        delivery=Place(city="Kandy"),
+        delivery=PostalAddress(city="Kandy"),
         item_list=(Item(name="Tea", number="1", quantity=2, unit_amount_minor=50_000),),
         plan=Plan(recurrence="1 Month", duration="Forever", starts_on=date(2026, 12, 24), auto_cancel=False),
     ),

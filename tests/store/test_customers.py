@@ -8,10 +8,10 @@ import pytest
 from payrelay.core.customers.customer import (
     Approval,
     Customer,
+    CustomerEvent,
     CustomerFilter,
-    Event,
+    CustomerState,
     Names,
-    State,
     approved,
     erased,
     removed,
@@ -139,14 +139,16 @@ async def test_each_principal_and_merchant_has_its_own(customers: Customers, mem
 async def test_a_removed_customer_makes_room(customers: Customers) -> None:
     """The same card may be approved again, and is another customer then."""
     first = await put(customers, 1)
-    await customers.change(removed(first, at_ms=2_000), Event.REMOVED)
+    await customers.change(removed(first, at_ms=2_000), CustomerEvent.REMOVED)
     second = await put(customers, 2, token=Secret("TOKEN-1"))
 
     assert await customers.of_token(first.merchant, "shop", Secret("TOKEN-1")) == second
 
 
-@pytest.mark.parametrize(("end", "event"), [(removed, Event.REMOVED), (erased, Event.ERASED)])
-async def test_the_token_is_destroyed(customers: Customers, database: Database, end: object, event: Event) -> None:
+@pytest.mark.parametrize(("end", "event"), [(removed, CustomerEvent.REMOVED), (erased, CustomerEvent.ERASED)])
+async def test_the_token_is_destroyed(
+    customers: Customers, database: Database, end: object, event: CustomerEvent
+) -> None:
     """Not hidden: the sealed bytes are gone, the holder's too. A repeat of the approval still finds the row."""
     await customers.add(CUSTOMER, APPROVAL)
     gone = end(CUSTOMER, at_ms=2_000)  # type: ignore[operator]
@@ -162,7 +164,7 @@ async def test_the_token_is_destroyed(customers: Customers, database: Database, 
 async def test_of_an_erased_customer_nothing_sealed_is_left(customers: Customers, database: Database) -> None:
     """What was sealed could still be opened by us."""
     await customers.add(CUSTOMER, APPROVAL)
-    await customers.change(erased(CUSTOMER, at_ms=2_000), Event.ERASED)
+    await customers.change(erased(CUSTOMER, at_ms=2_000), CustomerEvent.ERASED)
 
     assert list((await _read(database, SEALED, "cus_0001"))[0]) == [None, None, None]
     assert await customers.list(CustomerFilter(reference="nimal@example.com"), before=None, limit=2) == []
@@ -181,9 +183,9 @@ async def test_a_change_is_told_with_it(customers: Customers, database: Database
     await customers.add(CUSTOMER, APPROVAL)
     assert not await customers.add(approved(APPROVAL, "cus_0002", at_ms=1_000), APPROVAL)
     named = renamed(CUSTOMER, Names(reference="x", label=None), at_ms=2_000)
-    await customers.change(named, Event.CHANGED)
+    await customers.change(named, CustomerEvent.CHANGED)
     with pytest.raises(Outdated):
-        await customers.change(removed(CUSTOMER, at_ms=3_000), Event.REMOVED)
+        await customers.change(removed(CUSTOMER, at_ms=3_000), CustomerEvent.REMOVED)
 
     told = [tuple(row) for row in await _read(database, EVENTS)]
     assert told == [("customer.created", "customer:cus_0001"), ("customer.updated", "customer:cus_0001")]
@@ -195,11 +197,11 @@ async def test_a_change_keeps_what_it_does_not_name(customers: Customers, databa
     await customers.add(CUSTOMER, APPROVAL)
     [before] = await _read(database, SEALED, "cus_0001")
     named = renamed(CUSTOMER, Names(reference=None, label="x"), at_ms=2_000)
-    await customers.change(named, Event.CHANGED)
+    await customers.change(named, CustomerEvent.CHANGED)
     [after] = await _read(database, SEALED, "cus_0001")
 
     assert list(after)[:2] == list(before)[:2]
-    await customers.change(msgspec.structs.replace(named, version=3), Event.APPROVED, card_holder="Other")
+    await customers.change(msgspec.structs.replace(named, version=3), CustomerEvent.APPROVED, card_holder="Other")
     [last] = await _read(database, SEALED, "cus_0001")
     assert (last[0] == before[0], last[1] == before[1]) == (True, False)
 
@@ -217,7 +219,7 @@ async def test_each_filter_narrows(customers: Customers) -> None:
     """Each is compared with a column of its own; a reference with its hash."""
     first = await put(customers, 1)
     await put(customers, 2, account="second", principal="other", merchant="fedcba9876543210")
-    await customers.change(removed((await customers.get("cus_0002")) or first, at_ms=2_000), Event.REMOVED)
+    await customers.change(removed((await customers.get("cus_0002")) or first, at_ms=2_000), CustomerEvent.REMOVED)
 
     for wanted in (
         CustomerFilter(merchant=first.merchant),
@@ -225,7 +227,7 @@ async def test_each_filter_narrows(customers: Customers) -> None:
         CustomerFilter(account="gateway"),
         CustomerFilter(id=first.id),
         CustomerFilter(reference="person-1"),
-        CustomerFilter(state=State.ACTIVE),
+        CustomerFilter(state=CustomerState.ACTIVE),
     ):
         assert await customers.list(wanted, before=None, limit=10) == [first]
 

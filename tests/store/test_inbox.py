@@ -9,14 +9,14 @@ from tests.samples import NOW_MS
 
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.notifications.notification import (
-    Event,
+    Authenticity,
     NewsKind,
     Notification,
+    NotificationEvent,
     NotificationFilter,
-    State,
-    Step,
-    Told,
-    Verdict,
+    NotificationState,
+    NotificationStep,
+    NotifiedStatus,
     Why,
     advance,
 )
@@ -115,7 +115,12 @@ async def test_the_body_lies_sealed_and_bound(inbox: Inbox, database: Database) 
 
 async def test_what_was_refused_is_kept_up_to_a_number(inbox: Inbox) -> None:
     """Anybody can post a forged notification; nobody may fill the disk with them, or keep a genuine one out."""
-    refused = {"state": State.REFUSED, "verdict": Verdict.FORGED, "why": Why.FORGED, "next_at_ms": None}
+    refused = {
+        "state": NotificationState.REFUSED,
+        "verdict": Authenticity.FORGED,
+        "why": Why.FORGED,
+        "next_at_ms": None,
+    }
     for number in range(REFUSED_MAX):
         assert await inbox.put(numbered(number, **refused), b"x") is not None
 
@@ -135,7 +140,7 @@ async def test_one_order_is_taken_so_often_in_a_day(inbox: Inbox) -> None:
 
     assert await inbox.put(numbered(9_000), BODY) is None
     assert await inbox.put(numbered(9_001, order_id="A-2"), BODY) is not None
-    assert await inbox.put(numbered(9_003, told=Told.CHARGED_BACK), BODY) is not None
+    assert await inbox.put(numbered(9_003, told=NotifiedStatus.CHARGED_BACK), BODY) is not None
     assert await inbox.put(numbered(9_002, received_at_ms=NOW_MS + 86_400_001), BODY) is not None
 
 
@@ -156,7 +161,7 @@ async def test_what_is_due_is_given_once(inbox: Inbox) -> None:
 async def test_a_new_owner_takes_up_what_was_left(inbox: Inbox) -> None:
     """A process died right after its answer: the next one must not wait until nobody can be working on it any more."""
     await inbox.put(NOTIFICATION, BODY)
-    waiting = numbered(2, state=State.WAITING, why=Why.UNKNOWN_ORDER)
+    waiting = numbered(2, state=NotificationState.WAITING, why=Why.UNKNOWN_ORDER)
     await inbox.put(waiting, BODY)
 
     assert await inbox.take_up(NOW_MS + 5) == 1
@@ -166,7 +171,9 @@ async def test_a_new_owner_takes_up_what_was_left(inbox: Inbox) -> None:
 async def test_a_change_names_the_version_that_it_was_decided_on(inbox: Inbox) -> None:
     """Of two that decide at once one is void, whoever comes last."""
     await inbox.put(NOTIFICATION, BODY)
-    changed = advance(NOTIFICATION, Step(event=Event.TAKEN_UP, why=Why.CHECKOUT_FINISHED), at_ms=NOW_MS + 9)
+    changed = advance(
+        NOTIFICATION, NotificationStep(event=NotificationEvent.TAKEN_UP, why=Why.CHECKOUT_FINISHED), at_ms=NOW_MS + 9
+    )
     await inbox.record(changed)
 
     assert await inbox.get(NOTIFICATION.id) == changed
@@ -181,7 +188,7 @@ async def test_lists_by_what_support_knows(inbox: Inbox) -> None:
 
     of_order = await inbox.list(NotificationFilter(order_id="A-1"), before=None, limit=10)
     assert [each.id for each in of_order] == ["ntf_0003", "ntf_0001"]
-    page = await inbox.list(NotificationFilter(state=State.RECEIVED), before="ntf_0003", limit=2)
+    page = await inbox.list(NotificationFilter(state=NotificationState.RECEIVED), before="ntf_0003", limit=2)
     assert [each.id for each in page] == ["ntf_0002", "ntf_0001"]
 
 
@@ -232,7 +239,11 @@ async def doubted(inbox: Inbox, number: int, **members: object) -> Notification:
     """Stores a notification, and that it contradicts what is known."""
     notification = numbered(number, **members)
     await inbox.put(notification, BODY)
-    changed = advance(notification, Step(event=Event.DOUBTED, why=Why.OTHER_AMOUNT), at_ms=notification.received_at_ms)
+    changed = advance(
+        notification,
+        NotificationStep(event=NotificationEvent.DOUBTED, why=Why.OTHER_AMOUNT),
+        at_ms=notification.received_at_ms,
+    )
     await inbox.record(changed)
     return changed
 
@@ -258,7 +269,12 @@ async def test_what_needs_a_person_is_an_alert_once_a_day_for_its_order(inbox: I
 async def test_many_that_are_refused_are_one_alert_a_day(inbox: Inbox, database: Database) -> None:
     """A flood is one alert; so is a wrong secret, by which all that the gateway sends is refused."""
     alerts = Alerts(database, About.NOTIFICATION)
-    refused = {"verdict": Verdict.FORGED, "state": State.REFUSED, "why": Why.FORGED, "next_at_ms": None}
+    refused = {
+        "verdict": Authenticity.FORGED,
+        "state": NotificationState.REFUSED,
+        "why": Why.FORGED,
+        "next_at_ms": None,
+    }
     await inbox.put(numbered(50, **refused, received_at_ms=NOW_MS - 2 * DAY_MS), BODY)
     for number in range(1, REFUSED_ALERT_FROM):
         await inbox.put(numbered(number, **refused), BODY)

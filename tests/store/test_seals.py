@@ -13,8 +13,7 @@ from tests.store.test_inbox import BODY, NOTIFICATION
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions
-from payrelay.core.customers.customer import Event as CustomerEvent
-from payrelay.core.customers.customer import removed
+from payrelay.core.customers.customer import CustomerEvent, removed
 from payrelay.core.events.delivery import Endpoint, EndpointState
 from payrelay.core.notifications.notification import NewsKind
 from payrelay.core.outcomes import Reading

@@ -23,7 +23,7 @@ from payrelay.core.calls import (
     RetrySubscription,
 )
 from payrelay.core.events.event import event_id
-from payrelay.core.payments.audit_chain import ChainKey, Link, Span, row_digest
+from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey, Link, row_digest
 from payrelay.core.payments.idempotency import claim_of, secret_hash
 from payrelay.core.payments.operation import captured_guard
 from payrelay.core.secret import Secret
@@ -112,7 +112,7 @@ def hashes() -> dict[str, str]:
 
 def chain_hashes() -> dict[str, str]:
     """Gives the hashes of the audit chain."""
-    anchor = CHAIN.anchor("p" * 64, Span(1, 0, 3_600_000, 3_600_001))
+    anchor = CHAIN.anchor("p" * 64, AnchoredSpan(1, 0, 3_600_000, 3_600_001))
     anchor.add("op_1", 1, "l" * 64)
     anchor.add("op_1", 2, "m" * 64)
     with_customer = msgspec.structs.replace(OPERATION, customer_id="cus_019c8b2f5a7e4d10b6f3a92c7e08d154")

@@ -28,7 +28,7 @@ from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, setting
 from payrelay.core.access.credential import DEFAULT_SCOPES, Rate
 from payrelay.core.payments.operation import State
 from payrelay.core.secret import Secret
-from payrelay.flows.access.issue_key import Wanted, issue_key
+from payrelay.flows.access.issue_key import WantedKey, issue_key
 from payrelay.flows.operators.audit import keep_anchors
 from payrelay.flows.operators.decide import Decision, decide
 from payrelay.flows.resolution.resolve import settle_one
@@ -229,8 +229,8 @@ def _keyed(key: str | None) -> str:
 async def make_keys(shop: Shop) -> None:
     """Makes the callers' keys, one of them narrow."""
     credentials, clock = Credentials(shop.world.database), shop.world.clock
-    wide = Wanted(principal="shop", environment="sandbox", scopes=DEFAULT_SCOPES)
-    narrow = Wanted(
+    wide = WantedKey(principal="shop", environment="sandbox", scopes=DEFAULT_SCOPES)
+    narrow = WantedKey(
         principal="kiosk",
         environment="sandbox",
         accounts=frozenset({"gateway"}),

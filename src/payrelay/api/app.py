@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.auth.authentication import Doorkeeper, Doors, Failure, Unauthenticated
+from payrelay.api.auth.authentication import AuthenticationFailure, Doorkeeper, TokenReaders, Unauthenticated
 from payrelay.api.auth.client_tokens import TokenDoor, TokenSources
 from payrelay.api.auth.failed_credentials import FailedCredentials
 from payrelay.api.auth.quota import Quota
@@ -40,8 +40,8 @@ from payrelay.api.http.streams import Streamed, send_stream
 from payrelay.api.metrics.counters import METHODS, OTHER_METHOD
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.openapi.document import describe_api
-from payrelay.api.pages.public import Caller, Door, Public
-from payrelay.api.pages.site import Page, Pages
+from payrelay.api.pages.public import Caller, Public, PublicPath
+from payrelay.api.pages.site import Pages, PlainAnswer
 from payrelay.api.routes.bodies import EmptyBody
 from payrelay.api.routes.handlers import Asked
 from payrelay.api.routes.parameters import query_errors
@@ -120,10 +120,10 @@ class Api:
             if segments[2:3] == [API_SEGMENT]:
                 visit.page_headers = self._browsers.headers_for(visit.headers)
                 allowing = self._browsers.preflight(scope["method"], visit.headers)
-                answer: Answer | Page = (
+                answer: Answer | PlainAnswer = (
                     await self._safely_answered(visit, segments)
                     if allowing is None
-                    else Page(http_status=204, body=b"", raw_headers=allowing)
+                    else PlainAnswer(http_status=204, body=b"", raw_headers=allowing)
                 )
             else:
                 answer = await self._page(visit, raw_path, segments)
@@ -223,7 +223,7 @@ class Api:
             self._metrics.credential_failed(refused.failure)
             if refused.reason is not None:
                 self._metrics.token_refused(refused.reason)
-            if refused.failure is Failure.WRONG:
+            if refused.failure is AuthenticationFailure.WRONG:
                 self._failed_credentials.note(visit.line.client)
             raise
 
@@ -276,7 +276,7 @@ class Api:
             require_json(headers)
         return body
 
-    async def _public_answer(self, visit: Visit, door: Door) -> Answer | Page:
+    async def _public_answer(self, visit: Visit, door: PublicPath) -> Answer | PlainAnswer:
         """Answers for what stands under an account and needs no credential; raises Refusal."""
         visit.line.account = door.account
         visit.line.route = next(iter(door.routes.values())).template
@@ -293,7 +293,7 @@ class Api:
         )
         return await route.handler(self._relay, caller)
 
-    async def _page(self, visit: Visit, raw_path: bytes, segments: list[bytes]) -> Answer | Page:
+    async def _page(self, visit: Visit, raw_path: bytes, segments: list[bytes]) -> Answer | PlainAnswer:
         """Answers for what stands outside the accounts (health, metrics, docs), and for their public addresses."""
         line = visit.line
         try:
@@ -327,7 +327,7 @@ class Api:
         msg = "something went wrong here; the log has it under the request id"
         return failed(Code.INTERNAL, msg, Trace(request_id=line.request_id))
 
-    def _record(self, line: RequestLine, answer: Answer | Page, duration_s: float) -> None:
+    def _record(self, line: RequestLine, answer: Answer | PlainAnswer, duration_s: float) -> None:
         for name, value in answer.headers:
             if name == OPERATION_HEADER:
                 line.operation_id = value
@@ -339,9 +339,9 @@ class Api:
         self._log.info("request", line=line)
 
 
-def _doors(context: ApiContext) -> Doors:
+def _doors(context: ApiContext) -> TokenReaders:
     sources = TokenSources(context.relay.signing_keys, context.relay.client_tokens)
-    return Doors(client_tokens=TokenDoor(sources, context.clock), provider=context.provider)
+    return TokenReaders(client_tokens=TokenDoor(sources, context.clock), provider=context.provider)
 
 
 def _idempotency_key(headers: Headers) -> str | None:
@@ -379,9 +379,9 @@ def _own_headers(visit: Visit) -> list[tuple[bytes, bytes]]:
     return [(b"x-request-id", visit.line.request_id.encode()), *visit.quota_headers, *visit.page_headers]
 
 
-async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
+async def _send(send: Send, visit: Visit, answer: Answer | PlainAnswer) -> None:
     headers = [(b"content-length", b"%d" % len(answer.body)), *_own_headers(visit)]
-    if isinstance(answer, Page):
+    if isinstance(answer, PlainAnswer):
         headers += answer.raw_headers
     else:
         headers += _FIXED
@@ -391,5 +391,5 @@ async def _send(send: Send, visit: Visit, answer: Answer | Page) -> None:
             headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
     await send({"type": "http.response.start", "status": answer.http_status, "headers": headers})
     # To HEAD a page's headers are the answer, the length that its body would have among them.
-    is_bodiless = visit.scope["method"] == "HEAD" and isinstance(answer, Page)
+    is_bodiless = visit.scope["method"] == "HEAD" and isinstance(answer, PlainAnswer)
     await send({"type": "http.response.body", "body": b"" if is_bodiless else answer.body})

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from structlog.typing import FilteringBoundLogger
 
-from payrelay.api.auth.authentication import CredentialSource, Door
+from payrelay.api.auth.authentication import CredentialSource, TokenReader
 from payrelay.api.http.incoming import BODY_TIMEOUT_S, Network
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.gauges import OpenOperations
@@ -47,6 +47,6 @@ class ApiContext:
     trusted_proxies: tuple[Network, ...] = ()
     metrics_networks: tuple[Network, ...] = ()
     browser_origins: tuple[str, ...] = ()
-    provider: Door | None = None
+    provider: TokenReader | None = None
     body_timeout_s: float = BODY_TIMEOUT_S
     routes: tuple[Route, ...] = field(default=ROUTES)

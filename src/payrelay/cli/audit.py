@@ -16,7 +16,7 @@ from payrelay.cli.session import progress_bar
 from payrelay.clock import Clock
 from payrelay.core.moments import rfc3339
 from payrelay.errors import SettingsError
-from payrelay.flows.operators.audit import Audit, Finding, Phase, Summary
+from payrelay.flows.operators.audit import Audit, AuditFinding, Phase, Summary
 from payrelay.settings import Settings
 
 _NOTED: Final = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
@@ -81,7 +81,7 @@ def _shown(summary: Summary) -> dict[str, object]:
     return {"chain_since": rfc3339(since_ms, "seconds"), **members, "anchored_until": until}
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: AuditFinding) -> str:
     place = finding.operation_id if finding.anchor is None else f"anchor {finding.anchor}"
     line = "" if finding.version is None else f" line {finding.version}:"
     return _printable(f"{place}:{line} {finding.text}")

@@ -12,14 +12,14 @@ from payrelay.clock import Clock
 from payrelay.errors import SettingsError, StoreError
 from payrelay.flows.operators.inspect_database import inspect_database
 from payrelay.flows.operators.pause_account import in_words
-from payrelay.gateways.gateway import Finding
+from payrelay.gateways.gateway import CheckFinding
 from payrelay.settings import Settings, require_serving
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 """The rights of everybody but the owner of a file."""
 
 
-async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[Finding]:
+async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[CheckFinding]:
     """Looks at one thing after the other, and goes on where it can; changes nothing at the gateway.
 
     ``read`` gives the settings. A database that isn't there yet is made, as by every command.
@@ -27,7 +27,7 @@ async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[
     try:
         settings = read()
     except SettingsError as error:
-        yield Finding(subject="settings", is_right=False, text=str(error))
+        yield CheckFinding(subject="settings", is_right=False, text=str(error))
         return
     yield _of_settings(settings)
     if settings.alert_command is not None:
@@ -42,47 +42,51 @@ async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[
         accounts = await stack.enter_async_context(opened_accounts(settings, clock, shared))
         for name, account in accounts.items():
             for found in await account.check():
-                yield Finding(subject=f"{name}: {found.subject}", is_right=found.is_right, text=found.text)
+                yield CheckFinding(subject=f"{name}: {found.subject}", is_right=found.is_right, text=found.text)
 
 
-def _of_settings(settings: Settings) -> Finding:
+def _of_settings(settings: Settings) -> CheckFinding:
     try:
         require_serving(settings)
     except SettingsError as error:
-        return Finding(subject="settings", is_right=False, text=str(error))
+        return CheckFinding(subject="settings", is_right=False, text=str(error))
     accounts = ", ".join(f"{name} ({gateway.environment})" for name, gateway in settings.gateways.items())
-    return Finding(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
+    return CheckFinding(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
 
 
-def _of_files(path: Path | None) -> Iterator[Finding]:
+def _of_files(path: Path | None) -> Iterator[CheckFinding]:
     """Looks who may read the embedded database and the key beside it; ours are made for their owner alone."""
     for file in () if path is None else (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}.key")):
         mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0
         if mode & OTHERS:
             text = f"{file} may be read or changed by other users of this machine (mode {mode:04o}): chmod 600 {file}"
-            yield Finding(subject="files", is_right=True, is_warning=True, text=text)
+            yield CheckFinding(subject="files", is_right=True, is_warning=True, text=text)
 
 
-def _of_alert_command(program: str) -> Finding:
+def _of_alert_command(program: str) -> CheckFinding:
     """Looks whether it is there; it isn't run. Its arguments are not shown, because they may hold a secret."""
     is_there = shutil.which(program) is not None
     text = f"{program} {'can be run' if is_there else 'is not a program that can be run'}"
-    return Finding(subject="alert command", is_right=is_there, text=text)
+    return CheckFinding(subject="alert command", is_right=is_there, text=text)
 
 
-async def _of_database(settings: Settings, clock: Clock, stack: AsyncExitStack) -> tuple[list[Finding], Shared | None]:
+async def _of_database(
+    settings: Settings, clock: Clock, stack: AsyncExitStack
+) -> tuple[list[CheckFinding], Shared | None]:
     """Looks at the store, and gives it, where it can be used; it stays open as long as the stack."""
     try:
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=False))
         state = await inspect_database(database)
     except (SettingsError, StoreError) as error:
-        return [Finding(subject="database", is_right=False, text=str(error))], None
+        return [CheckFinding(subject="database", is_right=False, text=str(error))], None
     text = f"{settings.shown_database} can be used; its schema has version {state.schema_version}"
-    right = Finding(subject="database", is_right=True, text=text)
-    paused = [Finding(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses]
+    right = CheckFinding(subject="database", is_right=True, text=text)
+    paused = [
+        CheckFinding(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses
+    ]
     try:
         seal = await seal_of(settings, database)
     except (SettingsError, StoreError) as error:
-        return [right, *paused, Finding(subject="encryption key", is_right=False, text=str(error))], None
-    key = Finding(subject="encryption key", is_right=True, text="it opens what this database holds")
+        return [right, *paused, CheckFinding(subject="encryption key", is_right=False, text=str(error))], None
+    key = CheckFinding(subject="encryption key", is_right=True, text="it opens what this database holds")
     return [right, *paused, key], Shared(database, seal)

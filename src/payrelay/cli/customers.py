@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from payrelay.cli.session import DONE, REFUSED, UNKNOWN, complain, session
-from payrelay.core.customers.customer import Customer, CustomerFilter, State
+from payrelay.core.customers.customer import Customer, CustomerFilter, CustomerState
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.explanations import printable
 from payrelay.core.payments.operation import OperationFilter
@@ -100,7 +100,7 @@ def _is_confirmed(customer: Customer) -> bool:
     called = f", called {printable(customer.reference)}" if customer.reference is not None else ""
     errors = Console(stderr=True, highlight=False)
     errors.print(f"{customer.id} of {printable(customer.principal)}{called}", markup=False)
-    if customer.state is State.ACTIVE:
+    if customer.state is CustomerState.ACTIVE:
         errors.print("· it can't be charged any more", markup=False)
     return typer.confirm("Erase, for good, what is kept of this person?", err=True)
 

@@ -22,7 +22,7 @@ from payrelay.app import Service, remove_database, running
 from payrelay.clock import Clock
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
-from payrelay.flows.access.issue_key import Wanted, issue_key
+from payrelay.flows.access.issue_key import WantedKey, issue_key
 from payrelay.server import address_of, stopped_by_signals
 from payrelay.settings import Settings, surroundings
 from payrelay_simulator import DemoWorld
@@ -97,7 +97,9 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
         async with payrelay_simulator.serve(simulator) as simulated:
             settings = _settings(simulated, places)
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
-                issued = await issue_key(service.credentials, Clock(), Wanted(principal="demo", environment="sandbox"))
+                issued = await issue_key(
+                    service.credentials, Clock(), WantedKey(principal="demo", environment="sandbox")
+                )
 
                 async with _serving(service, places, listener, stop), _shop(places, issued.key):
                     _introduce(console, places, simulated.base_url, issued.key, world)

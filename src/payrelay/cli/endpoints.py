@@ -19,7 +19,7 @@ from payrelay.flows.events.manage_endpoints import (
     EndpointView,
     NewEndpoint,
     Owner,
-    Span,
+    ReplayedEvents,
     create_endpoint,
     list_deliveries,
     remove_endpoint,
@@ -36,7 +36,7 @@ from payrelay.settings import Settings
 _SHOWN_ONCE = "The secret is shown this once; whoever receives the events verifies them with it."
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class WantedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Which events are listed."""
 
     name: str
@@ -158,7 +158,7 @@ async def run_deliveries(
     return DONE
 
 
-async def run_events(settings: Settings, wanted: Wanted, *, as_json: bool) -> int:
+async def run_events(settings: Settings, wanted: WantedEndpoint, *, as_json: bool) -> int:
     """Lists a principal's events, oldest first; gives the exit code. Raises PatternError."""
     pattern = pattern_of(wanted.type or "*")
     async with session(settings) as relay:
@@ -195,13 +195,17 @@ async def _owner_of(dispatch: Dispatch, endpoint_id: str) -> Owner | None:
     return Owner(account=endpoint.account, merchant=endpoint.merchant, principal=endpoint.principal)
 
 
-def _span(ids: list[str], since: str | None, until: str | None) -> Span:
+def _span(ids: list[str], since: str | None, until: str | None) -> ReplayedEvents:
     if ids:
-        return Span(ids=tuple(ids))
+        return ReplayedEvents(ids=tuple(ids))
     if since is None:
         raise SettingsError("name events by their ids, or a span by --since")
     from_ms = _ms("--since", since)
-    return Span(from_ms=from_ms) if until is None else Span(from_ms=from_ms, until_ms=_ms("--until", until))
+    return (
+        ReplayedEvents(from_ms=from_ms)
+        if until is None
+        else ReplayedEvents(from_ms=from_ms, until_ms=_ms("--until", until))
+    )
 
 
 def _ms(option: str, text: str) -> int:

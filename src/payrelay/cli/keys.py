@@ -18,7 +18,7 @@ from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Sc
 from payrelay.core.durations import SpanError, span_s
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import AmountError, decimal_text, minor_units
-from payrelay.flows.access.issue_key import PRINCIPAL_LENGTH_MAX, Issued, Wanted, issue_key, list_keys, revoke_key
+from payrelay.flows.access.issue_key import PRINCIPAL_LENGTH_MAX, IssuedKey, WantedKey, issue_key, list_keys, revoke_key
 from payrelay.settings import GATEWAY_NAME, read_settings
 
 UNKNOWN_KEY: Final = 2
@@ -41,7 +41,7 @@ def create(
     from payrelay.app import opened_credentials
 
     settings = read_settings()
-    wanted = Wanted(
+    wanted = WantedKey(
         principal=_name(name),
         environment=settings.key_environment,
         scopes=frozenset(scope) if scope else DEFAULT_SCOPES,
@@ -51,7 +51,7 @@ def create(
         life_s=_life_s(expires),
     )
 
-    async def issue() -> Issued:
+    async def issue() -> IssuedKey:
         async with opened_credentials(settings, Clock()) as credentials:
             return await issue_key(credentials, Clock(), wanted)
 

@@ -17,11 +17,9 @@ from rich.console import Console
 
 from payrelay.cli.keys import keys
 from payrelay.clock import Clock
-from payrelay.core.customers.customer import CustomerFilter
-from payrelay.core.customers.customer import State as CustomerState
+from payrelay.core.customers.customer import CustomerFilter, CustomerState
 from payrelay.core.events.delivery import DeliveryState, PatternError
-from payrelay.core.notifications.notification import NotificationFilter
-from payrelay.core.notifications.notification import State as NotificationState
+from payrelay.core.notifications.notification import NotificationFilter, NotificationState
 from payrelay.core.payments.operation import State
 from payrelay.core.persons import WordsError
 from payrelay.errors import SettingsError, StoreError
@@ -78,7 +76,7 @@ CustomerId = Annotated[str, typer.Argument(metavar="ID", help="As `customers lis
 AccountName = Annotated[str, typer.Argument(metavar="ACCOUNT", help="The name of a configured account.")]
 
 
-class Verdict(StrEnum):
+class DecidedState(StrEnum):
     """What can be decided."""
 
     SUCCEEDED = "succeeded"
@@ -196,9 +194,9 @@ def list_operations(
 ) -> None:
     """List the operations that need a person, and those that are open."""
     from payrelay.cli.operations import run_list
-    from payrelay.flows.operators.review import Wanted
+    from payrelay.flows.operators.review import ReviewFilter
 
-    wanted = Wanted(state=state, account=account, order_id=order, is_all=show_all, limit=limit)
+    wanted = ReviewFilter(state=state, account=account, order_id=order, is_all=show_all, limit=limit)
     _exit_with(uvloop.run(run_list(read_settings(), wanted, as_json=as_json)))
 
 
@@ -213,7 +211,7 @@ def show_operation(operation_id: OperationId, *, as_json: Json = False) -> None:
 @operations.command("decide")
 def decide_operation(
     operation_id: OperationId,
-    verdict: Annotated[Verdict, typer.Argument(help="What became of it.")],
+    verdict: Annotated[DecidedState, typer.Argument(help="What became of it.")],
     *,
     reason: Reason = "",
     payment_id: Annotated[str | None, typer.Option(help="The number of the payment that it made, if known.")] = None,
@@ -358,9 +356,9 @@ def list_events(
     as_json: Json = False,
 ) -> None:
     """List the events of a principal, oldest first."""
-    from payrelay.cli.endpoints import Wanted, run_events
+    from payrelay.cli.endpoints import WantedEndpoint, run_events
 
-    wanted = Wanted(name=name, account=account, after=after, limit=limit, type=event_type, subject=subject)
+    wanted = WantedEndpoint(name=name, account=account, after=after, limit=limit, type=event_type, subject=subject)
     _exit_with(uvloop.run(run_events(read_settings(), wanted, as_json=as_json)))
 
 

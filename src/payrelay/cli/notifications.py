@@ -14,7 +14,13 @@ from payrelay.cli.session import DONE, REFUSED, UNKNOWN, complain, session
 from payrelay.core.durations import span_text
 from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.money import decimal_text
-from payrelay.core.notifications.notification import WHY_PHRASES, Notification, NotificationFilter, State, Verdict
+from payrelay.core.notifications.notification import (
+    WHY_PHRASES,
+    Authenticity,
+    Notification,
+    NotificationFilter,
+    NotificationState,
+)
 from payrelay.core.payments.explanations import printable
 from payrelay.flows.notifications.replay_notification import (
     NotReplayedError,
@@ -24,17 +30,17 @@ from payrelay.flows.notifications.replay_notification import (
 from payrelay.settings import Settings
 
 STYLES: Final = {
-    State.NEEDS_ATTENTION: "bold red",
-    State.REFUSED: "magenta",
-    State.WAITING: "yellow",
-    State.RECEIVED: "cyan",
-    State.APPLIED: "green",
+    NotificationState.NEEDS_ATTENTION: "bold red",
+    NotificationState.REFUSED: "magenta",
+    NotificationState.WAITING: "yellow",
+    NotificationState.RECEIVED: "cyan",
+    NotificationState.APPLIED: "green",
 }
 VERDICT_PHRASES: Final = {
-    Verdict.GENUINE: "the gateway: the signature is right",
-    Verdict.FORGED: "unknown: the signature is wrong",
-    Verdict.WRONG_MERCHANT: "somebody else's gateway account",
-    Verdict.NO_SECRET: "unknown: there was no MERCHANT_SECRET to check it by",
+    Authenticity.GENUINE: "the gateway: the signature is right",
+    Authenticity.FORGED: "unknown: the signature is wrong",
+    Authenticity.WRONG_MERCHANT: "somebody else's gateway account",
+    Authenticity.NO_SECRET: "unknown: there was no MERCHANT_SECRET to check it by",
 }
 
 
@@ -163,7 +169,7 @@ def _word(word: str) -> str:
     return word.replace("_", " ")
 
 
-def _style(state: State) -> str:
+def _style(state: NotificationState) -> str:
     return STYLES.get(state, "bold")
 
 

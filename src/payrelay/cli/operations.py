@@ -21,7 +21,7 @@ from payrelay.flows.operators.decide import (
     prospects,
     require_decidable,
 )
-from payrelay.flows.operators.review import Wanted, list_for_operator, study
+from payrelay.flows.operators.review import ReviewFilter, list_for_operator, study
 from payrelay.flows.relay import Relay
 from payrelay.settings import Settings
 
@@ -46,7 +46,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     is_sure: bool
 
 
-async def run_list(settings: Settings, wanted: Wanted, *, as_json: bool) -> int:
+async def run_list(settings: Settings, wanted: ReviewFilter, *, as_json: bool) -> int:
     """Lists operations; gives the exit code. Raises SettingsError, StoreError."""
     async with session(settings) as relay:
         groups = await list_for_operator(relay, wanted)

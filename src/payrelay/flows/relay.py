@@ -17,13 +17,13 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import Retention
 from payrelay.errors import Code, Refusal
 from payrelay.gateways.gateway import Gateway
-from payrelay.runtime.alert_channels import Alarm
+from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.held_responses import Waiters
 from payrelay.runtime.hooks import Watch
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
-from payrelay.runtime.read_cache import Question, Readings, Told
+from payrelay.runtime.read_cache import CachedReading, Question, Readings
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.checkouts import Checkouts
@@ -131,7 +131,7 @@ class Relay:
     paused: PausedAccounts
     readings: Readings
     dispatch: Dispatch
-    alarm: Alarm
+    alarm: AlertChannels
     clock: Clock
     retention: Retention
     log: FilteringBoundLogger
@@ -168,7 +168,7 @@ class Relay:
             return named
         return next((account for account in self.accounts.values() if account.merchant == merchant), None)
 
-    async def read(self, request: "Request", call: Read) -> Told:
+    async def read(self, request: "Request", call: Read) -> CachedReading:
         """Tells what the gateway says to a read, as new as is asked for; see ``readings``.
 
         Raises Refusal (not_found) where no account of that name is configured.

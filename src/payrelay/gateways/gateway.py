@@ -24,13 +24,13 @@ import msgspec
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.gateways.capabilities import Capabilities
-from payrelay.core.notifications.notification import News, Verdict
+from payrelay.core.notifications.notification import Authenticity, News
 from payrelay.core.outcomes import Evidence, Outcome, Reading
 from payrelay.core.payments.payment import Payment, Sight
 from payrelay.core.secret import STARS
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
-from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority
+from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
 
 Headers: TypeAlias = Mapping[str, str]
 """The headers of a request: names in small letters; of one that came more than once, all values, joined by ", "."""
@@ -51,7 +51,7 @@ class EffectCause(StrEnum):
     """The gateway knows no such hold."""
 
 
-class Expected(msgspec.Struct, frozen=True, kw_only=True):
+class ExpectedReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a reply must match beyond what the call itself says; None where it isn't known.
 
     For a capture: the order and currency of the authorization, and the amount that it holds.
@@ -75,7 +75,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     operation_id: str
-    place: Place
+    place: Permit
     send_by_s: float
     resent: Callable[[Evidence], Awaitable[bool]]
     notify_url: str | None = None
@@ -135,17 +135,17 @@ class NoCheckout(msgspec.Struct, frozen=True, kw_only=True):
 class Received(msgspec.Struct, frozen=True, kw_only=True):
     """A notification that was read: who it is from, and what it says in our words."""
 
-    verdict: Verdict
+    verdict: Authenticity
     news: News
 
 
-class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
+class UnreadableNotification(msgspec.Struct, frozen=True, kw_only=True):
     """A body that is no notification; the reason holds nothing of it but names of fields."""
 
     reason: str
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class CheckFinding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was tried: what, whether it is right, and a sentence for people.
 
     ``is_warning`` is for what works, and is better changed all the same.
@@ -200,7 +200,7 @@ class Gateway(Protocol):
         """What the gateway can do for this account; as good as constant while the program runs."""
         ...
 
-    async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
+    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         """Sends an effect, and says what it came to. It is sent a second time only where the first did nothing.
 
         The second sending is journaled by ``sending.resent`` before. The place is ended when this returns, and when it
@@ -240,7 +240,7 @@ class Gateway(Protocol):
         """Gives the way to the gateway's page for one checkout. May be repeated: the same checkout is paid once."""
         ...
 
-    def notification(self, headers: Headers, body: bytes) -> Received | Unreadable:
+    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:
         """Reads a notification, and tells who it is from.
 
         The verdict is given on the request as it came, with its headers; it is stored, and a notification that was
@@ -250,7 +250,7 @@ class Gateway(Protocol):
         """
         ...
 
-    async def check(self) -> list[Finding]:
+    async def check(self) -> list[CheckFinding]:
         """Tries the account out, without changing anything, and tells in plain words what works and what doesn't."""
         ...
 

@@ -69,7 +69,7 @@ class Means:
     shelf: Callable[[str], TokenShelf] | None
 
 
-class Kind(Protocol):
+class GatewayKind(Protocol):
     """One kind of gateway."""
 
     @property

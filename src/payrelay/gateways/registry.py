@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from payrelay.gateways.kinds import Kind
+from payrelay.gateways.kinds import GatewayKind
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.kind import PayHereKind
 
-KINDS: Final[Mapping[str, Kind]] = MappingProxyType({PAYHERE: PayHereKind()})
+KINDS: Final[Mapping[str, GatewayKind]] = MappingProxyType({PAYHERE: PayHereKind()})
 """By the word that stands in the setting KIND."""
 DEFAULT_KIND: Final = PAYHERE
 """Where an account names none."""

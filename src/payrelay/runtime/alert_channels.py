@@ -33,7 +33,7 @@ Outlet = Callable[[bytes], Awaitable[None]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Alarm:
+class AlertChannels:
     """What an alert is given with.
 
     Attributes:

@@ -30,7 +30,7 @@ from payrelay.errors import StoreError
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.hooks import Passage, Watch, nobody
 from payrelay.runtime.webhook_sender import Secrets, Signer, WebhookSender, host_of
-from payrelay.store.events.deliveries import Deliveries, Failure, Taken
+from payrelay.store.events.deliveries import Deliveries, FailedDelivery, LeasedDelivery
 from payrelay.store.events.endpoints import Endpoints, Target
 from payrelay.store.events.feed import PUBLISHED_MAX, Feed
 
@@ -64,7 +64,7 @@ _GONE: Final = "it answered with HTTP 410: it wants nothing more"
 _TOO_LONG: Final = "it took nothing for three days"
 
 
-class Outcome(StrEnum):
+class DeliveryOutcome(StrEnum):
     """What came of a try, for the metrics."""
 
     DELIVERED = "delivered"
@@ -96,7 +96,7 @@ class Dispatch:
     followers: Followers
     clock: Clock
     log: FilteringBoundLogger
-    counted: Callable[[Outcome], None] = nobody
+    counted: Callable[[DeliveryOutcome], None] = nobody
     passed: Callable[[Passage, str], None] = nobody
     chance: Callable[[], float] = random.random
     room: int = ON_THEIR_WAY_MAX
@@ -185,13 +185,13 @@ async def _safely(dispatch: Dispatch) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    taken: Taken
+    taken: LeasedDelivery
     event: PublishedEvent
 
 
 @dataclass(frozen=True, slots=True)
 class _Flown:
-    taken: Taken
+    taken: LeasedDelivery
     tried: Tried
     url: str
 
@@ -207,7 +207,7 @@ class _Lane:
         self._id = endpoint_id
         self._ready: deque[_Load] = deque()
         self._landed: list[_Flown] = []
-        self._late: list[Taken] = []
+        self._late: list[LeasedDelivery] = []
         self._senders: set[asyncio.Task[None]] = set()
         self._width = NARROW
         self._news = asyncio.Event()
@@ -319,14 +319,14 @@ class _Lane:
 async def _keep(dispatch: Dispatch, endpoint_id: str, flown: list[_Flown]) -> None:
     """Stores what came of some tries."""
     now_ms = dispatch.clock.now_ms()
-    by_status: dict[int, list[Taken]] = {}
+    by_status: dict[int, list[LeasedDelivery]] = {}
     for one in flown:
         if one.tried.is_delivered and one.tried.status is not None:
             by_status.setdefault(one.tried.status, []).append(one.taken)
     for status, taken in by_status.items():
         await dispatch.deliveries.delivered(endpoint_id, taken, status=status, now_ms=now_ms)
         for _ in taken:
-            dispatch.counted(Outcome.DELIVERED)
+            dispatch.counted(DeliveryOutcome.DELIVERED)
     for one in flown:
         if not one.tried.is_delivered:
             await _fail(dispatch, one, now_ms)
@@ -336,9 +336,9 @@ async def _fail(dispatch: Dispatch, flown: _Flown, now_ms: int) -> None:
     taken, tried = flown.taken, flown.tried
     again_ms = next_try_ms(taken.attempts, now_ms, retry_after_s=tried.retry_after_s, chance=dispatch.chance())
     words = tried.failure or ""
-    failure = Failure(taken=taken, status=tried.status, words=words, next_try_ms=again_ms, url=flown.url)
+    failure = FailedDelivery(taken=taken, status=tried.status, words=words, next_try_ms=again_ms, url=flown.url)
     since_ms = await dispatch.deliveries.failed(failure, now_ms=now_ms, held_until_ms=held_until_ms(now_ms, tried))
-    dispatch.counted(Outcome.FAILED if again_ms is not None else Outcome.GIVEN_UP)
+    dispatch.counted(DeliveryOutcome.FAILED if again_ms is not None else DeliveryOutcome.GIVEN_UP)
     dispatch.log.warning(
         "event_not_delivered",
         endpoint_id=taken.endpoint_id,
@@ -361,7 +361,7 @@ async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str, *, ur
     stopped = await dispatch.endpoints.stop(endpoint_id, reason, dispatch.clock.now_ms(), url=url)
     if stopped is None:
         return
-    dispatch.counted(Outcome.STOPPED)
+    dispatch.counted(DeliveryOutcome.STOPPED)
     dispatch.log.error(
         "endpoint_stopped",
         endpoint_id=endpoint_id,

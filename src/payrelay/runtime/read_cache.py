@@ -59,7 +59,7 @@ _Key: TypeAlias = tuple[str, str]
 """A merchant and a subject."""
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class CachedReading(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader is told.
 
     Attributes:
@@ -80,10 +80,10 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
         stale = (("Payrelay-Stale", "true"),) if self.is_stale else ()
         return msgspec.structs.replace(answer, headers=(("Age", str(self.age_s)), *stale))
 
-    def beside(self, other: "Told", reading: Reading) -> "Told":
+    def beside(self, other: "CachedReading", reading: Reading) -> "CachedReading":
         """Gives a reading that was made of this one and another: as old as the older, stale where either is."""
         ages = [told.age_s for told in (self, other) if told.age_s is not None]
-        return Told(reading=reading, age_s=max(ages, default=None), is_stale=self.is_stale or other.is_stale)
+        return CachedReading(reading=reading, age_s=max(ages, default=None), is_stale=self.is_stale or other.is_stale)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,19 +153,19 @@ class Readings:
         self._kept = _Kept()
         self._behind = _WriteBehind(last, clock, log, start, note)
 
-    async def read(self, question: Question, *, is_insisting: bool = False) -> Told:
+    async def read(self, question: Question, *, is_insisting: bool = False) -> CachedReading:
         """Tells what the gateway says; ``is_insisting`` is for a reader who takes no answer but a new one."""
         version = await self._version(question)
         if version is not None and not is_insisting:
             now_s = self._clock.boot_s()
             kept = self._kept.find(question.key, version, now_s)
             if kept is not None:
-                return Told(reading=kept.reading, age_s=int(now_s - kept.began_s))
+                return CachedReading(reading=kept.reading, age_s=int(now_s - kept.began_s))
         call = self._call(question, version, is_insisting=is_insisting)
         # A wait, not an await: that would end the call with its reader.
         await asyncio.wait({call}, timeout=None if is_insisting else self._stale_after_s)
         if is_insisting:
-            return Told(reading=call.result())
+            return CachedReading(reading=call.result())
         if not call.done():
             known = await self._last_known(question)
             if known is not None:
@@ -173,7 +173,7 @@ class Readings:
             await asyncio.wait({call})
         reading = call.result()
         known = await self._last_known(question) if reading.code in COVERED else None
-        return known or Told(reading=reading)
+        return known or CachedReading(reading=reading)
 
     async def note_payments(self, merchant: str, payments: tuple[Payment, ...], *, seen_at_ms: int) -> None:
         """Notes how payments stood that somebody else saw at the gateway; ``seen_at_ms`` is when he asked.
@@ -228,7 +228,7 @@ class Readings:
             self._behind.put(question, reading, began_ms)
         return reading
 
-    async def _last_known(self, question: Question) -> Told | None:
+    async def _last_known(self, question: Question) -> CachedReading | None:
         try:
             last = await self._last.last(question.merchant, question.call)
         except StoreError:
@@ -238,7 +238,7 @@ class Readings:
         age_ms = max(0, self._clock.now_ms() - last.read_at_ms)
         if age_ms > KNOWN_FOR_MS:
             return None
-        return Told(reading=last.reading, age_s=age_ms // 1_000, is_stale=True)
+        return CachedReading(reading=last.reading, age_s=age_ms // 1_000, is_stale=True)
 
 
 class _Found(NamedTuple):

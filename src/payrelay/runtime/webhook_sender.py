@@ -44,7 +44,7 @@ class _ForbiddenAddress(OSError):
     """The name leads to an address that may not be called."""
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class WebhookMessage(msgspec.Struct, frozen=True, kw_only=True):
     """What a receiver gets; the same event is the same bytes each time."""
 
     id: str
@@ -170,9 +170,9 @@ def body_of(event: PublishedEvent) -> bytes:
     return _encode(message_of(event))
 
 
-def message_of(event: PublishedEvent) -> Message:
+def message_of(event: PublishedEvent) -> WebhookMessage:
     """Says an event in the words of the interface."""
-    return Message(
+    return WebhookMessage(
         id=event.id,
         type=event.type,
         timestamp=rfc3339(event.at_ms),

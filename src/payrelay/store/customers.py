@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.customers.customer import Approval, Customer, CustomerFilter, Event, told_of
+from payrelay.core.customers.customer import Approval, Customer, CustomerEvent, CustomerFilter, told_of
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
@@ -69,7 +69,7 @@ class Customers:
         )
         return await self._database.write(_add(customer, parameters))
 
-    async def change(self, customer: Customer, event: Event, *, card_holder: str | None = None) -> None:
+    async def change(self, customer: Customer, event: CustomerEvent, *, card_holder: str | None = None) -> None:
         """Stores a changed customer, and what is told of it; a holder takes the place of the one before.
 
         Raises Outdated, and writes nothing, unless the row has the version before; StoreUnavailable.
@@ -166,7 +166,7 @@ def _add(customer: Customer, parameters: tuple[Value, ...]) -> Unit[bool]:
     return True
 
 
-def _change(customer: Customer, parameters: tuple[Value, ...], event: Event) -> Unit[None]:
+def _change(customer: Customer, parameters: tuple[Value, ...], event: CustomerEvent) -> Unit[None]:
     if not (yield Statement(statements.CHANGE_CUSTOMER, parameters)):
         raise Outdated(f"the customer {customer.id!r} was changed since it was read")
     yield from outbox.put(told_of(customer, event))

@@ -14,7 +14,13 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.events.event import OutgoingEvent
-from payrelay.core.notifications.notification import NewsKind, Notification, NotificationFilter, Verdict, needs_person
+from payrelay.core.notifications.notification import (
+    Authenticity,
+    NewsKind,
+    Notification,
+    NotificationFilter,
+    needs_person,
+)
 from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret
@@ -232,7 +238,7 @@ def token_context(merchant: str, order_id: str, kind: NewsKind) -> bytes:
 def _put(notification: Notification, parameters: tuple[Value, ...]) -> Unit[Row | None]:
     """Gives an empty row for a new one, the row as it is stored for a repeat, None for one too many."""
     if (yield Statement(statements.PUT_NOTIFICATION, parameters)):
-        if notification.verdict is Verdict.GENUINE:
+        if notification.verdict is Authenticity.GENUINE:
             yield Statement(BUMP, (notification.merchant,))  # what was read before it is no news any more
         else:
             at_ms = notification.received_at_ms

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 from tests.api.fakes import KEY, Keyring, MovableClock
 
-from payrelay.api.auth.authentication import CREDENTIALS_KEPT_MAX, Doorkeeper, Failure, Unauthenticated
+from payrelay.api.auth.authentication import CREDENTIALS_KEPT_MAX, AuthenticationFailure, Doorkeeper, Unauthenticated
 from payrelay.api.http.incoming import Headers
 from payrelay.core.access.credential import Credential, compose_key, hash_of
 from payrelay.errors import Code, Refusal, StoreUnavailable
@@ -42,9 +42,16 @@ async def test_a_malformed_key_costs_no_look_into_the_store(
 
 
 @pytest.mark.parametrize(
-    ("given", "failure"), [(None, Failure.MISSING), ("Basic x", Failure.WRONG), ("Bearer x", Failure.WRONG)]
+    ("given", "failure"),
+    [
+        (None, AuthenticationFailure.MISSING),
+        ("Basic x", AuthenticationFailure.WRONG),
+        ("Bearer x", AuthenticationFailure.WRONG),
+    ],
 )
-async def test_who_is_not_let_in_is_told_apart(doorkeeper: Doorkeeper, given: str | None, failure: Failure) -> None:
+async def test_who_is_not_let_in_is_told_apart(
+    doorkeeper: Doorkeeper, given: str | None, failure: AuthenticationFailure
+) -> None:
     """Only who tries keys is slowed down."""
     headers = Headers([] if given is None else [(b"authorization", given.encode())])
     with pytest.raises(Unauthenticated) as raised:

@@ -7,7 +7,13 @@ import pytest
 from tests.api.fakes import Keyring, MovableClock
 from tests.core.access.test_client_token import PARENT, TOKEN
 
-from payrelay.api.auth.authentication import CREDENTIAL_KEPT_MS, Doorkeeper, Doors, Failure, Unauthenticated
+from payrelay.api.auth.authentication import (
+    CREDENTIAL_KEPT_MS,
+    AuthenticationFailure,
+    Doorkeeper,
+    TokenReaders,
+    Unauthenticated,
+)
 from payrelay.api.auth.client_tokens import Reason, TokenDoor, TokenSources
 from payrelay.api.http.incoming import Headers
 from payrelay.core.access.client_token import LEEWAY_MS, ClientToken, Parentage
@@ -49,7 +55,7 @@ def books() -> Books:
 @pytest.fixture
 def doorkeeper(books: Books, keyring: Keyring, clock: MovableClock) -> Doorkeeper:
     """Gives a doorkeeper who knows client tokens."""
-    return Doorkeeper(keyring, clock, Doors(client_tokens=TokenDoor(TokenSources(books, books), clock)))
+    return Doorkeeper(keyring, clock, TokenReaders(client_tokens=TokenDoor(TokenSources(books, books), clock)))
 
 
 async def admitted(doorkeeper: Doorkeeper, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Credential:
@@ -92,7 +98,7 @@ async def test_what_is_wrong_with_a_token_is_counted(
     refused = await refusal(doorkeeper, msgspec.structs.replace(TOKEN, **changes), key)
 
     assert refused.reason == reason
-    assert refused.failure is (Failure.ENDED if reason is Reason.UNKNOWN else Failure.WRONG)
+    assert refused.failure is (AuthenticationFailure.ENDED if reason is Reason.UNKNOWN else AuthenticationFailure.WRONG)
 
 
 async def test_a_token_ends_to_the_second(doorkeeper: Doorkeeper, clock: MovableClock) -> None:
@@ -103,7 +109,7 @@ async def test_a_token_ends_to_the_second(doorkeeper: Doorkeeper, clock: Movable
 
     for _ in range(2):
         refused = await refusal(doorkeeper)
-        assert (refused.reason, refused.failure) == (Reason.EXPIRED, Failure.ENDED)
+        assert (refused.reason, refused.failure) == (Reason.EXPIRED, AuthenticationFailure.ENDED)
         clock.at_s += 10
 
 
@@ -133,7 +139,7 @@ async def test_a_revocation_counts_within_a_second(
     clock.at_s += CREDENTIAL_KEPT_MS / 1000
 
     refused = await refusal(doorkeeper)
-    assert (refused.reason, refused.failure) == (reason, Failure.ENDED)
+    assert (refused.reason, refused.failure) == (reason, AuthenticationFailure.ENDED)
 
 
 async def test_the_texts_of_tokens_are_refused_by_form(doorkeeper: Doorkeeper, books: Books) -> None:
@@ -142,7 +148,7 @@ async def test_the_texts_of_tokens_are_refused_by_form(doorkeeper: Doorkeeper, b
         with pytest.raises(Unauthenticated) as raised:
             await doorkeeper.admit(Headers([(b"authorization", f"Bearer {text}".encode("latin-1"))]))
         assert raised.value.reason == Reason.FORM
-        assert raised.value.failure is Failure.WRONG
+        assert raised.value.failure is AuthenticationFailure.WRONG
     assert books.asked == 0
 
 
@@ -157,4 +163,4 @@ async def test_where_there_are_no_tokens_there_are_none(keyring: Keyring, clock:
     """A program without them lets nobody in by one."""
     with pytest.raises(Unauthenticated) as raised:
         await admitted(Doorkeeper(keyring, clock))
-    assert raised.value.failure is Failure.WRONG
+    assert raised.value.failure is AuthenticationFailure.WRONG

@@ -13,7 +13,7 @@ from tests.samples import ASKED
 
 from payrelay.api.pages.checkouts import ASSETS, asset, back_page, checkout_page, targets_of
 from payrelay.api.pages.public import PUBLIC_ROUTES
-from payrelay.api.pages.site import Page
+from payrelay.api.pages.site import PlainAnswer
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Settled
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.gateways.pauses import Pause
@@ -40,7 +40,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 class Shown(HTMLParser):
     """What a browser makes of a page, as far as tests ask."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: PlainAnswer) -> None:
         super().__init__()
         self.page = page
         self.fields: dict[str, str | None] = {}

@@ -4,13 +4,13 @@ import pytest
 
 from payrelay.api.http.incoming import Headers, require_type
 from payrelay.api.pages.public import EMPTY, PUBLIC_ROUTES, Caller, Public, PublicRoute
-from payrelay.api.pages.site import Page
+from payrelay.api.pages.site import PlainAnswer
 from payrelay.core.gateways.capabilities import FORM_TYPE
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 
 
-async def nothing(relay: Relay, caller: Caller) -> Page:  # noqa: ARG001, the shape of a handler
+async def nothing(relay: Relay, caller: Caller) -> PlainAnswer:  # noqa: ARG001, the shape of a handler
     """Answers with nothing."""
     return EMPTY
 

@@ -13,7 +13,7 @@ from payrelay.api.routes.bodies import parse_body
 from payrelay.api.routes.checkout_bodies import MEMBERS_OF_KINDS, CheckoutBody
 from payrelay.api.routes.table import ROUTES
 from payrelay.core.calls import Item
-from payrelay.core.checkouts.hosted_payment import CheckoutKind, Place, Plan
+from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan, PostalAddress
 from payrelay.errors import Code, Refusal
 
 DOCUMENT: dict[str, Any] = json.loads(describe_api(ROUTES, {"gateway": "sandbox"}))
@@ -45,7 +45,7 @@ def test_a_payment_says_what_is_bought_and_by_whom() -> None:
     asked = new.asked
 
     assert (asked.kind, asked.order_id, asked.amount_minor) == (CheckoutKind.PAYMENT, "Order12350", 100_000)
-    assert asked.person.home == Place(address="No. 1, Galle Road", city="Colombo", country="Sri Lanka")
+    assert asked.person.home == PostalAddress(address="No. 1, Galle Road", city="Colombo", country="Sri Lanka")
     assert asked.delivery == asked.person.home
     assert asked.item_list == (Item(name="Door bell", number="b-1", quantity=1, unit_amount_minor=100_000),)
     assert (asked.custom_1, asked.custom_2, asked.platform, asked.payment_method) == ("a", None, "app", "VISA")

@@ -4,7 +4,7 @@ from payrelay.api.routes.bodies import parse_body
 from payrelay.api.routes.event_bodies import ChangeEndpointBody, NewEndpointBody, ReplayBody
 from payrelay.core.events.delivery import EndpointState
 from payrelay.errors import Refusal
-from payrelay.flows.events.manage_endpoints import Changes, NewEndpoint, Span
+from payrelay.flows.events.manage_endpoints import Changes, NewEndpoint, ReplayedEvents
 
 
 def test_an_endpoint_is_asked_for_with_little() -> None:
@@ -39,9 +39,9 @@ def test_what_is_wrong_with_a_change_is_named(body: bytes, path: str) -> None:
 
 def test_a_replay_is_of_ids_or_of_a_span() -> None:
     """In whatever time zone the moments are written."""
-    assert parse_body(b'{"ids":["evt_1"]}', ReplayBody).span() == Span(ids=("evt_1",))
+    assert parse_body(b'{"ids":["evt_1"]}', ReplayBody).span() == ReplayedEvents(ids=("evt_1",))
     span = parse_body(b'{"since":"1970-01-01T05:30:01+05:30","until":"1970-01-01T00:00:02Z"}', ReplayBody).span()
-    assert span == Span(from_ms=1_000, until_ms=2_000)
+    assert span == ReplayedEvents(from_ms=1_000, until_ms=2_000)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from payrelay.core.checkouts.checkout import (
     is_looked_for,
     next_look_ms,
 )
-from payrelay.core.checkouts.hosted_payment import HostedPayment, Person, Place, Plan
+from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 
 PAID = Result(payment_id="320025000001")
 DETAILS_OF_PLAN = Details(
@@ -282,8 +282,8 @@ def test_every_state_has_its_sentence() -> None:
 
 def test_nothing_of_a_person_is_printed() -> None:
     """A traceback goes into the log."""
-    home = Place(address="CANARY", city="CANARY", country="CANARY")
-    person = Person(first_name="CANARY", last_name="CANARY", email="CANARY", phone="CANARY", home=home)
+    home = PostalAddress(address="CANARY", city="CANARY", country="CANARY")
+    person = Buyer(first_name="CANARY", last_name="CANARY", email="CANARY", phone="CANARY", home=home)
     asked = HostedPayment(
         kind=CheckoutKind.PAYMENT, order_id="A-1", items="CANARY", currency="LKR", amount_minor=1, person=person
     )

@@ -12,9 +12,9 @@ from payrelay.core.customers.customer import (
     TRANSITIONS,
     Approval,
     Customer,
-    Event,
+    CustomerEvent,
+    CustomerState,
     Names,
-    State,
     approved,
     approved_again,
     erased,
@@ -130,7 +130,7 @@ def test_a_removed_customer_stays_without_its_holder() -> None:
     gone = removed(CUSTOMER, at_ms=2_000)
 
     assert not gone.can_be_charged
-    assert (gone.state, gone.version, gone.has_holder, gone.reference) == (State.REMOVED, 2, False, "person-7")
+    assert (gone.state, gone.version, gone.has_holder, gone.reference) == (CustomerState.REMOVED, 2, False, "person-7")
     assert removed(gone, at_ms=3_000) is gone
 
 
@@ -145,7 +145,7 @@ def test_of_an_erased_customer_only_what_the_books_need_is_left(before: Customer
         "account": "gateway",
         "merchant": "0123456789abcdef",
         "principal": "shop",
-        "state": State.ERASED,
+        "state": CustomerState.ERASED,
         "version": before.version + 1,
         "has_holder": False,
         "order_id": "A-1",
@@ -157,8 +157,8 @@ def test_of_an_erased_customer_only_what_the_books_need_is_left(before: Customer
     assert removed(gone, at_ms=3_000) is gone
 
 
-@pytest.mark.parametrize("state", [State.REMOVED, State.ERASED])
-def test_what_has_no_token_gets_none(state: State) -> None:
+@pytest.mark.parametrize("state", [CustomerState.REMOVED, CustomerState.ERASED])
+def test_what_has_no_token_gets_none(state: CustomerState) -> None:
     """A removed customer that an approval brings back would be charged although the merchant took it away."""
     with pytest.raises(IllegalTransition, match=f"{state} can't take the event approved"):
         again(msgspec.structs.replace(CUSTOMER, state=state))
@@ -172,22 +172,26 @@ def test_an_erased_customer_takes_no_name() -> None:
 
 def test_no_state_but_the_first_leads_to_active() -> None:
     """Removal and erasure are for good, whatever comes."""
-    assert {before for (before, _), after in TRANSITIONS.items() if after is State.ACTIVE} == {State.ACTIVE}
-    assert {after for (before, _), after in TRANSITIONS.items() if before is State.ERASED} == {State.ERASED}
-    assert set(STATE_SENTENCES) == set(State)
+    assert {before for (before, _), after in TRANSITIONS.items() if after is CustomerState.ACTIVE} == {
+        CustomerState.ACTIVE
+    }
+    assert {after for (before, _), after in TRANSITIONS.items() if before is CustomerState.ERASED} == {
+        CustomerState.ERASED
+    }
+    assert set(STATE_SENTENCES) == set(CustomerState)
 
 
 @pytest.mark.parametrize(
     ("event", "kind"),
     [
         (None, "customer.created"),
-        (Event.APPROVED, "customer.updated"),
-        (Event.CHANGED, "customer.updated"),
-        (Event.REMOVED, "customer.removed"),
-        (Event.ERASED, "customer.erased"),
+        (CustomerEvent.APPROVED, "customer.updated"),
+        (CustomerEvent.CHANGED, "customer.updated"),
+        (CustomerEvent.REMOVED, "customer.removed"),
+        (CustomerEvent.ERASED, "customer.erased"),
     ],
 )
-def test_what_is_told_names_nobody(event: Event | None, kind: str) -> None:
+def test_what_is_told_names_nobody(event: CustomerEvent | None, kind: str) -> None:
     """An event can't be called back from whoever received it: no name, no reference, no token."""
     labelled = renamed(CUSTOMER, Names(reference="nimal@example.com", label="Nimal's card"), at_ms=2_000)
     told = told_of(labelled, event)
@@ -203,8 +207,8 @@ def test_each_version_is_told_by_an_event_of_its_own() -> None:
     """Receivers drop an event whose id they know."""
     changed = again(order_id="A-2")
 
-    assert told_of(CUSTOMER, None).id != told_of(changed, Event.APPROVED).id
-    assert told_of(changed, Event.APPROVED) == told_of(changed, Event.APPROVED)
+    assert told_of(CUSTOMER, None).id != told_of(changed, CustomerEvent.APPROVED).id
+    assert told_of(changed, CustomerEvent.APPROVED) == told_of(changed, CustomerEvent.APPROVED)
 
 
 @pytest.mark.parametrize(

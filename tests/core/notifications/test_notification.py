@@ -17,15 +17,15 @@ from payrelay.core.notifications.notification import (
     WAITS_FOR_MS,
     WHY_OF_VERDICT,
     WHY_PHRASES,
-    Event,
-    Expected,
+    Authenticity,
+    ExpectedAmount,
     News,
     NewsKind,
     Notification,
-    State,
-    Step,
-    Told,
-    Verdict,
+    NotificationEvent,
+    NotificationState,
+    NotificationStep,
+    NotifiedStatus,
     Why,
     advance,
     differs,
@@ -39,14 +39,14 @@ from payrelay.errors import IllegalTransition
 
 NEWS = News(
     kind=NewsKind.PAYMENT,
-    told=Told.SUCCEEDED,
+    told=NotifiedStatus.SUCCEEDED,
     order_id="A-1",
     amount_minor=100_000,
     currency="LKR",
     payment_id="320025000001",
 )
 PAYMENT = msgspec.structs.replace(samples.PAYMENT, at_ms=NOW_MS)
-WAIT = Step(event=Event.PUT_OFF, why=Why.UNKNOWN_ORDER)
+WAIT = NotificationStep(event=NotificationEvent.PUT_OFF, why=Why.UNKNOWN_ORDER)
 
 
 def replaced(**members: object) -> Notification:
@@ -54,25 +54,28 @@ def replaced(**members: object) -> Notification:
     return msgspec.structs.replace(NOTIFICATION, **members)
 
 
-@pytest.mark.parametrize("state", State)
-@pytest.mark.parametrize("event", Event)
-def test_what_the_table_lacks_is_an_error(state: State, event: Event) -> None:
+@pytest.mark.parametrize("state", NotificationState)
+@pytest.mark.parametrize("event", NotificationEvent)
+def test_what_the_table_lacks_is_an_error(state: NotificationState, event: NotificationEvent) -> None:
     """A step that nobody thought of must not end somewhere by chance."""
     before = replaced(state=state)
     if (state, event) in TRANSITIONS:
-        assert advance(before, Step(event=event, why=Why.INFORMED), at_ms=NOW_MS).state is TRANSITIONS[state, event]
+        assert (
+            advance(before, NotificationStep(event=event, why=Why.INFORMED), at_ms=NOW_MS).state
+            is TRANSITIONS[state, event]
+        )
     else:
         with pytest.raises(IllegalTransition, match=f"{state}.*{event}"):
-            advance(before, Step(event=event, why=Why.INFORMED), at_ms=NOW_MS)
+            advance(before, NotificationStep(event=event, why=Why.INFORMED), at_ms=NOW_MS)
 
 
 def test_only_what_is_unfinished_is_worked_on_again() -> None:
     """A finished one that came back by itself would be worked on for ever."""
-    for state in State:
+    for state in NotificationState:
         ended = replaced(state=state)
-        for event in Event:
+        for event in NotificationEvent:
             if (state, event) in TRANSITIONS:
-                after = advance(ended, Step(event=event, why=Why.INFORMED), at_ms=NOW_MS)
+                after = advance(ended, NotificationStep(event=event, why=Why.INFORMED), at_ms=NOW_MS)
                 assert (after.next_at_ms is not None) == (after.state in UNFINISHED)
 
 
@@ -86,7 +89,7 @@ def test_it_waits_longer_each_time_and_then_no_more() -> None:
             assert waiting.next_at_ms - now_ms in AGAIN_AFTER_MS
             now_ms = waiting.next_at_ms
 
-    assert waiting.state is State.IGNORED
+    assert waiting.state is NotificationState.IGNORED
     assert waiting.why is Why.UNKNOWN_ORDER
     assert WAITS_FOR_MS <= now_ms - NOW_MS <= WAITS_FOR_MS + max(AGAIN_AFTER_MS)
     assert tries < 30
@@ -94,46 +97,46 @@ def test_it_waits_longer_each_time_and_then_no_more() -> None:
 
 def test_a_replay_begins_the_wait_anew() -> None:
     """An operator who has mended something must not find it given up at once."""
-    old = replaced(state=State.IGNORED, attempts=17, next_at_ms=None, why=Why.UNKNOWN_ORDER)
+    old = replaced(state=NotificationState.IGNORED, attempts=17, next_at_ms=None, why=Why.UNKNOWN_ORDER)
     later_ms = NOW_MS + 10 * WAITS_FOR_MS
-    again = advance(old, Step(event=Event.REPLAYED, why=Why.REPLAYED), at_ms=later_ms)
+    again = advance(old, NotificationStep(event=NotificationEvent.REPLAYED, why=Why.REPLAYED), at_ms=later_ms)
 
-    assert (again.state, again.attempts, again.next_at_ms) == (State.RECEIVED, 0, later_ms)
-    assert advance(again, WAIT, at_ms=later_ms).state is State.WAITING
+    assert (again.state, again.attempts, again.next_at_ms) == (NotificationState.RECEIVED, 0, later_ms)
+    assert advance(again, WAIT, at_ms=later_ms).state is NotificationState.WAITING
 
 
 def test_a_repeat_wakes_only_what_it_can_change() -> None:
     """A repeat of what was applied is nothing; one of what was given up, or misjudged, is another chance."""
-    applied = replaced(state=State.APPLIED, why=Why.CHECKOUT_FINISHED)
-    given_up = replaced(state=State.IGNORED, why=Why.NOT_SHOWN)
-    informed = replaced(state=State.IGNORED, why=Why.INFORMED)
-    misjudged = replaced(state=State.REFUSED, why=Why.FORGED, verdict=Verdict.FORGED)
+    applied = replaced(state=NotificationState.APPLIED, why=Why.CHECKOUT_FINISHED)
+    given_up = replaced(state=NotificationState.IGNORED, why=Why.NOT_SHOWN)
+    informed = replaced(state=NotificationState.IGNORED, why=Why.INFORMED)
+    misjudged = replaced(state=NotificationState.REFUSED, why=Why.FORGED, verdict=Authenticity.FORGED)
 
-    assert step_of_repeat(applied, Verdict.GENUINE) is None
-    assert step_of_repeat(informed, Verdict.GENUINE) is None
-    assert step_of_repeat(misjudged, Verdict.FORGED) is None
+    assert step_of_repeat(applied, Authenticity.GENUINE) is None
+    assert step_of_repeat(informed, Authenticity.GENUINE) is None
+    assert step_of_repeat(misjudged, Authenticity.FORGED) is None
     for each in (given_up, misjudged):
-        step = step_of_repeat(each, Verdict.GENUINE)
+        step = step_of_repeat(each, Authenticity.GENUINE)
         assert step is not None
-        assert advance(each, step, at_ms=NOW_MS).state is State.RECEIVED
+        assert advance(each, step, at_ms=NOW_MS).state is NotificationState.RECEIVED
 
 
 def test_every_reason_has_its_words_and_at_most_one_place() -> None:
     """What stands in a list must be said in words, and mean one thing."""
     assert set(WHY_PHRASES) == set(Why)
-    assert set(WHY_OF_VERDICT) == set(Verdict)
+    assert set(WHY_OF_VERDICT) == set(Authenticity)
     groups = (TAKEN_UP_BY, PUT_OFF_BY, DOUBTED_BY)
     assert len(frozenset.union(*groups)) == sum(map(len, groups))
-    assert step_of(Why.INFORMED) == Step(event=Event.PASSED_OVER, why=Why.INFORMED)
-    assert step_of(Why.OTHER_TOKEN).event is Event.DOUBTED
+    assert step_of(Why.INFORMED) == NotificationStep(event=NotificationEvent.PASSED_OVER, why=Why.INFORMED)
+    assert step_of(Why.OTHER_TOKEN).event is NotificationEvent.DOUBTED
 
 
 def test_amount_and_currency_are_compared() -> None:
     """The signature only says that the gateway told of some amount, not that it is the one that was asked for."""
-    assert not differs(NEWS, Expected(amount_minor=100_000, currency="LKR"))
-    assert not differs(NEWS, Expected(amount_minor=None, currency="LKR"))
-    assert differs(NEWS, Expected(amount_minor=100_001, currency="LKR"))
-    assert differs(NEWS, Expected(amount_minor=None, currency="USD"))
+    assert not differs(NEWS, ExpectedAmount(amount_minor=100_000, currency="LKR"))
+    assert not differs(NEWS, ExpectedAmount(amount_minor=None, currency="LKR"))
+    assert differs(NEWS, ExpectedAmount(amount_minor=100_001, currency="LKR"))
+    assert differs(NEWS, ExpectedAmount(amount_minor=None, currency="USD"))
 
 
 @pytest.mark.parametrize(
@@ -180,22 +183,24 @@ def test_every_state_is_described() -> None:
     """An operator looks a state up where the notifications are explained."""
     page = (Path(__file__).parents[3] / "docs" / "notifications.md").read_text()
 
-    assert [state for state in State if f"| `{state}` |" not in page] == []
+    assert [state for state in NotificationState if f"| `{state}` |" not in page] == []
 
 
 @pytest.mark.parametrize(
     ("state", "why", "told", "is_needed"),
     [
-        (State.NEEDS_ATTENTION, Why.OTHER_AMOUNT, Told.SUCCEEDED, True),
-        (State.NEEDS_ATTENTION, Why.OPERATION_OPEN, Told.SUCCEEDED, False),
-        (State.IGNORED, Why.NOT_SHOWN, Told.SUCCEEDED, True),
-        (State.IGNORED, Why.UNKNOWN_PAYMENT, Told.CHARGED_BACK, True),
-        (State.IGNORED, Why.NOT_SHOWN, Told.FAILED, False),
-        (State.IGNORED, Why.UNKNOWN_ORDER, Told.SUCCEEDED, False),
-        (State.WAITING, Why.NOT_SHOWN, Told.SUCCEEDED, False),
-        (State.REFUSED, Why.FORGED, Told.SUCCEEDED, False),
+        (NotificationState.NEEDS_ATTENTION, Why.OTHER_AMOUNT, NotifiedStatus.SUCCEEDED, True),
+        (NotificationState.NEEDS_ATTENTION, Why.OPERATION_OPEN, NotifiedStatus.SUCCEEDED, False),
+        (NotificationState.IGNORED, Why.NOT_SHOWN, NotifiedStatus.SUCCEEDED, True),
+        (NotificationState.IGNORED, Why.UNKNOWN_PAYMENT, NotifiedStatus.CHARGED_BACK, True),
+        (NotificationState.IGNORED, Why.NOT_SHOWN, NotifiedStatus.FAILED, False),
+        (NotificationState.IGNORED, Why.UNKNOWN_ORDER, NotifiedStatus.SUCCEEDED, False),
+        (NotificationState.WAITING, Why.NOT_SHOWN, NotifiedStatus.SUCCEEDED, False),
+        (NotificationState.REFUSED, Why.FORGED, NotifiedStatus.SUCCEEDED, False),
     ],
 )
-def test_a_person_is_called_where_one_is_needed(state: State, why: Why, told: Told, *, is_needed: bool) -> None:
+def test_a_person_is_called_where_one_is_needed(
+    state: NotificationState, why: Why, told: NotifiedStatus, *, is_needed: bool
+) -> None:
     """For money that nobody can prove, and never twice for the same; what is of nobody here is nobody's trouble."""
     assert needs_person(msgspec.structs.replace(NOTIFICATION, state=state, why=why, told=told)) is is_needed

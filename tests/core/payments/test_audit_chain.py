@@ -12,9 +12,9 @@ from payrelay.core.payments.audit_chain import (
     FIRST_HASHED,
     HASHED,
     UNHASHED,
+    AnchoredSpan,
     ChainKey,
     Link,
-    Span,
     Value,
     digest_of_values,
     row_digest,
@@ -23,7 +23,7 @@ from payrelay.core.payments.operation import Operation
 
 MakeOperation = Callable[..., Operation]
 Lines = list[tuple[str, int, str]]
-Anchored = tuple[str, Span, Lines]
+Anchored = tuple[str, AnchoredSpan, Lines]
 
 SECRET: Final = b"k" * 32
 KEY: Final = ChainKey(SECRET)
@@ -40,12 +40,12 @@ LINKS: Final = st.builds(
     row_digest=TEXTS,
     answer_digest=TEXTS,
 )
-SPANS: Final = st.builds(Span, number=NUMBERS, from_ms=NUMBERS, until_ms=NUMBERS, made_at_ms=NUMBERS)
+SPANS: Final = st.builds(AnchoredSpan, number=NUMBERS, from_ms=NUMBERS, until_ms=NUMBERS, made_at_ms=NUMBERS)
 ROWS: Final = st.tuples(*[TEXTS | NUMBERS | st.none() for _ in HASHED])
 ANCHORED: Final = st.lists(st.tuples(TEXTS, NUMBERS, TEXTS), max_size=4)
 
 
-def anchored(previous: str, span: Span, lines: Lines) -> str:
+def anchored(previous: str, span: AnchoredSpan, lines: Lines) -> str:
     """Gives the digest of an anchor over some lines."""
     digest = KEY.anchor(previous, span)
     for line in lines:
@@ -163,13 +163,13 @@ def test_two_anchors_have_one_digest_only_where_all_is_equal(one: Anchored, othe
 
 
 @given(SPANS, ANCHORED, ANCHORED)
-def test_the_lines_of_an_anchor_alone_decide(span: Span, lines: Lines, more: Lines) -> None:
+def test_the_lines_of_an_anchor_alone_decide(span: AnchoredSpan, lines: Lines, more: Lines) -> None:
     """The same with one span, where unequal lines are all there is to tell the anchors apart."""
     assert (anchored("", span, lines) == anchored("", span, more)) is (lines == more)
 
 
 @given(TEXTS, SPANS, ANCHORED)
-def test_the_digest_of_an_anchor_is_an_hmac(previous: str, span: Span, lines: Lines) -> None:
+def test_the_digest_of_an_anchor_is_an_hmac(previous: str, span: AnchoredSpan, lines: Lines) -> None:
     """Over its span, its lines and their number: an anchor that was kept elsewhere is computed again years later."""
     parts = [("anchor", previous, span), *lines, len(lines)]
     message = b"".join(msgspec.msgpack.encode(part) for part in parts)

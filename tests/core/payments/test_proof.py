@@ -24,7 +24,7 @@ from payrelay.core.payments.proof import (
     Control,
     Look,
     Seen,
-    Span,
+    SendingWindow,
     look_for_capture,
     look_for_charge,
     look_for_refund,
@@ -36,7 +36,7 @@ from payrelay.core.payments.proof import (
 )
 
 BEGAN_MS: Final = 1_788_244_200_000
-SPAN: Final = Span(began_ms=BEGAN_MS, ended_ms=BEGAN_MS + 40_000)
+SPAN: Final = SendingWindow(began_ms=BEGAN_MS, ended_ms=BEGAN_MS + 40_000)
 CALL: Final = Charge(
     authorize=False, order_id="A-1", items="Tea", currency="LKR", amount_minor=100_000, customer_token="t"
 )

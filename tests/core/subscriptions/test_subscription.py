@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.core.notifications.test_notification import NEWS
 from tests.samples import NOTIFICATION
 
-from payrelay.core.notifications.notification import MessageType, NewsKind, PlanStatus, Told
+from payrelay.core.notifications.notification import MessageType, NewsKind, NotifiedStatus, PlanStatus
 from payrelay.core.subscriptions.subscription import (
     Fact,
     Subscription,
@@ -103,9 +103,13 @@ def test_what_has_ended_has_no_next_date() -> None:
             SubscriptionState.COMPLETED,
             True,
         ),
-        ({"message_type": MessageType.STOPPED, "told": Told.FAILED}, SubscriptionState.STOPPED, False),
-        ({"message_type": MessageType.INSTALLMENT_FAILED, "told": Told.FAILED}, SubscriptionState.ACTIVE, False),
-        ({"plan_status": PlanStatus.CANCELLED, "told": Told.FAILED}, SubscriptionState.STOPPED, False),
+        ({"message_type": MessageType.STOPPED, "told": NotifiedStatus.FAILED}, SubscriptionState.STOPPED, False),
+        (
+            {"message_type": MessageType.INSTALLMENT_FAILED, "told": NotifiedStatus.FAILED},
+            SubscriptionState.ACTIVE,
+            False,
+        ),
+        ({"plan_status": PlanStatus.CANCELLED, "told": NotifiedStatus.FAILED}, SubscriptionState.STOPPED, False),
     ],
 )
 def test_news_become_facts(members: dict[str, object], state: SubscriptionState, is_paid: bool) -> None:  # noqa: FBT001
@@ -119,15 +123,15 @@ def test_news_become_facts(members: dict[str, object], state: SubscriptionState,
 def test_what_is_of_no_subscription_is_no_fact() -> None:
     """A chargeback takes a payment back; the plan goes on."""
     assert fact_of_news(NEWS, NOTIFICATION) is None
-    assert fact_of_news(msgspec.structs.replace(OF_PLAN, told=Told.CHARGED_BACK), NOTIFICATION) is None
-    pending = fact_of_news(msgspec.structs.replace(OF_PLAN, told=Told.PENDING), NOTIFICATION)
+    assert fact_of_news(msgspec.structs.replace(OF_PLAN, told=NotifiedStatus.CHARGED_BACK), NOTIFICATION) is None
+    pending = fact_of_news(msgspec.structs.replace(OF_PLAN, told=NotifiedStatus.PENDING), NOTIFICATION)
     assert pending is not None
     assert pending.payment is None
 
 
 def test_a_failure_without_a_number_is_still_one() -> None:
     """The gateway may name no payment where none was made."""
-    failed = {"payment_id": None, "told": Told.FAILED, "message_type": MessageType.INSTALLMENT_FAILED}
+    failed = {"payment_id": None, "told": NotifiedStatus.FAILED, "message_type": MessageType.INSTALLMENT_FAILED}
     fact = fact_of_news(msgspec.structs.replace(OF_PLAN, **failed), NOTIFICATION)
 
     assert fact is not None

@@ -8,7 +8,7 @@ import pytest
 from tests.flows.vault import APPROVAL, SEAL, TOKEN, approved_in, stored, told
 from tests.flows.world import World
 
-from payrelay.core.customers.customer import Customer, Event, State, erased, removed
+from payrelay.core.customers.customer import Customer, CustomerEvent, CustomerState, erased, removed
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.flows.customers.approve_customer import approve
@@ -44,16 +44,19 @@ async def test_another_approval_with_the_same_token_brings_it_up_to_date(world: 
 async def test_another_principal_has_its_own_customer(world: World) -> None:
     """Two shops of one merchant may be approved by the same card: what one of them removes, the other keeps."""
     first, second = await approved_in(world), await approved_in(world, principal="other")
-    await world.relay.customers.change(removed(first, at_ms=1), Event.REMOVED)
+    await world.relay.customers.change(removed(first, at_ms=1), CustomerEvent.REMOVED)
 
     assert first.id != second.id
     assert await world.relay.customers.token_of(second.id) == Secret(TOKEN)
 
 
 @pytest.mark.parametrize(
-    ("end", "event", "state"), [(removed, Event.REMOVED, State.REMOVED), (erased, Event.ERASED, State.ERASED)]
+    ("end", "event", "state"),
+    [(removed, CustomerEvent.REMOVED, CustomerState.REMOVED), (erased, CustomerEvent.ERASED, CustomerState.ERASED)],
 )
-async def test_a_late_repeat_brings_nobody_back(world: World, end: object, event: Event, state: State) -> None:
+async def test_a_late_repeat_brings_nobody_back(
+    world: World, end: object, event: CustomerEvent, state: CustomerState
+) -> None:
     """A notification that is replayed by hand, months later, must not undo what a person asked for."""
     customer = await approved_in(world)
     await world.relay.customers.change(end(customer, at_ms=1), event)  # type: ignore[operator]
@@ -66,10 +69,10 @@ async def test_a_late_repeat_brings_nobody_back(world: World, end: object, event
 async def test_a_new_approval_after_removal_is_a_new_customer(world: World) -> None:
     """The same person may come back, and approves anew; the old handle stays dead."""
     first = await approved_in(world)
-    await world.relay.customers.change(removed(first, at_ms=1), Event.REMOVED)
+    await world.relay.customers.change(removed(first, at_ms=1), CustomerEvent.REMOVED)
     second = await approved_in(world, order_id="APPROVED-2")
 
-    assert (second.state, second.id != first.id) == (State.ACTIVE, True)
+    assert (second.state, second.id != first.id) == (CustomerState.ACTIVE, True)
     assert await world.relay.customers.token_of(first.id) is None
 
 
@@ -78,7 +81,7 @@ class _Interfering(Customers):
 
     times = 1
 
-    async def change(self, customer: Customer, event: Event, *, card_holder: str | None = None) -> None:
+    async def change(self, customer: Customer, event: CustomerEvent, *, card_holder: str | None = None) -> None:
         """Fails so many times before it does it."""
         if self.times:
             self.times -= 1

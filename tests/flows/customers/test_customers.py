@@ -15,11 +15,16 @@ from payrelay.core.access.credential import Bound
 from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Settled
-from payrelay.core.customers.customer import Customer, CustomerFilter, Event, HandedOver, State
-from payrelay.core.notifications.notification import NewsKind, Notification, Told, Verdict, Why
-from payrelay.core.notifications.notification import State as NewsState
-from payrelay.core.outcomes import Reading
-from payrelay.core.outcomes import Verdict as OutcomeVerdict
+from payrelay.core.customers.customer import Customer, CustomerEvent, CustomerFilter, CustomerState, HandedOver
+from payrelay.core.notifications.notification import (
+    Authenticity,
+    NewsKind,
+    Notification,
+    NotificationState,
+    NotifiedStatus,
+    Why,
+)
+from payrelay.core.outcomes import Reading, Verdict
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
@@ -120,7 +125,7 @@ async def test_a_list_is_read_page_by_page(world: World) -> None:
     for number in range(5):
         await approved_in(world, token=Secret(f"t-{number}"), order_id=f"P-{number}")
     await approved_in(world, token=Secret("t-9"), principal="other")
-    wanted = CustomerFilter(reference="person-7", state=State.ACTIVE)
+    wanted = CustomerFilter(reference="person-7", state=CustomerState.ACTIVE)
     first = await list_customers(world.relay, asked(), wanted, before=None, limit=3)
     last = page_of(first)[-1]["id"]
     second = await list_customers(world.relay, asked(), wanted, before=last, limit=3)
@@ -150,7 +155,7 @@ class _Busy(Customers):
 
     times = 0
 
-    async def change(self, customer: Customer, event: Event, *, card_holder: str | None = None) -> None:
+    async def change(self, customer: Customer, event: CustomerEvent, *, card_holder: str | None = None) -> None:
         """Fails, or does it."""
         if self.times:
             self.times -= 1
@@ -201,12 +206,12 @@ NOTIFICATION = Notification(
     account="gateway",
     merchant=MERCHANT,
     digest="d" * 64,
-    verdict=Verdict.GENUINE,
-    state=NewsState.APPLIED,
+    verdict=Authenticity.GENUINE,
+    state=NotificationState.APPLIED,
     why=Why.CUSTOMER_APPROVED,
     version=2,
     kind=NewsKind.PREAPPROVAL,
-    told=Told.SUCCEEDED,
+    told=NotifiedStatus.SUCCEEDED,
     order_id="APPROVED-1",
     payment_id=None,
     subscription_id=None,
@@ -433,7 +438,7 @@ async def test_a_repeat_is_answered_after_the_card_was_replaced(world: World) ->
 async def test_handle_and_token_are_two_requests_under_one_guard(world: World) -> None:
     """Under one key the second is refused; without one the order's guard holds while the first is open."""
     customer = await approved_in(world)
-    world.account.script.append(outcome_of(OutcomeVerdict.UNKNOWN))
+    world.account.script.append(outcome_of(Verdict.UNKNOWN))
     await charge(world.relay, asked("k-1"), charge_by(customer.id))
     codes = []
     for key in ("k-1", "k-2", None):

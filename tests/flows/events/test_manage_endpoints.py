@@ -15,7 +15,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.events.manage_endpoints import (
     Changes,
     NewEndpoint,
-    Span,
+    ReplayedEvents,
     change_endpoint,
     create_endpoint,
     list_endpoints,
@@ -103,7 +103,7 @@ async def test_a_stranger_finds_nothing(dispatch: Dispatch) -> None:
         remove_endpoint(dispatch, STRANGER, issued.id),
         rotate_endpoint(dispatch, STRANGER, issued.id),
         send_test(dispatch, STRANGER, issued.id),
-        replay_events(dispatch, STRANGER, issued.id, Span()),
+        replay_events(dispatch, STRANGER, issued.id, ReplayedEvents()),
     )
     for story in stories:
         with pytest.raises(Refusal) as refused:
@@ -126,7 +126,7 @@ async def test_one_that_is_stopped_takes_neither_tests_nor_replays(dispatch: Dis
     """They would never be sent."""
     issued = await register(dispatch, URL)
     await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.STOPPED))
-    for story in (send_test(dispatch, OWNER, issued.id), replay_events(dispatch, OWNER, issued.id, Span())):
+    for story in (send_test(dispatch, OWNER, issued.id), replay_events(dispatch, OWNER, issued.id, ReplayedEvents())):
         with pytest.raises(Refusal) as refused:
             await story
         assert refused.value.code is Code.CONFLICT
@@ -138,7 +138,7 @@ async def test_ids_of_no_event_are_refused(dispatch: Dispatch, database: Databas
     await put(database, event(1), event(2, principal="stranger"))
     await dispatch.feed.publish(0)
     with pytest.raises(Refusal, match="1 of the ids") as refused:
-        await replay_events(dispatch, OWNER, issued.id, Span(ids=(event(1).id, event(2).id)))
+        await replay_events(dispatch, OWNER, issued.id, ReplayedEvents(ids=(event(1).id, event(2).id)))
     assert refused.value.code is Code.NOT_FOUND
 
 
@@ -179,8 +179,8 @@ async def test_a_replay_looks_through_so_much_and_tells_where_to_go_on(dispatch:
     dispatch.is_closing = True  # it sends nothing
     await put(database, event(1), event(2, type="checkout.completed"))
     await dispatch.feed.publish(0)
-    first = await replay_events(dispatch, OWNER, issued.id, Span(), pages_max=1)
+    first = await replay_events(dispatch, OWNER, issued.id, ReplayedEvents(), pages_max=1)
     assert first.after is not None
-    rest = await replay_events(dispatch, OWNER, issued.id, Span(), after=first.after, pages_max=1)
+    rest = await replay_events(dispatch, OWNER, issued.id, ReplayedEvents(), after=first.after, pages_max=1)
 
     assert (first.events, rest.events, rest.after) == (1, 0, None)

@@ -21,8 +21,8 @@ from tests.flows.world import CHARGE, asked
 
 from payrelay.core.calls import Capture, Release
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
-from payrelay.core.customers.customer import State as CustomerState
-from payrelay.core.notifications.notification import State, Why
+from payrelay.core.customers.customer import CustomerState
+from payrelay.core.notifications.notification import NotificationState, Why
 from payrelay.core.outcomes import Verdict
 from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.operation import State as OperationState
@@ -50,7 +50,7 @@ async def test_a_payment_counts_when_the_gateway_shows_it(world: InboxWorld) -> 
     world.payments.append(payment_of())
     taken = await world.take(body_of())
 
-    assert (taken.state, taken.why) == (State.APPLIED, Why.CHECKOUT_FINISHED)
+    assert (taken.state, taken.why) == (NotificationState.APPLIED, Why.CHECKOUT_FINISHED)
     checkout = await world.checkout()
     assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, PAYMENT_ID)
     assert await world.event_types() == ["checkout.completed"]
@@ -71,13 +71,13 @@ async def test_a_payment_that_is_not_shown_yet_is_waited_for(world: InboxWorld) 
     """The notification may be quicker than the gateway's own search; and a false one is never shown."""
     await world.open_checkout()
     taken = await world.take(body_of())
-    assert (taken.state, taken.why) == (State.WAITING, Why.NOT_SHOWN)
+    assert (taken.state, taken.why) == (NotificationState.WAITING, Why.NOT_SHOWN)
     assert (await world.checkout()).state is CheckoutState.OPEN
     world.payments.append(payment_of())
     await world.later(3_000)
 
     assert (await world.checkout()).state is CheckoutState.COMPLETED
-    assert [each.state for each in await world.all()] == [State.APPLIED]
+    assert [each.state for each in await world.all()] == [NotificationState.APPLIED]
 
 
 async def test_a_gateway_that_cannot_be_seen_proves_nothing(world: InboxWorld) -> None:
@@ -111,7 +111,7 @@ async def test_another_amount_than_was_asked_is_for_a_person(world: InboxWorld, 
     world.payments.append(payment_of())
     taken = await world.take(body_of())
 
-    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.OTHER_AMOUNT)
+    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.OTHER_AMOUNT)
     assert "notification_needs_attention" in world.world.log_events
     assert (await world.checkout()).state is CheckoutState.OPEN
 
@@ -123,7 +123,7 @@ async def test_an_order_that_was_paid_twice_is_for_a_person(world: InboxWorld) -
     await world.take(body_of())
     taken = await world.take(body_of(payment_id="320025000002"))
 
-    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.SECOND_PAYMENT)
+    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.SECOND_PAYMENT)
     assert (await world.checkout()).payment_id == PAYMENT_ID
 
 
@@ -141,7 +141,7 @@ async def test_before_our_own_row_it_waits(world: InboxWorld) -> None:
 async def test_a_failure_is_a_hint_and_no_more(world: InboxWorld, status: str, state: CheckoutState) -> None:
     """The customer may try another card on the same page; what was paid then counts, whatever came before or after."""
     await world.open_checkout()
-    assert (await world.take(body_of(status, payment_id=None))).state is State.APPLIED
+    assert (await world.take(body_of(status, payment_id=None))).state is NotificationState.APPLIED
     assert (await world.checkout()).state is state
     world.payments.append(payment_of())
     await world.take(body_of())
@@ -156,7 +156,7 @@ async def test_what_says_nothing_changes_nothing(world: InboxWorld, status: str)
     await world.open_checkout()
     taken = await world.take(body_of(status))
 
-    assert (taken.state, taken.why) == (State.IGNORED, Why.INFORMED)
+    assert (taken.state, taken.why) == (NotificationState.IGNORED, Why.INFORMED)
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
@@ -203,7 +203,7 @@ async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: Inb
     await world.open_checkout()
     world.account.is_hidden = True
     taken = await world.take(body_of())
-    assert (taken.state, taken.why) == (State.WAITING, Why.OPERATION_UNDER_WAY)
+    assert (taken.state, taken.why) == (NotificationState.WAITING, Why.OPERATION_UNDER_WAY)
     world.account.is_hidden = False
     world.payments.append(payment_of(at_ms=world.clock.now_ms()))
     await world.later()
@@ -226,7 +226,7 @@ async def test_what_a_person_has_yet_to_decide_pays_for_no_checkout(world: Inbox
     world.payments.append(payment_of())
     taken = await world.take(body_of())
 
-    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.OPERATION_OPEN)
+    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.OPERATION_OPEN)
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
@@ -259,7 +259,7 @@ async def test_a_second_token_is_for_a_person(world: InboxWorld) -> None:
     await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN))
     taken = await world.take(body_of(payhere_amount="10.00", customer_token="F" * 32))
 
-    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.OTHER_TOKEN)
+    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.OTHER_TOKEN)
     assert len(await world.all_customers()) == 1
     again = await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN, custom_1="later"))
     assert again.why is Why.CUSTOMER_APPROVED
@@ -467,7 +467,7 @@ async def test_an_old_payment_pays_for_nothing_that_is_asked_now(world: InboxWor
     world.payments.append(payment_of(at_ms=checkout.created_at_ms - 86_400_000))
     taken = await world.take(body_of())
 
-    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.EARLIER_PAYMENT)
+    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.EARLIER_PAYMENT)
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 

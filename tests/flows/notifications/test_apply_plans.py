@@ -17,7 +17,7 @@ from tests.flows.inbox_world import (
 from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import Plan
-from payrelay.core.notifications.notification import State, Why
+from payrelay.core.notifications.notification import NotificationState, Why
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.runtime.subscription_notes import note_cancelled
 from payrelay.store.subscriptions import Whose
@@ -133,7 +133,7 @@ async def test_a_plan_of_another_amount_is_for_a_person(world: InboxWorld) -> No
     world.payments.append(payment_of())
     taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
 
-    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.OTHER_AMOUNT)
+    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.OTHER_AMOUNT)
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
@@ -146,7 +146,7 @@ async def test_a_second_plan_of_an_order_is_for_a_person(world: InboxWorld) -> N
     second = {"message_type": "AUTHORIZATION_SUCCESS", "subscription_id": VICTIM}
     taken = await world.take(body_of(**second, payment_id="320025000002"))
 
-    assert (taken.state, taken.why) == (State.NEEDS_ATTENTION, Why.SECOND_PAYMENT)
+    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.SECOND_PAYMENT)
     assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
     known = await world.subscriptions.standing(MERCHANT, VICTIM)
     assert known is not None

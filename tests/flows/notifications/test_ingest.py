@@ -8,7 +8,7 @@ from tests.flows.inbox_world import InboxWorld, body_of, inbox_world, payment_of
 from tests.flows.world import Raising
 
 from payrelay.core.checkouts.checkout import CheckoutState
-from payrelay.core.notifications.notification import State, Verdict, Why
+from payrelay.core.notifications.notification import Authenticity, NotificationState, Why
 from payrelay.errors import Code, IllegalTransition, Refusal, StoreUnavailable, StoreUnusable
 from payrelay.flows.notifications.ingest import take_notification
 from payrelay.gateways.gateway import NO_HEADERS
@@ -30,18 +30,20 @@ async def test_the_same_body_is_one_notification(world: InboxWorld) -> None:
 
     assert first.id == second.id
     assert [each.repeats for each in await world.all()] == [1]
-    assert world.told == [Verdict.GENUINE, Verdict.GENUINE]
+    assert world.told == [Authenticity.GENUINE, Authenticity.GENUINE]
 
 
 @pytest.mark.parametrize(
     ("body", "verdict"),
     [
-        (body_of(secret="another"), Verdict.FORGED),
-        (body_of().replace(b"1000.00", b"1.00"), Verdict.FORGED),
-        (body_of(merchant_id="999"), Verdict.WRONG_MERCHANT),
+        (body_of(secret="another"), Authenticity.FORGED),
+        (body_of().replace(b"1000.00", b"1.00"), Authenticity.FORGED),
+        (body_of(merchant_id="999"), Authenticity.WRONG_MERCHANT),
     ],
 )
-async def test_what_is_not_the_gateways_is_refused_and_kept(world: InboxWorld, body: bytes, verdict: Verdict) -> None:
+async def test_what_is_not_the_gateways_is_refused_and_kept(
+    world: InboxWorld, body: bytes, verdict: Authenticity
+) -> None:
     """Somebody tries to get goods for nothing, or a secret is wrong: either is to be seen, and leads to nothing."""
     await world.open_checkout()
     world.payments.append(payment_of())
@@ -51,7 +53,7 @@ async def test_what_is_not_the_gateways_is_refused_and_kept(world: InboxWorld, b
 
     assert refused.value.code is Code.FORBIDDEN
     (kept,) = await world.all()
-    assert (kept.state, kept.verdict, kept.next_at_ms) == (State.REFUSED, verdict, None)
+    assert (kept.state, kept.verdict, kept.next_at_ms) == (NotificationState.REFUSED, verdict, None)
     assert (await world.checkout()).state is CheckoutState.OPEN
     assert world.told == [verdict]
     assert world.account.observed == 0
@@ -70,7 +72,7 @@ async def test_without_a_secret_it_may_be_sent_again(world: InboxWorld) -> None:
     await world.later()
 
     assert (await world.checkout()).state is CheckoutState.COMPLETED
-    assert [each.verdict for each in await world.all()] == [Verdict.GENUINE]
+    assert [each.verdict for each in await world.all()] == [Authenticity.GENUINE]
 
 
 async def test_what_is_no_notification_is_told_why(world: InboxWorld) -> None:
@@ -101,7 +103,7 @@ async def test_what_was_given_up_is_tried_again_when_it_comes_again(world: Inbox
     for _ in range(20):
         await world.later(6 * 3_600_000)
     (given_up,) = await world.all()
-    assert (given_up.state, given_up.why) == (State.IGNORED, Why.UNKNOWN_ORDER)
+    assert (given_up.state, given_up.why) == (NotificationState.IGNORED, Why.UNKNOWN_ORDER)
     await world.open_checkout(created_at_ms=given_up.received_at_ms)
     world.payments.append(payment_of())
     await world.take(body_of())
@@ -117,9 +119,9 @@ async def test_what_can_never_be_applied_does_not_wait_for_ever(world: InboxWorl
     world.account.payments = [payment_of()]
     world.steps.put("observe", Raising(fault), times=100)
     taken = await world.take(body_of())
-    assert (taken.state, taken.why) == (State.WAITING, Why.OUR_FAULT)
+    assert (taken.state, taken.why) == (NotificationState.WAITING, Why.OUR_FAULT)
     for _ in range(30):
         await world.later(6 * 3_600_000)
 
-    assert [(each.state, each.why) for each in await world.all()] == [(State.IGNORED, Why.OUR_FAULT)]
+    assert [(each.state, each.why) for each in await world.all()] == [(NotificationState.IGNORED, Why.OUR_FAULT)]
     assert await Alerts(world.database, About.NOTIFICATION).next_due_ms() is not None

@@ -11,10 +11,14 @@ from tests.runtime.receivers import OWNER, dispatch_on, register
 from tests.store.test_inbox import NOTIFICATION
 
 from payrelay.core.events.delivery import EndpointState
-from payrelay.core.notifications.notification import Event as NewsEvent
-from payrelay.core.notifications.notification import Notification, Step, Why
-from payrelay.core.notifications.notification import State as NewsState
-from payrelay.core.notifications.notification import Verdict as NewsVerdict
+from payrelay.core.notifications.notification import (
+    Authenticity,
+    Notification,
+    NotificationEvent,
+    NotificationState,
+    NotificationStep,
+    Why,
+)
 from payrelay.core.notifications.notification import advance as step_of_news
 from payrelay.core.outcomes import Evidence, Verdict
 from payrelay.core.payments.operation import Event, Operation, advance
@@ -23,7 +27,7 @@ from payrelay.flows.events.manage_endpoints import Changes, change_endpoint, rem
 from payrelay.flows.operators.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, TAKEN_FOR_MS, begin_alerts
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
-from payrelay.runtime.alert_channels import Alarm, NotGivenError
+from payrelay.runtime.alert_channels import AlertChannels, NotGivenError
 from payrelay.runtime.event_delivery import stop_endpoint
 from payrelay.runtime.hooks import Watch
 from payrelay.store.alerts import About, Alerts
@@ -62,7 +66,7 @@ class Scene:
     def another(self) -> Relay:
         """Gives a relay as of another process on the same database."""
         kinds = tuple(Alerts(self.world.database, about) for about in About)
-        alarm = Alarm(alerts=kinds, outlets=self.pagers)
+        alarm = AlertChannels(alerts=kinds, outlets=self.pagers)
         return replace(self.world.relay, alarm=alarm, watch=Watch(alerted=self.outcomes.append))
 
     async def need(self, number: int = 1) -> Operation:
@@ -245,7 +249,7 @@ async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> N
     """By the same ways, with what it says; nothing of the person who paid is in it."""
     inbox = scene.relay.inbox
     await inbox.put(NOTIFICATION, BODY)
-    doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
+    doubted = NotificationStep(event=NotificationEvent.DOUBTED, why=Why.OTHER_AMOUNT)
     await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
     scene.pagers["address"].failures = 1
     assert [await scene.round(), await scene.round()] == [1, 0]
@@ -269,7 +273,12 @@ async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> N
 async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> None:
     """One of them stands for all, and says what may be wrong."""
     inbox = scene.relay.inbox
-    refused = {"verdict": NewsVerdict.FORGED, "state": NewsState.REFUSED, "why": Why.FORGED, "amount_minor": None}
+    refused = {
+        "verdict": Authenticity.FORGED,
+        "state": NotificationState.REFUSED,
+        "why": Why.FORGED,
+        "amount_minor": None,
+    }
     now_ms = scene.world.clock.now_ms()
     for number in range(REFUSED_ALERT_FROM + 1):
         own = {"id": f"ntf_{number}", "digest": f"{number}" * 64, "received_at_ms": now_ms}
@@ -293,7 +302,7 @@ async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scen
     """As of an operation."""
     inbox = scene.relay.inbox
     await inbox.put(NOTIFICATION, BODY)
-    doubted = Step(event=NewsEvent.DOUBTED, why=Why.OTHER_AMOUNT)
+    doubted = NotificationStep(event=NotificationEvent.DOUBTED, why=Why.OTHER_AMOUNT)
     await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
     await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL)))
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.flows.world import CHARGE, START_MS, World, asked, opened
 
-from payrelay.core.payments.audit_chain import ChainKey, Span
+from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey
 from payrelay.flows.operators import audit
 from payrelay.flows.operators.audit import (
     ANCHOR_EVERY_MS,
@@ -90,7 +90,7 @@ class MuchTrail(Trail):
         found = [at_ms for at_ms in self.lines_at_ms if from_ms <= at_ms < until_ms]
         return found[number] if number < len(found) else None
 
-    async def anchor(self, previous: str, span: Span) -> Anchor:
+    async def anchor(self, previous: str, span: AnchoredSpan) -> Anchor:
         """Counts them."""
         empty = await super().anchor(previous, span)
         return empty._replace(lines=sum(span.from_ms <= at_ms < span.until_ms for at_ms in self.lines_at_ms))
@@ -132,7 +132,7 @@ async def test_one_call_makes_so_many_and_the_next_goes_on(much: MuchTrail) -> N
 class LateTrail(Trail):
     """Another process anchors while this one computes."""
 
-    async def anchor(self, previous: str, span: Span) -> Anchor:
+    async def anchor(self, previous: str, span: AnchoredSpan) -> Anchor:
         """Is overtaken."""
         made = await super().anchor(previous, span)
         await self.add(made)

@@ -3,7 +3,7 @@ from tests.flows.world import World, asked, outcome_of
 
 from payrelay.core.outcomes import Verdict
 from payrelay.core.payments.operation import State
-from payrelay.flows.operators.review import Group, Wanted, list_for_operator, study
+from payrelay.flows.operators.review import Group, ReviewFilter, list_for_operator, study
 from payrelay.flows.payments.charge import charge
 
 VERDICTS = (Verdict.UNKNOWN, Verdict.SUCCEEDED, Verdict.DIFFERED, Verdict.PENDING, Verdict.UNKNOWN, Verdict.DECLINED)
@@ -25,7 +25,7 @@ def orders(groups: list[Group]) -> dict[str | None, list[str | None]]:
 
 async def test_what_needs_a_person_comes_first_and_the_oldest_of_it(world_with_operations: World) -> None:
     """The list is worked off from its top."""
-    groups = await list_for_operator(world_with_operations.relay, Wanted())
+    groups = await list_for_operator(world_with_operations.relay, ReviewFilter())
 
     assert list(orders(groups).items()) == [
         (State.NEEDS_ATTENTION, ["A-2"]),
@@ -37,18 +37,18 @@ async def test_what_needs_a_person_comes_first_and_the_oldest_of_it(world_with_o
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
-        (Wanted(state=State.UNKNOWN), {State.UNKNOWN: ["A-0", "A-4"]}),
-        (Wanted(state=State.SUCCEEDED), {State.SUCCEEDED: ["A-1"]}),
-        (Wanted(state=State.SUCCEEDED, is_all=True), {State.SUCCEEDED: ["A-1"]}),
-        (Wanted(order_id="A-4"), {State.UNKNOWN: ["A-4"]}),
-        (Wanted(order_id="A-5"), {}),
-        (Wanted(order_id="A-5", is_all=True), {None: ["A-5"]}),
-        (Wanted(account="second", is_all=True), {}),
-        (Wanted(account="gateway", state=State.PENDING), {State.PENDING: ["A-3"]}),
+        (ReviewFilter(state=State.UNKNOWN), {State.UNKNOWN: ["A-0", "A-4"]}),
+        (ReviewFilter(state=State.SUCCEEDED), {State.SUCCEEDED: ["A-1"]}),
+        (ReviewFilter(state=State.SUCCEEDED, is_all=True), {State.SUCCEEDED: ["A-1"]}),
+        (ReviewFilter(order_id="A-4"), {State.UNKNOWN: ["A-4"]}),
+        (ReviewFilter(order_id="A-5"), {}),
+        (ReviewFilter(order_id="A-5", is_all=True), {None: ["A-5"]}),
+        (ReviewFilter(account="second", is_all=True), {}),
+        (ReviewFilter(account="gateway", state=State.PENDING), {State.PENDING: ["A-3"]}),
     ],
 )
 async def test_only_what_is_wanted_is_listed(
-    world_with_operations: World, wanted: Wanted, found: dict[str | None, list[str]]
+    world_with_operations: World, wanted: ReviewFilter, found: dict[str | None, list[str]]
 ) -> None:
     """By state, account or order, each with the others."""
     assert orders(await list_for_operator(world_with_operations.relay, wanted)) == found
@@ -56,7 +56,7 @@ async def test_only_what_is_wanted_is_listed(
 
 async def test_all_are_the_open_ones_and_the_newest_others(world_with_operations: World) -> None:
     """There may be millions that are settled."""
-    groups = await list_for_operator(world_with_operations.relay, Wanted(is_all=True, limit=1))
+    groups = await list_for_operator(world_with_operations.relay, ReviewFilter(is_all=True, limit=1))
 
     assert orders(groups)[None] == ["A-5"]
     assert {group.state: group.has_more for group in groups} == {
@@ -65,12 +65,15 @@ async def test_all_are_the_open_ones_and_the_newest_others(world_with_operations
         State.PENDING: False,
         None: True,
     }
-    assert orders(await list_for_operator(world_with_operations.relay, Wanted(is_all=True)))[None] == ["A-1", "A-5"]
+    assert orders(await list_for_operator(world_with_operations.relay, ReviewFilter(is_all=True)))[None] == [
+        "A-1",
+        "A-5",
+    ]
 
 
 async def test_each_entry_says_why(world_with_operations: World) -> None:
     """A list of states would send the reader to each operation in turn."""
-    [group] = await list_for_operator(world_with_operations.relay, Wanted(state=State.PENDING))
+    [group] = await list_for_operator(world_with_operations.relay, ReviewFilter(state=State.PENDING))
 
     assert group.entries[0].why == "The gateway answered that it is pending"
 
@@ -94,4 +97,4 @@ async def test_many_open_operations_are_read_page_by_page(world: World) -> None:
         world.account.script.append(outcome_of(Verdict.UNKNOWN))
         await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
 
-    assert orders(await list_for_operator(world.relay, Wanted(order_id="A-203"))) == {State.UNKNOWN: ["A-203"]}
+    assert orders(await list_for_operator(world.relay, ReviewFilter(order_id="A-203"))) == {State.UNKNOWN: ["A-203"]}

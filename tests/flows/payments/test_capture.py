@@ -10,7 +10,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
-from payrelay.gateways.gateway import Expected
+from payrelay.gateways.gateway import ExpectedReply
 
 CAPTURE = Capture(authorization_token="hold-token", amount_minor=50_000, description="shipped")
 
@@ -33,7 +33,7 @@ async def test_the_reply_to_a_capture_is_held_against_its_hold(world: World) -> 
     await hold(world)
     await capture(world.relay, asked(), CAPTURE)
     row = await world.operation()
-    assert world.account.expected[-1] == Expected(order_id="A-1", currency="LKR")
+    assert world.account.expected[-1] == ExpectedReply(order_id="A-1", currency="LKR")
     assert (row.order_id, row.currency, row.amount_minor) == ("A-1", "LKR", 50_000)
 
 
@@ -42,7 +42,7 @@ async def test_a_hold_that_was_made_elsewhere_is_captured_all_the_same(world: Wo
     world.account.script.append(outcome_of(Verdict.SUCCEEDED, order_id="B-1", currency="USD"))
     await capture(world.relay, asked(), CAPTURE)
     row = await world.operation()
-    assert world.account.expected == [Expected()]
+    assert world.account.expected == [ExpectedReply()]
     assert (row.order_id, row.currency) == ("B-1", "USD")
 
 

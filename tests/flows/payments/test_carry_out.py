@@ -7,7 +7,7 @@ from tests.flows.operators.test_decide import decision_on
 from tests.flows.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
 from tests.relays import CHAIN_KEY, SEAL
 
-from payrelay.core.gateways.permits import Taken
+from payrelay.core.gateways.permits import SlotsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, Verdict
 from payrelay.core.payments.operation import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State, advance
@@ -431,12 +431,12 @@ class LostBudget(MemoryBudget):
 
     looks = 0
 
-    async def take(self, count: int, hold_s: float) -> Taken:  # noqa: ARG002, the face of a budget
+    async def take(self, count: int, hold_s: float) -> SlotsTaken:  # noqa: ARG002, the face of a budget
         """Can't say, the second time."""
         self.looks += 1
         if self.looks > 1:
             raise StoreUnavailable("down")
-        return Taken((), 1.0)
+        return SlotsTaken((), 1.0)
 
 
 async def shut(world: World) -> None:

@@ -11,7 +11,7 @@ from tests.flows.world import CHARGE, Gate, World, asked, outcome_of
 
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments.operation import State
-from payrelay.core.payments.payment import Payment, PaymentStatus, Seen
+from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus
 from payrelay.errors import Code
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.capture import capture
@@ -60,7 +60,7 @@ async def test_the_payment_of_a_capture_may_go_by_the_number_of_its_hold(world: 
     """The hold made through us has that number too, and must not make its own capture look like another one's."""
     await captured_unheard(world)
     world.account.script.append(ALREADY)
-    world.account.sights.append(Seen(payments=(await captured_payment(world),), evidence=Evidence()))
+    world.account.sights.append(PaymentsSeen(payments=(await captured_payment(world),), evidence=Evidence()))
     await settle_due(world.relay)
     settled = await world.operation()
     assert (settled.state, settled.payment_id) == (State.SUCCEEDED, "320")
@@ -118,7 +118,7 @@ async def test_the_payment_that_a_look_finds_behind_a_decision_is_for_a_person(w
     """The gateway said that it was captured, and while the amount is being confirmed it is decided that it failed."""
     await captured_unheard(world)
     world.account.script.append(ALREADY)
-    world.account.sights.append(Seen(payments=(await captured_payment(world),), evidence=Evidence()))
+    world.account.sights.append(PaymentsSeen(payments=(await captured_payment(world),), evidence=Evidence()))
     world.steps.put("observe", partial(decided, world, State.FAILED))
     await settle_due(world.relay)
     assert (await world.operation()).state is State.NEEDS_ATTENTION

@@ -11,7 +11,7 @@ from payrelay.core.gateways.capabilities import Way, way_of
 from payrelay.core.outcomes import Evidence, Verdict
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Kind, State
-from payrelay.core.payments.payment import Payment, PaymentStatus, Seen, Unseen
+from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus, Unseen
 from payrelay.core.payments.schedules import DAY_MS, REAPPEARANCE_MS
 from payrelay.errors import Code
 from payrelay.flows.operators.decide import decide
@@ -90,7 +90,7 @@ async def test_what_shows_itself_after_all_takes_its_order_back(world: World) ->
     """Until a person has looked, a second charge on the order would be one too many."""
     await failed_charge(world)
     world.clock.passed_ms += DAY_MS
-    world.account.sights.append(Seen(payments=(payment_of(CHARGE),), evidence=Evidence()))
+    world.account.sights.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
     await settle_due(world.relay)
     row = await world.operation()
     assert (row.state, row.guard) == (State.NEEDS_ATTENTION, row.subject)
@@ -156,7 +156,7 @@ async def test_the_payment_of_a_charge_that_was_called_failed_too_early_proves_n
     world.account.script.append(outcome_of(Verdict.UNKNOWN))
     await charge(world.relay, asked("k-2"), CHARGE)
     world.clock.passed_ms += 2_000
-    world.account.sights.append(Seen(payments=(payment_of(CHARGE),), evidence=Evidence()))
+    world.account.sights.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
     await settle_due(world.relay)
     assert (await world.operation()).state is State.UNKNOWN
 
@@ -169,7 +169,7 @@ async def retried_after_a_success(world: World, *, pause_ms: int) -> State:
     await retry_subscription(world.relay, asked("k-2"), RETRY)
     shown = msgspec.structs.replace(payment_of(CHARGE), at_ms=world.clock.now_ms())
     world.clock.passed_ms += 2_000
-    world.account.sights.append(Seen(payments=(shown,), evidence=Evidence()))
+    world.account.sights.append(PaymentsSeen(payments=(shown,), evidence=Evidence()))
     await settle_due(world.relay)
     return (await world.operation()).state
 

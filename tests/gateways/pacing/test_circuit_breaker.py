@@ -7,9 +7,9 @@ from payrelay.gateways.pacing.circuit_breaker import (
     LOOKED_BACK_S,
     PAUSE_S,
     PAUSE_S_MAX,
+    Admission,
     Breaker,
     Ending,
-    Entry,
 )
 from payrelay.gateways.pacing.queue import Priority
 
@@ -82,21 +82,21 @@ def test_it_says_why_and_when_to_come_again(shut: Breaker) -> None:
     refusal = shut.refusal(Priority.READ)
     assert refusal is not None
     assert (refusal.retry_after_s, refusal.cause) == (PAUSE_S, "server_error")
-    assert shut.enter(Priority.READ) is Entry.BARRED
+    assert shut.enter(Priority.READ) is Admission.BARRED
 
 
 def test_after_a_pause_one_probe_goes_out(shut: Breaker, clock: HandClock) -> None:
     """And no second one, as long as it is under way."""
     clock.move(PAUSE_S)
-    assert [shut.enter(Priority.SETTLE) for _ in range(2)] == [Entry.PROBE, Entry.BARRED]
+    assert [shut.enter(Priority.SETTLE) for _ in range(2)] == [Admission.PROBE, Admission.BARRED]
 
 
 def test_an_effect_leaves_the_probing_to_those_who_change_nothing(shut: Breaker, clock: HandClock) -> None:
     """A lost read costs nobody anything; but where only effects come, one of them is the probe."""
     clock.move(PAUSE_S)
-    assert shut.enter(Priority.CHARGE) is Entry.BARRED
+    assert shut.enter(Priority.CHARGE) is Admission.BARRED
     clock.move(EFFECT_PROBES_AFTER_S)
-    assert shut.enter(Priority.CHARGE) is Entry.PROBE
+    assert shut.enter(Priority.CHARGE) is Admission.PROBE
 
 
 def test_a_probe_that_is_answered_opens_it(shut: Breaker, clock: HandClock) -> None:
@@ -105,7 +105,7 @@ def test_a_probe_that_is_answered_opens_it(shut: Breaker, clock: HandClock) -> N
     shut.enter(Priority.READ)
     shut.probed(Ending.ANSWERED, "")
     end(shut, failed=ENDED_MIN - 1)
-    assert (shut.is_shut, shut.enter(Priority.CHARGE)) == (False, Entry.FREE)
+    assert (shut.is_shut, shut.enter(Priority.CHARGE)) == (False, Admission.FREE)
 
 
 def test_a_probe_that_fails_doubles_the_pause(shut: Breaker, clock: HandClock) -> None:
@@ -126,7 +126,7 @@ def test_a_probe_that_came_to_nothing_makes_way_for_another(shut: Breaker, clock
     clock.move(PAUSE_S)
     shut.enter(Priority.READ)
     shut.abandon()
-    assert shut.enter(Priority.READ) is Entry.PROBE
+    assert shut.enter(Priority.READ) is Admission.PROBE
 
 
 def test_a_probe_that_is_never_heard_of_again_makes_way_too(shut: Breaker, clock: HandClock) -> None:
@@ -134,7 +134,7 @@ def test_a_probe_that_is_never_heard_of_again_makes_way_too(shut: Breaker, clock
     clock.move(PAUSE_S)
     shut.enter(Priority.READ)
     clock.move(PROBE_S)
-    assert shut.enter(Priority.READ) is Entry.PROBE
+    assert shut.enter(Priority.READ) is Admission.PROBE
 
 
 def test_calls_that_were_under_way_when_it_shut_prove_nothing(shut: Breaker) -> None:
@@ -145,9 +145,9 @@ def test_calls_that_were_under_way_when_it_shut_prove_nothing(shut: Breaker) -> 
 
 def test_a_token_is_fetched_for_the_probe_but_opens_nothing(shut: Breaker, clock: HandClock) -> None:
     """Where there is none, no probe could be made; and a gateway that gives tokens may fail at all else."""
-    assert shut.enter(Priority.TOKEN) is Entry.BARRED
+    assert shut.enter(Priority.TOKEN) is Admission.BARRED
     clock.move(PAUSE_S)
-    assert shut.enter(Priority.TOKEN) is Entry.FREE
+    assert shut.enter(Priority.TOKEN) is Admission.FREE
     shut.note(Ending.ANSWERED, "")
     assert shut.is_shut
 

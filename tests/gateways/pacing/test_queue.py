@@ -1,7 +1,7 @@
 import pytest
 
 from payrelay.core.calls import CancelSubscription, Capture, Effect, Refund, Release, RetrySubscription
-from payrelay.gateways.pacing.queue import SETTLE_SHARE, Line, Priority, Waiter, worth_of
+from payrelay.gateways.pacing.queue import SETTLE_SHARE, PermitQueue, Priority, Waiter, worth_of
 
 NOW_S = 100.0
 
@@ -11,15 +11,15 @@ def waiter(priority: Priority, until_s: float | None = 200.0) -> Waiter:
     return Waiter(priority, until_s, NOW_S)
 
 
-def line_of(*waiters: Waiter) -> Line:
+def line_of(*waiters: Waiter) -> PermitQueue:
     """Makes a line of them."""
-    line = Line()
+    line = PermitQueue()
     for each in waiters:
         line.push(each)
     return line
 
 
-def served(line: Line, count: int) -> list[Priority]:
+def served(line: PermitQueue, count: int) -> list[Priority]:
     """Serves so many, and tells who it was."""
     found = [line.pop(NOW_S) for _ in range(count)]
     return [each.priority for each in found if each is not None]

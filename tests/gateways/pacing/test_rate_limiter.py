@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from tests.gateways.pacing.hand_clock import HandClock, turns
 
-from payrelay.core.gateways.permits import BudgetSnapshot, Grant, Taken
+from payrelay.core.gateways.permits import BudgetSnapshot, SlotGrant, SlotsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S
@@ -13,7 +13,7 @@ from payrelay.gateways.pacing.rate_limiter import (
     WAITERS_MAX,
     Ending,
     Governor,
-    Place,
+    Permit,
     Priority,
 )
 from payrelay.gateways.pacing.shared_budget import MemoryBudget, Rest
@@ -30,7 +30,7 @@ def make(clock: HandClock, calls: int = 2, window_s: float = 10.0) -> Governor:
     return Governor(RateLimit(calls, window_s), clock, timer=clock.timer)
 
 
-async def taken(governor: Governor) -> Place:
+async def taken(governor: Governor) -> Permit:
     """Takes a place that must be there."""
     place = await governor.take_now()
     assert place is not None
@@ -185,7 +185,7 @@ class FailingBudget(MemoryBudget):
 
     is_shared = True
 
-    async def take(self, count: int, hold_s: float) -> Taken:  # noqa: ARG002, the face of a budget
+    async def take(self, count: int, hold_s: float) -> SlotsTaken:  # noqa: ARG002, the face of a budget
         """Can't say."""
         raise StoreUnavailable("down")
 
@@ -196,7 +196,7 @@ class ForgetfulBudget(MemoryBudget):
     async def _lose(self) -> None:
         raise StoreUnavailable("down")
 
-    def done(self, grant: Grant) -> Rest:  # noqa: ARG002, the face of a budget
+    def done(self, grant: SlotGrant) -> Rest:  # noqa: ARG002, the face of a budget
         """Fails, later."""
         return self._lose()
 
@@ -208,7 +208,7 @@ class SlowBudget(MemoryBudget):
         super().__init__(limit, clock)
         self.gate = asyncio.Event()
 
-    async def take(self, count: int, hold_s: float) -> Taken:
+    async def take(self, count: int, hold_s: float) -> SlotsTaken:
         """Waits for the gate."""
         await self.gate.wait()
         return await super().take(count, hold_s)

@@ -13,7 +13,7 @@ from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnavailable
-from payrelay.gateways.gateway import Expected, Sending
+from payrelay.gateways.gateway import ExpectedReply, Sending
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN
 from payrelay.gateways.pacing.rate_limiter import SEND_WITHIN_S, Governor
 from payrelay.gateways.payhere.account import Account
@@ -185,7 +185,7 @@ async def send(
         resent=(journal or Journal()).resent,
         notify_url=notify_url,
     )
-    return await client.effect(call, Expected(), sending)
+    return await client.effect(call, ExpectedReply(), sending)
 
 
 async def free_places(governor: Governor) -> int:
@@ -573,7 +573,7 @@ async def test_an_effect_that_has_its_place_does_not_go_out_to_a_gateway_that_wa
     made = len(gateway.calls)
     resent, send_by_s = Journal().resent, Clock().boot_s() + 10
     sending = Sending(operation_id="op_1", place=place, send_by_s=send_by_s, resent=resent)
-    outcome = await client.effect(CHARGE, Expected(), sending)
+    outcome = await client.effect(CHARGE, ExpectedReply(), sending)
     assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, Code.UNAVAILABLE)
     assert len(gateway.calls) == made
 

@@ -18,7 +18,7 @@ from payrelay.clock import Clock
 from payrelay.gateways.payhere.connections import (
     EFFECT_REPLY_BYTES_MAX,
     STALE_MAX,
-    Connections,
+    GatewayConnections,
     Lane,
     Loss,
     LossCause,
@@ -119,10 +119,10 @@ async def server() -> AsyncIterator[Server]:
 @pytest.fixture
 async def lanes() -> AsyncIterator[Callable[..., Lane]]:
     """Makes lanes, and closes them."""
-    made: list[Connections] = []
+    made: list[GatewayConnections] = []
 
     def make(url: str, *, timeout_s: float = LONG_S, clock: Clock | None = None, is_read: bool = False) -> Lane:
-        connections = Connections(url, clock or Clock(), timeout_s=timeout_s)
+        connections = GatewayConnections(url, clock or Clock(), timeout_s=timeout_s)
         made.append(connections)
         return connections.reads if is_read else connections.effects
 

@@ -1,10 +1,10 @@
 from tests.gateways.pacing.hand_clock import HandClock
 
-from payrelay.core.gateways.permits import Taken
+from payrelay.core.gateways.permits import SlotsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S
-from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority
+from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
 from payrelay.gateways.pacing.shared_budget import MemoryBudget
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.places import end_place, take_place, used
@@ -14,15 +14,15 @@ from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
 class LostBudget(MemoryBudget):
     """A budget in a store that is down."""
 
-    async def take(self, count: int, hold_s: float) -> Taken:  # noqa: ARG002, the face of a budget
+    async def take(self, count: int, hold_s: float) -> SlotsTaken:  # noqa: ARG002, the face of a budget
         """Can't say."""
         raise StoreUnavailable("down")
 
 
-async def place_of(governor: Governor) -> Place:
+async def place_of(governor: Governor) -> Permit:
     """Takes a place that must be there."""
     place = await take_place(governor, 0.0, Priority.READ)
-    assert isinstance(place, Place)
+    assert isinstance(place, Permit)
     return place
 
 
@@ -66,4 +66,4 @@ async def test_whatever_happens_a_place_is_ended() -> None:
     assert isinstance(await take_place(governor, clock.now_s, Priority.READ), TurnedAway)
     clock.move(60.0)
     assert governor.snapshot().used == 0
-    assert isinstance(await take_place(governor, clock.now_s, Priority.READ), Place)
+    assert isinstance(await take_place(governor, clock.now_s, Priority.READ), Permit)

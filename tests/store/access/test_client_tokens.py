@@ -6,7 +6,7 @@ from tests.core.access.test_client_token import NOW_MS, PARENT, TOKEN
 
 from payrelay.core.access.client_token import ClientToken
 from payrelay.errors import StoreError
-from payrelay.store.access.client_tokens import ClientTokens, Issued
+from payrelay.store.access.client_tokens import ClientTokens, StoredClientToken
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Database
 
@@ -30,7 +30,10 @@ async def test_a_token_is_kept_as_it_was_issued(tokens: ClientTokens) -> None:
     await tokens.add(bare)
 
     listed = await tokens.list("shop", "gateway", customer_id=None, before=None, limit=10)
-    assert listed == [Issued(token=bare, revoked_at_ms=None), Issued(token=TOKEN, revoked_at_ms=None)]
+    assert listed == [
+        StoredClientToken(token=bare, revoked_at_ms=None),
+        StoredClientToken(token=TOKEN, revoked_at_ms=None),
+    ]
     with pytest.raises(StoreError, match="already"):
         await tokens.add(TOKEN)
 

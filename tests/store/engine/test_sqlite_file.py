@@ -13,7 +13,10 @@ from payrelay.clock import Clock
 from payrelay.errors import StoreUnavailable, StoreUnusable
 from payrelay.store.engine.sqlite_file import open_file
 
-OPEN = "import sys; from pathlib import Path; from payrelay.clock import Clock; from payrelay.store.engine import sqlite_file; "
+OPEN = (
+    "import sys; from pathlib import Path; from payrelay.clock import Clock; "
+    "from payrelay.store.engine import sqlite_file; "
+)
 NOBODY = 65534
 
 

@@ -22,13 +22,13 @@ from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import TRANSITIONS, Event, Line, Operation, Retention, State, advance
-from payrelay.flows.operators.audit import ANCHOR_EVERY_MS, SETTLED_AFTER_MS, Audit, Finding, anchor
+from payrelay.flows.operators.audit import ANCHOR_EVERY_MS, SETTLED_AFTER_MS, Audit, AuditFinding, anchor
 from payrelay.store import open_database
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.engine.sqlite import InlineExecutor
-from payrelay.store.payments.audit import PAGE, Record, Trail, _reading
+from payrelay.store.payments.audit import PAGE, AuditRecord, Trail, _reading
 from payrelay.store.payments.journal import Accepted, Journal
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
@@ -94,7 +94,7 @@ def trail_of(book: Book) -> Trail:
     return Trail(book.database, SEAL, ChainKey(CHAIN_KEY))
 
 
-async def audited(book: Book, since_ms: int = 0) -> list[Finding]:
+async def audited(book: Book, since_ms: int = 0) -> list[AuditFinding]:
     """Gives all that the audit finds."""
     audit = Audit(trail_of(book), since_ms, lambda *_: None)
     return [finding async for finding in audit.findings()]
@@ -173,14 +173,16 @@ async def test_an_operation_without_history_is_found(filled: Book, tamper: Tampe
     """What came from nowhere must not be believed."""
     await tamper(f"DELETE FROM history WHERE operation_id = '{VICTIM}'")
 
-    assert await audited(filled) == [Finding(operation_id=VICTIM, text="its history is gone")]
+    assert await audited(filled) == [AuditFinding(operation_id=VICTIM, text="its history is gone")]
 
 
 async def test_a_history_without_operation_is_found(filled: Book, tamper: Tamper) -> None:
     """The row is gone, and what is left tells that there was one."""
     await tamper(f"DELETE FROM operations WHERE id = '{VICTIM}'")
 
-    assert await audited(filled) == [Finding(operation_id=VICTIM, text="there is a history, but its operation is gone")]
+    assert await audited(filled) == [
+        AuditFinding(operation_id=VICTIM, text="there is a history, but its operation is gone")
+    ]
 
 
 async def test_an_operation_that_was_removed_whole_is_missed_by_its_anchor(filled: Book, tamper: Tamper) -> None:
@@ -217,7 +219,7 @@ async def test_a_removed_anchor_is_missed_by_the_next(filled: Book, tamper: Tamp
     assert len(await anchor(trail_of(filled), LATER_MS + LATER_MS)) == 1
     await tamper("DELETE FROM anchors WHERE number = 1")
 
-    assert Finding(anchor=2, text="anchor 1 is missing before it") in await audited(filled)
+    assert AuditFinding(anchor=2, text="anchor 1 is missing before it") in await audited(filled)
 
 
 async def test_a_noted_anchor_shows_what_was_removed_with_it(filled: Book, tamper: Tamper) -> None:
@@ -339,7 +341,7 @@ async def test_changes_meanwhile_are_no_findings(book: Book) -> None:
     """It runs beside servers that charge; a row that is newer than its lines is read once more, both at once."""
     for number in range(30):
         await book.accept(book.new(number))
-    found: list[Finding] = []
+    found: list[AuditFinding] = []
     audit = Audit(trail_of(book), 0, lambda *_: None)
 
     async def look() -> None:
@@ -357,15 +359,15 @@ async def test_changes_meanwhile_are_no_findings(book: Book) -> None:
 class TornTrail(Trail):
     """Reads each row before a change and its lines after it, as a page that is read beside a server may be."""
 
-    rows: tuple[Record, ...] = ()
+    rows: tuple[AuditRecord, ...] = ()
 
-    async def records(self) -> AsyncIterator[Record]:
+    async def records(self) -> AsyncIterator[AuditRecord]:
         """Puts the earlier rows and the present lines together."""
         lines = {record.operation_id: record.lines async for record in super().records()}
         for record in self.rows:
             yield record._replace(lines=lines.pop(record.operation_id, ()))
         for operation_id, left in lines.items():
-            yield Record(operation_id, None, left, can_open_call=False, answer_digest=None)
+            yield AuditRecord(operation_id, None, left, can_open_call=False, answer_digest=None)
 
 
 async def test_what_was_changed_between_two_reads_is_read_once_more(book: Book) -> None:
@@ -443,7 +445,7 @@ def _cancel(number: int) -> Operation:
 STEPS: Final = st.lists(st.tuples(st.integers(0, 3), st.sampled_from(Event), st.booleans()), max_size=25)
 
 
-async def _after(steps: list[tuple[int, Event, bool]], folder: Path) -> list[Finding]:
+async def _after(steps: list[tuple[int, Event, bool]], folder: Path) -> list[AuditFinding]:
     database = await open_database(sqlite_url(folder / "db"), clock=Clock(), owner=True, executor=InlineExecutor())
     journal = Journal(database, SEAL, chain_key=CHAIN_KEY)
     rows: dict[int, Operation] = {}

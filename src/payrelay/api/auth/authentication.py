@@ -30,7 +30,7 @@ _JWT_BEGIN: Final = "eyJ"
 """How a JSON object begins in base64."""
 
 
-class Failure(StrEnum):
+class AuthenticationFailure(StrEnum):
     """Why somebody is not let in, for those who count."""
 
     MISSING = "missing"
@@ -44,7 +44,7 @@ class Failure(StrEnum):
 class Unauthenticated(Refusal):
     """Nobody whom we know."""
 
-    def __init__(self, failure: Failure, msg: str, *, reason: str | None = None) -> None:
+    def __init__(self, failure: AuthenticationFailure, msg: str, *, reason: str | None = None) -> None:
         super().__init__(Code.UNAUTHENTICATED, msg, headers=_CHALLENGE)
         self.failure = failure
         self.reason = reason
@@ -59,7 +59,7 @@ class CredentialSource(Protocol):
         ...
 
 
-class Door(Protocol):
+class TokenReader(Protocol):
     """Lets in who has a token of one kind."""
 
     async def admit(self, text: str) -> Credential:
@@ -67,20 +67,20 @@ class Door(Protocol):
         ...
 
 
-class Doors(NamedTuple):
+class TokenReaders(NamedTuple):
     """The doors for tokens; None where there are no such tokens here."""
 
-    client_tokens: Door | None = None
-    provider: Door | None = None
+    client_tokens: TokenReader | None = None
+    provider: TokenReader | None = None
 
 
 class Doorkeeper:
     """Lets in who has a usable key, or a token that counts."""
 
-    def __init__(self, credentials: CredentialSource, clock: Clock, doors: Doors | None = None) -> None:
+    def __init__(self, credentials: CredentialSource, clock: Clock, doors: TokenReaders | None = None) -> None:
         self._credentials = credentials
         self._clock = clock
-        self._doors = doors or Doors()
+        self._doors = doors or TokenReaders()
         self._kept: dict[bytes, tuple[Credential, float]] = {}
 
     async def admit(self, headers: Headers) -> Credential:
@@ -90,11 +90,15 @@ class Doorkeeper:
         """
         authorization = headers.get(b"authorization")
         if authorization is None:
-            raise Unauthenticated(Failure.MISSING, "an Authorization header with a bearer key is required")
+            raise Unauthenticated(
+                AuthenticationFailure.MISSING, "an Authorization header with a bearer key is required"
+            )
         if headers.is_doubled(b"authorization"):
-            raise Unauthenticated(Failure.WRONG, "there is more than one Authorization header")
+            raise Unauthenticated(AuthenticationFailure.WRONG, "there is more than one Authorization header")
         if authorization[:7].lower() != _SCHEME:
-            raise Unauthenticated(Failure.WRONG, "the Authorization header must be of the form: Bearer prk_…")
+            raise Unauthenticated(
+                AuthenticationFailure.WRONG, "the Authorization header must be of the form: Bearer prk_…"
+            )
         key = authorization[7:].strip()
         key_hash = hashlib.sha256(key).digest()
         credential = self._remembered(key_hash)
@@ -102,7 +106,7 @@ class Doorkeeper:
             credential = await self._looked_up(key, key_hash)
         if not is_usable(credential, self._clock.now_ms()):
             noun, reason = ("key", None) if credential.bound is None else ("token", "expired")
-            raise Unauthenticated(Failure.ENDED, f"the {noun} is expired or revoked", reason=reason)
+            raise Unauthenticated(AuthenticationFailure.ENDED, f"the {noun} is expired or revoked", reason=reason)
         return credential
 
     def _remembered(self, key_hash: bytes) -> Credential | None:
@@ -134,5 +138,5 @@ class Doorkeeper:
         elif text.startswith(_JWT_BEGIN) and self._doors.provider is not None:
             return await self._doors.provider.admit(text)
         if credential is None or not hmac.compare_digest(credential.key_hash, key_hash):
-            raise Unauthenticated(Failure.WRONG, "the key is not known")
+            raise Unauthenticated(AuthenticationFailure.WRONG, "the key is not known")
         return credential

@@ -7,7 +7,7 @@ and whether its parent is still good. What is wrong with it is said to those who
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
-from payrelay.api.auth.authentication import Failure, Unauthenticated
+from payrelay.api.auth.authentication import AuthenticationFailure, Unauthenticated
 from payrelay.clock import Clock
 from payrelay.core.access.client_token import ClaimsError, ClientToken, Parentage, has_begun, narrowed
 from payrelay.core.access.credential import Credential, is_usable
@@ -43,7 +43,7 @@ class TokenRefused(Unauthenticated):
     """The token opens nothing here."""
 
     def __init__(self, reason: Reason) -> None:
-        failure = Failure.ENDED if reason in ENDED else Failure.WRONG
+        failure = AuthenticationFailure.ENDED if reason in ENDED else AuthenticationFailure.WRONG
         msg = "the token is expired or revoked" if reason in ENDED else "the token is not known"
         super().__init__(failure, msg, reason=reason)
 

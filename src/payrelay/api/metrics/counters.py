@@ -13,8 +13,8 @@ from prometheus_client.utils import floatToGoString
 
 from payrelay.core.calls import Effect, Read
 from payrelay.core.payments.operation import Operation
-from payrelay.flows.operators.alert import Outcome
-from payrelay.runtime.event_delivery import Outcome as EventOutcome
+from payrelay.flows.operators.alert import AlertOutcome
+from payrelay.runtime.event_delivery import DeliveryOutcome
 from payrelay.runtime.hooks import Watch
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
@@ -78,7 +78,7 @@ class Metrics:
         self._event_tries = _event_tries()
         self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
         self._replays.add((), 0)
-        for outcome in Outcome:  # so that the first one is an increase, and not a number that was not there before
+        for outcome in AlertOutcome:  # so that the first one is an increase, and not a number that was not there before
             self._alerts.add((outcome,), 0)
         for counts in (
             self._operations,
@@ -153,7 +153,7 @@ def _event_tries() -> "_Counts":
     counts = _Counts(
         "payrelay_event_deliveries", "Tries to send an event to an endpoint, by what came of them.", ("outcome",)
     )
-    for outcome in EventOutcome:
+    for outcome in DeliveryOutcome:
         counts.add((outcome,), 0)
     return counts
 

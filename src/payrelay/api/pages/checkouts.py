@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from payrelay.api.pages.site import ASSET_KEPT_S, Page
+from payrelay.api.pages.site import ASSET_KEPT_S, PlainAnswer
 from payrelay.clock import Clock
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import HostedPayment
@@ -77,7 +77,7 @@ _SHUT: Final = ("This page has expired", "Its time is over. Go back to the shop 
 _TROUBLE: Final = ("Please try again", "Something does not work here just now. Load this page again in a moment.")
 
 
-async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: str) -> Page:
+async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: str) -> PlainAnswer:
     """Shows what the customer is asked for, with a button that leads on to the gateway."""
     try:
         visited = await visit(relay, account, checkout_id, secret)
@@ -96,7 +96,7 @@ async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: st
     return _outcome_page(account, visited)
 
 
-async def back_page(relay: Relay, account: str, checkout_id: str, secret: str, *, is_cancelled: bool) -> Page:
+async def back_page(relay: Relay, account: str, checkout_id: str, secret: str, *, is_cancelled: bool) -> PlainAnswer:
     """Shows the outcome as we know it, looks again while there is none, and goes on to the app's link."""
     try:
         visited = await come_back(relay, account, checkout_id, secret, is_cancelled=is_cancelled)
@@ -107,12 +107,12 @@ async def back_page(relay: Relay, account: str, checkout_id: str, secret: str, *
     return _outcome_page(account, visited, refresh_s=_refresh_s(visited.checkout, relay.clock))
 
 
-def asset(name: str) -> Page:
+def asset(name: str) -> PlainAnswer:
     """Gives what a page loads; raises Refusal (not_found)."""
     if name not in ASSETS:
         raise Refusal(Code.NOT_FOUND, "there is nothing at this address")
     body = files("payrelay.api.pages").joinpath("hosted", name).read_bytes()
-    return Page(
+    return PlainAnswer(
         body=body,
         raw_headers=(
             (b"content-type", f"{ASSETS[name]}; charset=utf-8".encode()),
@@ -123,7 +123,7 @@ def asset(name: str) -> Page:
     )
 
 
-def _form_page(account: str, visited: Visited) -> Page:
+def _form_page(account: str, visited: Visited) -> PlainAnswer:
     way, details = visited.way, visited.details
     assert way is not None  # noqa: S101, the caller has looked
     assert details is not None  # noqa: S101, the same
@@ -176,7 +176,7 @@ def _rows(asked: HostedPayment) -> list[tuple[str, str]]:
     return rows
 
 
-def _outcome_page(account: str, visited: Visited, *, refresh_s: int | None = None) -> Page:
+def _outcome_page(account: str, visited: Visited, *, refresh_s: int | None = None) -> PlainAnswer:
     checkout, onward = visited.checkout, visited.onward
     is_done = checkout.state is CheckoutState.COMPLETED
     words = _DONE[checkout.kind] if is_done else _OTHERWISE[checkout.state]
@@ -191,11 +191,11 @@ def _refresh_s(checkout: Checkout, clock: Clock) -> int:
     return min(max(age_s // 20, REFRESH_S_MIN), REFRESH_S_MAX)
 
 
-def _nothing(account: str) -> Page:
+def _nothing(account: str) -> PlainAnswer:
     return _said(account, _NOTHING, http_status=404)
 
 
-def _trouble(account: str) -> Page:
+def _trouble(account: str) -> PlainAnswer:
     return _said(account, _TROUBLE, http_status=503, refresh="5", is_open=True)
 
 
@@ -208,7 +208,7 @@ def _said(
     refresh: str | None = None,
     link: str | None = None,
     is_open: bool = False,
-) -> Page:
+) -> PlainAnswer:
     title, sentence = words
     values = {
         "title": title,
@@ -229,10 +229,10 @@ def _assets(account: str) -> str:
     return f"/{account}/hosted"
 
 
-def _page(template: str, values: Mapping[str, object], *, policy: str) -> Page:
+def _page(template: str, values: Mapping[str, object], *, policy: str) -> PlainAnswer:
     body = _templates.get_template(template).render(values).encode()
     csp = f"default-src 'none'; {policy}; base-uri 'none'; frame-ancestors 'none'"
-    return Page(
+    return PlainAnswer(
         body=body,
         raw_headers=(
             (b"content-type", b"text/html; charset=utf-8"),

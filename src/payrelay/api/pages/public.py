@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from payrelay.api.http.incoming import BODY_TIMEOUT_S, Headers, Receive, read_body, require_type
 from payrelay.api.http.queries import decoded
 from payrelay.api.pages.checkouts import asset, back_page, checkout_page
-from payrelay.api.pages.site import Page
+from payrelay.api.pages.site import PlainAnswer
 from payrelay.core.answers import Answer
 from payrelay.errors import Code, Refusal
 from payrelay.flows.notifications.ingest import take_notification
@@ -41,7 +41,7 @@ class Caller:
     body_timeout_s: float = BODY_TIMEOUT_S
 
 
-PublicHandler: TypeAlias = Callable[[Relay, Caller], Awaitable[Answer | Page]]
+PublicHandler: TypeAlias = Callable[[Relay, Caller], Awaitable[Answer | PlainAnswer]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,14 +58,14 @@ class PublicRoute:
         return "/{account}" + self.path
 
 
-EMPTY: Final = Page(
+EMPTY: Final = PlainAnswer(
     body=b"",
     raw_headers=((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"), (b"server", b"payrelay")),
 )
 """Says that it is taken in, and nothing else."""
 
 
-async def notified(relay: Relay, caller: Caller) -> Page:
+async def notified(relay: Relay, caller: Caller) -> PlainAnswer:
     """Takes a gateway's notification in; raises Refusal where it is none, or not the gateway's."""
     require_type(caller.headers, relay.account(caller.account).capabilities.notification_type)
     body = await read_body(caller.receive, caller.headers, caller.body_timeout_s)
@@ -73,22 +73,22 @@ async def notified(relay: Relay, caller: Caller) -> Page:
     return EMPTY
 
 
-async def asked(relay: Relay, caller: Caller) -> Page:
+async def asked(relay: Relay, caller: Caller) -> PlainAnswer:
     """Shows a customer what is asked for, with the way on to the gateway."""
     return await checkout_page(relay, caller.account, *caller.segments)
 
 
-async def returned(relay: Relay, caller: Caller) -> Page:
+async def returned(relay: Relay, caller: Caller) -> PlainAnswer:
     """Shows a customer who comes back from the gateway what came of it."""
     return await back_page(relay, caller.account, *caller.segments, is_cancelled=False)
 
 
-async def turned_back(relay: Relay, caller: Caller) -> Page:
+async def turned_back(relay: Relay, caller: Caller) -> PlainAnswer:
     """Shows the same to a customer who has cancelled."""
     return await back_page(relay, caller.account, *caller.segments, is_cancelled=True)
 
 
-async def loaded(relay: Relay, caller: Caller) -> Page:  # noqa: ARG001 - one shape for all
+async def loaded(relay: Relay, caller: Caller) -> PlainAnswer:  # noqa: ARG001 - one shape for all
     """Gives what the pages load."""
     return asset(*caller.segments)
 
@@ -103,7 +103,7 @@ PUBLIC_ROUTES: Final[tuple[PublicRoute, ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class PublicPath:
     """What a path has: its handlers by method, and what varies in it."""
 
     account: str
@@ -128,7 +128,7 @@ class Public:
         for route in routes:
             self._routes.setdefault(tuple(route.path.strip("/").split("/")), {})[route.method] = route
 
-    def find(self, raw_segments: list[bytes]) -> Door | None:
+    def find(self, raw_segments: list[bytes]) -> PublicPath | None:
         """Gives what stands at this raw path, split at its slashes, or None for nothing.
 
         Raises Refusal (malformed_request) for a segment that can't be read.
@@ -141,7 +141,7 @@ class Public:
         for pattern, routes in self._routes.items():
             varying = _varying(pattern, segments)
             if varying is not None:
-                return Door(account, routes, varying)
+                return PublicPath(account, routes, varying)
         return None
 
 

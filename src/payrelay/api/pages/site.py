@@ -29,7 +29,7 @@ CONTENT_SECURITY_POLICY: Final = (
 """Everything from here, nothing from elsewhere, nothing in the page itself."""
 
 
-class Page(msgspec.Struct, frozen=True, kw_only=True):
+class PlainAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An answer that is no envelope."""
 
     http_status: int = 200
@@ -42,7 +42,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 class Answering(Protocol):
     """Answers a request for a page."""
 
-    def __call__(self, client: str, *, is_known: bool) -> Awaitable[Page]:
+    def __call__(self, client: str, *, is_known: bool) -> Awaitable[PlainAnswer]:
         """Gives the page for a client; ``is_known`` is False where its address is that of its speaker."""
         ...
 
@@ -69,7 +69,7 @@ class Pages:
         self._exposition = exposition
         self._metrics_networks = Networks(metrics_networks)
         self._describe = describe
-        self._description: Page | None = None
+        self._description: PlainAnswer | None = None
         self._paths: dict[bytes, Answering] = {
             b"/health/live": _always(_page(LIVE, "application/json", b"no-store")),
             b"/health/ready": self._ready,
@@ -83,18 +83,18 @@ class Pages:
         """Gives what answers at this path, or None."""
         return self._paths.get(raw_path)
 
-    async def _described(self, client: str, *, is_known: bool) -> Page:  # noqa: ARG002 - one shape for all pages
+    async def _described(self, client: str, *, is_known: bool) -> PlainAnswer:  # noqa: ARG002 - one shape for all pages
         """Gives the description, which is made when somebody wants it: a start should not wait for it."""
         if self._description is None:
             self._description = _page(self._describe(), "application/json", b"no-cache")
         return self._description
 
-    async def _ready(self, client: str, *, is_known: bool) -> Page:  # noqa: ARG002 - one shape for all pages
+    async def _ready(self, client: str, *, is_known: bool) -> PlainAnswer:  # noqa: ARG002 - one shape for all pages
         status, body = await readiness(self._database)
         page = _page(body, "application/json", b"no-store")
         return msgspec.structs.replace(page, http_status=status)
 
-    async def _measured(self, client: str, *, is_known: bool) -> Page:
+    async def _measured(self, client: str, *, is_known: bool) -> PlainAnswer:
         """Shows the metrics to the networks that may see them; to all others there is nothing here.
 
         A proxy on this machine that nobody told us to trust, or whose word can't be read, would otherwise make
@@ -105,14 +105,14 @@ class Pages:
         return _page(await self._exposition.text(), CONTENT_TYPE, b"no-store")
 
 
-def _always(page: Page) -> Answering:
-    async def answer(client: str, *, is_known: bool) -> Page:  # noqa: ARG001 - one shape for all pages
+def _always(page: PlainAnswer) -> Answering:
+    async def answer(client: str, *, is_known: bool) -> PlainAnswer:  # noqa: ARG001 - one shape for all pages
         return page
 
     return answer
 
 
-def _page(body: bytes, content_type: str, cache_control: bytes, *more: tuple[bytes, bytes]) -> Page:
+def _page(body: bytes, content_type: str, cache_control: bytes, *more: tuple[bytes, bytes]) -> PlainAnswer:
     headers: tuple[tuple[bytes, bytes], ...] = (
         (b"content-type", content_type.encode()),
         (b"cache-control", cache_control),
@@ -120,10 +120,10 @@ def _page(body: bytes, content_type: str, cache_control: bytes, *more: tuple[byt
         (b"server", b"payrelay"),
         *more,
     )
-    return Page(body=body, raw_headers=headers)
+    return PlainAnswer(body=body, raw_headers=headers)
 
 
-def _docs() -> Page:
+def _docs() -> PlainAnswer:
     return _page(
         _file("docs.html"),
         "text/html; charset=utf-8",
@@ -134,7 +134,7 @@ def _docs() -> Page:
     )
 
 
-def _asset(name: str, content_type: str) -> Page:
+def _asset(name: str, content_type: str) -> PlainAnswer:
     kept = f"public, max-age={ASSET_KEPT_S}".encode()
     is_compressed = name.startswith("swagger-ui")
     body = _file(f"{name}.gz" if is_compressed else name)

@@ -22,7 +22,7 @@ from payrelay.api.routes.form_texts import (
     StartupFee,
 )
 from payrelay.core.calls import Item
-from payrelay.core.checkouts.hosted_payment import CheckoutKind, HostedPayment, Person, Place, Plan
+from payrelay.core.checkouts.hosted_payment import Buyer, CheckoutKind, HostedPayment, Plan, PostalAddress
 from payrelay.core.secret import STARS
 from payrelay.errors import FieldError
 from payrelay.flows.checkouts.open_checkout import NewCheckout
@@ -76,14 +76,14 @@ class PayerBody(VeiledBody, frozen=True, kw_only=True):
     city: FormText
     country: FormText
 
-    def person(self) -> Person:
+    def person(self) -> Buyer:
         """Gives the person."""
-        return Person(
+        return Buyer(
             first_name=str(self.first_name),
             last_name=str(self.last_name),
             email=str(self.email),
             phone=str(self.phone),
-            home=Place(address=str(self.address), city=str(self.city), country=str(self.country)),
+            home=PostalAddress(address=str(self.address), city=str(self.city), country=str(self.country)),
         )
 
 
@@ -229,8 +229,8 @@ def _plain(text: str | UnsetType | None) -> str | None:
     return None if text is UNSET or text is None else str(text)
 
 
-def _place(delivery: DeliveryBody) -> Place:
-    return Place(address=_plain(delivery.address), city=_plain(delivery.city), country=_plain(delivery.country))
+def _place(delivery: DeliveryBody) -> PostalAddress:
+    return PostalAddress(address=_plain(delivery.address), city=_plain(delivery.city), country=_plain(delivery.country))
 
 
 def _item(entry: CheckoutItem) -> Item:

@@ -7,7 +7,7 @@ from payrelay.api.routes.customer_bodies import CustomerBody, CustomerNamesBody
 from payrelay.api.routes.handlers import Asked, require_empty
 from payrelay.api.routes.parameters import PAGE_SIZE_USUAL
 from payrelay.core.answers import Answer
-from payrelay.core.customers.customer import CustomerFilter, State
+from payrelay.core.customers.customer import CustomerFilter, CustomerState
 from payrelay.flows.customers.change_customer import change_customer
 from payrelay.flows.customers.erase_customer import erase_customer
 from payrelay.flows.customers.import_customer import import_customer
@@ -20,7 +20,9 @@ from payrelay.flows.relay import Relay
 def some_customers(relay: Relay, asked: Asked) -> Awaitable[Answer]:
     """Lists the caller's customers, newest first."""
     query = asked.query
-    wanted = CustomerFilter(reference=query.get("reference"), state=State(query["state"]) if "state" in query else None)
+    wanted = CustomerFilter(
+        reference=query.get("reference"), state=CustomerState(query["state"]) if "state" in query else None
+    )
     limit = int(query.get("limit", PAGE_SIZE_USUAL))
     return list_customers(relay, asked.request, wanted, before=query.get("cursor"), limit=limit)
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from payrelay.api.http.text_checks import anything, at_most_long, matches, one_of
 from payrelay.api.routes.parameters import ORDER_ID_LENGTH_MAX, Parameter
-from payrelay.core.customers.customer import State
+from payrelay.core.customers.customer import CustomerState
 
 _CUSTOMER_ID: Final = r"cus_[0-9a-f]{32}"
 _EXAMPLE: Final = "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"
@@ -28,9 +28,9 @@ REFERENCE: Final = Parameter(
 CUSTOMER_STATE: Final = Parameter(
     name="state",
     sentence="Only customers in this state.",
-    schema={"type": "string", "enum": [*State]},
-    complaint=one_of(*State),
-    example=State.ACTIVE,
+    schema={"type": "string", "enum": [*CustomerState]},
+    complaint=one_of(*CustomerState),
+    example=CustomerState.ACTIVE,
 )
 CUSTOMER_CURSOR: Final = Parameter(
     name="cursor",

@@ -9,7 +9,7 @@ from payrelay.api.routes.bodies import Body, Text
 from payrelay.core.events.delivery import LABEL_LENGTH_MAX, PATTERNS, PATTERNS_MAX, URL_LENGTH_MAX, EndpointState
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.errors import FieldError, wrong_fields
-from payrelay.flows.events.manage_endpoints import REPLAYED_IDS_MAX, Changes, NewEndpoint, Span
+from payrelay.flows.events.manage_endpoints import REPLAYED_IDS_MAX, Changes, NewEndpoint, ReplayedEvents
 
 # What a setting allows beyond this is left out here.
 _PUBLIC_URL: Final = r"^https://([a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?\.){1,4}[a-z]{2,20}(/[!-\"$-\[\]-~]*)?$"
@@ -93,18 +93,18 @@ class ReplayBody(Body, frozen=True, kw_only=True):
     since: _Moment | UnsetType = UNSET
     until: _Moment | UnsetType = UNSET
 
-    def span(self) -> Span:
+    def span(self) -> ReplayedEvents:
         """Gives what is to be sent again; raises Refusal (invalid_request)."""
         if self.ids is not UNSET:
             if not self.ids or self.since is not UNSET or self.until is not UNSET:
                 raise wrong_fields(
                     [FieldError("ids", "must not be empty, and not be given together with since and until")]
                 )
-            return Span(ids=tuple(self.ids))
+            return ReplayedEvents(ids=tuple(self.ids))
         if self.since is UNSET:
             raise wrong_fields([FieldError("since", "is required, or ids")])
         until_ms = NEVER_MS if self.until is UNSET else _ms("until", self.until)
-        return Span(from_ms=_ms("since", self.since), until_ms=until_ms)
+        return ReplayedEvents(from_ms=_ms("since", self.since), until_ms=until_ms)
 
 
 def _ms(name: str, text: str) -> int:

@@ -10,14 +10,14 @@ from payrelay.core.events.delivery import DeliveryState, pattern_of
 from payrelay.errors import FieldError, wrong_fields
 from payrelay.flows.events import manage_endpoints as endpoints
 from payrelay.flows.events.manage_endpoints import Owner
-from payrelay.flows.events.read_events import Wanted, follow, read_events
+from payrelay.flows.events.read_events import EventFilter, follow, read_events
 from payrelay.flows.relay import Relay
 
 
 async def some_events(relay: Relay, asked: Asked) -> Answer:
     """Reads one page of the feed."""
     query = asked.query
-    wanted = Wanted(
+    wanted = EventFilter(
         after=int(query.get("after", "0")),
         limit=int(query.get("limit", EVENTS_USUAL)),
         subject=query.get("subject"),

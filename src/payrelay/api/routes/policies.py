@@ -18,8 +18,7 @@ from payrelay.api.routes.handlers import Asked
 from payrelay.core.access.bounds import has_order, key_of_bound, keys_of
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind, is_within
-from payrelay.core.customers.customer import CustomerFilter
-from payrelay.core.customers.customer import State as CustomerState
+from payrelay.core.customers.customer import CustomerFilter, CustomerState
 from payrelay.core.payments.operation import OperationFilter
 from payrelay.core.subscriptions.subscription import Subscription
 from payrelay.errors import Code, Refusal

@@ -37,7 +37,7 @@ class Veiled(msgspec.Struct, frozen=True, kw_only=True):
         return [("", STARS)]
 
 
-class Place(Veiled, frozen=True, kw_only=True):
+class PostalAddress(Veiled, frozen=True, kw_only=True):
     """Where somebody lives, or where something is sent; for a delivery each part may be left out."""
 
     address: str | None = None
@@ -45,14 +45,14 @@ class Place(Veiled, frozen=True, kw_only=True):
     country: str | None = None
 
 
-class Person(Veiled, frozen=True, kw_only=True):
+class Buyer(Veiled, frozen=True, kw_only=True):
     """Who pays."""
 
     first_name: str
     last_name: str
     email: str
     phone: str
-    home: Place
+    home: PostalAddress
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,8 +96,8 @@ class HostedPayment(Veiled, frozen=True, kw_only=True):
     items: str
     currency: str
     amount_minor: int | None
-    person: Person
-    delivery: Place | None = None
+    person: Buyer
+    delivery: PostalAddress | None = None
     item_list: tuple[Item, ...] = ()
     custom_1: str | None = None
     custom_2: str | None = None

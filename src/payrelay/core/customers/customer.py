@@ -31,7 +31,7 @@ _MASK_LENGTH_MAX: Final = 32
 """A card has 19 digits at most, and some space between them."""
 
 
-class State(StrEnum):
+class CustomerState(StrEnum):
     """Where a customer stands."""
 
     ACTIVE = "active"
@@ -42,7 +42,7 @@ class State(StrEnum):
     """Nothing of the person is kept any more, either."""
 
 
-class Event(StrEnum):
+class CustomerEvent(StrEnum):
     """What can happen to a customer."""
 
     APPROVED = "approved"
@@ -53,29 +53,29 @@ class Event(StrEnum):
     ERASED = "erased"
 
 
-TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
-    (State.ACTIVE, Event.APPROVED): State.ACTIVE,
-    (State.ACTIVE, Event.CHANGED): State.ACTIVE,
-    (State.ACTIVE, Event.REMOVED): State.REMOVED,
-    (State.ACTIVE, Event.ERASED): State.ERASED,
-    (State.REMOVED, Event.CHANGED): State.REMOVED,
-    (State.REMOVED, Event.REMOVED): State.REMOVED,
-    (State.REMOVED, Event.ERASED): State.ERASED,
-    (State.ERASED, Event.REMOVED): State.ERASED,
-    (State.ERASED, Event.ERASED): State.ERASED,
+TRANSITIONS: Final[dict[tuple[CustomerState, CustomerEvent], CustomerState]] = {
+    (CustomerState.ACTIVE, CustomerEvent.APPROVED): CustomerState.ACTIVE,
+    (CustomerState.ACTIVE, CustomerEvent.CHANGED): CustomerState.ACTIVE,
+    (CustomerState.ACTIVE, CustomerEvent.REMOVED): CustomerState.REMOVED,
+    (CustomerState.ACTIVE, CustomerEvent.ERASED): CustomerState.ERASED,
+    (CustomerState.REMOVED, CustomerEvent.CHANGED): CustomerState.REMOVED,
+    (CustomerState.REMOVED, CustomerEvent.REMOVED): CustomerState.REMOVED,
+    (CustomerState.REMOVED, CustomerEvent.ERASED): CustomerState.ERASED,
+    (CustomerState.ERASED, CustomerEvent.REMOVED): CustomerState.ERASED,
+    (CustomerState.ERASED, CustomerEvent.ERASED): CustomerState.ERASED,
 }
 
-STATE_SENTENCES: Final[dict[State, str]] = {
-    State.ACTIVE: "It can be charged.",
-    State.REMOVED: "It was removed, its token was destroyed, and it can't be charged any more.",
-    State.ERASED: "What was known of the person was erased; it can't be charged any more.",
+STATE_SENTENCES: Final[dict[CustomerState, str]] = {
+    CustomerState.ACTIVE: "It can be charged.",
+    CustomerState.REMOVED: "It was removed, its token was destroyed, and it can't be charged any more.",
+    CustomerState.ERASED: "What was known of the person was erased; it can't be charged any more.",
 }
 
-_TOLD_AS: Final[dict[Event, str]] = {
-    Event.APPROVED: "updated",
-    Event.CHANGED: "updated",
-    Event.REMOVED: "removed",
-    Event.ERASED: "erased",
+_TOLD_AS: Final[dict[CustomerEvent, str]] = {
+    CustomerEvent.APPROVED: "updated",
+    CustomerEvent.CHANGED: "updated",
+    CustomerEvent.REMOVED: "removed",
+    CustomerEvent.ERASED: "erased",
 }
 
 
@@ -139,7 +139,7 @@ class Customer(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     merchant: str
     principal: str
-    state: State
+    state: CustomerState
     version: int
     reference: str | None
     label: str | None
@@ -155,7 +155,7 @@ class Customer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def can_be_charged(self) -> bool:
         """True while it has a token."""
-        return self.state is State.ACTIVE
+        return self.state is CustomerState.ACTIVE
 
 
 class CustomerFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +166,7 @@ class CustomerFilter(msgspec.Struct, frozen=True, kw_only=True):
     account: str | None = None
     id: str | None = None
     reference: str | None = None
-    state: State | None = None
+    state: CustomerState | None = None
 
 
 def is_handle(customer_token: str) -> bool:
@@ -181,7 +181,7 @@ def approved(approval: Approval, customer_id: str, *, at_ms: int) -> Customer:
         account=approval.account,
         merchant=approval.merchant,
         principal=approval.principal,
-        state=State.ACTIVE,
+        state=CustomerState.ACTIVE,
         version=1,
         reference=approval.reference,
         label=approval.label,
@@ -213,7 +213,7 @@ def approved_again(customer: Customer, approval: Approval, *, at_ms: int) -> Cus
     is_news = not is_repeat(customer, approval)
     return _after(
         customer,
-        Event.APPROVED,
+        CustomerEvent.APPROVED,
         at_ms,
         reference=customer.reference or (approval.reference if is_news else None),
         label=customer.label or (approval.label if is_news else None),
@@ -235,12 +235,12 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
 
 def renamed(customer: Customer, names: Names, *, at_ms: int) -> Customer:
     """Gives the customer under other names; the very same where they are what they were."""
-    return _after(customer, Event.CHANGED, at_ms, reference=names.reference, label=names.label)
+    return _after(customer, CustomerEvent.CHANGED, at_ms, reference=names.reference, label=names.label)
 
 
 def removed(customer: Customer, *, at_ms: int) -> Customer:
     """Gives the customer without its token and the name on the card; the very same where it has none any more."""
-    return _after(customer, Event.REMOVED, at_ms, has_holder=False)
+    return _after(customer, CustomerEvent.REMOVED, at_ms, has_holder=False)
 
 
 def erased(customer: Customer, *, at_ms: int) -> Customer:
@@ -251,7 +251,7 @@ def erased(customer: Customer, *, at_ms: int) -> Customer:
     """
     return _after(
         customer,
-        Event.ERASED,
+        CustomerEvent.ERASED,
         at_ms,
         reference=None,
         label=None,
@@ -262,7 +262,7 @@ def erased(customer: Customer, *, at_ms: int) -> Customer:
     )
 
 
-def told_of(customer: Customer, event: Event | None) -> OutgoingEvent:
+def told_of(customer: Customer, event: CustomerEvent | None) -> OutgoingEvent:
     """Gives what is told of a change that led to this customer; of a new one for None."""
     return OutgoingEvent(
         id=event_id(customer.updated_at_ms, f"{customer.id}/{customer.version}"),
@@ -297,7 +297,7 @@ def _fact(text: str | None) -> str | None:
     return text if text and len(text) <= _FACT_LENGTH_MAX else None
 
 
-def _after(customer: Customer, event: Event, at_ms: int, **members: str | bool | None) -> Customer:
+def _after(customer: Customer, event: CustomerEvent, at_ms: int, **members: str | bool | None) -> Customer:
     try:
         state = TRANSITIONS[customer.state, event]
     except KeyError:

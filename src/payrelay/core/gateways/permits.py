@@ -3,14 +3,14 @@
 import msgspec
 
 
-class Grant(msgspec.Struct, frozen=True):
+class SlotGrant(msgspec.Struct, frozen=True):
     """One place that was taken: the slot, and a random name of this taking, so that nobody ends another one's."""
 
     slot: int
     holding: str
 
 
-class Taken(msgspec.Struct, frozen=True):
+class SlotsTaken(msgspec.Struct, frozen=True):
     """What a look for places came to.
 
     Attributes:
@@ -18,7 +18,7 @@ class Taken(msgspec.Struct, frozen=True):
         next_in_s: when there may be another one; None where all came that were asked for.
     """
 
-    grants: tuple[Grant, ...]
+    grants: tuple[SlotGrant, ...]
     next_in_s: float | None = None
 
 

@@ -49,7 +49,7 @@ class NewsKind(StrEnum):
     CHARGEBACK = "chargeback"
 
 
-class Told(StrEnum):
+class NotifiedStatus(StrEnum):
     """What a notification says happened."""
 
     SUCCEEDED = "succeeded"
@@ -81,7 +81,7 @@ class PlanStatus(StrEnum):
     COMPLETED = "completed"
 
 
-class Verdict(StrEnum):
+class Authenticity(StrEnum):
     """Who a notification is from."""
 
     GENUINE = "genuine"
@@ -94,7 +94,7 @@ class Verdict(StrEnum):
     """The account has no MERCHANT_SECRET, so that nothing can be said of it."""
 
 
-class State(StrEnum):
+class NotificationState(StrEnum):
     """Where a notification stands."""
 
     RECEIVED = "received"
@@ -111,7 +111,7 @@ class State(StrEnum):
     """It contradicts what is known; a person must look."""
 
 
-class Event(StrEnum):
+class NotificationEvent(StrEnum):
     """What can happen to a notification."""
 
     TAKEN_UP = "taken_up"
@@ -190,21 +190,25 @@ WHY_PHRASES: Final[dict[Why, str]] = {
 }
 """The words of ``Why``, to be read out."""
 
-_OPEN: Final = (State.RECEIVED, State.WAITING)
+_OPEN: Final = (NotificationState.RECEIVED, NotificationState.WAITING)
 
-TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
+TRANSITIONS: Final[dict[tuple[NotificationState, NotificationEvent], NotificationState]] = {
     **{
         (state, event): after
         for state in _OPEN
         for event, after in (
-            (Event.TAKEN_UP, State.APPLIED),
-            (Event.PUT_OFF, State.WAITING),
-            (Event.PASSED_OVER, State.IGNORED),
-            (Event.DOUBTED, State.NEEDS_ATTENTION),
-            (Event.REFUSED, State.REFUSED),
+            (NotificationEvent.TAKEN_UP, NotificationState.APPLIED),
+            (NotificationEvent.PUT_OFF, NotificationState.WAITING),
+            (NotificationEvent.PASSED_OVER, NotificationState.IGNORED),
+            (NotificationEvent.DOUBTED, NotificationState.NEEDS_ATTENTION),
+            (NotificationEvent.REFUSED, NotificationState.REFUSED),
         )
     },
-    **{(state, Event.REPLAYED): State.RECEIVED for state in State if state is not State.RECEIVED},
+    **{
+        (state, NotificationEvent.REPLAYED): NotificationState.RECEIVED
+        for state in NotificationState
+        if state is not NotificationState.RECEIVED
+    },
 }
 
 UNFINISHED: Final = frozenset(_OPEN)
@@ -227,7 +231,7 @@ class News(Starred, frozen=True, kw_only=True):
     """
 
     kind: NewsKind
-    told: Told
+    told: NotifiedStatus
     order_id: str
     amount_minor: int | None
     currency: str
@@ -268,12 +272,12 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     merchant: str
     digest: str
-    verdict: Verdict
-    state: State
+    verdict: Authenticity
+    state: NotificationState
     why: Why
     version: int
     kind: NewsKind
-    told: Told
+    told: NotifiedStatus
     order_id: str
     payment_id: str | None
     subscription_id: str | None
@@ -293,25 +297,25 @@ class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which notifications are listed: those that are equal in every field that is given."""
 
     account: str | None = None
-    state: State | None = None
+    state: NotificationState | None = None
     kind: NewsKind | None = None
     order_id: str | None = None
     payment_id: str | None = None
     subscription_id: str | None = None
 
 
-WHY_OF_VERDICT: Final[dict[Verdict, Why]] = {
-    Verdict.GENUINE: Why.NEW,
-    Verdict.FORGED: Why.FORGED,
-    Verdict.WRONG_MERCHANT: Why.WRONG_MERCHANT,
-    Verdict.NO_SECRET: Why.NO_SECRET,
+WHY_OF_VERDICT: Final[dict[Authenticity, Why]] = {
+    Authenticity.GENUINE: Why.NEW,
+    Authenticity.FORGED: Why.FORGED,
+    Authenticity.WRONG_MERCHANT: Why.WRONG_MERCHANT,
+    Authenticity.NO_SECRET: Why.NO_SECRET,
 }
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class NotificationStep(msgspec.Struct, frozen=True, kw_only=True):
     """What one try to work on a notification came to."""
 
-    event: Event
+    event: NotificationEvent
     why: Why
 
 
@@ -351,34 +355,34 @@ DOUBTED_BY: Final = frozenset(
 )
 
 
-def step_of(why: Why) -> Step:
+def step_of(why: Why) -> NotificationStep:
     """Gives what a reason makes of a notification that is being worked on."""
     if why in TAKEN_UP_BY:
-        return Step(event=Event.TAKEN_UP, why=why)
+        return NotificationStep(event=NotificationEvent.TAKEN_UP, why=why)
     if why in PUT_OFF_BY:
-        return Step(event=Event.PUT_OFF, why=why)
+        return NotificationStep(event=NotificationEvent.PUT_OFF, why=why)
     if why in DOUBTED_BY:
-        return Step(event=Event.DOUBTED, why=why)
-    return Step(event=Event.PASSED_OVER, why=why)
+        return NotificationStep(event=NotificationEvent.DOUBTED, why=why)
+    return NotificationStep(event=NotificationEvent.PASSED_OVER, why=why)
 
 
-def advance(notification: Notification, step: Step, *, at_ms: int) -> Notification:
+def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -> Notification:
     """Gives the notification as a step leaves it.
 
     What has waited for WAITS_FOR_MS is passed over in place of being put off once more; one that is replayed begins
     its wait anew. Raises IllegalTransition where the table knows no such step.
     """
     event = step.event
-    if event is Event.PUT_OFF and at_ms >= notification.gives_up_at_ms:
-        event = Event.PASSED_OVER
+    if event is NotificationEvent.PUT_OFF and at_ms >= notification.gives_up_at_ms:
+        event = NotificationEvent.PASSED_OVER
     try:
         state = TRANSITIONS[notification.state, event]
     except KeyError:
         raise IllegalTransition(f"a notification that is {notification.state} can't take the event {event}") from None
-    is_replayed = event is Event.REPLAYED
+    is_replayed = event is NotificationEvent.REPLAYED
     attempts = 0 if is_replayed else notification.attempts + 1
     next_at_ms = at_ms if is_replayed else None
-    if state is State.WAITING:
+    if state is NotificationState.WAITING:
         next_at_ms = at_ms + AGAIN_AFTER_MS[min(notification.attempts, len(AGAIN_AFTER_MS) - 1)]
     return msgspec.structs.replace(
         notification,
@@ -392,21 +396,23 @@ def advance(notification: Notification, step: Step, *, at_ms: int) -> Notificati
     )
 
 
-def step_of_repeat(stored: Notification, verdict: Verdict) -> Step | None:
+def step_of_repeat(stored: Notification, verdict: Authenticity) -> NotificationStep | None:
     """Decides what it means that a notification came again: None where that changes nothing.
 
     One that was taken for forged is worked on when it is genuine after all, because the account has got its right
     secret since. One that was given up waits anew.
     """
-    is_genuine_now = verdict is Verdict.GENUINE and stored.verdict is not Verdict.GENUINE
-    was_given_up = stored.state is State.IGNORED and stored.why in PUT_OFF_BY
-    return Step(event=Event.REPLAYED, why=Why.REPLAYED) if is_genuine_now or was_given_up else None
+    is_genuine_now = verdict is Authenticity.GENUINE and stored.verdict is not Authenticity.GENUINE
+    was_given_up = stored.state is NotificationState.IGNORED and stored.why in PUT_OFF_BY
+    return (
+        NotificationStep(event=NotificationEvent.REPLAYED, why=Why.REPLAYED) if is_genuine_now or was_given_up else None
+    )
 
 
 _UNPROVED: Final = frozenset(
     {Why.NOT_SHOWN, Why.UNSEEN, Why.UNKNOWN_PAYMENT, Why.ACCOUNT_GONE, Why.STORE_DOWN, Why.OUR_FAULT}
 )
-_OF_MONEY: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED, Told.CHARGED_BACK})
+_OF_MONEY: Final = frozenset({NotifiedStatus.SUCCEEDED, NotifiedStatus.AUTHORIZED, NotifiedStatus.CHARGED_BACK})
 
 
 def needs_person(notification: Notification) -> bool:
@@ -415,20 +421,20 @@ def needs_person(notification: Notification) -> bool:
     Of one that contradicts what is known, unless that is called for by its operation; and of one that tells of money,
     was waited with for days, and could be proved neither way.
     """
-    if notification.state is State.NEEDS_ATTENTION:
+    if notification.state is NotificationState.NEEDS_ATTENTION:
         return notification.why is not Why.OPERATION_OPEN
-    is_unproved = notification.state is State.IGNORED and notification.why in _UNPROVED
+    is_unproved = notification.state is NotificationState.IGNORED and notification.why in _UNPROVED
     return is_unproved and notification.told in _OF_MONEY
 
 
-class Expected(msgspec.Struct, frozen=True, kw_only=True):
+class ExpectedAmount(msgspec.Struct, frozen=True, kw_only=True):
     """What was asked for under an order; ``amount_minor`` is None where no amount was named."""
 
     amount_minor: int | None
     currency: str
 
 
-def differs(news: News, expected: Expected) -> bool:
+def differs(news: News, expected: ExpectedAmount) -> bool:
     """Tells whether the news are for another amount or currency than was asked for."""
     is_other_amount = expected.amount_minor is not None and news.amount_minor != expected.amount_minor
     return is_other_amount or news.currency != expected.currency

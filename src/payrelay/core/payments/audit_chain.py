@@ -67,7 +67,7 @@ class Link(NamedTuple):
     answer_digest: str
 
 
-class Span(NamedTuple):
+class AnchoredSpan(NamedTuple):
     """What an anchor covers: all lines of history from one moment up to, and without, another."""
 
     number: int
@@ -106,7 +106,7 @@ class ChainKey:
         """Gives the digest of an answer before it is sealed. It is keyed: no answer can be guessed from it."""
         return self._hash(_pack((_ANSWER, operation_id, answer)))
 
-    def anchor(self, previous: str, span: Span) -> "AnchorDigest":
+    def anchor(self, previous: str, span: AnchoredSpan) -> "AnchorDigest":
         """Begins the digest of an anchor; ``previous`` is the digest of the one before it."""
         inner = self._inner.copy()
         inner.update(_pack((_ANCHOR, previous, span)))

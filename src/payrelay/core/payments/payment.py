@@ -61,7 +61,7 @@ def plain_number(digits: str) -> str:
     return digits.lstrip("0") or "0"
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class PaymentsSeen(msgspec.Struct, frozen=True, kw_only=True):
     """A complete answer showed these payments."""
 
     payments: tuple[Payment, ...]
@@ -81,4 +81,4 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence
 
 
-Sight: TypeAlias = Seen | Nothing | Unseen
+Sight: TypeAlias = PaymentsSeen | Nothing | Unseen

@@ -92,7 +92,7 @@ CONTRADICTORY: Final = frozenset({Seen.SEVERAL_FIT, Seen.ONE_RESEMBLES, Seen.OTH
 """Observations that only a person can read."""
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class SendingWindow(msgspec.Struct, frozen=True, kw_only=True):
     """When an operation can have reached the gateway; milliseconds since 1970."""
 
     began_ms: int
@@ -110,10 +110,10 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     looked_at: tuple[str, ...] = ()
 
 
-def span_of(history: Sequence[Line], operation: Operation, timeout_ms: int) -> Span:
+def span_of(history: Sequence[Line], operation: Operation, timeout_ms: int) -> SendingWindow:
     """Gives when an operation can have reached the gateway, from the intent to send it to the end of the time-out."""
     began_ms = next((line.at_ms for line in history if line.state is State.SENDING), operation.created_at_ms)
-    return Span(began_ms=began_ms, ended_ms=operation.send_by_ms + timeout_ms)
+    return SendingWindow(began_ms=began_ms, ended_ms=operation.send_by_ms + timeout_ms)
 
 
 def open_since_ms(history: Sequence[Line], operation: Operation) -> int:
@@ -124,7 +124,7 @@ def open_since_ms(history: Sequence[Line], operation: Operation) -> int:
 def look_for_charge(
     call: Charge,
     operation: Operation,
-    span: Span,
+    span: SendingWindow,
     payments: Sequence[Payment],
     others: frozenset[str],
     *,
@@ -154,7 +154,7 @@ def look_for_charge(
     return Look(seen=Seen.ONLY_OTHERS if payments else Seen.NOTHING, looked_at=ids)
 
 
-def _fits_charge(payment: Payment, call: Charge, operation: Operation, span: Span) -> bool:
+def _fits_charge(payment: Payment, call: Charge, operation: Operation, span: SendingWindow) -> bool:
     is_named = operation.payment_id is None or operation.payment_id == payment.payment_id
     is_dated = (
         payment.at_ms is not None and span.began_ms - TOLERANCE_MS <= payment.at_ms <= span.ended_ms + TOLERANCE_MS
@@ -169,7 +169,7 @@ def _fits_charge(payment: Payment, call: Charge, operation: Operation, span: Spa
 
 
 def look_for_retry(
-    before: frozenset[str], span: Span, payments: Sequence[Payment], others: frozenset[str], *, has_rival: bool
+    before: frozenset[str], span: SendingWindow, payments: Sequence[Payment], others: frozenset[str], *, has_rival: bool
 ) -> Look:
     """Judges the payments of a subscription against those that it had before the retry was sent.
 
@@ -226,7 +226,7 @@ def look_for_capture(
     return Look(seen=Seen.OTHERWISE, looked_at=ids)
 
 
-def ruling(look: Look, control: Control | None, history: Sequence[Line], span: Span, now_ms: int) -> Event:
+def ruling(look: Look, control: Control | None, history: Sequence[Line], span: SendingWindow, now_ms: int) -> Event:
     """Decides what an observation makes of an open operation that is searched for: LOOKED where it settles nothing.
 
     ``control`` is needed where the look is ABSENT; of a refund the record that is still there is control enough.

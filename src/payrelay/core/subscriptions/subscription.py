@@ -16,7 +16,7 @@ import msgspec
 
 from payrelay.core.events.event import OutgoingEvent, Plain
 from payrelay.core.money import decimal_text
-from payrelay.core.notifications.notification import MessageType, News, Notification, PlanStatus, Told
+from payrelay.core.notifications.notification import MessageType, News, Notification, NotifiedStatus, PlanStatus
 from payrelay.core.payments.payment import Payment
 
 
@@ -169,13 +169,13 @@ def _with_told(known: Subscription, fact: Fact) -> Subscription:
 
 def fact_of_news(news: News, notification: Notification) -> Fact | None:
     """Gives what a genuine notification tells of a subscription; None where it tells of none."""
-    if news.subscription_id is None or news.told is Told.CHARGED_BACK:
+    if news.subscription_id is None or news.told is NotifiedStatus.CHARGED_BACK:
         return None
     state = _OF_PLAN[news.plan_status] if news.plan_status is not None else None
     if news.message_type is not None:
         state = _OF_MESSAGE.get(news.message_type, state or SubscriptionState.ACTIVE)
-    is_paid = news.told is Told.SUCCEEDED and news.payment_id is not None
-    has_failed = news.told in {Told.FAILED, Told.CANCELLED} and (
+    is_paid = news.told is NotifiedStatus.SUCCEEDED and news.payment_id is not None
+    has_failed = news.told in {NotifiedStatus.FAILED, NotifiedStatus.CANCELLED} and (
         news.message_type is None or news.message_type in _FAILURES
     )
     payment = news.payment_id or f"ntf:{notification.id}"

@@ -23,7 +23,7 @@ PRINCIPAL_LENGTH_MAX: Final = 100
 """A name that people can read in a list."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class WantedKey(msgspec.Struct, frozen=True, kw_only=True):
     """What a key is to be.
 
     Attributes:
@@ -45,7 +45,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     life_s: int | None = None
 
 
-class Issued(msgspec.Struct, frozen=True, kw_only=True):
+class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
     """A new key: its text, for its owner alone, and what the store knows of it."""
 
     key: str
@@ -55,7 +55,7 @@ class Issued(msgspec.Struct, frozen=True, kw_only=True):
         return f"Issued(credential={self.credential.id!r})"
 
 
-async def issue_key(credentials: Credentials, clock: Clock, wanted: Wanted) -> Issued:
+async def issue_key(credentials: Credentials, clock: Clock, wanted: WantedKey) -> IssuedKey:
     """Makes a key and stores its hash; raises StoreError where that can't be done."""
     credential_id = _random_text(ID_LENGTH)
     key = compose_key(wanted.environment, credential_id, _random_text(SECRET_LENGTH))
@@ -73,7 +73,7 @@ async def issue_key(credentials: Credentials, clock: Clock, wanted: Wanted) -> I
         revoked_at_ms=None,
     )
     await credentials.add(credential)
-    return Issued(key=key, credential=credential)
+    return IssuedKey(key=key, credential=credential)
 
 
 async def list_keys(credentials: Credentials) -> list[Credential]:

@@ -22,7 +22,7 @@ from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSub
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, Result, begins_after
 from payrelay.core.checkouts.proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
 from payrelay.core.moments import day_at
-from payrelay.core.payments.payment import Payment, PaymentStatus, Seen, Unseen
+from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus, Unseen
 from payrelay.core.subscriptions.subscription import Fact, fact_of_installment
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
@@ -89,7 +89,7 @@ class _Eyes:
         self._passed(Passage.ASKED)
         if isinstance(sight, Unseen):
             raise _not_seen(sight.code)
-        return sight.payments if isinstance(sight, Seen) else ()
+        return sight.payments if isinstance(sight, PaymentsSeen) else ()
 
     async def plans(self, *, is_any: bool) -> tuple[Fact, ...]:
         """Gives the subscriptions of the order, as of the moment of the question.

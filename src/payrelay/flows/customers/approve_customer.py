@@ -6,8 +6,8 @@ from payrelay.core.customers.customer import (
     PREFIX,
     Approval,
     Customer,
-    Event,
-    State,
+    CustomerEvent,
+    CustomerState,
     approved,
     approved_again,
     is_repeat,
@@ -35,9 +35,9 @@ async def approve(relay: Relay, approval: Approval) -> Customer:
     for _ in range(ATTEMPTS_MAX):
         at_ms = relay.clock.now_ms()
         known = await customers.of_token(approval.merchant, approval.principal, approval.token)
-        if known is not None and known.state is not State.ACTIVE and is_repeat(known, approval):
+        if known is not None and known.state is not CustomerState.ACTIVE and is_repeat(known, approval):
             return known
-        if known is None or known.state is not State.ACTIVE:
+        if known is None or known.state is not CustomerState.ACTIVE:
             customer = approved(approval, relay.new_id(PREFIX, at_ms), at_ms=at_ms)
             relay.watch.passed(Passage.STORING, customer.id)
             is_added = await customers.add(customer, approval)
@@ -50,7 +50,7 @@ async def approve(relay: Relay, approval: Approval) -> Customer:
             return known
         relay.watch.passed(Passage.STORING, changed.id)
         try:
-            await customers.change(changed, Event.APPROVED, card_holder=approval.card_holder)
+            await customers.change(changed, CustomerEvent.APPROVED, card_holder=approval.card_holder)
         except Outdated:
             continue
         relay.watch.passed(Passage.STORED, changed.id)

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from payrelay.core.answers import Answer
-from payrelay.core.customers.customer import Customer, Event, Names, State, renamed
+from payrelay.core.customers.customer import Customer, CustomerEvent, CustomerState, Names, renamed
 from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
 from payrelay.flows.customers.approve_customer import ATTEMPTS_MAX
 from payrelay.flows.customers.show_customer import answer_of, visible_customer
@@ -27,11 +27,13 @@ async def change_customer(relay: Relay, request: Request, customer_id: str, name
     Raises Refusal: not_found for one that the caller may not see, conflict for one that was erased.
     """
     customer = await visible_customer(relay, request, customer_id)
-    return answer_of(await changed_by(relay, customer, Event.CHANGED, lambda known: _renamed(relay, known, names)))
+    return answer_of(
+        await changed_by(relay, customer, CustomerEvent.CHANGED, lambda known: _renamed(relay, known, names))
+    )
 
 
 def _renamed(relay: Relay, customer: Customer, names: NewNames) -> Customer:
-    if customer.state is State.ERASED:
+    if customer.state is CustomerState.ERASED:
         raise Refusal(Code.CONFLICT, "this customer was erased, and takes no names any more")
     reference = customer.reference if isinstance(names.reference, UnsetType) else names.reference
     label = customer.label if isinstance(names.label, UnsetType) else names.label
@@ -39,7 +41,7 @@ def _renamed(relay: Relay, customer: Customer, names: NewNames) -> Customer:
 
 
 async def changed_by(
-    relay: Relay, customer: Customer, event: Event, change: Callable[[Customer], Customer]
+    relay: Relay, customer: Customer, event: CustomerEvent, change: Callable[[Customer], Customer]
 ) -> Customer:
     """Stores what a pure function makes of a customer, with its event; nothing where it makes no change.
 

@@ -17,7 +17,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.customers.customer import Customer, Event, erased, removed
+from payrelay.core.customers.customer import Customer, CustomerEvent, erased, removed
 from payrelay.core.notifications.notification import NewsKind
 from payrelay.core.payments.operation import OperationFilter
 from payrelay.flows.checkouts.finish_checkout import expire
@@ -30,7 +30,7 @@ ORDERS_AT_ONCE: Final = 100
 """Orders whose traces are looked for together; a customer may have any number of them."""
 
 
-class Person(msgspec.Struct, frozen=True, kw_only=True):
+class ErasedPerson(msgspec.Struct, frozen=True, kw_only=True):
     """Whose traces are to go.
 
     Attributes:
@@ -42,23 +42,23 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     order_ids: tuple[str, ...]
 
 
-Forgetter = Callable[[Relay, Person], Awaitable[None]]
+Forgetter = Callable[[Relay, ErasedPerson], Awaitable[None]]
 """Forgets what one noun holds of a person; may be repeated. Raises StoreError."""
 
 
-async def _forget_readings(relay: Relay, person: Person) -> None:
+async def _forget_readings(relay: Relay, person: ErasedPerson) -> None:
     """The gateway's answers have names, addresses and telephone numbers in them."""
     await relay.readings.forget_orders(person.customer.merchant, person.order_ids)
 
 
-async def _forget_notifications(relay: Relay, person: Person) -> None:
+async def _forget_notifications(relay: Relay, person: ErasedPerson) -> None:
     """The bodies of notifications have the name on the card, its mask, and the token."""
     for order_id in person.order_ids:
         await relay.inbox.forget_bodies_of_order(person.customer.merchant, order_id)
         await relay.inbox.empty_token(person.customer.merchant, order_id, NewsKind.PREAPPROVAL)
 
 
-async def _forget_checkouts(relay: Relay, person: Person) -> None:
+async def _forget_checkouts(relay: Relay, person: ErasedPerson) -> None:
     """A checkout was filled in with name, e-mail, telephone and address; one that is open ends with the person."""
     merchant, principal = person.customer.merchant, person.customer.principal
     for order_id in person.order_ids:
@@ -68,7 +68,7 @@ async def _forget_checkouts(relay: Relay, person: Person) -> None:
         await relay.checkouts.forget_order(merchant, principal, order_id)
 
 
-async def _end_client_tokens(relay: Relay, person: Person) -> None:
+async def _end_client_tokens(relay: Relay, person: ErasedPerson) -> None:
     """Who isn't there any more has no phone that may do something."""
     customer = person.customer
     await relay.client_tokens.revoke_of_customer(customer.id, customer.principal, relay.clock.now_ms())
@@ -99,9 +99,9 @@ async def erase(relay: Relay, customer: Customer) -> Customer:
     """
     async for order_ids in _orders(relay, customer):
         for forget in FORGETTERS:
-            await forget(relay, Person(customer=customer, order_ids=order_ids))
-    changed = await changed_by(relay, customer, Event.ERASED, partial(_erased, relay))
-    await _end_client_tokens(relay, Person(customer=changed, order_ids=()))  # one may have been issued meanwhile
+            await forget(relay, ErasedPerson(customer=customer, order_ids=order_ids))
+    changed = await changed_by(relay, customer, CustomerEvent.ERASED, partial(_erased, relay))
+    await _end_client_tokens(relay, ErasedPerson(customer=changed, order_ids=()))  # one may have been issued meanwhile
     return changed
 
 
@@ -111,10 +111,10 @@ async def remove(relay: Relay, customer: Customer) -> Customer:
     Its token is destroyed, its phones' tokens end, and then the copies of its token go that the inbox holds. May be
     repeated, and is to be where this raises StoreError.
     """
-    changed = await changed_by(relay, customer, Event.REMOVED, partial(_removed, relay))
-    await _end_client_tokens(relay, Person(customer=changed, order_ids=()))
+    changed = await changed_by(relay, customer, CustomerEvent.REMOVED, partial(_removed, relay))
+    await _end_client_tokens(relay, ErasedPerson(customer=changed, order_ids=()))
     async for order_ids in _orders_of_checkouts(relay, changed, None):
-        await _forget_notifications(relay, Person(customer=changed, order_ids=order_ids))
+        await _forget_notifications(relay, ErasedPerson(customer=changed, order_ids=order_ids))
     return changed
 
 

@@ -4,7 +4,7 @@ import msgspec
 
 from payrelay.core.access.bounds import owns_customer
 from payrelay.core.answers import Answer, found
-from payrelay.core.customers.customer import STATE_SENTENCES, Customer, State
+from payrelay.core.customers.customer import STATE_SENTENCES, Customer, CustomerState
 from payrelay.core.moments import rfc3339
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
@@ -14,7 +14,7 @@ class CustomerView(msgspec.Struct, frozen=True, kw_only=True):
     """A stored customer as a client sees it; times are RFC 3339 in UTC."""
 
     id: str
-    state: State
+    state: CustomerState
     explanation: str
     version: int
     account: str

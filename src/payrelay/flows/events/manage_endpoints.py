@@ -70,7 +70,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     state: EndpointState | msgspec.UnsetType = msgspec.UNSET
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayedEvents(msgspec.Struct, frozen=True, kw_only=True):
     """Which events are to be sent again: those from one moment up to, and without, another; or some by their ids."""
 
     from_ms: int = 0
@@ -244,7 +244,13 @@ async def send_test(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> str:
 
 
 async def replay_events(
-    dispatch: Dispatch, owner: Owner, endpoint_id: str, span: Span, *, after: int = 0, pages_max: int = PAGES_MAX
+    dispatch: Dispatch,
+    owner: Owner,
+    endpoint_id: str,
+    span: ReplayedEvents,
+    *,
+    after: int = 0,
+    pages_max: int = PAGES_MAX,
 ) -> Replayed:
     """Sends events again: those of a span that the endpoint wants, or some by their ids, whatever became of them.
 

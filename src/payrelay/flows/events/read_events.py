@@ -22,7 +22,7 @@ from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import FOLLOWERS_MAX, Follower, Holder, wait_for
-from payrelay.store.events.feed import Page, Reader
+from payrelay.store.events.feed import FeedPage, Reader
 
 HEARTBEAT_S: Final = 15.0
 """Between two signs of life on a stream that has nothing to tell: proxies close what is silent for a minute."""
@@ -55,7 +55,7 @@ class EventPage(msgspec.Struct, frozen=True, kw_only=True):
     next: int
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which events are read."""
 
     after: int
@@ -64,7 +64,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     pattern: Pattern | None = None
 
 
-async def read_events(relay: Relay, request: Request, wanted: Wanted, patience: Patience | None) -> Answer:
+async def read_events(relay: Relay, request: Request, wanted: EventFilter, patience: Patience | None) -> Answer:
     """Answers with one page of the caller's events; where there is none yet, once there is or its patience is over.
 
     Raises Refusal: forbidden for a narrow credential, rate_limited where too many of the caller's requests wait.
@@ -192,17 +192,17 @@ def view(event: PublishedEvent) -> EventView:
     )
 
 
-async def _read(dispatch: Dispatch, reader: Reader, wanted: Wanted) -> Page:
+async def _read(dispatch: Dispatch, reader: Reader, wanted: EventFilter) -> FeedPage:
     if wanted.subject is not None:
         page = await dispatch.feed.read_about(reader, wanted.subject, after=wanted.after, limit=wanted.limit)
         if wanted.pattern is None:
             return page
         pattern = wanted.pattern
-        return Page([event for event in page.events if pattern.fits(event.type)], page.next)
+        return FeedPage([event for event in page.events if pattern.fits(event.type)], page.next)
     if wanted.pattern is not None:
         return await dispatch.feed.read_types(reader, wanted.pattern, after=wanted.after, limit=wanted.limit)
     return await dispatch.feed.read(reader, after=wanted.after, limit=wanted.limit)
 
 
-def _answer(page: Page) -> Answer:
+def _answer(page: FeedPage) -> Answer:
     return found(EventPage(events=[view(event) for event in page.events], next=page.next))

@@ -17,7 +17,7 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, addressee, begins_after, fits
 from payrelay.core.moments import day_at
-from payrelay.core.notifications.notification import Expected, MessageType, NewsKind, Told, Why, differs
+from payrelay.core.notifications.notification import ExpectedAmount, MessageType, NewsKind, NotifiedStatus, Why, differs
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.idempotency import secret_hash
@@ -38,7 +38,7 @@ OPERATIONS_MAX: Final = 50
 _UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
 _OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
 """News of what a customer does on the gateway's page; all other ones are of what comes later."""
-_HINTS: Final = {Told.CANCELLED: CheckoutState.CANCELLED, Told.FAILED: CheckoutState.FAILED}
+_HINTS: Final = {NotifiedStatus.CANCELLED: CheckoutState.CANCELLED, NotifiedStatus.FAILED: CheckoutState.FAILED}
 
 
 async def apply_news(arrival: Arrival) -> Why:
@@ -113,7 +113,7 @@ async def _to_operation(arrival: Arrival, operation: Operation) -> Why | None:
         return Why.OPERATION_SETTLED
     if None not in (operation.payment_id, news.payment_id) and operation.payment_id != news.payment_id:
         return None
-    expected = Expected(amount_minor=operation.amount_minor, currency=operation.currency or news.currency)
+    expected = ExpectedAmount(amount_minor=operation.amount_minor, currency=operation.currency or news.currency)
     if differs(news, expected):
         return None
     if operation.state in _UNDER_WAY:
@@ -210,7 +210,7 @@ async def _to_checkout(arrival: Arrival, checkout: Checkout) -> Why:
 
 
 async def _pay(arrival: Arrival, checkout: Checkout) -> Why:
-    if arrival.news.told is not Told.SUCCEEDED:
+    if arrival.news.told is not NotifiedStatus.SUCCEEDED:
         return Why.OTHER_KIND
     payment_id = arrival.news.payment_id
     if checkout.state is CheckoutState.COMPLETED and payment_id is not None and payment_id == checkout.payment_id:

@@ -5,14 +5,14 @@ from typing import Final
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Settled
-from payrelay.core.notifications.notification import News, NewsKind, Notification, Told, Why, payment_shown
-from payrelay.core.payments.payment import Payment, Seen, Sight, Unseen
+from payrelay.core.notifications.notification import News, NewsKind, Notification, NotifiedStatus, Why, payment_shown
+from payrelay.core.payments.payment import Payment, PaymentsSeen, Sight, Unseen
 from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.hooks import Passage
 
-GOOD: Final = frozenset({Told.SUCCEEDED, Told.AUTHORIZED})
+GOOD: Final = frozenset({NotifiedStatus.SUCCEEDED, NotifiedStatus.AUTHORIZED})
 _KINDS: Final = {
     NewsKind.PAYMENT: CheckoutKind.PAYMENT,
     NewsKind.PREAPPROVAL: CheckoutKind.PREAPPROVAL,
@@ -103,7 +103,7 @@ async def _shown(arrival: Arrival, call: PaymentsOfOrder | PaymentsOfSubscriptio
     sight = await arrival.observe(call)
     if isinstance(sight, Unseen):
         return Why.UNSEEN
-    if not isinstance(sight, Seen):
+    if not isinstance(sight, PaymentsSeen):
         return Why.NOT_SHOWN
     await relay.readings.note_payments(account.merchant, sight.payments, seen_at_ms=asked_ms)
     owners = {

@@ -16,22 +16,22 @@ from payrelay.core.notifications.notification import (
     UNFINISHED,
     WAITS_FOR_MS,
     WHY_OF_VERDICT,
+    Authenticity,
     Notification,
-    State,
-    Verdict,
+    NotificationState,
     advance,
     step_of_repeat,
 )
 from payrelay.errors import Code, Outdated, Refusal
 from payrelay.flows.notifications.work_inbox import TAKEN_FOR_MS, has_room, work_later
 from payrelay.flows.relay import Relay
-from payrelay.gateways.gateway import Gateway, Headers, Received, Unreadable
+from payrelay.gateways.gateway import Gateway, Headers, Received, UnreadableNotification
 from payrelay.runtime.hooks import Passage
 
 REFUSALS: Final = {
-    Verdict.FORGED: (Code.FORBIDDEN, "the signature is not that of this account's MERCHANT_SECRET"),
-    Verdict.WRONG_MERCHANT: (Code.FORBIDDEN, "the notification is for another merchant than this account's"),
-    Verdict.NO_SECRET: (Code.UNAVAILABLE, "this account has no MERCHANT_SECRET to check a notification by"),
+    Authenticity.FORGED: (Code.FORBIDDEN, "the signature is not that of this account's MERCHANT_SECRET"),
+    Authenticity.WRONG_MERCHANT: (Code.FORBIDDEN, "the notification is for another merchant than this account's"),
+    Authenticity.NO_SECRET: (Code.UNAVAILABLE, "this account has no MERCHANT_SECRET to check a notification by"),
 }
 """What whoever posts is told where nothing follows; without a secret it may be tried again, once there is one."""
 
@@ -52,7 +52,7 @@ async def take_notification(relay: Relay, account_name: str, headers: Headers, b
     """
     account = relay.account(account_name)
     received = account.notification(headers, body)
-    if isinstance(received, Unreadable):
+    if isinstance(received, UnreadableNotification):
         relay.watch.notified(account_name, "unreadable")
         raise Refusal(Code.MALFORMED_REQUEST, received.reason)
     verdict = received.verdict
@@ -89,7 +89,7 @@ async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification 
 
 def _new(relay: Relay, account: Gateway, received: Received, body: bytes) -> Notification:
     now_ms, news, verdict = relay.clock.now_ms(), received.news, received.verdict
-    is_genuine = verdict is Verdict.GENUINE
+    is_genuine = verdict is Authenticity.GENUINE
     # It is worked on right after the answer; whoever dies in between leaves it to the worker.
     next_at_ms = now_ms + TAKEN_FOR_MS if has_room(relay) else now_ms
     return Notification(
@@ -98,7 +98,7 @@ def _new(relay: Relay, account: Gateway, received: Received, body: bytes) -> Not
         merchant=account.merchant,
         digest=hashlib.sha256(body).hexdigest(),
         verdict=verdict,
-        state=State.RECEIVED if is_genuine else State.REFUSED,
+        state=NotificationState.RECEIVED if is_genuine else NotificationState.REFUSED,
         why=WHY_OF_VERDICT[verdict],
         version=1,
         kind=news.kind,

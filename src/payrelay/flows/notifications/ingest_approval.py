@@ -4,7 +4,7 @@ import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.customers.customer import Approval
-from payrelay.core.notifications.notification import NewsKind, Told, Why
+from payrelay.core.notifications.notification import NewsKind, NotifiedStatus, Why
 from payrelay.core.secret import Secret
 from payrelay.flows.checkouts.finish_checkout import finish_with
 from payrelay.flows.customers.approve_customer import approve
@@ -14,7 +14,7 @@ from payrelay.flows.notifications.context import Arrival, shown_payment
 async def take_approval(arrival: Arrival, checkout: Checkout) -> Why:
     """Stores the customer of an approval; where an amount was asked for as well, once its payment is shown."""
     news = arrival.news
-    if news.customer_token is None or news.told is not Told.SUCCEEDED:
+    if news.customer_token is None or news.told is not NotifiedStatus.SUCCEEDED:
         return Why.INCOMPLETE
     payment_id = None  # that of the news is not signed
     if checkout.amount_minor is not None:

@@ -8,7 +8,7 @@ from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import Why
 from payrelay.core.payments.operation import TAKING, Operation, OperationFilter, State
-from payrelay.core.payments.payment import Seen, Unseen
+from payrelay.core.payments.payment import PaymentsSeen, Unseen
 from payrelay.flows.notifications.context import Arrival
 from payrelay.runtime.hooks import Passage
 from payrelay.store.inbox import Chargeback
@@ -90,7 +90,7 @@ async def _of_plan(arrival: Arrival, plan: Checkout, payment_id: str) -> Payer |
         sight = await arrival.observe(call)
         if isinstance(sight, Unseen):
             return Why.UNSEEN
-        payments = sight.payments if isinstance(sight, Seen) else ()
+        payments = sight.payments if isinstance(sight, PaymentsSeen) else ()
         if any((each.payment_id, each.order_id) == (payment_id, plan.order_id) for each in payments):
             return payer
     return Why.UNKNOWN_PAYMENT

@@ -7,7 +7,7 @@ import msgspec
 from payrelay.core.calls import OneSubscription, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind
 from payrelay.core.notifications.notification import Why
-from payrelay.core.payments.payment import Payment, PaymentStatus, Seen, Unseen
+from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus, Unseen
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fact_of_installment, fact_of_news
 from payrelay.errors import Code
 from payrelay.flows.notifications.context import Arrival
@@ -98,7 +98,7 @@ async def _paid_by_then(arrival: Arrival, whose: Whose, fact: Fact) -> int | Why
     sight = await arrival.observe(call)
     if isinstance(sight, Unseen):
         return Why.UNSEEN
-    payments = sight.payments if isinstance(sight, Seen) else ()
+    payments = sight.payments if isinstance(sight, PaymentsSeen) else ()
     facts = [
         fact_of_installment(fact.subscription_id, each, asked_ms)
         for each in payments

@@ -1,6 +1,13 @@
 """Has a notification worked on anew, because somebody has mended what kept it from its end."""
 
-from payrelay.core.notifications.notification import Event, Notification, State, Step, Why, advance
+from payrelay.core.notifications.notification import (
+    Notification,
+    NotificationEvent,
+    NotificationState,
+    NotificationStep,
+    Why,
+    advance,
+)
 from payrelay.errors import Outdated, PayrelayError
 from payrelay.flows.relay import Relay
 
@@ -23,11 +30,11 @@ async def replay(relay: Relay, notification_id: str) -> Notification:
     notification = await inbox.get(notification_id)
     if notification is None:
         raise UnknownNotificationError("there is no such notification")
-    if notification.state is State.RECEIVED:
+    if notification.state is NotificationState.RECEIVED:
         raise NotReplayedError("it has just come, and is being worked on")
     if await inbox.body_of(notification_id) is None:
         raise NotReplayedError("its body is not kept any more")
-    step = Step(event=Event.REPLAYED, why=Why.REPLAYED)
+    step = NotificationStep(event=NotificationEvent.REPLAYED, why=Why.REPLAYED)
     replayed = advance(notification, step, at_ms=relay.clock.now_ms())
     try:
         await inbox.record(replayed)

@@ -10,11 +10,11 @@ Rules:
 from typing import Final
 
 from payrelay.core.notifications.notification import (
-    Event,
+    Authenticity,
     Notification,
-    State,
-    Step,
-    Verdict,
+    NotificationEvent,
+    NotificationState,
+    NotificationStep,
     Why,
     advance,
     step_of,
@@ -24,7 +24,7 @@ from payrelay.errors import IllegalTransition, Outdated, Refusal, StoreError, St
 from payrelay.flows.notifications.apply_notification import apply_news
 from payrelay.flows.notifications.context import Arrival
 from payrelay.flows.relay import Relay
-from payrelay.gateways.gateway import NO_HEADERS, Gateway, Unreadable
+from payrelay.gateways.gateway import NO_HEADERS, Gateway, UnreadableNotification
 from payrelay.runtime.hooks import Passage
 
 AT_ONCE_MAX: Final = 20
@@ -101,9 +101,11 @@ async def _work(relay: Relay, notification: Notification) -> None:
     await relay.inbox.record(changed)
     relay.watch.passed(Passage.CLOSED, changed.id)
     relay.watch.worked_on(changed.state, changed.why)
-    tell = relay.log.error if changed.state is State.NEEDS_ATTENTION else relay.log.info
+    tell = relay.log.error if changed.state is NotificationState.NEEDS_ATTENTION else relay.log.info
     tell(
-        "notification_needs_attention" if changed.state is State.NEEDS_ATTENTION else "notification_worked_on",
+        "notification_needs_attention"
+        if changed.state is NotificationState.NEEDS_ATTENTION
+        else "notification_worked_on",
         notification_id=changed.id,
         account=changed.account,
         state=changed.state,
@@ -113,7 +115,7 @@ async def _work(relay: Relay, notification: Notification) -> None:
     )
 
 
-async def _step(relay: Relay, account: Gateway, notification: Notification) -> Step:
+async def _step(relay: Relay, account: Gateway, notification: Notification) -> NotificationStep:
     """Decides what becomes of a notification, and does what follows from it."""
     try:
         body = await relay.inbox.body_of(notification.id)
@@ -123,10 +125,10 @@ async def _step(relay: Relay, account: Gateway, notification: Notification) -> S
         relay.log.error("notification_not_opened", notification_id=notification.id, reason=str(error))
         return step_of(Why.OUR_FAULT)
     received = account.notification(NO_HEADERS, body)
-    if isinstance(received, Unreadable):  # a newer release is stricter than the one that took it in
+    if isinstance(received, UnreadableNotification):  # a newer release is stricter than the one that took it in
         return step_of(Why.INCOMPLETE)
-    if Verdict.GENUINE not in {notification.verdict, received.verdict}:
-        return Step(event=Event.REFUSED, why=Why(notification.verdict.value))
+    if Authenticity.GENUINE not in {notification.verdict, received.verdict}:
+        return NotificationStep(event=NotificationEvent.REFUSED, why=Why(notification.verdict.value))
     arrival = Arrival(relay=relay, account=account, notification=notification, news=received.news)
     return step_of(await _why(arrival))
 

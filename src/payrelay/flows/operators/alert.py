@@ -14,8 +14,7 @@ import msgspec
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
-from payrelay.core.notifications.notification import WHY_PHRASES
-from payrelay.core.notifications.notification import State as NewsState
+from payrelay.core.notifications.notification import WHY_PHRASES, NotificationState
 from payrelay.core.payments.explanations import why
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.schedules import DAY_MS, HOUR_MS
@@ -41,7 +40,7 @@ STOPPED_SENTENCE: Final = (
 )
 
 
-class Outcome(StrEnum):
+class AlertOutcome(StrEnum):
     """What became of an alert, for the metrics."""
 
     RAISED = "raised"
@@ -54,7 +53,7 @@ class Outcome(StrEnum):
     """It is too old to be tried again."""
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class AlertMessage(msgspec.Struct, frozen=True, kw_only=True):
     """What an addressee gets, as JSON, whatever it is about; holds no secret.
 
     ``alert`` is the same whenever the same alert is given again. A ``state`` is as it stands when it is given.
@@ -65,7 +64,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-class OperationMessage(Message, frozen=True, kw_only=True):
+class OperationMessage(AlertMessage, frozen=True, kw_only=True):
     """What an addressee gets of an operation."""
 
     operation_id: str
@@ -83,7 +82,7 @@ class OperationMessage(Message, frozen=True, kw_only=True):
     updated_at: str
 
 
-class NotificationMessage(Message, frozen=True, kw_only=True):
+class NotificationMessage(AlertMessage, frozen=True, kw_only=True):
     """What an addressee gets of a notification."""
 
     notification_id: str
@@ -99,7 +98,7 @@ class NotificationMessage(Message, frozen=True, kw_only=True):
     received_at: str
 
 
-class EndpointMessage(Message, frozen=True, kw_only=True):
+class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
     """What an addressee gets of an endpoint that was stopped; of its address only the host, the rest may be secret."""
 
     kind: str = "endpoint_stopped"
@@ -151,7 +150,7 @@ async def _give(relay: Relay, alerts: Alerts, alert: Alert) -> None:
         await alerts.end(alert, alert.given_to)
         return
     if alert.attempts == 0:
-        relay.watch.alerted(Outcome.RAISED)
+        relay.watch.alerted(AlertOutcome.RAISED)
     outlets = relay.alarm.outlets
     waiting = {name: outlet for name, outlet in outlets.items() if name not in alert.given_to}
     failures = await asyncio.gather(*(_failure_of(outlet(message)) for outlet in waiting.values()))
@@ -160,7 +159,7 @@ async def _give(relay: Relay, alerts: Alerts, alert: Alert) -> None:
     if not failed:
         await alerts.end(alert, given_to)
         if outlets:
-            relay.watch.alerted(Outcome.GIVEN)
+            relay.watch.alerted(AlertOutcome.GIVEN)
         return
     await _try_again(relay, alerts, alert, given_to, failed)
 
@@ -174,11 +173,11 @@ async def _try_again(
     if next_ms - alert.created_at_ms > GIVEN_UP_AFTER_MS:
         await alerts.end(alert, given_to)
         relay.log.error("alert_given_up", **told)
-        relay.watch.alerted(Outcome.GIVEN_UP)
+        relay.watch.alerted(AlertOutcome.GIVEN_UP)
         return
     await alerts.put_off(alert, given_to, next_ms)
     relay.log.warning("alert_not_given", again_at=rfc3339(next_ms), **told)
-    relay.watch.alerted(Outcome.FAILED)
+    relay.watch.alerted(AlertOutcome.FAILED)
 
 
 async def _failure_of(giving: Awaitable[None]) -> str | None:
@@ -206,7 +205,7 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
     if notification is None:
         raise LookupError(f"no notification {alert.subject_id}")
     reason = WHY_PHRASES[notification.why]
-    if notification.state is NewsState.REFUSED:
+    if notification.state is NotificationState.REFUSED:
         reason = f"{REFUSED_ALERT_FROM} notifications or more were refused within a day; of this one {reason}"
     message = NotificationMessage(
         alert=alert.id,

@@ -11,11 +11,11 @@ from typing import Final
 import msgspec
 
 from payrelay.core.moments import rfc3339
-from payrelay.core.payments.audit_chain import HASHED, Span, digest_of_values
+from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_values
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.flows.relay import Relay
 from payrelay.store.engine.database import Value
-from payrelay.store.payments.audit import Anchor, ChainedLine, Record, Trail
+from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedLine, Trail
 
 ANCHOR_EVERY_MS: Final = 3_600_000
 """What was removed without a trace since the last anchor can't be found; an anchor costs one small row."""
@@ -39,7 +39,7 @@ Progress = Callable[[Phase, int, int], None]
 """Told of a phase, how many were looked at and how many there are."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Something that is not as it was left.
 
     Attributes:
@@ -100,7 +100,7 @@ async def anchor(trail: Trail, now_ms: int) -> list[Anchor]:
         end_ms = await _end_of_span(trail, from_ms, until_ms)
         if end_ms is None:
             break
-        span = Span(last.number + 1 if last else 1, from_ms, end_ms, now_ms)
+        span = AnchoredSpan(last.number + 1 if last else 1, from_ms, end_ms, now_ms)
         last = await trail.anchor(last.digest if last else "", span)
         if not await trail.add(last):
             break
@@ -133,7 +133,7 @@ class Audit:
         self._noted = dict(noted)
         self.summary = Summary(chain_since_ms=chain_since_ms)
 
-    async def findings(self) -> AsyncIterator[Finding]:
+    async def findings(self) -> AsyncIterator[AuditFinding]:
         """Looks at every anchor and every operation, and tells what isn't as it was left.
 
         May run beside servers; what they change meanwhile is no finding. Raises StoreError.
@@ -145,20 +145,20 @@ class Audit:
             self.summary.findings += 1
             yield finding
 
-    async def _anchors(self) -> AsyncIterator[Finding]:
+    async def _anchors(self) -> AsyncIterator[AuditFinding]:
         last, summary = await self._trail.last_anchor(), self.summary
         before: Anchor | None = None
         async for each in self._trail.anchors():
             self._progress(Phase.ANCHORS, each.number, last.number if last else each.number)
             for text in await self._wrong_with_anchor(before, each):
-                yield Finding(anchor=each.number, text=text)
+                yield AuditFinding(anchor=each.number, text=text)
             if self._noted.pop(each.number, each.digest) != each.digest:
-                yield Finding(anchor=each.number, text="it is not the one that was noted")
+                yield AuditFinding(anchor=each.number, text="it is not the one that was noted")
             before = each
             summary.anchors += 1
             summary.anchored_until_ms, summary.newest_anchor = each.until_ms, f"{each.number}:{each.digest}"
         for number in self._noted:
-            yield Finding(anchor=number, text="it was noted, and is gone")
+            yield AuditFinding(anchor=number, text="it was noted, and is gone")
 
     async def _wrong_with_anchor(self, before: Anchor | None, each: Anchor) -> list[str]:
         number, until_ms = (before.number, before.until_ms) if before else (0, 0)
@@ -173,7 +173,7 @@ class Audit:
         between = f"between {rfc3339(each.from_ms, 'seconds')} and {rfc3339(each.until_ms, 'seconds')}"
         return [f"it was changed, or lines of history {between} were changed, removed or added{found}"]
 
-    async def _operations(self) -> AsyncIterator[Finding]:
+    async def _operations(self) -> AsyncIterator[AuditFinding]:
         total = await self._trail.count_operations()
         async for seen in self._trail.records():
             record = seen
@@ -184,7 +184,7 @@ class Audit:
             self._count(record)
             self._progress(Phase.OPERATIONS, self.summary.operations, max(total, self.summary.operations))
 
-    def _count(self, record: Record) -> None:
+    def _count(self, record: AuditRecord) -> None:
         summary = self.summary
         summary.operations += record.row is not None
         summary.lines += len(record.lines)
@@ -198,17 +198,17 @@ def _is_before_chain(line: ChainedLine, since_ms: int) -> bool:
     return not line.hash and 0 <= line.link.at_ms < since_ms
 
 
-def _wrong(record: Record, trail: Trail, since_ms: int) -> list[Finding]:
+def _wrong(record: AuditRecord, trail: Trail, since_ms: int) -> list[AuditFinding]:
     """Tells what is wrong with one operation."""
     operation_id = record.operation_id
     if record.row is None and not record.lines:
         return []  # it was removed while we looked, or never there
     if record.row is None:
-        return [Finding(operation_id=operation_id, text="there is a history, but its operation is gone")]
+        return [AuditFinding(operation_id=operation_id, text="there is a history, but its operation is gone")]
     if not record.lines:
-        return [Finding(operation_id=operation_id, text="its history is gone")]
+        return [AuditFinding(operation_id=operation_id, text="its history is gone")]
     return [
-        Finding(operation_id=operation_id, version=version, text=text)
+        AuditFinding(operation_id=operation_id, version=version, text=text)
         for version, text in (
             *_wrong_with_lines(record.lines, trail, since_ms),
             *_wrong_with_row(record.row, record.lines[-1]),
@@ -254,7 +254,7 @@ def _claim(row: Mapping[str, Value]) -> str | None:
     return claim_of(None if key is None else str(key), str(row["fingerprint"]), is_unkeyed_claimed=True)
 
 
-def _wrong_with_sealed(record: Record) -> list[tuple[int | None, str]]:
+def _wrong_with_sealed(record: AuditRecord) -> list[tuple[int | None, str]]:
     wrong: list[tuple[int | None, str]] = []
     if not record.can_open_call:
         wrong.append((None, "its sealed call can't be opened: it was changed, or is another operation's"))

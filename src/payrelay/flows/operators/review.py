@@ -20,7 +20,7 @@ _PAGE: Final = 200
 """Rows that are read at once where most of them may be passed over."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which operations are to be listed.
 
     Attributes:
@@ -43,7 +43,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One operation of a list, and in a phrase why it stands where it does."""
 
     operation: Operation
@@ -54,7 +54,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     """Operations in one state, oldest first; ``state`` is None for those in various states that are not open."""
 
     state: State | None
-    entries: list[Entry]
+    entries: list[ReviewEntry]
     has_more: bool
 
 
@@ -68,7 +68,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     chargebacks: list[ChargebackView] = []
 
 
-async def list_for_operator(relay: Relay, wanted: Wanted) -> list[Group]:
+async def list_for_operator(relay: Relay, wanted: ReviewFilter) -> list[Group]:
     """Lists operations in groups; those without an operation are left out."""
     states = OPEN if wanted.state is None else (wanted.state,)
     groups = [await _group(relay, wanted, state) for state in states]
@@ -91,7 +91,7 @@ async def study(relay: Relay, operation_id: str) -> Study | None:
     )
 
 
-async def _group(relay: Relay, wanted: Wanted, state: State | None) -> Group:
+async def _group(relay: Relay, wanted: ReviewFilter, state: State | None) -> Group:
     is_in_order = state in _IN_ORDER
     rows = _oldest(relay, state) if state is not None and is_in_order else _newest(relay, wanted, state)
     found: list[Operation] = []
@@ -102,7 +102,7 @@ async def _group(relay: Relay, wanted: Wanted, state: State | None) -> Group:
             break
     shown = found[: wanted.limit]
     entries = [
-        Entry(operation=operation, why=why(await relay.journal.history(operation.id)))
+        ReviewEntry(operation=operation, why=why(await relay.journal.history(operation.id)))
         for operation in (shown if is_in_order else reversed(shown))
     ]
     return Group(state=state, entries=entries, has_more=len(found) > wanted.limit)
@@ -116,7 +116,7 @@ async def _oldest(relay: Relay, state: State) -> AsyncIterator[Operation]:
         page = await relay.settling.in_state(state, after=page[-1].id)
 
 
-async def _newest(relay: Relay, wanted: Wanted, state: State | None) -> AsyncIterator[Operation]:
+async def _newest(relay: Relay, wanted: ReviewFilter, state: State | None) -> AsyncIterator[Operation]:
     """Gives operations in a state, or for None all that are not open."""
     asked = OperationFilter(state=state, account=wanted.account, order_id=wanted.order_id)
     before = None

@@ -10,7 +10,7 @@ from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.flows.payments.authorization_of_checkout import hold_of_checkout
 from payrelay.flows.payments.carry_out import Intent, carry_out
 from payrelay.flows.relay import Relay, Request
-from payrelay.gateways.gateway import Expected
+from payrelay.gateways.gateway import ExpectedReply
 
 
 async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
@@ -34,7 +34,7 @@ async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
         call=call,
         subject=subject,
         barred_by=captured_guard(subject),
-        expected=Expected() if made is None else Expected(order_id=made.order_id, currency=made.currency),
+        expected=ExpectedReply() if made is None else ExpectedReply(order_id=made.order_id, currency=made.currency),
         order_id=None if made is None else made.order_id,
         amount_minor=call.amount_minor,
         currency=None if made is None else made.currency,

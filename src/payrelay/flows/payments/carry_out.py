@@ -33,8 +33,8 @@ from payrelay.errors import Code, Refusal, StillRunning, StoreDoubtful, StoreErr
 from payrelay.flows.apply import Overruled, apply
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import nudge
-from payrelay.gateways.gateway import Expected, Gateway, Sending
-from payrelay.gateways.pacing.rate_limiter import Place, Shut, worth_of
+from payrelay.gateways.gateway import ExpectedReply, Gateway, Sending
+from payrelay.gateways.pacing.rate_limiter import Permit, Shut, worth_of
 from payrelay.runtime.hooks import Stage
 from payrelay.store.payments.journal import Accepted, Claimed, Guarded
 
@@ -86,7 +86,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     call: Effect
     subject: str
     barred_by: str | None = None
-    expected: Expected = Expected()
+    expected: ExpectedReply = ExpectedReply()
     order_id: str | None = None
     payment_id: str | None = None
     subscription_id: str | None = None
@@ -257,7 +257,7 @@ class Attempt:
             operation_id=operation_id,
         )
 
-    async def _grant(self, place: Place) -> None:
+    async def _grant(self, place: Permit) -> None:
         """Commits that it may be sent from now on; where that fails, it is not."""
         now_ms = self._relay.clock.now_ms()
         self._reach(Stage.GRANTING)
@@ -274,7 +274,7 @@ class Attempt:
             raise
         self._reach(Stage.GRANTED)
 
-    async def _wait_for_place(self) -> Place | None:
+    async def _wait_for_place(self) -> Permit | None:
         """Waits as long as configured; where nobody knows whether there is a place, the intent is withdrawn."""
         until_s = self._relay.clock.boot_s() + self._account.queue_s
         try:
@@ -283,7 +283,7 @@ class Attempt:
             self._withdraw_later("no_place")
             raise
 
-    async def _require_still_open(self, place: Place) -> None:
+    async def _require_still_open(self, place: Permit) -> None:
         """Gives the place back and withdraws the intent where the account was paused while it waited; raises Refusal.
 
         Raises StoreUnavailable where that can't be known.
@@ -451,7 +451,7 @@ def _operation_header(operation: Operation) -> tuple[tuple[str, str], ...]:
     return ((OPERATION_HEADER, operation.id),)
 
 
-def _give_back(place: Place | None) -> None:
+def _give_back(place: Permit | None) -> None:
     if place is not None:
         place.release_unused()
 

@@ -8,7 +8,7 @@ from payrelay.core.access.bounds import owns_customer
 from payrelay.core.access.credential import require_amount
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge
-from payrelay.core.customers.customer import State, is_handle
+from payrelay.core.customers.customer import CustomerState, is_handle
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import wrong_field
 from payrelay.flows.payments.carry_out import Intent, carry_out
@@ -48,7 +48,7 @@ async def _with_token(relay: Relay, request: Request, call: Charge, intent: Inte
         raise wrong_field("customer_token", "names no customer of yours on this account")
     token = await customers.token_of(customer.id)
     if token is None:
-        became = "erased" if customer.state is State.ERASED else "removed"
+        became = "erased" if customer.state is CustomerState.ERASED else "removed"
         raise wrong_field("customer_token", f"names a customer that was {became}")
     sent = msgspec.structs.replace(call, customer_token=token.reveal())
     return msgspec.structs.replace(intent, sent=sent, customer_id=customer.id)

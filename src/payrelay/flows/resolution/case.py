@@ -11,7 +11,7 @@ from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Change, Report
 from payrelay.core.payments.operation import PROBED, Event, Line, Operation, State
 from payrelay.core.payments.payment import Sight
-from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, Span, open_since_ms, span_of
+from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, SendingWindow, open_since_ms, span_of
 from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, settled_answer
 from payrelay.core.payments.schedules import next_probe_ms, next_search_ms, next_try_ms
 from payrelay.errors import Outdated
@@ -44,7 +44,7 @@ class Case:
     operation: Operation
     call: Effect
     history: list[Line]
-    span: Span
+    span: SendingWindow
     is_nudged: bool
     until_s: float
 

@@ -12,13 +12,12 @@ from payrelay.core.calls import Capture, PaymentsOfOrder
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Verdict
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import EVENT_OF_VERDICT, PROBED, Event, Kind, Line, State
-from payrelay.core.payments.payment import Seen as SeenPayments
-from payrelay.core.payments.payment import Unseen
+from payrelay.core.payments.payment import PaymentsSeen, Unseen
 from payrelay.core.payments.proof import HOLD_LAPSES_MS, TOLERANCE_MS, Look, Seen, look_for_capture
 from payrelay.core.payments.resolved_answers import BY_PROOF, settled_answer
 from payrelay.flows.resolution.authorization_of_capture import charge_of_hold, hold_of_capture
 from payrelay.flows.resolution.case import Case, evidence_of
-from payrelay.gateways.gateway import EffectCause, Expected, Sending
+from payrelay.gateways.gateway import EffectCause, ExpectedReply, Sending
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.hooks import Stage
 from payrelay.runtime.subscription_notes import note_cancelled
@@ -129,7 +128,7 @@ async def _send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None
         if not is_sending:
             place.release_unused()
     case.reach(Stage.PROBING)
-    expected = Expected(order_id=case.operation.order_id, currency=case.operation.currency)
+    expected = ExpectedReply(order_id=case.operation.order_id, currency=case.operation.currency)
     sending = Sending(
         operation_id=case.operation.id,
         place=place,
@@ -178,7 +177,7 @@ async def _confirm_capture(case: Case) -> None:
     if isinstance(sight, Unseen):
         await case.could_not_look()
         return
-    payments = sight.payments if isinstance(sight, SeenPayments) else ()
+    payments = sight.payments if isinstance(sight, PaymentsSeen) else ()
     ids = tuple(payment.payment_id for payment in payments)
     hold = await hold_of_capture(case.relay, call, operation.merchant)
     # The payment may go by the number that the hold had; it is not another one's for that.

@@ -6,8 +6,7 @@ from payrelay.core.calls import Charge, PaymentsOfOrder, PaymentsOfSubscription,
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, State
-from payrelay.core.payments.payment import Seen as SeenPayments
-from payrelay.core.payments.payment import Unseen, plain_number
+from payrelay.core.payments.payment import PaymentsSeen, Unseen, plain_number
 from payrelay.core.payments.proof import (
     ABSENT,
     HOLD_LAPSES_MS,
@@ -42,7 +41,7 @@ async def settle_charge(case: Case) -> None:
     if isinstance(sight, Unseen):
         await case.could_not_look()
         return
-    payments = sight.payments if isinstance(sight, SeenPayments) else ()
+    payments = sight.payments if isinstance(sight, PaymentsSeen) else ()
     ids = tuple(payment.payment_id for payment in payments)
     # Rivals first: one that is settled in between is then found as an owner, or was counted as a rival.
     has_rival = bool(payments) and await case.relay.settling.has_rival(
@@ -81,7 +80,7 @@ async def settle_refund(case: Case) -> None:
         await _cannot_be_seen(case)
         return
     sight = await case.observe(PaymentsOfOrder(order_id=operation.order_id))
-    if not isinstance(sight, SeenPayments):
+    if not isinstance(sight, PaymentsSeen):
         await case.could_not_look()  # the payment is known to be there: an answer without it shows nothing
         return
     payment_id = plain_number(call.payment_id)
@@ -107,7 +106,7 @@ async def settle_retry(case: Case) -> None:
     if isinstance(sight, Unseen):
         await case.could_not_look()
         return
-    payments = sight.payments if isinstance(sight, SeenPayments) else ()
+    payments = sight.payments if isinstance(sight, PaymentsSeen) else ()
     ids = tuple(payment.payment_id for payment in payments)
     before = frozenset(case.history[0].evidence.payment_ids)
     # Rivals first, as above.
@@ -166,4 +165,4 @@ async def _control(case: Case) -> Control:
     if order_id is None:
         return Control.NONE_KNOWN
     sight = await case.observe(PaymentsOfOrder(order_id=order_id))
-    return Control.FOUND if isinstance(sight, SeenPayments) and sight.payments else Control.NOT_FOUND
+    return Control.FOUND if isinstance(sight, PaymentsSeen) and sight.payments else Control.NOT_FOUND

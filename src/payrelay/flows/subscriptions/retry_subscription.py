@@ -7,7 +7,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import PaymentsOfSubscription, RetrySubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind
-from payrelay.core.payments.payment import Seen, Unseen
+from payrelay.core.payments.payment import PaymentsSeen, Unseen
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.carry_out import Intent, carry_out
 from payrelay.flows.relay import Relay, Request
@@ -47,4 +47,4 @@ async def _payments_before(relay: Relay, request: Request, call: RetrySubscripti
             Code.UNAVAILABLE,
             "the subscription's payments could not be read, which a retry needs beforehand; nothing was sent",
         )
-    return tuple(payment.payment_id for payment in sight.payments) if isinstance(sight, Seen) else ()
+    return tuple(payment.payment_id for payment in sight.payments) if isinstance(sight, PaymentsSeen) else ()

@@ -48,7 +48,7 @@ class Shut(msgspec.Struct, frozen=True):
     cause: str
 
 
-class Entry(StrEnum):
+class Admission(StrEnum):
     """Whether somebody may go on to ask for a place."""
 
     FREE = "free"
@@ -85,17 +85,17 @@ class Breaker:
             return None
         return Shut(math.ceil(min(wait_s, self._pause_s + EFFECT_PROBES_AFTER_S)), self._cause)
 
-    def enter(self, priority: Priority) -> Entry:
+    def enter(self, priority: Priority) -> Admission:
         """Lets one go on, or not; who is the probe ends that with ``probed`` or ``abandon``."""
         if self._probes_from_s is None:
-            return Entry.FREE
+            return Admission.FREE
         if priority is Priority.TOKEN:
             # A token is fetched for the probe, before it; that the gateway gives tokens doesn't say that it works.
-            return Entry.FREE if self._clock.boot_s() >= self._probes_from_s else Entry.BARRED
+            return Admission.FREE if self._clock.boot_s() >= self._probes_from_s else Admission.BARRED
         if self.refusal(priority) is not None:
-            return Entry.BARRED
+            return Admission.BARRED
         self._probed_until_s = self._clock.boot_s() + self._probe_s
-        return Entry.PROBE
+        return Admission.PROBE
 
     def note(self, ending: Ending, cause: str) -> bool:
         """Counts a call that has ended and was no probe; gives True when it shut at this."""

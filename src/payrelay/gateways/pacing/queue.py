@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Final
 
 from payrelay.core.calls import CancelSubscription, Effect, Refund, Release
-from payrelay.core.gateways.permits import Grant
+from payrelay.core.gateways.permits import SlotGrant
 
 SETTLE_SHARE: Final = 10
 """While settling waits, every so many places one goes to it: an outage leaves much to be looked for, and a shop that
@@ -45,10 +45,10 @@ class Waiter:
         self.priority = priority
         self.is_patient = until_s is not None and until_s > now_s
         self.until_s = until_s if until_s is not None and self.is_patient else float("inf")
-        self.granted: asyncio.Future[tuple[Grant, float] | None] = asyncio.get_running_loop().create_future()
+        self.granted: asyncio.Future[tuple[SlotGrant, float] | None] = asyncio.get_running_loop().create_future()
 
 
-class Line:
+class PermitQueue:
     """Those who wait."""
 
     def __init__(self) -> None:

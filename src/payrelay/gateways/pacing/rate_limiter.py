@@ -21,14 +21,14 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import BudgetSnapshot, Grant, Taken
+from payrelay.core.gateways.permits import BudgetSnapshot, SlotGrant, SlotsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreError, StoreUnavailable
-from payrelay.gateways.pacing.circuit_breaker import Breaker, Ending, Entry, Shut
-from payrelay.gateways.pacing.queue import Line, Priority, Waiter, worth_of
+from payrelay.gateways.pacing.circuit_breaker import Admission, Breaker, Ending, Shut
+from payrelay.gateways.pacing.queue import PermitQueue, Priority, Waiter, worth_of
 from payrelay.gateways.pacing.shared_budget import Budget, MemoryBudget, Rest
 
-__all__ = ["Ending", "Governor", "Place", "Priority", "Shut", "worth_of"]
+__all__ = ["Ending", "Governor", "Permit", "Priority", "Shut", "worth_of"]
 
 SEND_WITHIN_S: Final = 10.0
 """How long a place may be held before the call is sent: room for a commit, an access token and a connection."""
@@ -53,23 +53,23 @@ REPEAT_SHARE: Final = 1 / 12
 1.1 times the calls that it would get without."""
 
 
-class Alarm(Protocol):
+class TimerHandle(Protocol):
     """What a timer gives back."""
 
     def cancel(self) -> None:
         """Makes it not ring."""
 
 
-Timer = Callable[[float, Callable[[], None]], Alarm]
+Timer = Callable[[float, Callable[[], None]], TimerHandle]
 """Calls a function after so many seconds."""
 
 
-def loop_timer(delay_s: float, ring: Callable[[], None]) -> Alarm:
+def loop_timer(delay_s: float, ring: Callable[[], None]) -> TimerHandle:
     """Rings on the running event loop."""
     return asyncio.get_running_loop().call_later(delay_s, ring)
 
 
-class Place:
+class Permit:
     """The right to make one call. Whoever holds it ends it, once, with ``done``, ``release_unused`` or ``leave``.
 
     Attributes:
@@ -81,7 +81,7 @@ class Place:
     __slots__ = ("_governor", "grant", "is_probe", "priority", "send_by_s")
 
     def __init__(
-        self, governor: "Governor", grant: Grant | None, send_by_s: float, priority: Priority, *, is_probe: bool
+        self, governor: "Governor", grant: SlotGrant | None, send_by_s: float, priority: Priority, *, is_probe: bool
     ) -> None:
         self._governor: Governor | None = governor
         self.grant = grant
@@ -142,8 +142,8 @@ class Governor:
         self._hold_s = SEND_WITHIN_S + timeout_s + SLACK_S
         self._budget = None if limit is None else budget or MemoryBudget(limit, clock)
         self._breaker = Breaker(clock, probe_s=self._hold_s)
-        self._line = Line()
-        self._alarm: Alarm | None = None
+        self._line = PermitQueue()
+        self._alarm: TimerHandle | None = None
         self._is_looking = False
         self._has_news = False
         self._served_at_s = -math.inf
@@ -176,7 +176,7 @@ class Governor:
         """Tells why no such call may be made now, because the gateway fails; None where it may be asked for."""
         return self._breaker.refusal(priority)
 
-    def may_go_out(self, place: Place) -> bool:
+    def may_go_out(self, place: Permit) -> bool:
         """False where the gateway was found failing after this place was given."""
         return place.is_probe or place.priority is Priority.TOKEN or not self._breaker.is_shut
 
@@ -187,13 +187,13 @@ class Governor:
         self._repeats_left -= 1.0
         return True
 
-    async def take_now(self, *, priority: Priority = Priority.CHARGE) -> Place | None:
+    async def take_now(self, *, priority: Priority = Priority.CHARGE) -> Permit | None:
         """Gives a place if there is room and nobody waits for one. Raises StoreUnavailable."""
         if self._budget is None and not self._breaker.is_shut:
-            return Place(self, None, math.inf, priority, is_probe=False)  # no detour for who wants no limit
+            return Permit(self, None, math.inf, priority, is_probe=False)  # no detour for who wants no limit
         return await self._take(priority, None)
 
-    async def take(self, until_s: float, *, priority: Priority = Priority.CHARGE) -> Place | None:
+    async def take(self, until_s: float, *, priority: Priority = Priority.CHARGE) -> Permit | None:
         """Gives a place, or None where none came until then (by ``clock.boot_s``) or the gateway fails.
 
         Raises StoreUnavailable; nobody knows then whether there is a place.
@@ -207,14 +207,14 @@ class Governor:
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
-    async def _take(self, priority: Priority, until_s: float | None) -> Place | None:
+    async def _take(self, priority: Priority, until_s: float | None) -> Permit | None:
         entry = self._breaker.enter(priority)
-        if entry is Entry.BARRED:
+        if entry is Admission.BARRED:
             return None
-        is_probe = entry is Entry.PROBE
+        is_probe = entry is Admission.PROBE
         if self._budget is None:
-            return Place(self, None, math.inf, priority, is_probe=is_probe)
-        granted: tuple[Grant, float] | None = None
+            return Permit(self, None, math.inf, priority, is_probe=is_probe)
+        granted: tuple[SlotGrant, float] | None = None
         try:
             granted = await self._wait(self._budget, Waiter(priority, until_s, self._clock.boot_s()))
         finally:
@@ -223,9 +223,9 @@ class Governor:
         if granted is None:
             return None
         self._held += 1
-        return Place(self, granted[0], granted[1] + SEND_WITHIN_S, priority, is_probe=is_probe)
+        return Permit(self, granted[0], granted[1] + SEND_WITHIN_S, priority, is_probe=is_probe)
 
-    async def _wait(self, budget: Budget, waiter: Waiter) -> tuple[Grant, float] | None:
+    async def _wait(self, budget: Budget, waiter: Waiter) -> tuple[SlotGrant, float] | None:
         """Waits for a grant; gives it with the time at which it was asked for, at the latest."""
         is_known_full = self._alarm is not None
         if (is_known_full and not waiter.is_patient) or len(self._line) >= WAITERS_MAX:
@@ -266,7 +266,7 @@ class Governor:
         finally:
             self._is_looking = False
 
-    def _hand_out(self, budget: Budget, taken: Taken, asked_at_s: float) -> None:
+    def _hand_out(self, budget: Budget, taken: SlotsTaken, asked_at_s: float) -> None:
         for grant in taken.grants:
             waiter = self._line.pop(self._clock.boot_s())
             if waiter is None:
@@ -329,7 +329,7 @@ class Governor:
             if granted is not None:
                 self._wait_for(budget, budget.release_unused(granted[0]))
 
-    def _end(self, place: Place, *, is_used: bool) -> None:
+    def _end(self, place: Permit, *, is_used: bool) -> None:
         if place.is_probe:
             self._breaker.abandon()  # of no effect where it came to something
         if place.grant is None or self._budget is None or self._limit is None:
@@ -341,14 +341,14 @@ class Governor:
         else:
             self._wait_for(self._budget, self._budget.release_unused(place.grant))
 
-    def _leave(self, place: Place) -> None:
+    def _leave(self, place: Permit) -> None:
         if place.is_probe:
             self._breaker.abandon()
         if place.grant is not None and self._limit is not None:
             self._held -= 1
             insort(self._resting, place.send_by_s - SEND_WITHIN_S + self._hold_s + self._limit.window_s)
 
-    def _came_to(self, place: Place, ending: Ending, cause: str) -> None:
+    def _came_to(self, place: Permit, ending: Ending, cause: str) -> None:
         if self._repeats_left < 1.0 and ending is not Ending.NOTHING:
             self._repeats_left += REPEAT_SHARE
         is_token_missing = place.priority is Priority.TOKEN and ending is not Ending.ANSWERED

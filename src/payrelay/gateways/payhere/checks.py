@@ -6,7 +6,7 @@ from typing import Final
 
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
-from payrelay.gateways.gateway import Finding
+from payrelay.gateways.gateway import CheckFinding
 from payrelay.gateways.payhere.connections import LossCause
 from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
 
@@ -44,20 +44,20 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
 """By the cause that stands in the evidence."""
 
 
-def finding_of_token(refusal: TurnedAway | None) -> Finding:
+def finding_of_token(refusal: TurnedAway | None) -> CheckFinding:
     """Tells whether an access token was given."""
     subject = "access token"
     if refusal is None:
-        return Finding(subject=subject, is_right=True, text="The gateway accepts the App ID and secret.")
-    return Finding(subject=subject, is_right=False, text=_advice(refusal.cause, refusal.msg))
+        return CheckFinding(subject=subject, is_right=True, text="The gateway accepts the App ID and secret.")
+    return CheckFinding(subject=subject, is_right=False, text=_advice(refusal.cause, refusal.msg))
 
 
-def finding_of_reading(reading: Reading) -> Finding:
+def finding_of_reading(reading: Reading) -> CheckFinding:
     """Tells whether a search was answered; that nothing was found is right."""
     subject = "payment search"
     if reading.code in {None, Code.NOT_FOUND}:
-        return Finding(subject=subject, is_right=True, text="The gateway answers our calls.")
-    return Finding(subject=subject, is_right=False, text=_advice(reading.evidence.cause, reading.msg))
+        return CheckFinding(subject=subject, is_right=True, text="The gateway answers our calls.")
+    return CheckFinding(subject=subject, is_right=False, text=_advice(reading.evidence.cause, reading.msg))
 
 
 def _advice(cause: str | None, msg: str) -> str:

@@ -17,20 +17,20 @@ from payrelay.core.payments.payment import Payment, Sight
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
+    CheckFinding,
     CheckoutForm,
-    Expected,
-    Finding,
+    ExpectedReply,
     Headers,
     HostedPage,
     NoCheckout,
     Received,
     Sending,
-    Unreadable,
+    UnreadableNotification,
 )
-from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority, Timer, loop_timer
+from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority, Timer, loop_timer
 from payrelay.gateways.payhere.account import Account, merchant_of, signer_of
 from payrelay.gateways.payhere.checks import finding_of_reading, finding_of_token
-from payrelay.gateways.payhere.connections import Connections, Loss, LossCause, Network, Reply
+from payrelay.gateways.payhere.connections import GatewayConnections, Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.places import end_place, failing, take_place, used
 from payrelay.gateways.payhere.tokens import Token, Tokens
 from payrelay.gateways.payhere.wire import effects, reads
@@ -99,10 +99,10 @@ class PayHere:
         is_live, is_signing = account.environment == "live", self._signer is not None
         self.capabilities = capabilities_of(is_live=is_live, is_signing=is_signing)
         self._clock = clock
-        self._connections = connections or Connections(account.base_url, clock, timeout_s=account.timeout_s)
+        self._connections = connections or GatewayConnections(account.base_url, clock, timeout_s=account.timeout_s)
         self._tokens = Tokens(account, self._connections.effects, self.governor, clock, shelf=shelf)
 
-    async def effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
+    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         """Sends an effect once, or a second time where the first provably did nothing, and says what it came to."""
         began_s = self._clock.boot_s()
         try:
@@ -167,11 +167,11 @@ class PayHere:
             return NOT_CONFIGURED
         return build_form(self._signer, page.asked, page.returns, today=page.today)
 
-    def notification(self, headers: Headers, body: bytes) -> Received | Unreadable:  # noqa: ARG002, the body is signed
+    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:  # noqa: ARG002, the body is signed
         """Reads a form; all that is signed, and the signature, stand in the body."""
         return received(body, self._signer)
 
-    async def check(self) -> list[Finding]:
+    async def check(self) -> list[CheckFinding]:
         """Tries the account out, without changing anything, and tells in plain words what works and what doesn't."""
         token = await self._tokens.current(self._clock.boot_s() + self.queue_s + self.timeout_s)
         findings = [finding_of_token(token if isinstance(token, TurnedAway) else None)]
@@ -185,7 +185,7 @@ class PayHere:
         await self._connections.close()
         await self.governor.close()
 
-    async def _effect(self, call: Effect, expected: Expected, sending: Sending) -> Outcome:
+    async def _effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         try:
             request = build(call, notify_url=sending.notify_url)
         except UnicodeEncodeError:
@@ -205,7 +205,7 @@ class PayHere:
         self._tokens.drop(token)
         return await self._send_again(work, sending, answer.evidence)
 
-    async def _ready(self, sending: Sending) -> tuple[Token, Place] | TurnedAway:
+    async def _ready(self, sending: Sending) -> tuple[Token, Permit] | TurnedAway:
         """Gives a token and a place to send on; where there is not both in time, no place is held.
 
         Nobody waits for a token on a place: getting one takes a place too, and a burst that held them all would wait
@@ -240,7 +240,7 @@ class PayHere:
             return msgspec.structs.replace(answer, verdict=Verdict.NOT_EXECUTED)
         return answer
 
-    async def _send_effect(self, work: "_Work", token: Token, place: Place) -> Outcome | InvalidToken:
+    async def _send_effect(self, work: "_Work", token: Token, place: Permit) -> Outcome | InvalidToken:
         with used(place):
             send_by_s = min(work.send_by_s, place.send_by_s)
             reply = await self._connections.effects.exchange(work.request, token.headers, send_by_s=send_by_s)
@@ -293,7 +293,7 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
     """One effect on its way, first and second sending alike."""
 
     call: Effect
-    expected: Expected
+    expected: ExpectedReply
     request: WireRequest
     send_by_s: float
 
@@ -317,7 +317,7 @@ def _reading_of(call: Read, token: Token, reply: Reply | Loss) -> Reading | Inva
     return reply if reply.cause is LossCause.CONNECTION_LOST else reads.lost(reply.cause, is_sent=reply.is_sent)
 
 
-async def _is_journaled(sending: Sending, evidence: Evidence, place: Place) -> bool:
+async def _is_journaled(sending: Sending, evidence: Evidence, place: Permit) -> bool:
     """Journals the second sending; where that fails in any way, the place goes back and it is not sent."""
     is_journaled = False
     try:

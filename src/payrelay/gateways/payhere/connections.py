@@ -184,7 +184,7 @@ class Exchanger(Protocol):
 
 
 class Network(Protocol):
-    """The way to one gateway account: ``Connections``, or what a simulation has in their place."""
+    """The way to one gateway account: ``GatewayConnections``, or what a simulation has in their place."""
 
     @property
     def effects(self) -> Exchanger:
@@ -286,7 +286,7 @@ class Lane:
         return self._session
 
 
-class Connections:
+class GatewayConnections:
     """The two lanes to one gateway account."""
 
     def __init__(self, base_url: str, clock: Clock, *, timeout_s: float) -> None:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from payrelay.errors import Code, StoreError
-from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority, Shut
+from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority, Shut
 from payrelay.gateways.payhere.connections import Loss, Reply
 from payrelay.gateways.payhere.endings import ending_of
 from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
@@ -21,7 +21,7 @@ NO_STORE: Final = TurnedAway(
 FAILING_SENTENCE: Final = "the gateway is failing, and is left alone for a while; nothing was executed"
 
 
-async def take_place(governor: Governor, until_s: float, priority: Priority) -> Place | TurnedAway:
+async def take_place(governor: Governor, until_s: float, priority: Priority) -> Permit | TurnedAway:
     """Gives a place, or why there is none; waits for one until then (by ``clock.boot_s``)."""
     try:
         place = await governor.take(until_s, priority=priority)
@@ -41,7 +41,7 @@ def failing(shut: Shut) -> TurnedAway:
 
 
 @contextmanager
-def used(place: Place) -> Iterator[None]:
+def used(place: Permit) -> Iterator[None]:
     """Ends a place that nobody has ended by then: a call that was cancelled may be on its way still."""
     try:
         yield
@@ -49,7 +49,7 @@ def used(place: Place) -> Iterator[None]:
         place.leave()
 
 
-def end_place(place: Place, reply: Reply | Loss, cause: str | None) -> None:
+def end_place(place: Permit, reply: Reply | Loss, cause: str | None) -> None:
     """Ends a place after its call; ``cause`` says what was read in the reply."""
     place.came_to(ending_of(cause), cause or "")
     if isinstance(reply, Loss) and not reply.is_sent:

@@ -13,11 +13,11 @@ from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.errors import Code, SettingsError, StoreError
-from payrelay.gateways.pacing.rate_limiter import Governor, Place, Priority
+from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Exchanger, Loss, form_headers_of, headers_of
 from payrelay.gateways.payhere.places import end_place, take_place, used
-from payrelay.gateways.payhere.wire.grants import Grant, read_grant
+from payrelay.gateways.payhere.wire.grants import TokenGrant, read_grant
 from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
 from payrelay.gateways.payhere.wire.requests import basic_authorization, token_request
 from payrelay.gateways.token_shelf import KeptToken, TokenShelf
@@ -197,17 +197,17 @@ class Tokens:
                 await self._shelf.give_up(REFUSAL_KEPT_S)
         return outcome
 
-    async def _ask(self, place: Place) -> Grant | TurnedAway | Loss:
+    async def _ask(self, place: Permit) -> TokenGrant | TurnedAway | Loss:
         with used(place):
             reply = await self._lane.exchange(token_request(), self._headers, send_by_s=place.send_by_s)
             outcome = reply if isinstance(reply, Loss) else read_grant(reply.http_status, reply.body)
-            end_place(place, reply, None if isinstance(outcome, Grant) else outcome.cause)
+            end_place(place, reply, None if isinstance(outcome, TokenGrant) else outcome.cause)
         return outcome
 
-    def _kept(self, outcome: Grant | TurnedAway | Loss) -> Token | TurnedAway:
+    def _kept(self, outcome: TokenGrant | TurnedAway | Loss) -> Token | TurnedAway:
         now_s = self._clock.boot_s()
         match outcome:
-            case Grant():
+            case TokenGrant():
                 self._refusal = None
                 self._dropped = None
                 self._token = Token(outcome.access_token, now_s, outcome.expires_in_s)

@@ -13,14 +13,14 @@ from payrelay.store.statements.access import client_tokens as statements
 from payrelay.store.statements.pages import page_of
 
 
-class Issued(msgspec.Struct, frozen=True, kw_only=True):
+class StoredClientToken(msgspec.Struct, frozen=True, kw_only=True):
     """A token that was issued, and when it was revoked; milliseconds since 1970, UTC."""
 
     token: ClientToken
     revoked_at_ms: int | None
 
 
-_Page: TypeAlias = list[Issued]
+_Page: TypeAlias = list[StoredClientToken]
 
 
 class ClientTokens:
@@ -87,9 +87,9 @@ class ClientTokens:
         return await self._database.write(count_rows(statement))
 
 
-def _issued(row: Row) -> Issued:
+def _issued(row: Row) -> StoredClientToken:
     members = dict(zip(statements.ISSUED_COLUMNS.split(", "), row, strict=True))
     revoked_at_ms = members.pop("revoked_at_ms")
     scopes = msgspec.json.decode(str(members.pop("scopes")), type=frozenset[Scope])
     token = msgspec.convert({**members, "scopes": scopes}, ClientToken)
-    return msgspec.convert({"token": token, "revoked_at_ms": revoked_at_ms}, Issued)
+    return msgspec.convert({"token": token, "revoked_at_ms": revoked_at_ms}, StoredClientToken)

@@ -15,7 +15,7 @@ _NOT_IN_SQLITE: Final = re.compile(r"::[a-z]+|\s+FOR UPDATE(?: SKIP LOCKED)?")
 _Parameters: TypeAlias = tuple[str | int | bytes | None, ...]
 
 
-class Step(NamedTuple):
+class SqliteStep(NamedTuple):
     """One SQLite statement, and how its parameters are picked out of the query's."""
 
     text: str
@@ -32,7 +32,7 @@ class Query(NamedTuple):
 
     name: str
     postgresql: str
-    sqlite: tuple[Step, ...]
+    sqlite: tuple[SqliteStep, ...]
 
 
 def query(name: str, text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
@@ -43,9 +43,9 @@ def query(name: str, text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
     return Query(name, text, tuple(_step(_NOT_IN_SQLITE.sub("", step)) for step in sqlite or (text,)))
 
 
-def _step(text: str) -> Step:
+def _step(text: str) -> SqliteStep:
     places = [int(number) - 1 for number in _PARAMETER.findall(text)]
-    return Step(_PARAMETER.sub("?", text), _picker(places))
+    return SqliteStep(_PARAMETER.sub("?", text), _picker(places))
 
 
 def _picker(places: list[int]) -> Callable[[_Parameters], _Parameters]:

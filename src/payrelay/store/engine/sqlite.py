@@ -88,7 +88,7 @@ class Sqlite:
 
     def __init__(
         self,
-        connections: sqlite_file.Connections,
+        connections: sqlite_file.SqliteConnections,
         *,
         executor: Executor,
         loop: asyncio.AbstractEventLoop,

@@ -33,14 +33,14 @@ _LOG_BYTES_KEPT: Final = 64 * 1024 * 1024
 _FILE_MODE: Final = 0o600
 
 
-class Connections(NamedTuple):
+class SqliteConnections(NamedTuple):
     """The two ways to the file; the writer's does not wait for a lock, that is the engine's to do."""
 
     writer: sqlite3.Connection
     reader: sqlite3.Connection
 
 
-def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> Connections:
+def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> SqliteConnections:
     """Opens the file, which is made where it is missing, and brings its schema up to date.
 
     Raises StoreUnusable where a person must act, StoreUnavailable while another process keeps it locked.
@@ -62,7 +62,7 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> Connection
     except BaseException:
         _close(writer)
         raise
-    return Connections(writer, reader)
+    return SqliteConnections(writer, reader)
 
 
 def require_place(path: Path) -> None:

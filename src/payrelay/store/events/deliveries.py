@@ -28,7 +28,7 @@ _encode: Final = msgspec.json.Encoder().encode
 _Patterns: TypeAlias = tuple[Pattern, ...]
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class LeasedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """A delivery that this process has taken, to be sent now.
 
     Attributes:
@@ -60,13 +60,13 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     type: str
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
+class FailedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """A try that failed: what came of it, and when it is tried again; None where it is given up.
 
     ``url`` is where it was tried; None where nobody knows.
     """
 
-    taken: Taken
+    taken: LeasedDelivery
     status: int | None
     words: str
     next_try_ms: int | None
@@ -78,7 +78,7 @@ class _Listener(msgspec.Struct, frozen=True):
     patterns: _Patterns
 
 
-_Takens: TypeAlias = list[Taken]
+_Takens: TypeAlias = list[LeasedDelivery]
 _Deliveries: TypeAlias = list[Delivery]
 
 
@@ -103,7 +103,7 @@ class Deliveries:
         rows = await self._database.write(all_rows(statement))
         members = {"endpoint_id": endpoint_id, "until_ms": until_ms}
         taken = [
-            msgspec.convert(members | dict(zip(("position", "subject", "attempts"), row, strict=True)), Taken)
+            msgspec.convert(members | dict(zip(("position", "subject", "attempts"), row, strict=True)), LeasedDelivery)
             for row in rows
         ]
         return sorted(taken, key=lambda delivery: delivery.position)
@@ -122,7 +122,7 @@ class Deliveries:
             parameters = (endpoint_id, _encode(positions).decode(), now_ms, until_ms)
             await self._database.write(all_rows(Statement(statements.GIVE_BACK, parameters, is_whole=True)))
 
-    async def failed(self, failure: Failure, *, now_ms: int, held_until_ms: int) -> int:
+    async def failed(self, failure: FailedDelivery, *, now_ms: int, held_until_ms: int) -> int:
         """Says that a try failed, and when it is tried again; gives since when the endpoint takes nothing.
 
         Nothing of the delivery is changed where somebody else has taken it meanwhile, and nothing of an endpoint that
@@ -190,7 +190,7 @@ def _delivered(endpoint_id: str, taken: _Takens, status: int, now_ms: int) -> Un
     yield Statement(endpoint_statements.NOTE_SUCCESS, (endpoint_id,))
 
 
-def _failed(failure: Failure, now_ms: int, held_until_ms: int) -> Unit[int]:
+def _failed(failure: FailedDelivery, now_ms: int, held_until_ms: int) -> Unit[int]:
     taken = failure.taken
     which = (taken.endpoint_id, taken.position, taken.until_ms)
     if failure.next_try_ms is None:

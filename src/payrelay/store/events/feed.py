@@ -38,7 +38,7 @@ class Reader(msgspec.Struct, frozen=True):
     principal: str
 
 
-class Page(msgspec.Struct, frozen=True):
+class FeedPage(msgspec.Struct, frozen=True):
     """Some events, and the position to go on behind: that of the last one that was looked at."""
 
     events: list[PublishedEvent]
@@ -76,17 +76,17 @@ class Feed:
         """Reads everybody's events behind a position, in their order."""
         return _events(await self._database.read(all_rows(Statement(statements.TAIL, (after, limit)))))
 
-    async def read(self, reader: Reader, *, after: int, limit: int) -> Page:
+    async def read(self, reader: Reader, *, after: int, limit: int) -> FeedPage:
         """Reads a reader's events behind a position, in their order."""
         parameters = (reader.merchant, reader.principal, after, min(limit, PAGE_MAX))
         return _page(await self._database.read(all_rows(Statement(statements.READ_FEED, parameters))), after)
 
-    async def read_about(self, reader: Reader, subject: str, *, after: int, limit: int) -> Page:
+    async def read_about(self, reader: Reader, subject: str, *, after: int, limit: int) -> FeedPage:
         """Reads those about one subject."""
         parameters = (reader.merchant, reader.principal, after, min(limit, PAGE_MAX), subject)
         return _page(await self._database.read(all_rows(Statement(statements.READ_ABOUT, parameters))), after)
 
-    async def read_types(self, reader: Reader, pattern: Pattern, *, after: int, limit: int) -> Page:
+    async def read_types(self, reader: Reader, pattern: Pattern, *, after: int, limit: int) -> FeedPage:
         """Reads those of certain types; where few of many are, a page may be short and is not the last one."""
         return await self._database.read(_types(reader, pattern, after, min(limit, PAGE_MAX)))
 
@@ -95,7 +95,7 @@ class Feed:
         parameters = (reader.merchant, reader.principal, _encode(ids).decode())
         return _events(await self._database.read(all_rows(Statement(statements.EVENTS_OF_IDS, parameters))))
 
-    async def between(self, reader: Reader, from_ms: int, until_ms: int, *, after: int, limit: int) -> Page:
+    async def between(self, reader: Reader, from_ms: int, until_ms: int, *, after: int, limit: int) -> FeedPage:
         """Looks at ``limit`` of a reader's events behind a position, and gives those between two moments.
 
         The page's end is where to go on; it is ``after`` where nothing is behind it.
@@ -134,23 +134,23 @@ def _publish(now_ms: int, limit: int) -> Unit[int]:
     return len(columns)
 
 
-def _types(reader: Reader, pattern: Pattern, after: int, limit: int) -> Unit[Page]:
+def _types(reader: Reader, pattern: Pattern, after: int, limit: int) -> Unit[FeedPage]:
     whose = (reader.merchant, reader.principal, after)
     [[until]] = yield Statement(statements.LOOK_THROUGH, (*whose, LOOKED_THROUGH_MAX))
     if until is None:
-        return Page([], after)
+        return FeedPage([], after)
     parameters = (*whose, until, pattern.compared, pattern.beginning, limit)
     rows = yield Statement(statements.READ_TYPES, parameters)
-    return _page(rows, after) if len(rows) == limit else Page(_events(rows), int(until))
+    return _page(rows, after) if len(rows) == limit else FeedPage(_events(rows), int(until))
 
 
-def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int) -> Unit[Page]:
+def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int) -> Unit[FeedPage]:
     whose = (reader.merchant, reader.principal, after)
     [[until]] = yield Statement(statements.LOOK_THROUGH, (*whose, limit))
     if until is None:
-        return Page([], after)
+        return FeedPage([], after)
     rows = yield Statement(statements.READ_BETWEEN, (*whose, until, *moments))
-    return Page(_events(rows), int(until))
+    return FeedPage(_events(rows), int(until))
 
 
 def _forget(before_ms: int, limit: int) -> Unit[bool]:
@@ -162,9 +162,9 @@ def _forget(before_ms: int, limit: int) -> Unit[bool]:
     return True
 
 
-def _page(rows: list[Row], after: int) -> Page:
+def _page(rows: list[Row], after: int) -> FeedPage:
     events = _events(rows)
-    return Page(events, events[-1].position if events else after)
+    return FeedPage(events, events[-1].position if events else after)
 
 
 def _events(rows: Sequence[Row]) -> _Events:

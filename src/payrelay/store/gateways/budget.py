@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Final
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import Grant, Taken
+from payrelay.core.gateways.permits import SlotGrant, SlotsTaken
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.steady_time import steady_ms
 from payrelay.store.statements.gateways import budget as statements
@@ -60,7 +60,7 @@ class StoredBudget:
         self._new_holding = new_holding
         self._is_prepared = False
 
-    async def take(self, count: int, hold_s: float) -> Taken:
+    async def take(self, count: int, hold_s: float) -> SlotsTaken:
         """Takes what is free; see ``gateways.pacing.shared_budget.Budget``. Raises StoreUnavailable."""
         if not self._is_prepared:
             await self._database.write(self._prepare(self._now_ms()))
@@ -69,14 +69,14 @@ class StoredBudget:
         taken = await self._database.write(look)
         if taken is None:  # its rows are gone: the database was restored, or tidied by hand
             self._is_prepared = False
-            return Taken((), LOOK_AGAIN_S)
+            return SlotsTaken((), LOOK_AGAIN_S)
         return taken
 
-    def done(self, grant: Grant) -> Coroutine[object, object, None]:
+    def done(self, grant: SlotGrant) -> Coroutine[object, object, None]:
         """Lets it rest for a window; the time is now, whenever it is awaited."""
         return self._database.write(self._end(grant, self._window_ms, self._now_ms()))
 
-    def release_unused(self, grant: Grant) -> Coroutine[object, object, None]:
+    def release_unused(self, grant: SlotGrant) -> Coroutine[object, object, None]:
         """Frees it."""
         return self._database.write(self._end(grant, 0, self._now_ms()))
 
@@ -88,19 +88,19 @@ class StoredBudget:
         yield Statement(statements.ADD_PLACES, (self._merchant, self._calls))
         yield Statement(statements.CUT_PLACES, (self._merchant, HOLD_MS_MAX + self._window_ms, now_ms))
 
-    def _take(self, count: int, hold_ms: int, holding: str, now_ms: int) -> Unit[Taken | None]:
+    def _take(self, count: int, hold_ms: int, holding: str, now_ms: int) -> Unit[SlotsTaken | None]:
         parameters = (self._merchant, self._calls, count, holding, hold_ms + self._window_ms, now_ms)
         rows = yield Statement(statements.TAKE_PLACES, parameters, is_whole=True)
-        grants = tuple(Grant(slot, holding) for (slot,) in rows if isinstance(slot, int))
+        grants = tuple(SlotGrant(slot, holding) for (slot,) in rows if isinstance(slot, int))
         if len(grants) == count:
-            return Taken(grants)
+            return SlotsTaken(grants)
         ((slots, next_in_ms),) = yield Statement(statements.NEXT_PLACE, (self._merchant, self._calls, now_ms))
         if slots != self._calls and not grants:
             return None
         next_in_s = next_in_ms / 1000 if isinstance(next_in_ms, int) else 0.0
-        return Taken(grants, max(LOOK_AGAIN_S, next_in_s))
+        return SlotsTaken(grants, max(LOOK_AGAIN_S, next_in_s))
 
-    def _end(self, grant: Grant, rests_ms: int, now_ms: int) -> Unit[None]:
+    def _end(self, grant: SlotGrant, rests_ms: int, now_ms: int) -> Unit[None]:
         parameters = (self._merchant, grant.slot, grant.holding, rests_ms, now_ms)
         yield Statement(statements.END_PLACE, parameters, is_whole=True)
 

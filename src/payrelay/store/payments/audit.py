@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from payrelay.core.payments.audit_chain import ChainKey, Link, Span
+from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey, Link
 from payrelay.core.payments.operation import Operation
 from payrelay.errors import StoreUnusable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
@@ -36,7 +36,7 @@ class ChainedLine(NamedTuple):
 _Lines: TypeAlias = tuple[ChainedLine, ...]
 
 
-class Record(NamedTuple):
+class AuditRecord(NamedTuple):
     """All that is kept of one operation.
 
     Attributes:
@@ -65,9 +65,9 @@ class Anchor(NamedTuple):
     made_at_ms: int
 
     @property
-    def span(self) -> Span:
+    def span(self) -> AnchoredSpan:
         """What it covers."""
-        return Span(self.number, self.from_ms, self.until_ms, self.made_at_ms)
+        return AnchoredSpan(self.number, self.from_ms, self.until_ms, self.made_at_ms)
 
 
 class Trail:
@@ -83,7 +83,7 @@ class Trail:
         rows = await self._rows(Statement(statements.COUNT_OPERATIONS, ()))
         return cast("int", rows[0][0])
 
-    async def records(self) -> AsyncIterator[Record]:
+    async def records(self) -> AsyncIterator[AuditRecord]:
         """Reads everything, in the order of the operations' ids; lines without an operation too.
 
         A row and its lines are read one after the other: where the two disagree, ``record`` tells for certain.
@@ -102,7 +102,7 @@ class Trail:
             else:
                 yield self._record(operation_id, None, lines)
 
-    async def record(self, operation_id: str) -> Record:
+    async def record(self, operation_id: str) -> AuditRecord:
         """Reads one operation with its history as they were at one moment."""
         row, lines = await self._database.read(_reading(operation_id))
         return self._record(operation_id, row, lines)
@@ -130,7 +130,7 @@ class Trail:
         rows = await self._rows(Statement(statements.NTH_LINE_AT, (from_ms, until_ms, number)))
         return cast("int", rows[0][0]) if rows else None
 
-    async def anchor(self, previous: str, span: Span) -> Anchor:
+    async def anchor(self, previous: str, span: AnchoredSpan) -> Anchor:
         """Computes the anchor over the lines that a span has now; nothing is stored.
 
         A line from before the chain has no hash, and is anchored by what it says.
@@ -140,7 +140,7 @@ class Trail:
             digest.add(link.operation_id, link.version, line_hash or self.key.line("", link))
         return Anchor(span.number, span.from_ms, span.until_ms, digest.lines, digest.end(), span.made_at_ms)
 
-    async def _lines_of(self, span: Span) -> AsyncIterator[ChainedLine]:
+    async def _lines_of(self, span: AnchoredSpan) -> AsyncIterator[ChainedLine]:
         at_ms, operation_id, version = span.from_ms, "", _BEFORE_ALL
         while True:
             parameters = (at_ms, span.until_ms, operation_id, version, PAGE)
@@ -176,11 +176,11 @@ class Trail:
         await asyncio.sleep(0)
         return await self._database.read(all_rows(statement))
 
-    def _record(self, operation_id: str, row: Row | None, lines: _Lines) -> Record:
+    def _record(self, operation_id: str, row: Row | None, lines: _Lines) -> AuditRecord:
         if row is None:
-            return Record(operation_id, None, lines, can_open_call=False, answer_digest=None)
+            return AuditRecord(operation_id, None, lines, can_open_call=False, answer_digest=None)
         *values, call, answer = row
-        return Record(
+        return AuditRecord(
             operation_id,
             dict(zip(_COLUMNS, values, strict=True)),
             lines,

@@ -312,7 +312,7 @@ def _record_statement(
         parameters += (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
     if event is not None:
         parameters += outbox.parameters_of(event)
-    wanted = statements.Record(is_answered, operation.claim is None, event is not None)
+    wanted = statements.RecordStatement(is_answered, operation.claim is None, event is not None)
     return Statement(statements.RECORDS[wanted], parameters, is_whole=True)
 
 

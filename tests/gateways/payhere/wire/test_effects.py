@@ -19,7 +19,7 @@ from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
 from payrelay.core.outcomes import Facts, Outcome, Verdict
 from payrelay.core.secret import STARS
 from payrelay.errors import Code
-from payrelay.gateways.gateway import Expected
+from payrelay.gateways.gateway import ExpectedReply
 from payrelay.gateways.payhere.wire.effects import classify
 from payrelay.gateways.payhere.wire.replies import InvalidToken
 
@@ -69,10 +69,10 @@ def captured(status_code: object = 2, amount: str = "80.00") -> str:
     return envelope(1, "Successfully captured payment", CAPTURED % (status_code, amount))
 
 
-def decide(call: Effect, body: str | bytes, http_status: int = 200, expected: Expected | None = None) -> Outcome:
+def decide(call: Effect, body: str | bytes, http_status: int = 200, expected: ExpectedReply | None = None) -> Outcome:
     """Decides what a reply means that isn't about our access token."""
     raw = body.encode() if isinstance(body, str) else body
-    outcome = classify(call, expected or Expected(), http_status, raw, TOKEN)
+    outcome = classify(call, expected or ExpectedReply(), http_status, raw, TOKEN)
     assert isinstance(outcome, Outcome)
     return outcome
 
@@ -268,7 +268,7 @@ def test_replies_that_mean_the_same_to_every_effect(
 @pytest.mark.parametrize("reason", ["Invalid access token: ", "Access token expired: "])
 def test_our_own_token_turned_away(call: Effect, http_status: int, reason: str) -> None:
     """Only a reply that names the very token that we presented proves that our call was not executed."""
-    answer = classify(call, Expected(), http_status, oauth(reason + TOKEN).encode(), TOKEN)
+    answer = classify(call, ExpectedReply(), http_status, oauth(reason + TOKEN).encode(), TOKEN)
     assert isinstance(answer, InvalidToken)
     assert TOKEN not in repr(answer)
 
@@ -328,13 +328,13 @@ def test_facts_of_a_success(call: Effect, body: str, facts: Facts) -> None:
 @pytest.mark.parametrize(
     ("expected", "cause"),
     [
-        (Expected(order_id="Order12345", currency="LKR", amount_minor=10000), None),
-        (Expected(order_id="Order1"), "other_order"),
-        (Expected(currency="USD"), "other_currency"),
-        (Expected(amount_minor=9999), "other_amount"),
+        (ExpectedReply(order_id="Order12345", currency="LKR", amount_minor=10000), None),
+        (ExpectedReply(order_id="Order1"), "other_order"),
+        (ExpectedReply(currency="USD"), "other_currency"),
+        (ExpectedReply(amount_minor=9999), "other_amount"),
     ],
 )
-def test_a_capture_is_held_against_what_is_known_of_its_hold(expected: Expected, cause: str | None) -> None:
+def test_a_capture_is_held_against_what_is_known_of_its_hold(expected: ExpectedReply, cause: str | None) -> None:
     """The call names only a token; the order, currency and amount behind it are known to whoever made the hold."""
     outcome = decide(CAPTURE, captured(), expected=expected)
     assert outcome.evidence.cause == cause
@@ -356,7 +356,7 @@ def test_what_a_different_success_was_for_is_kept(body: str, answered: str) -> N
 
 def test_a_failed_capture_of_another_order_is_unknown() -> None:
     """It says nothing about ours, which may have been captured."""
-    outcome = decide(CAPTURE, captured(-2), expected=Expected(order_id="Order1"))
+    outcome = decide(CAPTURE, captured(-2), expected=ExpectedReply(order_id="Order1"))
     assert (outcome.verdict, outcome.evidence.cause) == (Verdict.UNKNOWN, "other_order")
 
 

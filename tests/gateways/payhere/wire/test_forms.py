@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import Item
-from payrelay.core.checkouts.hosted_payment import CheckoutKind, HostedPayment, Person, Place, Plan
+from payrelay.core.checkouts.hosted_payment import Buyer, CheckoutKind, HostedPayment, Plan, PostalAddress
 from payrelay.core.money import decimal_text
 from payrelay.core.secret import Secret
 from payrelay.gateways.gateway import Returns
@@ -24,12 +24,12 @@ RETURNS = Returns(
     cancel_url="https://pay.example/gateway/checkouts/chk_1/s/cancel",
     notify_url="https://pay.example/gateway/notifications",
 )
-PERSON = Person(
+PERSON = Buyer(
     first_name="Saman",
     last_name="Perera",
     email="saman@example.com",
     phone="0771234567",
-    home=Place(address="No. 1, Galle Road", city="Colombo", country="Sri Lanka"),
+    home=PostalAddress(address="No. 1, Galle Road", city="Colombo", country="Sri Lanka"),
 )
 ASKED = HostedPayment(
     kind=CheckoutKind.PAYMENT,
@@ -182,7 +182,7 @@ def test_everything_that_can_be_said_is_posted() -> None:
         starts_on=date(2026, 12, 24),
     )
     what = asked(
-        delivery=Place(address="No. 2", city="Kandy", country="Sri Lanka"),
+        delivery=PostalAddress(address="No. 2", city="Kandy", country="Sri Lanka"),
         item_list=(
             Item(name="Bell", number="b-1", quantity=2, unit_amount_minor=25_000),
             Item(name="Button", number="b-2", quantity=1, unit_amount_minor=50_005),

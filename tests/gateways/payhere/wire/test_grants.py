@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.errors import Code
-from payrelay.gateways.payhere.wire.grants import Grant, read_grant
+from payrelay.gateways.payhere.wire.grants import TokenGrant, read_grant
 from payrelay.gateways.payhere.wire.replies import TurnedAway
 
 TOKEN = "cb5c47fd-741c-489a-b69e-fd73155ca34e"
@@ -30,7 +30,7 @@ def granted(**members: object) -> bytes:
 )
 def test_a_token_is_granted(body: bytes, expires_in_s: int) -> None:
     """A life that is missing is taken for short, and no life is longer than a day."""
-    assert read_grant(200, body) == Grant(access_token=TOKEN, expires_in_s=expires_in_s)
+    assert read_grant(200, body) == TokenGrant(access_token=TOKEN, expires_in_s=expires_in_s)
 
 
 @pytest.mark.parametrize(

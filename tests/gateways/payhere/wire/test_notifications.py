@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.notifications.notification import MessageType, NewsKind, PlanStatus, Told, Verdict
+from payrelay.core.notifications.notification import Authenticity, MessageType, NewsKind, NotifiedStatus, PlanStatus
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.wire.forms import Merchant
 from payrelay.gateways.payhere.wire.notifications import (
@@ -63,7 +63,7 @@ def test_the_vectors_are_genuine(status: str) -> None:
     """These were computed apart from this code; one that fails means that no real notification would pass."""
     form = read_form(body_of(status_code=status, md5sig=SIGNATURES[status]))
 
-    assert verdict_of(form, MERCHANT) is Verdict.GENUINE
+    assert verdict_of(form, MERCHANT) is Authenticity.GENUINE
 
 
 def test_the_published_vector_is_genuine() -> None:
@@ -73,15 +73,15 @@ def test_the_published_vector_is_genuine() -> None:
         b"&md5sig=ABA32E234F1A1E99ECC80F02BFF94AB4"
     )
 
-    assert verdict_of(form, named("2xxxxx", "x" * 32)) is Verdict.GENUINE
+    assert verdict_of(form, named("2xxxxx", "x" * 32)) is Authenticity.GENUINE
 
 
 def test_the_sample_is_read() -> None:
     """A whole body as the gateway sends it, with fields that it doesn't document."""
     news = news_of(read_form(SAMPLE))
 
-    assert verdict_of(read_form(SAMPLE), MERCHANT) is Verdict.GENUINE
-    assert (news.kind, news.told) == (NewsKind.PAYMENT, Told.SUCCEEDED)
+    assert verdict_of(read_form(SAMPLE), MERCHANT) is Authenticity.GENUINE
+    assert (news.kind, news.told) == (NewsKind.PAYMENT, NotifiedStatus.SUCCEEDED)
     assert (news.order_id, news.payment_id) == ("Order12345", "320025000001")
     assert (news.amount_minor, news.currency) == (100_000, "LKR")
     assert (news.method, news.card_no_masked, news.card_expiry) == ("VISA", "************1292", "0129")
@@ -94,16 +94,16 @@ def test_a_signed_field_that_was_changed_is_noticed(name: str) -> None:
     other = {"payhere_currency": "USD", "status_code": "3"}.get(name, "9")
     verdict = verdict_of(read_form(body_of(**{name: other})), named(other if name == "merchant_id" else MERCHANT_ID))
 
-    assert verdict is Verdict.FORGED
+    assert verdict is Authenticity.FORGED
 
 
 def test_the_signature_is_over_the_text_and_not_the_number() -> None:
     """1000.0 is the same amount and another text; reformatting it would let through what the gateway never sent."""
-    assert verdict_of(read_form(body_of(payhere_amount="1000.0")), MERCHANT) is Verdict.FORGED
+    assert verdict_of(read_form(body_of(payhere_amount="1000.0")), MERCHANT) is Authenticity.FORGED
     form = read_form(body_of(payhere_amount="1,000.00"))
     signed = body_of(payhere_amount="1,000.00", md5sig=signature_of(form, SECRET).decode())
 
-    assert verdict_of(read_form(signed), MERCHANT) is Verdict.GENUINE
+    assert verdict_of(read_form(signed), MERCHANT) is Authenticity.GENUINE
     assert news_of(read_form(signed)).amount_minor == 100_000
 
 
@@ -111,9 +111,9 @@ def test_who_it_is_for_is_looked_at() -> None:
     """Another merchant's genuine notification, or one of an account without a secret, is not ours to act on."""
     form = read_form(SAMPLE)
 
-    assert verdict_of(form, named("1211150")) is Verdict.WRONG_MERCHANT
-    assert verdict_of(form, None) is Verdict.NO_SECRET
-    assert verdict_of(form, named(MERCHANT_ID, "another")) is Verdict.FORGED
+    assert verdict_of(form, named("1211150")) is Authenticity.WRONG_MERCHANT
+    assert verdict_of(form, None) is Authenticity.NO_SECRET
+    assert verdict_of(form, named(MERCHANT_ID, "another")) is Authenticity.FORGED
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_every_text_that_a_form_takes_comes_back(order_id: str) -> None:
 
 def test_a_field_that_nobody_reads_may_be_there_twice() -> None:
     """A notification must not be lost over a field that means nothing here."""
-    assert verdict_of(read_form(SAMPLE + b"&x=1&x=2&custom_1=b"), MERCHANT) is Verdict.GENUINE
+    assert verdict_of(read_form(SAMPLE + b"&x=1&x=2&custom_1=b"), MERCHANT) is Authenticity.GENUINE
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_what_cannot_be_read_is_not_there(fields: dict[str, str]) -> None:
     ):
         assert getattr(news, name) is None
     if "status_code" in fields:
-        assert (news.told, news.amount_minor) == (Told.OTHER, None)
+        assert (news.told, news.amount_minor) == (NotifiedStatus.OTHER, None)
 
 
 @given(st.binary(max_size=2_000))
@@ -256,7 +256,7 @@ def test_what_is_signed_over_any_texts_is_genuine(values: dict[str, str], others
     signed = plain | {"md5sig": signature_of(form, SECRET).decode().lower()}
     encoded = "&".join(f"{quote_plus(name)}={quote_plus(value, safe='/-.')}" for name, value in signed.items())
 
-    assert verdict_of(read_form(encoded.encode()), named(values["merchant_id"])) is Verdict.GENUINE
+    assert verdict_of(read_form(encoded.encode()), named(values["merchant_id"])) is Authenticity.GENUINE
     news_of(read_form(encoded.encode()))
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments.payment import Nothing, Payment, PaymentStatus, Seen, Sight, Unseen
+from payrelay.core.payments.payment import Nothing, Payment, PaymentsSeen, PaymentStatus, Sight, Unseen
 from payrelay.errors import Code
 from payrelay.gateways.payhere.wire.reads import classify_read, lost
 from payrelay.gateways.payhere.wire.records import payments_in, records_without, sight_of
@@ -109,9 +109,9 @@ def test_payments_that_are_shown_are_seen() -> None:
     """Of an order and of a subscription alike."""
     body = json.dumps({"status": 1, "msg": "Payments with order_id:A-1", "data": [RECORD]})
     sight = seen(body)
-    assert isinstance(sight, Seen)
+    assert isinstance(sight, PaymentsSeen)
     assert sight.payments == (PAYMENT,)
-    assert isinstance(seen(body, SUBSCRIPTION), Seen)
+    assert isinstance(seen(body, SUBSCRIPTION), PaymentsSeen)
 
 
 def test_no_payments_found_is_the_one_answer_that_shows_nothing() -> None:
@@ -154,7 +154,7 @@ def test_a_lost_reply_is_no_observation() -> None:
 def test_no_bytes_bring_the_reader_down(raw: bytes) -> None:
     """Whatever the gateway sends, the worst is that it proves nothing."""
     sight = sight_of(ORDER, Reading(code=None, msg="", raw_data=raw), ZONE)
-    assert isinstance(sight, Seen | Unseen)
+    assert isinstance(sight, PaymentsSeen | Unseen)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from payrelay.gateways.payhere.wire.replies import (
     Cause,
     Envelope,
     OauthError,
-    Unreadable,
+    UnreadableReply,
     WrongShape,
     members_of,
     read_shape,
@@ -71,7 +71,7 @@ def test_a_first_value_that_begins_like_the_last_hides_nothing(body: bytes) -> N
 )
 def test_why_a_body_is_not_read(body: bytes, cause: Cause) -> None:
     """The reason stands in the evidence, for whoever must find out what the gateway sent."""
-    assert read_shape(body) == Unreadable(cause=cause)
+    assert read_shape(body) == UnreadableReply(cause=cause)
 
 
 def test_the_two_shapes_of_a_reply() -> None:

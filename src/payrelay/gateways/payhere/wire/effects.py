@@ -30,7 +30,7 @@ from payrelay.core.calls import (
 from payrelay.core.money import decimal_text
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Verdict
 from payrelay.errors import Code, FieldError
-from payrelay.gateways.gateway import Expected
+from payrelay.gateways.gateway import ExpectedReply
 from payrelay.gateways.payhere.wire.replies import (
     GATEWAY_MSG_MAX,
     NO_AMOUNT,
@@ -38,7 +38,7 @@ from payrelay.gateways.payhere.wire.replies import (
     Envelope,
     InvalidToken,
     TurnedAway,
-    Unreadable,
+    UnreadableReply,
     WrongShape,
     amount_in,
     evidence_of,
@@ -145,7 +145,7 @@ class _Reply(msgspec.Struct, frozen=True, kw_only=True):
     http_status: int
     envelope: Envelope
     call: Effect
-    expected: Expected
+    expected: ExpectedReply
 
     def evidence(self, *, cause: Cause | None = None, status_code: int | None = None) -> Evidence:
         """Writes down what was seen."""
@@ -154,7 +154,7 @@ class _Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def classify(
-    call: Effect, expected: Expected, http_status: int, body: bytes, presented_token: str
+    call: Effect, expected: ExpectedReply, http_status: int, body: bytes, presented_token: str
 ) -> Outcome | InvalidToken:
     """Decides what the reply to an effect means. Never raises."""
     understood = understand(http_status, body, presented_token)
@@ -162,7 +162,7 @@ def classify(
         return understood
     if isinstance(understood, TurnedAway):
         return turned_away(understood, http_status)
-    if isinstance(understood, Unreadable):
+    if isinstance(understood, UnreadableReply):
         return unknown(Evidence(http_status=http_status, cause=understood.cause))
     reply = _Reply(http_status=http_status, envelope=understood, call=call, expected=expected)
     try:

@@ -43,7 +43,7 @@ _DENYING: Final = frozenset({401, 403})
 _TOKEN: Final = re.compile(r"[0-9A-Za-z_.~+/=-]{8,4096}")
 
 
-class Grant(msgspec.Struct, frozen=True, kw_only=True):
+class TokenGrant(msgspec.Struct, frozen=True, kw_only=True):
     """An access token and how long it is good for."""
 
     access_token: str
@@ -53,7 +53,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
         return f"Grant(expires_in_s={self.expires_in_s})"
 
 
-def read_grant(http_status: int, body: bytes) -> Grant | TurnedAway:
+def read_grant(http_status: int, body: bytes) -> TokenGrant | TurnedAway:
     """Reads the reply to a token request. Never raises."""
     if http_status == TOO_MANY_REQUESTS:
         return BUSY
@@ -78,7 +78,7 @@ def _failing(cause: Cause) -> TurnedAway:
     )
 
 
-def _grant(body: bytes) -> Grant | None:
+def _grant(body: bytes) -> TokenGrant | None:
     try:
         members = members_of(body)
         token = text_in(members, "access_token")
@@ -89,4 +89,4 @@ def _grant(body: bytes) -> Grant | None:
     if token is None or _TOKEN.fullmatch(token) is None or (token_type or "bearer").casefold() != "bearer":
         return None
     left_s = EXPIRES_IN_S if expires_in_s is None else min(max(expires_in_s, 0), EXPIRES_IN_S_MAX)
-    return Grant(access_token=token, expires_in_s=left_s)
+    return TokenGrant(access_token=token, expires_in_s=left_s)

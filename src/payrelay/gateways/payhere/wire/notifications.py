@@ -19,9 +19,16 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from payrelay.core.money import AmountError, minor_units
-from payrelay.core.notifications.notification import MessageType, News, NewsKind, PlanStatus, Told, Verdict
+from payrelay.core.notifications.notification import (
+    Authenticity,
+    MessageType,
+    News,
+    NewsKind,
+    NotifiedStatus,
+    PlanStatus,
+)
 from payrelay.core.secret import Secret
-from payrelay.gateways.gateway import Received, Unreadable
+from payrelay.gateways.gateway import Received, UnreadableNotification
 from payrelay.gateways.payhere.wire.forms import Merchant
 
 BODY_BYTES_MAX: Final = 16_384
@@ -54,14 +61,14 @@ _READ: Final = frozenset(
 )
 """Fields that something follows from: named twice, there would be two readings of one notification."""
 
-_STATUSES: Final[Mapping[str, Told]] = MappingProxyType(
+_STATUSES: Final[Mapping[str, NotifiedStatus]] = MappingProxyType(
     {
-        "2": Told.SUCCEEDED,
-        "3": Told.AUTHORIZED,
-        "0": Told.PENDING,
-        "-1": Told.CANCELLED,
-        "-2": Told.FAILED,
-        "-3": Told.CHARGED_BACK,
+        "2": NotifiedStatus.SUCCEEDED,
+        "3": NotifiedStatus.AUTHORIZED,
+        "0": NotifiedStatus.PENDING,
+        "-1": NotifiedStatus.CANCELLED,
+        "-2": NotifiedStatus.FAILED,
+        "-3": NotifiedStatus.CHARGED_BACK,
     }
 )
 _PLAN_STATUSES: Final[Mapping[int | None, PlanStatus]] = MappingProxyType(
@@ -114,12 +121,12 @@ class Form(msgspec.Struct, frozen=True):
         return text if text and len(text) <= longest and _control(text) is None else None
 
 
-def received(body: bytes, merchant: Merchant | None) -> Received | Unreadable:
+def received(body: bytes, merchant: Merchant | None) -> Received | UnreadableNotification:
     """Reads a notification and tells who it is from; ``merchant`` as for ``verdict_of``. Never raises."""
     try:
         form = read_form(body)
     except UnreadableError as error:
-        return Unreadable(reason=str(error))
+        return UnreadableNotification(reason=str(error))
     return Received(verdict=verdict_of(form, merchant), news=news_of(form))
 
 
@@ -167,22 +174,22 @@ def _md5(data: bytes) -> bytes:
     return hashlib.md5(data, usedforsecurity=False).hexdigest().upper().encode()
 
 
-def verdict_of(form: Form, merchant: Merchant | None) -> Verdict:
+def verdict_of(form: Form, merchant: Merchant | None) -> Authenticity:
     """Tells who a notification is from; the signature is compared in constant time.
 
     ``merchant`` is None where the account has no id or no secret.
     """
     if merchant is None:
-        return Verdict.NO_SECRET
+        return Authenticity.NO_SECRET
     is_signed = hmac.compare_digest(form.values["md5sig"].upper(), signature_of(form, merchant.merchant_secret))
     if form.values["merchant_id"] != merchant.merchant_id.encode():
-        return Verdict.WRONG_MERCHANT
-    return Verdict.GENUINE if is_signed else Verdict.FORGED
+        return Authenticity.WRONG_MERCHANT
+    return Authenticity.GENUINE if is_signed else Authenticity.FORGED
 
 
 def news_of(form: Form) -> News:
     """Says in our words what a notification says. Never raises for what ``read_form`` gave."""
-    told = _STATUSES.get(form.text("status_code") or "", Told.OTHER)
+    told = _STATUSES.get(form.text("status_code") or "", NotifiedStatus.OTHER)
     return News(
         kind=_kind_of(form, told),
         told=told,
@@ -204,14 +211,14 @@ def news_of(form: Form) -> News:
     )
 
 
-def _kind_of(form: Form, told: Told) -> NewsKind:
-    if told is Told.CHARGED_BACK:
+def _kind_of(form: Form, told: NotifiedStatus) -> NewsKind:
+    if told is NotifiedStatus.CHARGED_BACK:
         return NewsKind.CHARGEBACK
     if form.text("subscription_id") is not None or form.text("message_type") is not None:
         return NewsKind.RECURRING
     if form.text("customer_token", TOKEN_MAX) is not None:
         return NewsKind.PREAPPROVAL
-    if told is Told.AUTHORIZED or form.text("authorization_token", TOKEN_MAX) is not None:
+    if told is NotifiedStatus.AUTHORIZED or form.text("authorization_token", TOKEN_MAX) is not None:
         return NewsKind.AUTHORIZATION
     return NewsKind.PAYMENT
 

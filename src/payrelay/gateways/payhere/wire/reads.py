@@ -16,7 +16,7 @@ from payrelay.gateways.payhere.wire.replies import (
     Envelope,
     InvalidToken,
     TurnedAway,
-    Unreadable,
+    UnreadableReply,
     evidence_of,
     redacted,
     understand,
@@ -54,7 +54,7 @@ def classify_read(call: Read, http_status: int, body: bytes, presented_token: st
         return understood
     if isinstance(understood, TurnedAway):
         return turned_away(understood, http_status)
-    if isinstance(understood, Unreadable):
+    if isinstance(understood, UnreadableReply):
         return bad_reply(Evidence(http_status=http_status, cause=understood.cause))
     return _answered(call, http_status, understood)
 

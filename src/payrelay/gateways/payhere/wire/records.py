@@ -14,7 +14,7 @@ import msgspec
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments.payment import Nothing, Payment, PaymentStatus, Seen, Sight, Unseen
+from payrelay.core.payments.payment import Nothing, Payment, PaymentsSeen, PaymentStatus, Sight, Unseen
 from payrelay.errors import Code
 from payrelay.gateways.payhere.wire.reads import NOT_THERE
 from payrelay.gateways.payhere.wire.replies import (
@@ -59,7 +59,7 @@ def sight_of(call: PaymentsOfOrder | PaymentsOfSubscription, reading: Reading, t
         return _unseen(reading, Code.GATEWAY_BAD_REPLY)
     if not payments and isinstance(call, PaymentsOfSubscription):
         return Nothing(evidence=reading.evidence)
-    return Seen(payments=payments, evidence=reading.evidence)
+    return PaymentsSeen(payments=payments, evidence=reading.evidence)
 
 
 def records_without(raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:

@@ -123,7 +123,7 @@ class TurnedAway(msgspec.Struct, frozen=True, kw_only=True):
     retry_after_s: int | None = None
 
 
-class Unreadable(msgspec.Struct, frozen=True, kw_only=True):
+class UnreadableReply(msgspec.Struct, frozen=True, kw_only=True):
     """There is no answer here that can be relied on."""
 
     cause: Cause
@@ -169,25 +169,25 @@ _TOKEN_CHARACTER: Final = re.compile(r"[0-9A-Za-z_.~+/=-]")
 
 def understand(
     http_status: int, body: bytes, presented_token: str
-) -> Envelope | InvalidToken | TurnedAway | Unreadable:
+) -> Envelope | InvalidToken | TurnedAway | UnreadableReply:
     """Reads a reply as far as it is the same for every call. Never raises."""
     if http_status == TOO_MANY_REQUESTS:
         return BUSY
     if http_status not in TURNED_AWAY_STATUSES:
-        return Unreadable(cause=cause_of_status(http_status))
+        return UnreadableReply(cause=cause_of_status(http_status))
     shape = read_shape(body)
     if isinstance(shape, OauthError):
         if _is_about_token(shape, presented_token):
             return InvalidToken(evidence=Evidence(http_status=http_status, cause=Cause.INVALID_TOKEN))
-        return Unreadable(cause=Cause.OAUTH_ERROR)
-    if isinstance(shape, Unreadable):
+        return UnreadableReply(cause=Cause.OAUTH_ERROR)
+    if isinstance(shape, UnreadableReply):
         return shape
     if presented_token and presented_token.encode() in body:
-        return Unreadable(cause=Cause.TOKEN_ECHOED)
+        return UnreadableReply(cause=Cause.TOKEN_ECHOED)
     turned_away = turned_away_by(shape)
     if turned_away is not None:
         return turned_away
-    return shape if http_status in BUSINESS_STATUSES else Unreadable(cause=Cause.UNEXPECTED_STATUS)
+    return shape if http_status in BUSINESS_STATUSES else UnreadableReply(cause=Cause.UNEXPECTED_STATUS)
 
 
 def turned_away_by(envelope: Envelope) -> TurnedAway | None:
@@ -204,13 +204,13 @@ def cause_of_status(http_status: int) -> Cause:
     return Cause.REDIRECTED if http_status in REDIRECTS else Cause.UNEXPECTED_STATUS
 
 
-def read_shape(body: bytes) -> Envelope | OauthError | Unreadable:
+def read_shape(body: bytes) -> Envelope | OauthError | UnreadableReply:
     """Reads a body as a business answer or an OAuth answer. Never raises."""
     try:
         members = members_of(body)
         return _oauth_error(members) if "error" in members else _envelope(members)
     except WrongShape as error:
-        return Unreadable(cause=error.cause)
+        return UnreadableReply(cause=error.cause)
 
 
 def _oauth_error(members: dict[str, bytes]) -> OauthError:

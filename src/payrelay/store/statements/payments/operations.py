@@ -56,7 +56,7 @@ _RELEASED: Final = ", claim = NULL"
 _PUT_EVENT: Final = "INSERT INTO outbox (id, type, account, merchant, principal, subject, at_ms, data)"
 
 
-class Record(NamedTuple):
+class RecordStatement(NamedTuple):
     """Which of the statements that change an operation is meant.
 
     Attributes:
@@ -70,7 +70,7 @@ class Record(NamedTuple):
     is_told: bool
 
 
-def _record(wanted: Record) -> Query:
+def _record(wanted: RecordStatement) -> Query:
     update = _UPDATE_OPERATION.format(
         more=(_ANSWERED if wanted.is_answered else "") + (_RELEASED if wanted.is_released else "")
     )
@@ -105,7 +105,8 @@ def _record(wanted: Record) -> Query:
 _WORDS: Final = ("answered", "released", "told")
 
 RECORDS: Final = {
-    wanted: _record(wanted) for wanted in (Record(*choices) for choices in itertools.product((False, True), repeat=3))
+    wanted: _record(wanted)
+    for wanted in (RecordStatement(*choices) for choices in itertools.product((False, True), repeat=3))
 }
 """Change an operation that still has the version before, add the line, and keep the sealed answer where there is one;
 give no row, and write nothing, where the version, or the hash that the new line is chained to, is another.
