@@ -122,3 +122,12 @@ def test_the_newest_change_is_of_this_version() -> None:
 def test_the_page_of_faults_is_the_table_that_is_tried() -> None:
     """What is promised for a bad day is what was lived through."""
     assert drawn() in (DOCS / "faults.md").read_text(encoding="utf-8")
+
+
+def test_the_architecture_names_files_that_are_there() -> None:
+    """A newcomer follows the page with the tree beside it; a path that has moved leads nowhere."""
+    named = re.findall(r"`([\w./-]+(?:\.py|/))`", (ROOT / "ARCHITECTURE.md").read_text())
+    roots = (ROOT / "src" / "payrelay", ROOT / "src", ROOT)
+
+    assert named != []
+    assert [path for path in named if not any((root / path).exists() for root in roots)] == []

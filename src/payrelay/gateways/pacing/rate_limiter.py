@@ -8,8 +8,8 @@ Rules:
    between the grant and that moment, so two calls on the same place are at least a window apart there, however long
    either was under way.
 3. A place on which nothing was sent goes back at once.
-4. Whoever waits is served by worth (``line.py``), and in the order of arrival within one. Nobody overtakes a waiter.
-5. While the gateway fails (``breaker.py``) nobody gets a place but one probe at a time.
+4. Whoever waits is served by worth (``queue.py``), and in the order of arrival within one. Nobody overtakes a waiter.
+5. While the gateway fails (``circuit_breaker.py``) nobody gets a place but one probe at a time.
 """
 
 import asyncio
