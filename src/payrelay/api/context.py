@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api.auth.authentication import CredentialSource, TokenReader
 from payrelay.api.http.incoming import BODY_TIMEOUT_S, Network
 from payrelay.api.metrics.counters import Metrics
+from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.gauges import OpenOperations
 from payrelay.api.metrics.health import Pingable
-from payrelay.api.routes.table import ROUTES, Route
+from payrelay.api.openapi.document import describe_api
+from payrelay.api.pages.site import Pages
+from payrelay.api.requests.route import Route
+from payrelay.api.routes.table import ROUTES
 from payrelay.clock import Clock
 from payrelay.flows.relay import Relay
 
@@ -50,3 +55,12 @@ class ApiContext:
     provider: TokenReader | None = None
     body_timeout_s: float = BODY_TIMEOUT_S
     routes: tuple[Route, ...] = field(default=ROUTES)
+
+    def pages(self) -> Pages:
+        """Makes what stands outside the accounts."""
+        return Pages(
+            database=self.database,
+            exposition=Exposition(self.metrics, self.counts, self.relay),
+            metrics_networks=self.metrics_networks,
+            describe=partial(describe_api, self.routes, self.environments),
+        )
