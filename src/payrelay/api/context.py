@@ -16,7 +16,6 @@ from payrelay.api.openapi.document import describe_api
 from payrelay.api.pages.site import Pages
 from payrelay.api.requests.route import Route
 from payrelay.api.routes.table import ROUTES
-from payrelay.clock import Clock
 from payrelay.flows.relay import Relay
 
 
@@ -29,7 +28,6 @@ class ApiContext:
         credentials: ``store.access.credentials.Credentials``.
         database: asked by ``/health/ready``.
         counts: asked by ``/metrics``; ``store.payments.counts.Counts``.
-        clock: the same as the relay's.
         metrics: a new ``Metrics()``; hand the same one to whoever counts operations and gateway calls.
         log: ``request_log.json_log(sys.stdout.buffer, clock)`` or one like it.
         environments: of each account, ``sandbox`` or ``live``, for the docs.
@@ -45,7 +43,6 @@ class ApiContext:
     credentials: CredentialSource
     database: Pingable
     counts: OpenOperations
-    clock: Clock
     metrics: Metrics
     log: FilteringBoundLogger
     environments: Mapping[str, str]
