@@ -12,7 +12,8 @@ import typer
 from tests.resolution.table import drawn
 from typer.core import TyperGroup
 
-from payrelay.api.routes.table import ROUTES, Route
+from payrelay.api.requests.route import Route
+from payrelay.api.routes.table import ROUTES
 from payrelay.cli.main import app
 from payrelay.core.payments.operation import TRANSITIONS, State
 from payrelay.errors import Code

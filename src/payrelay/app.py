@@ -119,7 +119,6 @@ async def running(
             credentials=credentials,
             database=database,
             counts=Counts(database),
-            clock=clock,
             metrics=metrics,
             log=log,
             environments={name: gateway.environment for name, gateway in settings.gateways.items()},

@@ -95,7 +95,6 @@ def context(
         credentials=keyring,
         database=keyring,
         counts=keyring,
-        clock=clock,
         metrics=Metrics(),
         log=log,
         environments={"gateway": "sandbox"},

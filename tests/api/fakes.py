@@ -11,8 +11,7 @@ from tests.databases import sqlite_url
 
 from payrelay.api.app import Api
 from payrelay.api.http.incoming import Message
-from payrelay.api.routes.handlers import Asked
-from payrelay.api.routes.table import Route
+from payrelay.api.requests.route import Asked, Route
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential, compose_key
 from payrelay.core.answers import Answer, found

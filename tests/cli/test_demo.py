@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import ended, program, read_until
 
-from payrelay.api.routes.table import ROUTES, Matcher
+from payrelay.api.requests.router import Matcher
+from payrelay.api.routes.table import ROUTES
 from payrelay.cli.demo import samples
 from payrelay_simulator import Simulator, demo_world
 

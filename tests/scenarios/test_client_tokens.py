@@ -14,7 +14,8 @@ from tests.scenarios.program import Program
 from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, settings_for
 from tests.scenarios.waiting import until
 
-from payrelay.api.routes.table import ROUTES, Route
+from payrelay.api.requests.route import Route
+from payrelay.api.routes.table import ROUTES
 
 
 @pytest.fixture(scope="module")

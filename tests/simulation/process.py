@@ -200,7 +200,6 @@ class Process:
             credentials=Credentials(database),
             database=database,
             counts=Counts(database),
-            clock=self._around.clock,
             metrics=Metrics(),
             log=self._log,
             environments={ACCOUNT: "sandbox"},

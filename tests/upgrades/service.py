@@ -84,7 +84,6 @@ async def opened(settings: Settings, at_ms: int) -> AsyncIterator[Opened]:
             credentials=Credentials(database),
             database=database,
             counts=Counts(database),
-            clock=clock,
             metrics=Metrics(),
             log=log,
             environments=dict.fromkeys(settings.gateways, "sandbox"),

@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api.auth.authentication import CredentialSource, TokenReader
 from payrelay.api.http.incoming import BODY_TIMEOUT_S, Network
 from payrelay.api.metrics.counters import Metrics
+from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.gauges import OpenOperations
 from payrelay.api.metrics.health import Pingable
-from payrelay.api.routes.table import ROUTES, Route
-from payrelay.clock import Clock
+from payrelay.api.openapi.document import describe_api
+from payrelay.api.pages.site import Pages
+from payrelay.api.requests.route import Route
+from payrelay.api.routes.table import ROUTES
 from payrelay.flows.relay import Relay
 
 
@@ -24,7 +28,6 @@ class ApiContext:
         credentials: ``store.access.credentials.Credentials``.
         database: asked by ``/health/ready``.
         counts: asked by ``/metrics``; ``store.payments.counts.Counts``.
-        clock: the same as the relay's.
         metrics: a new ``Metrics()``; hand the same one to whoever counts operations and gateway calls.
         log: ``request_log.json_log(sys.stdout.buffer, clock)`` or one like it.
         environments: of each account, ``sandbox`` or ``live``, for the docs.
@@ -40,7 +43,6 @@ class ApiContext:
     credentials: CredentialSource
     database: Pingable
     counts: OpenOperations
-    clock: Clock
     metrics: Metrics
     log: FilteringBoundLogger
     environments: Mapping[str, str]
@@ -50,3 +52,12 @@ class ApiContext:
     provider: TokenReader | None = None
     body_timeout_s: float = BODY_TIMEOUT_S
     routes: tuple[Route, ...] = field(default=ROUTES)
+
+    def pages(self) -> Pages:
+        """Makes what stands outside the accounts."""
+        return Pages(
+            database=self.database,
+            exposition=Exposition(self.metrics, self.counts, self.relay),
+            metrics_networks=self.metrics_networks,
+            describe=partial(describe_api, self.routes, self.environments),
+        )

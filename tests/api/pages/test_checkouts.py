@@ -11,9 +11,9 @@ from tests.flows.hosted import opened as opened_checkout
 from tests.flows.world import World, opened
 from tests.samples import ASKED
 
+from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.pages.checkouts import ASSETS, asset, back_page, checkout_page, targets_of
 from payrelay.api.pages.public import PUBLIC_ROUTES
-from payrelay.api.pages.site import PlainAnswer
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Settled
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.gateways.pauses import Pause

@@ -3,8 +3,8 @@
 import pytest
 
 from payrelay.api.http.incoming import Headers, require_type
+from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.pages.public import EMPTY, PUBLIC_ROUTES, Caller, Public, PublicRoute
-from payrelay.api.pages.site import PlainAnswer
 from payrelay.core.gateways.capabilities import FORM_TYPE
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay

@@ -13,7 +13,7 @@ from tests.gateways.still_gateway import StillGateway
 from tests.relays import relay_over
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 
-from payrelay.api.routes.handlers import Asked
+from payrelay.api.requests.route import Asked
 from payrelay.api.routes.policies import own_subscription, resolved
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind

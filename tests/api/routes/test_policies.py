@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from tests.api.fakes import Caller, Keyring, Stories
 
-from payrelay.api.routes.policies import refused
-from payrelay.api.routes.table import ROUTES, Route
+from payrelay.api.requests.route import Route, refused
+from payrelay.api.routes.table import ROUTES
 from payrelay.core.access.bounds import key_of_bound
 from payrelay.core.access.client_token import CLIENT_SCOPES
 from payrelay.core.access.credential import Bound, Credential, Scope

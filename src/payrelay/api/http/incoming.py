@@ -129,6 +129,18 @@ def _is_address(text: str) -> bool:
     return True
 
 
+def peer_of(scope: Scope) -> str:
+    """Gives the address at the other end of the connection; an empty text where there is none."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
+async def disconnected(receive: Receive) -> None:
+    """Returns when the client has gone; whatever it still sends before that is not looked at."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 def require_json(headers: Headers) -> None:
     """Raises Refusal (unsupported_media_type) unless the body says that it is plain JSON in UTF-8."""
     content_type = headers.get(b"content-type")

@@ -4,14 +4,29 @@ A preference is no demand: what is malformed or not known is passed over, and no
 """
 
 import re
+from functools import partial
 from typing import Final
 
-from payrelay.api.http.incoming import Headers
-from payrelay.flows.payments.await_outcome import WAIT_S_MAX
+from payrelay.api.http.incoming import Headers, Receive, disconnected
+from payrelay.clock import Clock
+from payrelay.flows.payments.await_outcome import WAIT_S_MAX, Patience
 
 _preferences: Final = re.compile(rb'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+').findall
 """Splits at the commas that don't stand in quotes."""
 _SECONDS_DIGITS_MAX: Final = len(str(WAIT_S_MAX))
+
+
+def patience_of(headers: Headers, receive: Receive, clock: Clock) -> Patience | None:
+    """Gives how long the client would rather wait than ask again, from now on; None where it wouldn't."""
+    wait_s = preferred_wait_s(headers)
+    if not wait_s:
+        return None
+    return Patience(
+        wait_s=wait_s,
+        arrived_ms=clock.now_ms(),
+        until_s=clock.boot_s() + wait_s,
+        gone=partial(disconnected, receive),
+    )
 
 
 def preferred_wait_s(headers: Headers) -> int:

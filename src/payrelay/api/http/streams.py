@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.http.incoming import Message, Receive, Send
+from payrelay.api.http.incoming import Message, Receive, Send, disconnected
 from payrelay.core.answers import Answer
 from payrelay.errors import StoreError
 from payrelay.flows.events.read_events import EventStream, EventView
@@ -69,7 +69,7 @@ async def send_stream(
 ) -> None:
     """Sends a stream to its end, until the client has gone, or until it may not go on."""
     telling = asyncio.ensure_future(_tell(send, streamed, headers))
-    leaving = asyncio.ensure_future(_gone(receive))
+    leaving = asyncio.ensure_future(disconnected(receive))
     ending = asyncio.ensure_future(_over(streamed.stream, may_go_on, look_every_s))
     try:
         await asyncio.wait({telling, leaving, ending}, return_when=asyncio.FIRST_COMPLETED)
@@ -113,8 +113,3 @@ async def _pieces(stream: EventStream) -> AsyncIterator[bytes]:
     yield b"retry: %d\n" % RETRY_MS + SIGN_OF_LIFE
     async for event in stream.events():
         yield SIGN_OF_LIFE if event is None else written(event)
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

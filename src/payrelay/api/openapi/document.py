@@ -9,9 +9,9 @@ import msgspec
 
 from payrelay.api.openapi.examples import ANSWERS, REQUESTS
 from payrelay.api.openapi.schemas import Schema, components, failure, success
-from payrelay.api.routes.bodies import Body
-from payrelay.api.routes.parameters import Parameter
-from payrelay.api.routes.table import ALWAYS, Route
+from payrelay.api.requests.body import Body
+from payrelay.api.requests.parameters import Parameter
+from payrelay.api.requests.route import ALWAYS, Route
 from payrelay.errors import MEANINGS, Code, Retry
 from payrelay.flows.payments.await_outcome import WAIT_S_MAX
 

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from payrelay.api.pages.site import ASSET_KEPT_S, PlainAnswer
+from payrelay.api.http.outgoing import PlainAnswer
+from payrelay.api.pages.site import ASSET_KEPT_S
 from payrelay.clock import Clock
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import HostedPayment

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from payrelay.api.http.incoming import BODY_TIMEOUT_S, Headers, Receive, read_body, require_type
+from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.http.queries import decoded
 from payrelay.api.pages.checkouts import asset, back_page, checkout_page
-from payrelay.api.pages.site import PlainAnswer
 from payrelay.core.answers import Answer
 from payrelay.errors import Code, Refusal
 from payrelay.flows.notifications.ingest import take_notification

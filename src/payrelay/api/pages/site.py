@@ -7,6 +7,7 @@ from typing import Final, Protocol
 import msgspec
 
 from payrelay.api.http.incoming import Network, Networks
+from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.metrics.counters import CONTENT_TYPE
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.health import LIVE, Pingable, readiness
@@ -27,16 +28,6 @@ CONTENT_SECURITY_POLICY: Final = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """Everything from here, nothing from elsewhere, nothing in the page itself."""
-
-
-class PlainAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that is no envelope."""
-
-    http_status: int = 200
-    body: bytes
-    raw_headers: tuple[tuple[bytes, bytes], ...]
-    headers: tuple[tuple[str, str], ...] = ()
-    code: Code | None = None
 
 
 class Answering(Protocol):

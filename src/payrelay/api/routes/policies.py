@@ -7,14 +7,12 @@ Rules:
 3. What belongs to somebody else is answered as what doesn't exist, and nobody upstream is asked for it.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Final
-
 import msgspec
 
 from payrelay.api.http.json_text import parse_object
-from payrelay.api.routes.bodies import ChargeBody, parse_body
-from payrelay.api.routes.handlers import Asked
+from payrelay.api.requests.body import parse_body
+from payrelay.api.requests.route import Asked, Policy, require_open
+from payrelay.api.routes.payment_bodies import ChargeBody
 from payrelay.core.access.bounds import has_order, key_of_bound, keys_of
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind, is_within
@@ -23,21 +21,6 @@ from payrelay.core.payments.operation import OperationFilter
 from payrelay.core.subscriptions.subscription import Subscription
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
-
-Policy = Callable[[Relay, Asked, Bound], Awaitable[Asked]]
-"""Gives the request as the credential may make it; raises Refusal."""
-
-CLOSED: Final = "a client token may not do this"
-
-
-async def refused(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
-    """Closes a route to phones."""
-    raise Refusal(Code.FORBIDDEN, CLOSED)
-
-
-async def only_own(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
-    """Leaves it to the flow, which shows what ``core.access.bounds`` says is the credential's own, and nothing else."""
-    return asked
 
 
 async def own_order(relay: Relay, asked: Asked, bound: Bound) -> Asked:
@@ -96,12 +79,6 @@ async def own_key(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: A
     return msgspec.structs.replace(asked, id=key_of_bound(bound, asked.id))
 
 
-def require_open(policy: Policy | None) -> None:
-    """Raises Refusal (forbidden) where a route is closed to phones, before anything of the request is read."""
-    if policy is None or policy is refused:
-        raise Refusal(Code.FORBIDDEN, CLOSED)
-
-
 async def resolved(relay: Relay, request: Request) -> Request:
     """Gives a request whose credential names its customer and the caller's own name for the person, where we know both.
 
@@ -135,8 +112,7 @@ async def narrowed(policy: Policy | None, relay: Relay, asked: Asked) -> Asked:
     """
     if asked.request.credential.bound is None:
         return asked
-    if policy is None:
-        raise Refusal(Code.FORBIDDEN, CLOSED)
+    policy = require_open(policy)
     request = await resolved(relay, asked.request)
     bound, key = request.credential.bound or asked.request.credential.bound, request.idempotency_key
     if key is not None:

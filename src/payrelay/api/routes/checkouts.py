@@ -1,4 +1,4 @@
-"""What the body of a new checkout looks like, and how it becomes what a customer is asked for."""
+"""Checkouts: what a customer is asked for on the gateway's page."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -6,8 +6,11 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.routes.bodies import ITEM_LIST_LENGTH_MAX, Amount, Body, Currency, Quantity, UnitAmount
-from payrelay.api.routes.form_texts import (
+from payrelay.api.requests.amounts import ITEM_LIST_LENGTH_MAX, Amount, Currency, Quantity, UnitAmount
+from payrelay.api.requests.body import Body, VeiledBody
+from payrelay.api.requests.parameters import Parameter, anything
+from payrelay.api.requests.route import TAKES_BODY, Route, only_own
+from payrelay.api.routes.checkout_texts import (
     EXPIRES_IN_S_USUAL,
     AppLink,
     Day,
@@ -21,12 +24,21 @@ from payrelay.api.routes.form_texts import (
     Retries,
     StartupFee,
 )
+from payrelay.api.routes.policies import own_checkout
+from payrelay.core.access.credential import Scope
 from payrelay.core.calls import Item
 from payrelay.core.checkouts.hosted_payment import Buyer, CheckoutKind, HostedPayment, Plan, PostalAddress
-from payrelay.core.secret import STARS
-from payrelay.errors import FieldError
-from payrelay.flows.checkouts.open_checkout import NewCheckout
+from payrelay.errors import Code, FieldError
+from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
+from payrelay.flows.checkouts.show_checkout import show_checkout
 
+CHECKOUT: Final = Parameter(
+    name="id",
+    sentence="Identifier of the checkout.",
+    schema={"type": "string", "pattern": "^chk_[0-9a-f]{32}$"},
+    complaint=anything,
+    example="chk_019c8b2f5a7e4d10b6f3a92c7e08d154",
+)
 _OF_PLANS: Final = (
     "recurrence",
     "duration",
@@ -55,14 +67,6 @@ MEMBERS_OF_KINDS: Final[dict[str, MembersOfKind]] = {
 """Beyond the members that every one has."""
 _DAYS_LEAST: Final = {"Week": 7, "Month": 28, "Year": 365}
 _DAYS_MOST: Final = {"Week": 7, "Month": 31, "Year": 366}
-
-
-class VeiledBody(Body, frozen=True, kw_only=True):
-    """The base of what holds a person's data: nothing of it is printed."""
-
-    def __rich_repr__(self) -> list[tuple[str, object]]:
-        """Gives stars in place of every member."""
-        return [(name, STARS) for name in self.__struct_fields__]
 
 
 class PayerBody(VeiledBody, frozen=True, kw_only=True):
@@ -240,3 +244,31 @@ def _item(entry: CheckoutItem) -> Item:
         quantity=int(entry.quantity),
         unit_amount_minor=int(entry.unit_amount),
     )
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        name="openCheckout",
+        method="POST",
+        path="/checkouts",
+        sentence="Ask a customer to pay, approve a card, subscribe or let money be held, on the gateway's page",
+        scope=Scope.CHECKOUTS_CREATE,
+        handler=lambda relay, asked: open_checkout(relay, asked.request, asked.parsed(CheckoutBody).call()),
+        bound=own_checkout,
+        answer="opened checkout",
+        body=CheckoutBody,
+        codes=(Code.CONFLICT, Code.IDEMPOTENCY_MISMATCH, *TAKES_BODY),
+        takes_key=True,
+    ),
+    Route(
+        name="showCheckout",
+        method="GET",
+        path="/checkouts/{id}",
+        sentence="Show a checkout, as we know it by now",
+        scope=Scope.CHECKOUTS_READ,
+        handler=lambda relay, asked: show_checkout(relay, asked.request, asked.id),
+        answer="checkout",
+        bound=only_own,
+        segment=CHECKOUT,
+    ),
+)

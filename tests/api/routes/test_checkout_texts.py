@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.api.routes.form_texts import (
-    FORM_READERS,
-    FORM_SCHEMAS,
+from payrelay.api.requests.body import CheckedValue
+from payrelay.api.routes.checkout_texts import (
     AppLink,
     Day,
     Duration,
@@ -23,7 +22,7 @@ from payrelay.api.routes.form_texts import (
     StartupFee,
 )
 
-GOOD: list[tuple[type, object]] = [
+GOOD: list[tuple[type[CheckedValue], object]] = [
     (FormText, "Saman"),
     (FormText, "No. 1, Galle Road #3 (flat), 50% & more"),
     (FormText, "ශ්‍රී ලංකාව"),
@@ -45,7 +44,7 @@ GOOD: list[tuple[type, object]] = [
     (Retries, Decimal("3.0")),
     (ExpiresIn, 60),
 ]
-BAD: list[tuple[type, object, str]] = [
+BAD: list[tuple[type[CheckedValue], object, str]] = [
     (FormText, "", "must not be empty"),
     (FormText, "  ", "must not be empty"),
     (FormText, 3, "must be a string"),
@@ -91,16 +90,16 @@ BAD: list[tuple[type, object, str]] = [
 ]
 
 
-def fits(kind: type, value: object) -> bool:
+def fits(kind: type[CheckedValue], value: object) -> bool:
     """Holds a value against the schema of its type."""
     shown = float(value) if isinstance(value, Decimal) else value
-    return bool(jsonschema_rs.validator_for(FORM_SCHEMAS[kind], validate_formats=True).is_valid(shown))
+    return bool(jsonschema_rs.validator_for(kind.SCHEMA, validate_formats=True).is_valid(shown))
 
 
 @pytest.mark.parametrize(("kind", "value"), GOOD)
-def test_what_the_gateway_takes_is_taken(kind: type, value: object) -> None:
+def test_what_the_gateway_takes_is_taken(kind: type[CheckedValue], value: object) -> None:
     """As it was written, and the description says so too."""
-    read = FORM_READERS[kind](value)
+    read = kind.read(value)
     expected = int(value * 100) if kind is StartupFee and isinstance(value, int | Decimal) else value
 
     assert read == expected
@@ -109,22 +108,22 @@ def test_what_the_gateway_takes_is_taken(kind: type, value: object) -> None:
 
 
 @pytest.mark.parametrize(("kind", "value", "words"), BAD)
-def test_what_it_would_show_an_error_page_for_is_refused(kind: type, value: object, words: str) -> None:
+def test_what_it_would_show_an_error_page_for_is_refused(kind: type[CheckedValue], value: object, words: str) -> None:
     """The caller is told which field, and why; a customer would only be told that something went wrong."""
     with pytest.raises(ValueError, match=re.escape(words)):
-        FORM_READERS[kind](value)
+        kind.read(value)
     is_said_by_schema = value != Decimal("0.001")  # JSON Schema has no way to count decimals
     assert fits(kind, value) is not is_said_by_schema
 
 
-TEXTS: list[type] = [FormText, Email, Phone, Period, Duration, Day, AppLink]
+TEXTS: list[type[CheckedValue]] = [FormText, Email, Phone, Period, Duration, Day, AppLink]
 
 
 @pytest.mark.parametrize("kind", TEXTS)
 @given(text=st.text(max_size=20))
-def test_schema_and_check_agree_on_every_text(kind: type, text: str) -> None:
+def test_schema_and_check_agree_on_every_text(kind: type[CheckedValue], text: str) -> None:
     """A generated client must not send what is refused, nor hold back what is taken."""
-    read: Callable[[object], object] = FORM_READERS[kind]
+    read: Callable[[object], object] = kind.read
     try:
         read(text)
         is_taken = True

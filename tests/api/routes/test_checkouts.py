@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from payrelay.api.openapi.document import describe_api
 from payrelay.api.openapi.examples import REQUESTS
-from payrelay.api.routes.bodies import parse_body
-from payrelay.api.routes.checkout_bodies import MEMBERS_OF_KINDS, CheckoutBody
+from payrelay.api.requests.body import parse_body
+from payrelay.api.routes.checkouts import MEMBERS_OF_KINDS, CheckoutBody
 from payrelay.api.routes.table import ROUTES
 from payrelay.core.calls import Item
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan, PostalAddress

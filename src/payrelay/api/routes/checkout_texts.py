@@ -9,6 +9,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
+from payrelay.api.requests.body import CheckedValue
 from payrelay.core.money import AMOUNT_MINOR_MAX, MINOR_PER_UNIT, AmountError, minor_units
 
 FORM_TEXT_LENGTH_MAX: Final = 255
@@ -42,69 +43,12 @@ _link_match: Final = re.compile(_LINK).fullmatch
 _LINK_LENGTH_MAX: Final = 1000
 
 
-class FormText(str):
-    """A text that stands in a form: no control characters, no angle brackets, no emoji."""
-
-    __slots__ = ()
-
-
-class FormTitle(str):
-    """The same, long enough for the title of what is bought."""
-
-    __slots__ = ()
-
-
-class Email(str):
-    """An e-mail address."""
-
-    __slots__ = ()
-
-
-class Phone(str):
-    """A telephone number."""
-
-    __slots__ = ()
-
-
-class Period(str):
-    """How often: ``1 Month``."""
-
-    __slots__ = ()
-
-
-class Duration(str):
-    """For how long: ``1 Year`` or ``Forever``."""
-
-    __slots__ = ()
-
-
-class Day(str):
-    """A day: ``2026-12-24``."""
-
-    __slots__ = ()
-
-
-class AppLink(str):
-    """A link of the caller's own app; which ones are taken is a setting."""
-
-    __slots__ = ()
-
-
-class StartupFee(int):
-    """What is added to a first payment, or below 0 taken off it, in hundredths."""
-
-
-class Retries(int):
-    """How often a failed installment is tried again."""
-
-
-class ExpiresIn(int):
-    """How long a page takes customers, in seconds."""
+_FEE_MAX: Final = AMOUNT_MINOR_MAX / MINOR_PER_UNIT
 
 
 def _text(value: object, longest: int) -> str:
     if not isinstance(value, str):
-        raise ValueError("must be a string")  # noqa: TRY004 - msgspec adds the path to a ValueError only
+        raise ValueError("must be a string")  # noqa: TRY004 - what is wrong with a value is a ValueError here
     if not value.strip():
         raise ValueError("must not be empty")
     if len(value) > longest:
@@ -114,12 +58,12 @@ def _text(value: object, longest: int) -> str:
     return value
 
 
-def _form_text(value: object) -> FormText:
-    return FormText(_text(value, FORM_TEXT_LENGTH_MAX))
+def _form_text(value: object) -> str:
+    return _text(value, FORM_TEXT_LENGTH_MAX)
 
 
-def _form_title(value: object) -> FormTitle:
-    return FormTitle(_text(value, FORM_TITLE_LENGTH_MAX))
+def _form_title(value: object) -> str:
+    return _text(value, FORM_TITLE_LENGTH_MAX)
 
 
 def _fitting(value: object, match: Callable[[str], object], words: str) -> str:
@@ -128,45 +72,45 @@ def _fitting(value: object, match: Callable[[str], object], words: str) -> str:
     return value
 
 
-def _email(value: object) -> Email:
-    return Email(_fitting(value, _email_match, "must be an e-mail address such as saman@example.com"))
+def _email(value: object) -> str:
+    return _fitting(value, _email_match, "must be an e-mail address such as saman@example.com")
 
 
-def _phone(value: object) -> Phone:
-    return Phone(_fitting(value, _phone_match, "must be a telephone number such as +94771234567"))
+def _phone(value: object) -> str:
+    return _fitting(value, _phone_match, "must be a telephone number such as +94771234567")
 
 
-def _period(value: object) -> Period:
-    return Period(_fitting(value, _period_match, "must be a number of Week, Month or Year, such as 1 Month"))
+def _period(value: object) -> str:
+    return _fitting(value, _period_match, "must be a number of Week, Month or Year, such as 1 Month")
 
 
-def _duration(value: object) -> Duration:
-    return Duration(_fitting(value, _duration_match, "must be Forever, or a number of Week, Month or Year"))
+def _duration(value: object) -> str:
+    return _fitting(value, _duration_match, "must be Forever, or a number of Week, Month or Year")
 
 
-def _day(value: object) -> Day:
+def _day(value: object) -> str:
     words = "must be a day such as 2026-12-24"
     text = _fitting(value, _day_match, words)
     try:
         date.fromisoformat(text)
     except ValueError:
         raise ValueError(words) from None
-    return Day(text)
+    return text
 
 
-def _app_link(value: object) -> AppLink:
+def _app_link(value: object) -> str:
     if not isinstance(value, str) or len(value) > _LINK_LENGTH_MAX or not _link_match(value):
         raise ValueError(f"must be a link such as myshop://paid, of at most {_LINK_LENGTH_MAX} characters")
-    return AppLink(value)
+    return value
 
 
-def _startup_fee(value: object) -> StartupFee:
+def _startup_fee(value: object) -> int:
     if type(value) is not int and type(value) is not Decimal:
         raise ValueError("must be a number, written without an exponent")
     if value == 0:
         raise ValueError("must not be 0: leave it out")
     try:
-        return StartupFee(minor_units(value) if value > 0 else -minor_units(-value))
+        return minor_units(value) if value > 0 else -minor_units(-value)
     except AmountError as error:
         raise ValueError(str(error)) from None
 
@@ -179,48 +123,79 @@ def _whole(value: object, least: int, most: int) -> int:
     return value
 
 
-def _retries(value: object) -> Retries:
-    return Retries(_whole(value, 0, RETRIES_MAX))
+def _retries(value: object) -> int:
+    return _whole(value, 0, RETRIES_MAX)
 
 
-def _expires_in(value: object) -> ExpiresIn:
-    return ExpiresIn(_whole(value, EXPIRES_IN_S_MIN, EXPIRES_IN_S_MAX))
-
-
-FORM_READERS: Final[dict[type, Callable[[object], object]]] = {
-    FormText: _form_text,
-    FormTitle: _form_title,
-    Email: _email,
-    Phone: _phone,
-    Period: _period,
-    Duration: _duration,
-    Day: _day,
-    AppLink: _app_link,
-    StartupFee: _startup_fee,
-    Retries: _retries,
-    ExpiresIn: _expires_in,
-}
+def _expires_in(value: object) -> int:
+    return _whole(value, EXPIRES_IN_S_MIN, EXPIRES_IN_S_MAX)
 
 
 def _pattern(pattern: str, longest: int = FORM_TEXT_LENGTH_MAX) -> dict[str, object]:
     return {"type": "string", "minLength": 1, "maxLength": longest, "pattern": pattern}
 
 
-_FEE_MAX: Final = AMOUNT_MINOR_MAX / MINOR_PER_UNIT
+class FormText(CheckedValue, str, check=_form_text, schema=_pattern(_FORM_TEXT)):
+    """A text that stands in a form: no control characters, no angle brackets, no emoji."""
 
-FORM_SCHEMAS: Final[dict[type, dict[str, object]]] = {
-    FormText: _pattern(_FORM_TEXT),
-    FormTitle: _pattern(_FORM_TEXT, FORM_TITLE_LENGTH_MAX),
-    Email: _pattern(_EMAIL),
-    Phone: _pattern(_PHONE),
-    Period: _pattern(_PERIOD),
-    Duration: _pattern(_DURATION),
-    Day: {"type": "string", "format": "date", "pattern": _DAY},
-    AppLink: {
+    __slots__ = ()
+
+
+class FormTitle(CheckedValue, str, check=_form_title, schema=_pattern(_FORM_TEXT, FORM_TITLE_LENGTH_MAX)):
+    """A text of a form that is long enough for the title of what is bought."""
+
+    __slots__ = ()
+
+
+class Email(CheckedValue, str, check=_email, schema=_pattern(_EMAIL)):
+    """An e-mail address."""
+
+    __slots__ = ()
+
+
+class Phone(CheckedValue, str, check=_phone, schema=_pattern(_PHONE)):
+    """A telephone number."""
+
+    __slots__ = ()
+
+
+class Period(CheckedValue, str, check=_period, schema=_pattern(_PERIOD)):
+    """How often: ``1 Month``."""
+
+    __slots__ = ()
+
+
+class Duration(CheckedValue, str, check=_duration, schema=_pattern(_DURATION)):
+    """For how long: ``1 Year`` or ``Forever``."""
+
+    __slots__ = ()
+
+
+class Day(CheckedValue, str, check=_day, schema={"type": "string", "format": "date", "pattern": _DAY}):
+    """A day: ``2026-12-24``."""
+
+    __slots__ = ()
+
+
+class AppLink(
+    CheckedValue,
+    str,
+    check=_app_link,
+    schema={
         **_pattern(_LINK, _LINK_LENGTH_MAX),
         "description": "A link of your own app, as `PAYRELAY_RETURN_LINKS` allows it.",
     },
-    StartupFee: {
+):
+    """A link of the caller's own app; which ones are taken is a setting."""
+
+    __slots__ = ()
+
+
+class StartupFee(
+    CheckedValue,
+    int,
+    check=_startup_fee,
+    schema={
         "type": "number",
         "minimum": -_FEE_MAX,
         "maximum": _FEE_MAX,
@@ -228,13 +203,24 @@ FORM_SCHEMAS: Final[dict[type, dict[str, object]]] = {
         "description": "Added to the first payment; below 0 taken off it.",
         "x-decimals-max": 2,
     },
-    Retries: {"type": "integer", "minimum": 0, "maximum": RETRIES_MAX},
-    ExpiresIn: {
+):
+    """What is added to a first payment, or below 0 taken off it, in hundredths."""
+
+
+class Retries(CheckedValue, int, check=_retries, schema={"type": "integer", "minimum": 0, "maximum": RETRIES_MAX}):
+    """How often a failed installment is tried again."""
+
+
+class ExpiresIn(
+    CheckedValue,
+    int,
+    check=_expires_in,
+    schema={
         "type": "integer",
         "minimum": EXPIRES_IN_S_MIN,
         "maximum": EXPIRES_IN_S_MAX,
         "default": EXPIRES_IN_S_USUAL,
         "description": "Seconds for which the page sends a customer to the gateway.",
     },
-}
-"""How the types of this page are written in JSON Schema."""
+):
+    """How long a page takes customers, in seconds."""

@@ -1,7 +1,7 @@
 import pytest
 
-from payrelay.api.routes.bodies import parse_body
-from payrelay.api.routes.event_bodies import ChangeEndpointBody, NewEndpointBody, ReplayBody
+from payrelay.api.requests.body import parse_body
+from payrelay.api.routes.endpoints import ChangeEndpointBody, NewEndpointBody, ReplayBody
 from payrelay.core.events.delivery import EndpointState
 from payrelay.errors import Refusal
 from payrelay.flows.events.manage_endpoints import Changes, NewEndpoint, ReplayedEvents

@@ -1,0 +1,35 @@
+"""The one place at which what went wrong becomes an answer."""
+
+from collections.abc import Awaitable
+
+from structlog.typing import FilteringBoundLogger
+
+from payrelay.api.http.outgoing import PlainAnswer
+from payrelay.api.http.request_log import describe
+from payrelay.api.http.visit import Visit
+from payrelay.core.answers import Answer, Trace, failed, of_refusal
+from payrelay.errors import Code, Refusal, StoreUnavailable
+from payrelay.flows.payments.carry_out import ENDING_SENTENCE
+
+
+async def safely_answered(
+    visit: Visit, answering: Awaitable[Answer | PlainAnswer], log: FilteringBoundLogger
+) -> Answer | PlainAnswer:
+    """Waits for an answer; whatever is raised instead, the client gets one. Only a cancellation goes through."""
+    line = visit.line
+    try:
+        return await answering
+    except Refusal as refusal:
+        return of_refusal(refusal, line.request_id)
+    except StoreUnavailable:
+        trace = Trace(request_id=line.request_id)
+        return failed(Code.UNAVAILABLE, "the store can't be used now; nothing was done", trace)
+    except Exception as error:  # noqa: BLE001 - the outermost place
+        log.error("request_failed", request_id=line.request_id, route=line.route, errors=describe(error))
+        msg = "something went wrong here; the log has it under the request id"
+        return failed(Code.INTERNAL, msg, Trace(request_id=line.request_id))
+
+
+def cut_short(visit: Visit) -> Answer:
+    """Answers a request that the end of the program has cut short."""
+    return of_refusal(Refusal(Code.UNAVAILABLE, ENDING_SENTENCE), visit.line.request_id)

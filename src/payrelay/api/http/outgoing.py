@@ -1,0 +1,56 @@
+"""What goes back to a client: an envelope or a plain answer, with the headers that it needs."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.api.http.incoming import Send
+from payrelay.api.http.request_log import RequestLine
+from payrelay.api.http.visit import Visit
+from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer
+from payrelay.errors import Code
+
+_FIXED: Final = (
+    (b"content-type", b"application/json"),
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"server", b"payrelay"),
+)
+
+
+class PlainAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer that is no envelope."""
+
+    http_status: int = 200
+    body: bytes
+    raw_headers: tuple[tuple[bytes, bytes], ...]
+    headers: tuple[tuple[str, str], ...] = ()
+    code: Code | None = None
+
+
+async def send_answer(send: Send, visit: Visit, answer: Answer | PlainAnswer) -> None:
+    """Sends an answer as a whole."""
+    headers = [(b"content-length", b"%d" % len(answer.body)), *visit.own_headers()]
+    if isinstance(answer, PlainAnswer):
+        headers += answer.raw_headers
+    else:
+        headers += _FIXED
+        if answer.retry_after_s is not None:
+            headers.append((b"retry-after", b"%d" % answer.retry_after_s))
+        if answer.headers:
+            headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
+    await send({"type": "http.response.start", "status": answer.http_status, "headers": headers})
+    # To HEAD a page's headers are the answer, the length that its body would have among them.
+    is_bodiless = visit.scope["method"] == "HEAD" and isinstance(answer, PlainAnswer)
+    await send({"type": "http.response.body", "body": b"" if is_bodiless else answer.body})
+
+
+def note_answer(line: RequestLine, answer: Answer | PlainAnswer, duration_s: float) -> None:
+    """Fills in what a line of the log tells of an answer."""
+    for name, value in answer.headers:
+        if name == OPERATION_HEADER:
+            line.operation_id = value
+        elif (name, value) == REPLAYED:
+            line.is_replayed = True
+    line.status, line.code = answer.http_status, answer.code
+    line.duration_ms = round(duration_s * 1000, 3)

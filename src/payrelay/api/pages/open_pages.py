@@ -1,0 +1,65 @@
+"""What needs no credential: health, metrics and docs outside the accounts, and the public addresses under them."""
+
+from typing import Final
+
+from payrelay.api.http.incoming import peer_of
+from payrelay.api.http.outgoing import PlainAnswer
+from payrelay.api.http.visit import Visit
+from payrelay.api.pages.public import Caller, Public, PublicPath
+from payrelay.api.pages.site import Pages
+from payrelay.core.answers import Answer
+from payrelay.errors import Code, Refusal
+from payrelay.flows.relay import Relay
+
+_METHODS: Final = ("GET", "HEAD")
+
+
+class OpenPages:
+    """Answers whoever comes.
+
+    Args:
+        relay: what the stories work with; its accounts are the names that public addresses begin with.
+        pages: what stands outside the accounts.
+        body_timeout_s: how long a body may take to arrive.
+    """
+
+    def __init__(self, relay: Relay, pages: Pages, body_timeout_s: float) -> None:
+        self._relay = relay
+        self._pages = pages
+        self._public = Public(relay.accounts)
+        self._body_timeout_s = body_timeout_s
+        self._api_hint = f"/{next(iter(relay.accounts), 'gateway')}/api/"
+
+    async def answered(self, visit: Visit, raw_path: bytes, segments: list[bytes]) -> Answer | PlainAnswer:
+        """Answers a request for this path, as it came and split at its slashes; raises Refusal, StoreUnavailable."""
+        path = self._public.find(segments)
+        if path is not None:
+            return await self._public_answer(visit, path)
+        page = self._pages.find(raw_path)
+        if page is None:
+            msg = f"there is nothing at this address; the API begins at {self._api_hint}, its docs at /docs"
+            raise Refusal(Code.NOT_FOUND, msg)
+        line = visit.line
+        line.route = raw_path.decode()
+        if visit.scope["method"] not in _METHODS:
+            allow = ", ".join(_METHODS)
+            raise Refusal(Code.METHOD_NOT_ALLOWED, f"this address takes {allow} only", headers=(("Allow", allow),))
+        # Where somebody speaks for a client that can't be told from its word, the client is not the speaker.
+        is_known = not visit.headers.is_forwarded() or line.client != peer_of(visit.scope)
+        return await page(line.client, is_known=is_known)
+
+    async def _public_answer(self, visit: Visit, path: PublicPath) -> Answer | PlainAnswer:
+        visit.line.account = path.account
+        visit.line.route = next(iter(path.routes.values())).template
+        route = path.route(visit.scope["method"])
+        visit.line.route = route.template
+        caller = Caller(
+            account=path.account,
+            segments=path.segments,
+            headers=visit.headers,
+            receive=visit.receive,
+            query_string=visit.scope["query_string"],
+            request_id=visit.line.request_id,
+            body_timeout_s=self._body_timeout_s,
+        )
+        return await route.handler(self._relay, caller)

@@ -1,0 +1,68 @@
+"""Amounts of money and numbers of things in a body: what is checked of each, and how JSON Schema has it."""
+
+from decimal import Decimal
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+from payrelay.api.http.json_text import ExponentNumber
+from payrelay.api.requests.body import CheckedValue
+from payrelay.core.money import AMOUNT_MINOR_MAX, MINOR_PER_UNIT, AmountError, minor_units
+
+ITEM_LIST_LENGTH_MAX: Final = 100
+"""A receipt; with 64 KiB for the whole body more would hardly fit."""
+QUANTITY_MAX: Final = 999_999_999
+"""Fits every 32-bit integer on the way."""
+
+AMOUNT_SCHEMA: Final[dict[str, object]] = {
+    "type": "number",
+    "minimum": 1 / MINOR_PER_UNIT,
+    "maximum": AMOUNT_MINOR_MAX / MINOR_PER_UNIT,
+    "description": "Written out in decimals, without an exponent; at most two of them.",
+    "x-decimals-max": 2,
+}
+
+Currency = Annotated[str, Meta(min_length=3, max_length=3, pattern="^[A-Z]{3}$")]
+
+
+def positive_minor(value: object) -> int:
+    """Gives an amount greater than 0 in hundredths; raises ValueError in words that fit behind a name."""
+    # By type, not isinstance: True is an int to Python and not a number to anybody else.
+    if type(value) is not int and type(value) is not Decimal:
+        raise ValueError(_not_a_number(value))
+    return minor_units(value)
+
+
+def _unit_amount(value: object) -> int:
+    if type(value) in {int, Decimal} and value == 0:
+        return 0
+    try:
+        return positive_minor(value)
+    except AmountError as error:
+        raise ValueError(str(error).replace("greater than 0", "0 or greater")) from None
+
+
+def _quantity(value: object) -> int:
+    if type(value) is Decimal and value <= QUANTITY_MAX and value == value.to_integral_value():
+        return _quantity(int(value))
+    if type(value) is not int:
+        raise ValueError("must be a whole number" if not isinstance(value, ExponentNumber) else _not_a_number(value))
+    if not 1 <= value <= QUANTITY_MAX:
+        raise ValueError(f"must be 1 to {QUANTITY_MAX}")
+    return value
+
+
+def _not_a_number(value: object) -> str:
+    return "must be written without an exponent" if isinstance(value, ExponentNumber) else "must be a number"
+
+
+class Amount(CheckedValue, int, check=positive_minor, schema=AMOUNT_SCHEMA):
+    """An amount of money greater than 0, in hundredths."""
+
+
+class UnitAmount(CheckedValue, int, check=_unit_amount, schema={**AMOUNT_SCHEMA, "minimum": 0}):
+    """The price of one item, which may be 0, in hundredths."""
+
+
+class Quantity(CheckedValue, int, check=_quantity, schema={"type": "integer", "minimum": 1, "maximum": QUANTITY_MAX}):
+    """How many of an item."""

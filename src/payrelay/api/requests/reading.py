@@ -1,0 +1,64 @@
+"""Reads a request as its route wants it."""
+
+import msgspec
+
+from payrelay.api.http.freshness import insists_on_new
+from payrelay.api.http.incoming import Headers, read_body, require_json
+from payrelay.api.http.preferences import patience_of
+from payrelay.api.http.visit import Visit
+from payrelay.api.requests.parameters import read_query
+from payrelay.api.requests.route import Asked, EmptyBody, Route
+from payrelay.clock import Clock
+from payrelay.core.access.credential import Credential
+from payrelay.core.payments.idempotency import parse_key
+from payrelay.flows.relay import Request
+
+
+class Addressed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Where a request goes: the route, the account's name, and the segment that varies."""
+
+    route: Route
+    account: str
+    segment: str
+
+
+async def read_request(
+    visit: Visit, to: Addressed, credential: Credential, clock: Clock, body_timeout_s: float
+) -> Asked:
+    """Gives the request as its handler sees it; raises Refusal for what can't be read, or isn't right by itself."""
+    route, headers = to.route, visit.headers
+    return Asked(
+        request=Request(
+            account=to.account,
+            credential=credential,
+            request_id=visit.line.request_id,
+            idempotency_key=_idempotency_key(headers) if route.is_effect or route.takes_key else None,
+            is_insisting=route.is_read and insists_on_new(headers),
+        ),
+        id=to.segment,
+        query=read_query(route.query, visit.scope["query_string"]),
+        patience=patience_of(headers, visit.receive, clock) if route.can_wait else None,
+        body=b"" if route.body is None else await _body(route, visit, body_timeout_s),
+        last_event_id=_last_event_id(headers) if route.is_stream else None,
+    )
+
+
+async def _body(route: Route, visit: Visit, timeout_s: float) -> bytes:
+    headers, may_lack = visit.headers, route.body is EmptyBody
+    if not may_lack:
+        require_json(headers)
+    elif not headers.has_body():
+        return b""
+    body = await read_body(visit.receive, headers, timeout_s)
+    if may_lack and body:
+        require_json(headers)
+    return body
+
+
+def _idempotency_key(headers: Headers) -> str | None:
+    return parse_key([value.decode("latin-1") for value in headers.every(b"idempotency-key")])
+
+
+def _last_event_id(headers: Headers) -> str | None:
+    value = headers.get(b"last-event-id")
+    return None if value is None else value.decode("latin-1").strip()

@@ -1,0 +1,82 @@
+"""Finds the routes of a path."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from payrelay.api.http.queries import decoded
+from payrelay.api.requests.route import Route
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a path has: its routes by method, the value of Allow, and the segment that varies, decoded."""
+
+    methods: Mapping[str, Route]
+    allow: str
+    segment: str
+
+
+class Matcher:
+    """Finds the routes of a path.
+
+    A path that stands in the table literally also has the methods of the template that it fits: ``GET
+    payments/charge`` reads the order called "charge".
+    """
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        paths: dict[tuple[str, ...], dict[str, Route]] = {}
+        for route in routes:
+            paths.setdefault(tuple(route.path.strip("/").split("/")), {})[route.method] = route
+        self._templates: dict[int, list[_Template]] = {}
+        for segments, methods in paths.items():
+            if _variable(segments) is not None:
+                self._templates.setdefault(len(segments), []).append(_Template(segments, methods))
+        self._literal: dict[tuple[str, ...], Found] = {}
+        for segments, methods in paths.items():
+            if _variable(segments) is None:
+                fitting = self._fitting(segments)
+                inherited = {} if fitting is None else dict(fitting.methods)
+                segment = "" if fitting is None else fitting.segment
+                merged = {**inherited, **methods}
+                self._literal[segments] = Found(merged, _allow(merged), segment)
+
+    def find(self, raw_segments: list[bytes]) -> Found | None:
+        """Gives what stands at these raw segments behind ``api``, or None for nothing.
+
+        Raises Refusal (malformed_request) for a segment that can't be read.
+        """
+        segments = tuple(map(decoded, raw_segments))
+        return self._literal.get(segments) or self._fitting(segments)
+
+    def _fitting(self, segments: tuple[str, ...]) -> Found | None:
+        for template in self._templates.get(len(segments), ()):
+            if template.fits(segments):
+                return Found(template.methods, template.allow, segments[template.position])
+        return None
+
+
+class _Template:
+    """A path with one segment that varies."""
+
+    __slots__ = ("_after", "_before", "allow", "methods", "position")
+
+    def __init__(self, segments: tuple[str, ...], methods: dict[str, Route]) -> None:
+        self.position = _variable(segments) or 0
+        self._before, self._after = segments[: self.position], segments[self.position + 1 :]
+        self.methods = methods
+        self.allow = _allow(methods)
+
+    def fits(self, segments: tuple[str, ...]) -> bool:
+        """True where every other segment is equal, and the one that varies is not empty."""
+        position = self.position
+        return (
+            segments[:position] == self._before and segments[position + 1 :] == self._after and segments[position] != ""
+        )
+
+
+def _variable(segments: tuple[str, ...]) -> int | None:
+    return next((index for index, segment in enumerate(segments) if segment.startswith("{")), None)
+
+
+def _allow(methods: Mapping[str, Route]) -> str:
+    return ", ".join(sorted(methods))

@@ -1,0 +1,199 @@
+"""The bodies of charges, captures and refunds, and how they become calls."""
+
+import re
+from decimal import Decimal
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Meta, UnsetType
+
+from payrelay.api.requests.amounts import (
+    AMOUNT_SCHEMA,
+    ITEM_LIST_LENGTH_MAX,
+    Amount,
+    Currency,
+    Quantity,
+    UnitAmount,
+    positive_minor,
+)
+from payrelay.api.requests.body import NO_NUL, TEXT_LENGTH_MAX, Body, CheckedValue, Text
+from payrelay.core.calls import Capture, Charge, Item, Refund, Release
+from payrelay.core.money import minor_units
+
+ITEMS_LENGTH_MAX: Final = 1000
+"""The title of what is bought may list it."""
+# A host by name or number and whatever visible characters behind it: shops use brackets and bars in their queries.
+_WEB_ADDRESS: Final = (
+    r"^[Hh][Tt][Tt][Pp][Ss]?://(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}\])"
+    r"(?::[0-9]{1,5})?(?:[/?#][!-~]*)?$"
+)
+_web_address_match: Final = re.compile(_WEB_ADDRESS).fullmatch
+_PAYMENT_ID_DIGITS_MAX: Final = 19
+_PAYMENT_ID_END: Final = 10**_PAYMENT_ID_DIGITS_MAX
+_payment_id_match: Final = re.compile(r"[0-9]{1,19}").fullmatch
+_refund_text_match: Final = re.compile(r"[0-9]{1,12}\.[0-9]{2}").fullmatch
+
+Title = Annotated[str, Meta(min_length=1, max_length=ITEMS_LENGTH_MAX, extra_json_schema={"pattern": NO_NUL})]
+
+
+def _refund_amount(value: object) -> int:
+    if isinstance(value, str):
+        if _refund_text_match(value) is None:
+            raise ValueError('must be a number, or a text with two decimals such as "100.50"')
+        return minor_units(Decimal(value))
+    return positive_minor(value)
+
+
+def _payment_id(value: object) -> str:
+    if type(value) is Decimal and value < _PAYMENT_ID_END and value == value.to_integral_value():
+        value = int(value)  # 7.0 is the integer 7 to JSON Schema, and to most clients
+    text = str(value) if type(value) is int and 0 <= value < _PAYMENT_ID_END else value
+    if not isinstance(text, str) or _payment_id_match(text) is None:
+        raise ValueError("must be the number of a payment: 1 to 19 digits")
+    return text
+
+
+def _web_address(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be a string")  # noqa: TRY004 - what is wrong with a value is a ValueError here
+    if len(value) > TEXT_LENGTH_MAX or _web_address_match(value) is None:
+        raise ValueError(f"must be an absolute http or https address of at most {TEXT_LENGTH_MAX} characters")
+    return value
+
+
+class RefundAmount(
+    CheckedValue,
+    int,
+    check=_refund_amount,
+    schema={
+        "anyOf": [AMOUNT_SCHEMA, {"type": "string", "pattern": r"^(?!0+\.00$)[0-9]{1,12}\.[0-9]{2}$"}],
+        "description": "The part to give back; without it the whole payment is.",
+    },
+):
+    """The part to give back, as a number or as a text with two decimals, in hundredths."""
+
+
+class PaymentId(
+    CheckedValue,
+    str,
+    check=_payment_id,
+    schema={
+        "anyOf": [
+            {"type": "string", "pattern": "^[0-9]{1,19}$"},
+            {"type": "integer", "minimum": 0, "maximum": _PAYMENT_ID_END - 1},
+        ],
+        "description": "The gateway's number of the payment.",
+    },
+):
+    """The gateway's number of a payment, as text."""
+
+    __slots__ = ()
+
+
+class WebAddress(
+    CheckedValue,
+    str,
+    check=_web_address,
+    schema={"type": "string", "pattern": _WEB_ADDRESS, "maxLength": TEXT_LENGTH_MAX},
+):
+    """An absolute http or https address."""
+
+    __slots__ = ()
+
+
+class ItemEntry(Body, frozen=True, kw_only=True):
+    """One line of a charge's item list."""
+
+    name: Text
+    number: Text
+    quantity: Quantity
+    unit_amount: UnitAmount
+
+
+class ChargeBody(Body, frozen=True, kw_only=True):
+    """The body of a charge."""
+
+    type: Annotated[
+        Literal["PAYMENT", "AUTHORIZE"],
+        Meta(description="PAYMENT takes the money now, AUTHORIZE holds it for a later capture."),
+    ]
+    order_id: Annotated[Text, Meta(description="Identifier of the order.")]
+    items: Annotated[Title, Meta(description="Item title or order number.")]
+    currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
+    amount: Amount
+    customer_token: Annotated[Text, Meta(description="Id of a stored customer, or the gateway's token.")]
+    custom_1: Annotated[Text | None, Meta(description="Custom parameter 1.")] = None
+    custom_2: Annotated[Text | None, Meta(description="Custom parameter 2.")] = None
+    notify_url: WebAddress | UnsetType = UNSET
+    itemList: (  # noqa: N815 - spelled so in the interface
+        Annotated[list[ItemEntry], Meta(max_length=ITEM_LIST_LENGTH_MAX)] | UnsetType
+    ) = UNSET
+
+    def call(self) -> Charge:
+        """Gives the charge that is asked for."""
+        return Charge(
+            authorize=self.type == "AUTHORIZE",
+            order_id=self.order_id,
+            items=self.items,
+            currency=self.currency,
+            amount_minor=int(self.amount),
+            customer_token=self.customer_token,
+            custom_1=self.custom_1,
+            custom_2=self.custom_2,
+            notify_url=None if self.notify_url is UNSET else str(self.notify_url),
+            item_list=None if self.itemList is UNSET else tuple(_item(entry) for entry in self.itemList),
+        )
+
+
+class CaptureBody(Body, frozen=True, kw_only=True):
+    """The body of a capture: description or deduction_details or both, of which the second is sent."""
+
+    needs_one_of = ("description", "deduction_details")
+
+    authorization_token: Annotated[
+        Text, Meta(description="Token that an AUTHORIZE charge yielded, or the checkout's id.")
+    ]
+    amount: Amount
+    description: Annotated[Text, Meta(description="Details about the capture.")] | UnsetType = UNSET
+    deduction_details: Annotated[Text, Meta(description="The same; wins where both are given.")] | UnsetType = UNSET
+
+    def call(self) -> Capture:
+        """Gives the capture that is asked for."""
+        details = self.deduction_details or self.description
+        return Capture(
+            authorization_token=self.authorization_token,
+            amount_minor=int(self.amount),
+            description="" if details is UNSET else details,
+        )
+
+
+class RefundBody(Body, frozen=True, kw_only=True):
+    """The body of a refund: exactly one of payment_id and authorization_token."""
+
+    needs_one_of = ("payment_id", "authorization_token")
+    takes_both = False
+
+    description: Annotated[Text, Meta(description="Why it is given back.")]
+    payment_id: PaymentId | UnsetType = UNSET
+    authorization_token: (
+        Annotated[Text, Meta(description="Of a hold to let go of, or the checkout's id.")] | UnsetType
+    ) = UNSET
+    amount: RefundAmount | UnsetType = UNSET
+
+    def call(self) -> Refund | Release:
+        """Gives the refund, or the release of a hold, that is asked for."""
+        amount_minor = None if self.amount is UNSET else int(self.amount)
+        if self.authorization_token is UNSET:
+            payment_id = "" if self.payment_id is UNSET else str(self.payment_id)
+            return Refund(payment_id=payment_id, description=self.description, amount_minor=amount_minor)
+        return Release(
+            authorization_token=self.authorization_token, description=self.description, amount_minor=amount_minor
+        )
+
+
+def _item(entry: ItemEntry) -> Item:
+    return Item(
+        name=entry.name,
+        number=entry.number,
+        quantity=int(entry.quantity),
+        unit_amount_minor=int(entry.unit_amount),
+    )

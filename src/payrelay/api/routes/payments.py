@@ -1,0 +1,89 @@
+"""Payments: what an order was paid with, charges, captures and refunds."""
+
+from typing import Final
+
+from payrelay.api.requests.parameters import TEXT_LENGTH_MAX, TEXT_SCHEMA, Parameter, at_most_long
+from payrelay.api.requests.route import CHANGES_GATEWAY, READS_GATEWAY, Asked, Route, refused
+from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody, RefundBody
+from payrelay.api.routes.policies import own_charge, own_order
+from payrelay.core.access.credential import Scope
+from payrelay.core.calls import PaymentsOfOrder
+from payrelay.errors import Code, FieldError, wrong_fields
+from payrelay.flows.payments.capture import capture
+from payrelay.flows.payments.charge import charge
+from payrelay.flows.payments.refund import refund
+from payrelay.flows.payments.retrieve_payments import retrieve_payments
+
+ORDER: Final = Parameter(
+    name="id",
+    sentence="Identifier of the order.",
+    schema=TEXT_SCHEMA,
+    complaint=at_most_long(TEXT_LENGTH_MAX),
+    example="Order12345",
+)
+
+
+def _order_of(asked: Asked) -> PaymentsOfOrder:
+    words = ORDER.complaint(asked.id)
+    if words is not None:
+        raise wrong_fields([FieldError(ORDER.name, words)])
+    return PaymentsOfOrder(order_id=asked.id)
+
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route(
+        name="retrievePayments",
+        method="GET",
+        path="/payments/{id}",
+        sentence="Retrieve the successful payments of an order",
+        scope=Scope.PAYMENTS_READ,
+        handler=lambda relay, asked: retrieve_payments(relay, asked.request, _order_of(asked)),
+        answer="payments",
+        bound=own_order,
+        segment=ORDER,
+        codes=READS_GATEWAY,
+        is_read=True,
+    ),
+    Route(
+        name="chargePayment",
+        method="POST",
+        path="/payments/charge",
+        sentence="Charge a pre-approved customer, or hold the money",
+        scope=Scope.PAYMENTS_CHARGE,
+        handler=lambda relay, asked: charge(relay, asked.request, asked.parsed(ChargeBody).call()),
+        answer="charge",
+        bound=own_charge,
+        body=ChargeBody,
+        codes=(Code.PENDING, Code.DECLINED, *CHANGES_GATEWAY),
+        is_effect=True,
+        can_wait=True,
+    ),
+    Route(
+        name="capturePayment",
+        method="POST",
+        path="/payments/capture",
+        sentence="Capture a held payment, or a part of it",
+        scope=Scope.PAYMENTS_CAPTURE,
+        handler=lambda relay, asked: capture(relay, asked.request, asked.parsed(CaptureBody).call()),
+        answer="capture",
+        bound=refused,
+        body=CaptureBody,
+        codes=(Code.DECLINED, *CHANGES_GATEWAY),
+        is_effect=True,
+        can_wait=True,
+    ),
+    Route(
+        name="refundPayment",
+        method="POST",
+        path="/payments/refund",
+        sentence="Refund a payment or a part of it, or let go of a hold",
+        scope=Scope.PAYMENTS_REFUND,
+        handler=lambda relay, asked: refund(relay, asked.request, asked.parsed(RefundBody).call()),
+        answer="refund",
+        bound=refused,
+        body=RefundBody,
+        codes=CHANGES_GATEWAY,
+        is_effect=True,
+        can_wait=True,
+    ),
+)

@@ -1,0 +1,67 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.api.bodies import CAPTURE, CHARGE, written, wrong
+
+from payrelay.api.requests.body import Body, parse_body
+from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody
+from payrelay.core.money import decimal_text
+
+
+@given(st.integers(1, 99_999_999_999_999), st.integers(0, 9))
+def test_an_amount_arrives_to_the_last_digit(amount_minor: int, zeros: int) -> None:
+    """Whatever the amount and however many zeros it carries, not a cent is lost or made."""
+    text = decimal_text(amount_minor) + "0" * zeros
+    body = written(CHARGE, amount=0).replace(b'"amount": 0', b'"amount": ' + text.encode())
+    assert parse_body(body, ChargeBody).call().amount_minor == amount_minor
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0", "must be greater than 0"),
+        ("0.00", "must be greater than 0"),
+        ("-1", "must be greater than 0"),
+        ("-0", "must be greater than 0"),
+        ("0.001", "must have at most 2 decimals"),
+        ("1.005", "must have at most 2 decimals"),
+        ("0." + "0" * 30_000 + "1", "must have at most 2 decimals"),
+        ("1e2", "must be written without an exponent"),
+        ("100E-2", "must be written without an exponent"),
+        ("1000000000000", "must be at most 999999999999.99"),
+        ("9" * 5000, "must be at most 999999999999.99"),
+        ('"345.67"', "must be a number"),
+        ("true", "must be a number"),
+        ("null", "must be a number"),
+        ("[1]", "must be a number"),
+        ("{}", "must be a number"),
+    ],
+)
+@pytest.mark.parametrize(("members", "kind"), [(CHARGE, ChargeBody), (CAPTURE, CaptureBody)])
+def test_a_wrong_amount_is_refused_in_words(text: str, words: str, members: dict[str, Any], kind: type[Body]) -> None:
+    """Only a plain number with at most two decimals is money; everything else is told apart."""
+    body = written(members, amount=0).replace(b'"amount": 0', b'"amount": ' + text.encode())
+    assert wrong(body, kind) == {"amount": words}
+
+
+@pytest.mark.parametrize("currency", ["LK", "LKRR", "lkr", "LK1", "LKR\n", "", 7, None])
+def test_a_currency_is_three_capital_letters(currency: object) -> None:
+    """A code that is nearly right must not reach the gateway as another one."""
+    assert set(wrong(written(CHARGE, currency=currency), ChargeBody)) == {"currency"}
+
+
+@pytest.mark.parametrize("quantity", ["0", "-1", "1.5", "true", '"1"', "1e3", "1000000000", "null"])
+def test_a_quantity_is_a_whole_number(quantity: str) -> None:
+    """Half an item and none of an item are mistakes."""
+    item = f'"name":"a","number":"1","unit_amount":0,"quantity":{quantity}'
+    body = written(CHARGE)[:-1] + b',"itemList":[{' + item.encode() + b"}]}"
+    assert set(wrong(body, ChargeBody)) == {"itemList[0].quantity"}
+
+
+def test_an_amount_is_no_float_on_its_way() -> None:
+    """0.1 + 0.2 is the classic; here a sum of cents that floats can't hold."""
+    body = written(CHARGE, amount=0).replace(b'"amount": 0', b'"amount": 999999999999.99')
+    assert parse_body(body, ChargeBody).call().amount_minor == int(Decimal("999999999999.99") * 100)
