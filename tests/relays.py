@@ -8,9 +8,10 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import Allowed
 from payrelay.core.payments.operation import Retention
-from payrelay.flows.relay import Background, Relay
+from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.alert_channels import AlertChannels
+from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.ids import new_id
