@@ -11,7 +11,8 @@ from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.payments.payment import PaymentStatus, plain_number
 from payrelay.core.payments.proof import Seen
 from payrelay.flows.payments.authorization_of_checkout import hold_of_checkout
-from payrelay.flows.payments.carry_out import Intent, carry_out
+from payrelay.flows.payments.carry_out import carry_out
+from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 
 
