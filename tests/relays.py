@@ -22,6 +22,7 @@ from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import About, Alerts
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.engine.database import Database
@@ -68,6 +69,7 @@ def relay_over(
             LastAnswers(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
         inbox=Inbox(database, SEAL),
+        chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL),

@@ -46,6 +46,7 @@ from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import About, Alerts
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.engine.database import Database
@@ -195,6 +196,7 @@ async def opened_relay(
                 note=ReadingNotes(subscriptions, accounts),
             ),
             inbox=Inbox(database, seal),
+            chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
             background=background,
             watch=dispatch.told_by(waiters.told_by(watch)),

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.signing_keys import SigningKeys
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.inbox import Inbox
@@ -20,6 +21,7 @@ class Stores:
         journal: where operations are kept.
         settling: what settling asks the store.
         inbox: where notifications are kept.
+        chargebacks: where payments that were taken back are kept.
         customers: where stored customers are kept.
         checkouts: where hosted payments are kept.
         subscriptions: where it is kept how subscriptions stand.
@@ -29,6 +31,7 @@ class Stores:
     journal: Journal
     settling: Settling
     inbox: Inbox
+    chargebacks: Chargebacks
     customers: Customers
     checkouts: Checkouts
     subscriptions: Subscriptions

@@ -16,8 +16,8 @@ import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, addressee
 from payrelay.core.notifications.notification import NewsKind, NotifiedStatus, Why
-from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.operation import PROBED, TAKING, Operation, OperationFilter
+from payrelay.core.secret import secret_hash
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
 from payrelay.flows.notifications.apply_to_checkout import OF_FIRST, apply_to_checkout
 from payrelay.flows.notifications.apply_to_operations import apply_to_operations

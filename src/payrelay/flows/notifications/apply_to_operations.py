@@ -7,12 +7,12 @@ from payrelay.core.checkouts.checkout import CheckoutKind, fits
 from payrelay.core.notifications.notification import ExpectedAmount, Why, differs
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
-from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.operation import PROBED, Event, Kind, Operation, State
 from payrelay.core.payments.proof import TOLERANCE_MS, Seen
 from payrelay.core.payments.resolved_answers import BY_PROOF, settled_answer
+from payrelay.core.secret import secret_hash
 from payrelay.flows.notifications.context import Arrival
-from payrelay.flows.resolution.case import open_case
+from payrelay.flows.resolution.open_case import open_case
 from payrelay.flows.resolution.resolve import settle_one
 
 _UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})

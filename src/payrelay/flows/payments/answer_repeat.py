@@ -5,14 +5,15 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.access.bounds import has_operation
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed
 from payrelay.core.payments.idempotency import Repeat, decide_repeat
-from payrelay.core.payments.operation import Operation, State
+from payrelay.core.payments.operation import UNSETTLED, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
-from payrelay.errors import Code, StillRunning
+from payrelay.errors import Code, Refusal, StillRunning
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import nudge
-from payrelay.store.payments.journal import Claimed
+from payrelay.store.payments.journal import Claimed, Guarded
 
 RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
 """When to ask again after an operation that is open, by a repeat of it or where it stands in the way; the usual second
@@ -23,6 +24,23 @@ def answer_again(relay: Relay, earlier: Claimed, request: Request, request_print
     """Answers a request that was made before; where its outcome is open, it is looked for, because somebody asks."""
     nudge(relay, earlier.operation)
     return repeated(earlier, request, request_print)
+
+
+def answer_held(relay: Relay, holder: Claimed | Guarded, request: Request, request_print: str) -> Answer:
+    """Answers a request whose claim or guard is held; raises Refusal where it must not be made now."""
+    if isinstance(holder, Claimed):
+        return answer_again(relay, holder, request, request_print)
+    other = holder.operation
+    is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
+    operation_id = other.id if is_own else None
+    if other.state not in UNSETTLED:
+        raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
+    raise Refusal(
+        Code.IN_PROGRESS,
+        f"an operation on the same {_noun(other.subject)} is not settled yet",
+        retry_after_s=RETRY_AFTER_S.get(other.state),
+        operation_id=operation_id,
+    )
 
 
 def repeated(earlier: Claimed, request: Request, request_print: str) -> Answer:
@@ -57,3 +75,8 @@ def located(answer: Answer, operation: Operation) -> Answer:
 
 def _operation_header(operation: Operation) -> tuple[tuple[str, str], ...]:
     return ((OPERATION_HEADER, operation.id),)
+
+
+def _noun(subject: str) -> str:
+    """Gives the kind of thing that a subject names: ``order/A-1`` is an order."""
+    return subject.partition("/")[0]

@@ -20,16 +20,15 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.access.bounds import has_operation
 from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.idempotency import claim_of, fingerprint
-from payrelay.core.payments.operation import EVENT_OF_VERDICT, UNSETTLED, Event, Line, Operation, State
+from payrelay.core.payments.operation import EVENT_OF_VERDICT, Event, Line, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.apply import Overruled, apply
-from payrelay.flows.payments.answer_repeat import RETRY_AFTER_S, answer_again, answer_of_state, located
+from payrelay.flows.payments.answer_repeat import answer_again, answer_held, answer_of_state, located
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
@@ -131,7 +130,7 @@ class Attempt:
             raise
         if not isinstance(verdict, Accepted):
             _give_back(place)
-            return self._turned_away(verdict, request_print)
+            return answer_held(self._relay, verdict, self._request, request_print)
         self.operation = verdict.operation
         if place is None:
             place = await self._wait_for_place()
@@ -206,22 +205,6 @@ class Attempt:
         )
         self._reach(Stage.ACCEPTED)
         return verdict
-
-    def _turned_away(self, verdict: Claimed | Guarded, request_print: str) -> Answer:
-        """Answers a request whose claim or guard is held; raises Refusal where it must not be made now."""
-        if isinstance(verdict, Claimed):
-            return answer_again(self._relay, verdict, self._request, request_print)
-        other = verdict.operation
-        is_own = other.principal == self._request.principal and has_operation(self._request.credential.bound, other)
-        operation_id = other.id if is_own else None
-        if other.state not in UNSETTLED:
-            raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
-        raise Refusal(
-            Code.IN_PROGRESS,
-            f"an operation on the same {_noun(other.subject)} is not settled yet",
-            retry_after_s=RETRY_AFTER_S.get(other.state),
-            operation_id=operation_id,
-        )
 
     async def _grant(self, place: Permit) -> None:
         """Commits that it may be sent from now on; where that fails, it is not."""
@@ -380,8 +363,3 @@ class Attempt:
 def _give_back(place: Permit | None) -> None:
     if place is not None:
         place.release_unused()
-
-
-def _noun(subject: str) -> str:
-    """Gives the kind of thing that a subject names: ``order/A-1`` is an order."""
-    return subject.partition("/")[0]

@@ -87,7 +87,7 @@ async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView
             at=rfc3339(each.noted_at_ms),
             notification_id=each.notification_id,
         )
-        for each in await relay.inbox.chargebacks_of_operation(operation_id)
+        for each in await relay.chargebacks.of_operation(operation_id)
     ]
 
 
