@@ -8,9 +8,10 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.clock import Clock
 from payrelay.core.events.destinations import Allowed
 from payrelay.core.payments.operation import Retention
-from payrelay.flows.relay import Background, Relay
+from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.alert_channels import AlertChannels
+from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.ids import new_id
@@ -21,6 +22,7 @@ from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import About, Alerts
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.engine.database import Database
@@ -67,6 +69,7 @@ def relay_over(
             LastAnswers(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
         inbox=Inbox(database, SEAL),
+        chargebacks=Chargebacks(database),
         subscriptions=subscriptions,
         customers=Customers(database, SEAL, chain_key=CHAIN_KEY),
         checkouts=Checkouts(database, SEAL),

@@ -40,6 +40,13 @@ FAN_OUT_MAX: Final = 12
 """Modules of ours that one module names: beyond that it does more than one thing."""
 COMPOSERS: Final = {"payrelay.app"}
 """Puts everything together, and so names everything."""
+FAN_OUT_MAX_OF: Final = {
+    # Tells one effect from its claim to its answer: divided, no reader could see the order, on which all rests.
+    "payrelay.flows.payments.carry_out": 15,
+    # Has the whole face of a gateway, whose values alone are of six modules, and hands each member on to its own file.
+    "payrelay.gateways.payhere.client": 21,
+}
+"""Modules that need more, each with its number and its reason; at most three."""
 
 REGISTRY: Final = "payrelay.gateways.registry"
 ADAPTERS: Final = ("payrelay.gateways.payhere",)
@@ -203,7 +210,10 @@ def test_a_module_leans_on_few_others() -> None:
         if (names := {module for _, module in known(source)} - {module_name(source)}) and len(names) > FAN_OUT_MAX
     }
 
-    assert {name: count for name, count in too_many.items() if name not in COMPOSERS} == {}
+    too_many = {name: count for name, count in too_many.items() if name not in COMPOSERS}
+    assert {name: count for name, count in too_many.items() if count > FAN_OUT_MAX_OF.get(name, 0)} == {}
+    assert FAN_OUT_MAX_OF.keys() <= too_many.keys()
+    assert len(FAN_OUT_MAX_OF) <= 3
 
 
 def test_a_public_class_has_a_name_of_its_own() -> None:

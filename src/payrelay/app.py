@@ -23,12 +23,13 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
 from payrelay.flows.payments.recover import recover
-from payrelay.flows.relay import Background, Relay
+from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.kinds import Common, GatewayKind, Identity, Means
 from payrelay.gateways.pacing.rate_limiter import Governor
 from payrelay.gateways.registry import KINDS
 from payrelay.runtime.alert_channels import Address, AlertChannels, Command, Outlet
+from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.held_responses import Waiters
@@ -45,6 +46,7 @@ from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.alerts import About, Alerts
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.engine.database import Database
@@ -193,6 +195,7 @@ async def opened_relay(
                 note=ReadingNotes(subscriptions, accounts),
             ),
             inbox=Inbox(database, seal),
+            chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
             background=background,
             watch=dispatch.told_by(waiters.told_by(watch)),

@@ -13,7 +13,7 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, Line, Operation, State
 from payrelay.flows.operators.decide import Consequence
 from payrelay.flows.operators.review import Group, ReviewEntry, Study
-from payrelay.flows.payments.find_operations import ChargebackView
+from payrelay.flows.payments.operation_views import ChargebackView
 
 ID = "op_01a1fcf95693b84b105412bf6dd63ed2"
 NOW_MS = 3_601_000

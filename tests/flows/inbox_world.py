@@ -38,6 +38,7 @@ from payrelay.gateways.gateway import NO_HEADERS
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.gateways.payhere.wire.forms import Merchant
 from payrelay.store import open_database
+from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.engine.database import Database, Row, Statement, Unit
@@ -213,6 +214,7 @@ class InboxWorld:
         self.account.begin()
         self.account.payments = self.payments
         self.inbox = Inbox(self.database, seal)
+        self.chargebacks = Chargebacks(self.database)
         self.checkouts = Checkouts(self.database, seal)
         self.customers = Customers(self.database, seal, chain_key=b"c" * 32)
         self.subscriptions = Subscriptions(self.database, world.relay.new_id)
@@ -220,6 +222,7 @@ class InboxWorld:
             world.relay,
             accounts={"gateway": self.account},
             inbox=self.inbox,
+            chargebacks=self.chargebacks,
             checkouts=self.checkouts,
             customers=self.customers,
             subscriptions=self.subscriptions,

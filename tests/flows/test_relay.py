@@ -1,6 +1,6 @@
 import asyncio
 
-from payrelay.flows.relay import Background
+from payrelay.runtime.background import Background
 
 
 async def test_a_clean_stop_waits_for_the_work() -> None:

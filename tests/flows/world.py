@@ -185,7 +185,7 @@ class SteppingJournal(Journal):
         await self._steps.reach("get")
         return None if self.is_forgetful else await super().get(operation_id)
 
-    async def stranded(self, *, before_ms: int | None) -> list[Operation]:
+    async def stranded(self, *, before_ms: int) -> list[Operation]:
         """Finds, but not more than its own limit."""
         return (await super().stranded(before_ms=before_ms))[: self.stranded_max]
 

@@ -22,7 +22,8 @@ from payrelay.gateways.gateway import (
     UnreadableNotification,
 )
 from payrelay.gateways.pacing.rate_limiter import Governor, Priority, Timer, loop_timer
-from payrelay.gateways.payhere.client import NOT_CONFIGURED, capabilities_of
+from payrelay.gateways.payhere.abilities import capabilities_of
+from payrelay.gateways.payhere.client import NOT_CONFIGURED
 from payrelay.gateways.payhere.wire.forms import Merchant, build_form
 from payrelay.gateways.payhere.wire.notifications import received
 from payrelay.gateways.payhere.wire.plans import facts_in, records_of

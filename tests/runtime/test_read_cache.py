@@ -1,8 +1,8 @@
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from functools import partial
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import pytest
 import structlog
@@ -19,9 +19,10 @@ from payrelay.core.payments.payment import Payment
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
-from payrelay.flows.relay import Background, Relay
+from payrelay.flows.relay import Relay
 from payrelay.flows.subscriptions.retrieve_subscription import retrieve_subscription
 from payrelay.gateways.payhere.wire.records import payments_in
+from payrelay.runtime.background import Background
 from payrelay.runtime.read_cache import (
     COVERED,
     FRESH_S,
@@ -63,12 +64,30 @@ class Shelf:
         return self.last_answers.get(subject_of(call))
 
     async def keep(
-        self, _merchant: str, call: Read, reading: Reading, _payments: tuple[Payment, ...], *, read_at_ms: int
+        self, _merchant: str, call: Read, reading: Reading, _payments: Iterable[Payment], *, read_at_ms: int
     ) -> None:
         """Keeps it."""
         self._require_up()
         self.kept_at_ms.append(read_at_ms)
         self.last_answers[subject_of(call)] = LastAnswer(reading, read_at_ms)
+
+    async def note_payments(self, _merchant: str, _payments: Iterable[Payment], _now_ms: int) -> None:
+        """Takes payments that somebody else saw, and needs none of them."""
+        self._require_up()
+
+    async def forget(self, _merchant: str, calls: Iterable[Read]) -> None:
+        """Forgets the answers to these."""
+        self._require_up()
+        for call in calls:
+            self.last_answers.pop(subject_of(call), None)
+
+    async def prune(self, before_ms: int, _limit: int) -> int:
+        """Forgets all that is too old."""
+        self._require_up()
+        old = [subject for subject, answer in self.last_answers.items() if answer.read_at_ms < before_ms]
+        for subject in old:
+            del self.last_answers[subject]
+        return len(old)
 
     def _require_up(self) -> None:
         if self.is_down:
@@ -97,9 +116,8 @@ class Desk:
         log = structlog.wrap_logger(
             None, processors=[self._note], wrapper_class=structlog.make_filtering_bound_logger(0)
         )
-        last = cast("LastAnswers", self.shelf)
         start = self.background.start
-        self.readings = Readings(last, self.clock, log, start=start, stale_after_s=stale_after_s)
+        self.readings = Readings(self.shelf, self.clock, log, start=start, stale_after_s=stale_after_s)
 
     def ask(self, call: Read = ORDER, *, is_insisting: bool = False) -> "asyncio.Task[CachedReading]":
         """Begins to ask."""

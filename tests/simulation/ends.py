@@ -5,7 +5,8 @@ from tests.simulation.process import START_MS
 
 from payrelay.core.payments.operation import FINAL, State
 from payrelay.flows.operators.audit import Audit
-from payrelay.flows.operators.decide import Decision, decide
+from payrelay.flows.operators.decidable import Decision
+from payrelay.flows.operators.decide import decide
 from payrelay.flows.relay import Relay
 
 

@@ -26,6 +26,7 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Event, Line, Operation, State, advance
 from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus, Sight
+from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
@@ -33,10 +34,11 @@ from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire.requests import WireRequest
+from payrelay.store.chargebacks import Chargeback, Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.events import outbox
-from payrelay.store.inbox import Chargeback, Inbox, Put
+from payrelay.store.inbox import Inbox, Put
 from payrelay.store.payments.journal import Acceptance, Accepted, Claimed, Journal
 from payrelay.store.payments.resolution import Settling
 from payrelay.store.subscriptions import Subscriptions, Whose
@@ -198,12 +200,12 @@ class Gullible(Inbox):
         return await super().put(notification, body)
 
 
-class Talkative(Inbox):
+class Talkative(Chargebacks):
     """Tells of a chargeback as often as it comes."""
 
-    async def keep_chargeback(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
+    async def keep(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
         """Tells of it although it is kept already."""
-        is_new = await super().keep_chargeback(chargeback, event)
+        is_new = await super().keep(chargeback, event)
         if not is_new:
             await self._database.write(outbox.put(event))
         return is_new
@@ -234,7 +236,7 @@ class Twofold(Checkouts):
 
 async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
     """Takes what a dead process was sending for not sent."""
-    stranded = await relay.journal.stranded(before_ms=None if is_sole_owner else 0)
+    stranded = await relay.journal.stranded(before_ms=NEVER_MS if is_sole_owner else 0)
     for operation in stranded:
         event = Event.GAVE_UP if operation.state is State.ACCEPTED else Event.NOT_SENT
         changed, line = advance(
@@ -280,7 +282,7 @@ def _gullible(relay: Relay, database: Database) -> Relay:
 
 
 def _talkative(relay: Relay, database: Database) -> Relay:
-    return replace(relay, inbox=Talkative(database, SEAL))
+    return replace(relay, chargebacks=Talkative(database))
 
 
 def _recounting(relay: Relay, database: Database) -> Relay:

@@ -7,7 +7,6 @@ import pytest
 from tests.samples import NOTIFICATION as NOTIFIED
 from tests.samples import NOW_MS
 
-from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.notifications.notification import (
     Authenticity,
     NewsKind,
@@ -27,37 +26,14 @@ from payrelay.store.alerts import About, Alerts
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.inbox import REFUSED_ALERT_FROM, Chargeback, Inbox
+from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
 
 REFUSED_MAX = 20
 OF_AN_ORDER_MAX = 8
 BODY = b"merchant_id=1211149&card_holder_name=S+Perera&customer_token=CANARY59AFEE022CC69CA39D325E1B59"
 NOTIFICATION = msgspec.structs.replace(NOTIFIED, next_at_ms=NOW_MS + 60_000)
-CHARGEBACK = Chargeback(
-    merchant=NOTIFICATION.merchant,
-    payment_id="320025000001",
-    order_id="A-1",
-    account="gateway",
-    principal="shop",
-    operation_id="op_1",
-    amount_minor=100_000,
-    currency="LKR",
-    notification_id="ntf_0001",
-    noted_at_ms=NOW_MS,
-)
-EVENT = OutgoingEvent(
-    id="evt_1",
-    type="payment.charged_back",
-    account="gateway",
-    merchant=NOTIFICATION.merchant,
-    principal="shop",
-    subject="payment:320025000001",
-    at_ms=NOW_MS,
-    data={"payment_id": "320025000001"},
-)
 EVERYTHING = query("everything", "SELECT * FROM notifications")
 TOKENS = query("tokens", "SELECT * FROM accepted_tokens")
-EVENTS = query("events", "SELECT id FROM outbox")
 
 
 def numbered(number: int, **members: object) -> Notification:
@@ -221,18 +197,6 @@ async def test_the_first_token_is_the_accepted_one(inbox: Inbox, database: Datab
     assert await inbox.empty_token(NOTIFICATION.merchant, "A-1", NewsKind.AUTHORIZATION)
     assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", NewsKind.AUTHORIZATION) is None
     assert "CANARY" not in repr(await database.read(rows(Statement(TOKENS, ()))))
-
-
-async def test_a_chargeback_is_kept_once_with_its_event(inbox: Inbox, database: Database) -> None:
-    """Told twice it would be booked twice; not told it would be missed."""
-    assert await inbox.keep_chargeback(CHARGEBACK, EVENT)
-    again = msgspec.structs.replace(EVENT, id="evt_2")
-    assert not await inbox.keep_chargeback(CHARGEBACK, again)
-
-    assert await inbox.chargebacks_of_operation("op_1") == [CHARGEBACK]
-    assert await inbox.chargeback_of_payment(NOTIFICATION.merchant, "320025000001") == CHARGEBACK
-    assert [row[0] for row in await database.read(rows(Statement(EVENTS, ())))] == ["evt_1"]
-    assert await inbox.owner_of_payment(NOTIFICATION.merchant, "320025000001") is None
 
 
 async def doubted(inbox: Inbox, number: int, **members: object) -> Notification:

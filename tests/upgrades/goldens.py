@@ -24,9 +24,9 @@ from payrelay.core.calls import (
 )
 from payrelay.core.events.event import event_id
 from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey, Link, row_digest
-from payrelay.core.payments.idempotency import claim_of, secret_hash
+from payrelay.core.payments.idempotency import claim_of
 from payrelay.core.payments.operation import captured_guard
-from payrelay.core.secret import Secret
+from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Code
 from payrelay.flows.checkouts.open_checkout import secret_hash_of
 from payrelay.gateways.payhere.account import Account, app_of, merchant_of, token_name_of

@@ -27,10 +27,12 @@ from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, setting
 
 from payrelay.core.access.credential import DEFAULT_SCOPES, Rate
 from payrelay.core.payments.operation import State
+from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.secret import Secret
 from payrelay.flows.access.issue_key import WantedKey, issue_key
 from payrelay.flows.operators.audit import keep_anchors
-from payrelay.flows.operators.decide import Decision, decide
+from payrelay.flows.operators.decidable import Decision
+from payrelay.flows.operators.decide import decide
 from payrelay.flows.resolution.resolve import settle_one
 from payrelay.runtime.event_delivery import tell_events
 from payrelay.store.access.credentials import Credentials
@@ -450,7 +452,7 @@ async def make_under_way(shop: Shop) -> list[asyncio.Task[Any]]:
         charge = shop.do(f"charge that waits, {key}", "POST", path, charge_body(shop.order("waits")), key=key)
         tasks.append(asyncio.create_task(charge))
     # Nothing tells that a request has come to wait for its place.
-    while len(await shop.world.relay.journal.stranded(before_ms=None)) < len(tasks):  # noqa: ASYNC110, as it says
+    while len(await shop.world.relay.journal.stranded(before_ms=NEVER_MS)) < len(tasks):  # noqa: ASYNC110, as it says
         await asyncio.sleep(0)
     return tasks
 

@@ -21,7 +21,7 @@ from payrelay.core.payments.operation import Event, Line, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.flows.operators.decide import VERDICTS, Consequence, sentences_of
 from payrelay.flows.operators.review import Group, Study
-from payrelay.flows.payments.find_operations import view
+from payrelay.flows.payments.operation_views import view
 
 TITLES: Final[dict[State | None, str]] = {
     State.NEEDS_ATTENTION: "Needs a person",

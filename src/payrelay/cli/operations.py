@@ -10,17 +10,10 @@ from payrelay.cli.operation_pages import consequence_lines, hints_of, list_json,
 from payrelay.cli.session import DONE, REFUSED, UNKNOWN, complain, operator, reason, session
 from payrelay.core.payments.explanations import printable, what
 from payrelay.core.payments.operation import Operation, State
+from payrelay.core.payments.payment import payment_number
 from payrelay.core.persons import WordsError
-from payrelay.flows.operators.decide import (
-    Decision,
-    UndecidedError,
-    UnknownOperationError,
-    consequence_of,
-    decide,
-    payment_number,
-    prospects,
-    require_decidable,
-)
+from payrelay.flows.operators.decidable import Decision, UndecidedError, UnknownOperationError, require_decidable
+from payrelay.flows.operators.decide import consequence_of, decide, prospects
 from payrelay.flows.operators.review import ReviewFilter, list_for_operator, study
 from payrelay.flows.relay import Relay
 from payrelay.settings import Settings

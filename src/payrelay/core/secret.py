@@ -1,5 +1,6 @@
 """A text that must not be seen: it prints as stars wherever somebody prints what holds it."""
 
+import hashlib
 import hmac
 from typing import Final, NoReturn
 
@@ -67,3 +68,11 @@ def secret_of(value: object) -> Secret:
     if not isinstance(value, str) or not value:
         raise ValueError("must be text")
     return Secret(value)
+
+
+def secret_hash(token: str) -> str:
+    """Gives 64 hex digits that stand for a gateway's token where the token itself must not lie in clear.
+
+    The gateway's tokens are random and over 120 bits long, so that a plain hash can't be guessed back.
+    """
+    return hashlib.sha256(b"payrelay token\0" + token.encode()).hexdigest()

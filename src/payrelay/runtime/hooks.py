@@ -93,8 +93,8 @@ class Watch:
         operation_changed: with an operation, once a change of it is stored.
         call_made: with an account's name, the call, what it came to (a verdict, ``found`` or an error code) and the
             seconds that it took; also for a call of which nothing was sent.
-        alerted: with what became of an alert: one of ``alert.Outcome``.
-        event_tried: with what came of sending an event: one of ``deliver_events.Outcome``.
+        alerted: with what became of an alert, in one word.
+        event_tried: with what came of sending an event, in one word.
         reached: with a stage and the id of an operation that has come there.
         passed: with a passage and the id of what has come there, or an endpoint's id; a few are of many at once.
         notified: with an account's name and who a notification that came to it is from: one of

@@ -31,7 +31,7 @@ from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import Code, StoreError
 from payrelay.gateways.gateway import Gateway
-from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, LastAnswers, Version, subject_of
+from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, LastAnswer, Version, subject_of
 
 FRESH_S: Final = 2.0
 """How long what was found is served again: the time in which an app that opens asks the same several times over."""
@@ -111,6 +111,36 @@ class Question:
         return self.merchant, subject_of(self.call)
 
 
+class AnswerShelf(Protocol):
+    """What is needed of the place where last known answers lie (``store.gateways.readings``); all raise StoreError."""
+
+    async def version(self, merchant: str, call: Read, /) -> Version:
+        """Gives the version of what a read shows, with all that was committed before."""
+        ...
+
+    async def last(self, merchant: str, call: Read, /) -> LastAnswer | None:
+        """Gives the answer that is kept; None where there is none that can be read."""
+        ...
+
+    async def keep(
+        self, merchant: str, call: Read, reading: Reading, payments: Iterable[Payment], /, *, read_at_ms: int
+    ) -> None:
+        """Keeps a positive answer and how the payments in it stood; never in place of one that was asked for later."""
+        ...
+
+    async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int, /) -> None:
+        """Notes how payments stood at a moment, where nothing later is known of them."""
+        ...
+
+    async def forget(self, merchant: str, calls: Iterable[Read], /) -> None:
+        """Forgets the answers to these reads."""
+        ...
+
+    async def prune(self, before_ms: int, limit: int, /) -> int:
+        """Forgets at most ``limit`` answers from before a moment; gives how many there were."""
+        ...
+
+
 class Start(Protocol):
     """Begins work that outlives its request."""
 
@@ -136,7 +166,7 @@ class Readings:
 
     def __init__(
         self,
-        last: LastAnswers,
+        last: AnswerShelf,
         clock: Clock,
         log: FilteringBoundLogger,
         *,
@@ -298,7 +328,7 @@ class _WriteBehind:
     """Stores answers one after the other in the background: what is new, and what was stored a while ago."""
 
     def __init__(
-        self, last: LastAnswers, clock: Clock, log: FilteringBoundLogger, start: Start, note: "Note | None"
+        self, last: AnswerShelf, clock: Clock, log: FilteringBoundLogger, start: Start, note: "Note | None"
     ) -> None:
         self._last = last
         self._clock = clock

@@ -13,7 +13,6 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.notifications.notification import (
     Authenticity,
     NewsKind,
@@ -21,14 +20,12 @@ from payrelay.core.notifications.notification import (
     NotificationFilter,
     needs_person,
 )
-from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.secret import Secret
+from payrelay.core.secret import Secret, secret_hash
 from payrelay.errors import Outdated
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.events.outbox import put as put_event
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
 from payrelay.store.statements.pages import given_of, page_of
@@ -45,8 +42,6 @@ OF_AN_ORDER_MAX: Final = 200
 A customer who has the notification of a payment can post it in any number of disguises, and must not keep that of a
 chargeback out by it.
 """
-CHARGEBACKS_MAX: Final = 100
-"""Of one operation: it has one payment."""
 
 
 class Put(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,34 +51,7 @@ class Put(msgspec.Struct, frozen=True, kw_only=True):
     is_new: bool
 
 
-class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
-    """A payment was charged back, as the gateway notified.
-
-    Attributes:
-        merchant, payment_id: which payment.
-        order_id: of which order.
-        account: under whose address the notification came.
-        principal: who is told of it: whose operation or checkout made the payment.
-        operation_id: the operation that the payment belongs to; None where it was made otherwise.
-        amount_minor, currency: as the notification said.
-        notification_id: which one.
-        noted_at_ms: when it was kept.
-    """
-
-    merchant: str
-    payment_id: str
-    order_id: str
-    account: str
-    principal: str
-    operation_id: str | None
-    amount_minor: int | None
-    currency: str
-    notification_id: str
-    noted_at_ms: int
-
-
 _Notifications: TypeAlias = list[Notification]
-_Chargebacks: TypeAlias = list[Chargeback]
 
 
 class Inbox:
@@ -205,20 +173,6 @@ class Inbox:
         statement = Statement(statements.EMPTY_TOKEN, parameters, is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
-    async def keep_chargeback(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
-        """Keeps a chargeback together with its event; False, and nothing, where the payment's is kept already."""
-        return await self._database.write(_keep_chargeback(chargeback, event))
-
-    async def chargebacks_of_operation(self, operation_id: str) -> _Chargebacks:
-        """Reads the chargebacks of an operation's payments."""
-        statement = Statement(statements.CHARGEBACKS_OF_OPERATION, (operation_id, CHARGEBACKS_MAX))
-        return [_chargeback(row) for row in await self._database.read(all_rows(statement))]
-
-    async def chargeback_of_payment(self, merchant: str, payment_id: str) -> Chargeback | None:
-        """Reads the chargeback of a payment."""
-        row = await self._database.read(first_row(Statement(statements.CHARGEBACK_OF_PAYMENT, (merchant, payment_id))))
-        return None if row is None else _chargeback(row)
-
     async def owner_of_payment(self, merchant: str, payment_id: str) -> str | None:
         """Finds the operation that a payment belongs to, where it was made through us."""
         row = await self._database.read(first_row(Statement(statements.OWNER_OF_PAYMENT, (payment_id, merchant))))
@@ -278,16 +232,5 @@ def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:
     return bool(rows) and rows[0][0] == token_hash
 
 
-def _keep_chargeback(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]:
-    if not (yield Statement(statements.ADD_CHARGEBACK, msgspec.structs.astuple(chargeback))):
-        return False
-    yield from put_event(event)
-    return True
-
-
 def _of(row: Row) -> Notification:
     return struct_of(row, Notification)
-
-
-def _chargeback(row: Row) -> Chargeback:
-    return struct_of(row, Chargeback)

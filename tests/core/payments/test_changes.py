@@ -9,7 +9,6 @@ from tests.samples import PAYMENT
 from payrelay.core.answers import Answer
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Change, Report, says, what_follows
-from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.operation import (
     FROZEN,
     PROBED,
@@ -25,6 +24,7 @@ from payrelay.core.payments.operation import (
     captured_guard,
 )
 from payrelay.core.payments.proof import Seen
+from payrelay.core.secret import secret_hash
 from payrelay.errors import IllegalTransition
 
 MakeOperation = Callable[..., Operation]

@@ -6,8 +6,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import Charge, Effect, Item, Refund, Release, RetrySubscription
-from payrelay.core.payments.idempotency import Repeat, claim_of, decide_repeat, fingerprint, parse_key, secret_hash
+from payrelay.core.payments.idempotency import Repeat, claim_of, decide_repeat, fingerprint, parse_key
 from payrelay.core.payments.operation import Operation, State
+from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
 
 MakeOperation = Callable[..., Operation]

@@ -24,8 +24,8 @@ from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.customers.customer import CustomerState
 from payrelay.core.notifications.notification import NotificationState, Why
 from payrelay.core.outcomes import Verdict
-from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.operation import State as OperationState
+from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.finish_checkout import note_turned_back
 from payrelay.flows.customers.erase_customer import remove
@@ -404,7 +404,7 @@ async def test_a_chargeback_stands_with_its_payment(world: InboxWorld) -> None:
     await world.take(body_of("-3", custom_1="again"))
 
     assert taken.why is Why.CHARGEBACK_KEPT
-    (kept,) = await world.inbox.chargebacks_of_operation(operation.id)
+    (kept,) = await world.chargebacks.of_operation(operation.id)
     studied = await study(world.relay, operation.id)
     assert studied is not None
     assert [each.payment_id for each in studied.chargebacks] == [PAYMENT_ID]
@@ -424,7 +424,7 @@ async def test_a_chargeback_of_a_checkout_is_told_too(world: InboxWorld) -> None
     await world.later()
 
     assert (await world.event_types()).count("payment.charged_back") == 1
-    kept = await world.inbox.chargeback_of_payment("0123456789abcdef", PAYMENT_ID)
+    kept = await world.chargebacks.of_payment("0123456789abcdef", PAYMENT_ID)
     assert kept is not None
     assert (kept.operation_id, kept.principal) == (None, "shop")
 

@@ -251,10 +251,10 @@ async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: In
     world.payments += [payment_of(), payment_of(payment_id="320025000002"), payment_of(payment_id="7", order_id="B-7")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     assert (await world.take(body_of("-3", payment_id="7"))).why is Why.UNKNOWN_PAYMENT
-    assert await world.inbox.chargeback_of_payment(MERCHANT, "7") is None
+    assert await world.chargebacks.of_payment(MERCHANT, "7") is None
     world.account.is_hidden = True
     assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.UNSEEN
     world.account.is_hidden = False
     await world.later()
 
-    assert await world.inbox.chargeback_of_payment(MERCHANT, "320025000002") is not None
+    assert await world.chargebacks.of_payment(MERCHANT, "320025000002") is not None

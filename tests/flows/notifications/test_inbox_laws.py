@@ -100,7 +100,7 @@ async def end_of(world: InboxWorld) -> object:
             standing.last_paid and standing.last_paid.payment_id,
             standing.last_failure and standing.last_failure.payment_id,
         )
-    chargeback = await world.inbox.chargeback_of_payment(MERCHANT, PAYMENT_ID)
+    chargeback = await world.chargebacks.of_payment(MERCHANT, PAYMENT_ID)
     events = Counter(kind for kind in await world.event_types() if not is_passing(kind))
     notifications = sorted((each.digest, each.state) for each in await world.all())
     assert not any(state in UNFINISHED for _, state in notifications), "something waits for ever"

@@ -142,7 +142,7 @@ class LateTrail(Trail):
 async def test_of_several_processes_one_anchors(world: World) -> None:
     """Both would write the same; what counts is that it is there once."""
     await charge_in(world, 1)
-    trail = LateTrail(world.database, world.journal._seal, world.journal.trail.key)
+    trail = LateTrail(world.database, Seal((b"k" * 32,)), world.journal.trail.key)
 
     assert await anchor(trail, START_MS + HOUR_MS) == []
     assert len(await spans(trail)) == 1

@@ -8,17 +8,9 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription, Capture, Refund, Release
 from payrelay.core.outcomes import Evidence, Verdict
 from payrelay.core.payments.operation import FROZEN, Event, Operation, State, advance
-from payrelay.flows.operators.decide import (
-    DECISIONS_MAX,
-    Consequence,
-    Decision,
-    UndecidedError,
-    UnknownOperationError,
-    decide,
-    payment_number,
-    prospects,
-    sentences_of,
-)
+from payrelay.core.payments.payment import payment_number
+from payrelay.flows.operators.decidable import Decision, UndecidedError, UnknownOperationError
+from payrelay.flows.operators.decide import DECISIONS_MAX, Consequence, decide, prospects, sentences_of
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund

@@ -4,8 +4,8 @@ from tests.flows.world import CHARGE, KEYED_MS, World, asked, outcome_of
 
 from payrelay.core.calls import Capture, Release
 from payrelay.core.outcomes import Verdict
-from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.operation import State, captured_guard
+from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge

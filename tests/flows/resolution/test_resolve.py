@@ -17,9 +17,11 @@ from payrelay.errors import Code
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
-from payrelay.flows.resolution.case import open_case
-from payrelay.flows.resolution.resend import SENDINGS_MAX, settle_cancel, settle_capture
-from payrelay.flows.resolution.resolve import settle_due, story_of
+from payrelay.flows.resolution.open_case import open_case
+from payrelay.flows.resolution.resend import SENDINGS_MAX
+from payrelay.flows.resolution.resend_cancel import settle_cancel
+from payrelay.flows.resolution.resend_capture import settle_capture
+from payrelay.flows.resolution.resolve import settle_due
 from payrelay.flows.resolution.search import (
     settle_charge,
     settle_hold_unseen,
@@ -27,9 +29,10 @@ from payrelay.flows.resolution.search import (
     settle_retry,
     settle_unseen,
 )
+from payrelay.flows.resolution.stories import story_of
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
-from payrelay.gateways.payhere.client import capabilities_of
+from payrelay.gateways.payhere.abilities import capabilities_of
 from payrelay.store.payments.journal import HISTORY_LINES_MAX
 
 

@@ -19,6 +19,7 @@ from payrelay.core.payments.operation import (
     advance,
     captured_guard,
 )
+from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.errors import Outdated, StoreError, StoreUnusable
 from payrelay.store.engine.database import Database, Statement, Unit, Value
 from payrelay.store.engine.queries import query
@@ -386,7 +387,7 @@ async def test_stranded_are_those_whose_time_to_be_sent_is_over(book: Book) -> N
     await book.advance(book.new(3), Event.UNKNOWN)
 
     assert [row.id for row in await book.journal.stranded(before_ms=7_000)] == [book.new(1).id]
-    assert [row.id for row in await book.journal.stranded(before_ms=None)] == [book.new(1).id, book.new(2).id]
+    assert [row.id for row in await book.journal.stranded(before_ms=NEVER_MS)] == [book.new(1).id, book.new(2).id]
 
 
 async def test_an_authorization_is_found_by_its_token(book: Book) -> None:

@@ -18,7 +18,7 @@ from payrelay.flows.checkouts.show_checkout import CheckoutView, OpenedCheckout
 from payrelay.flows.customers.show_customer import CustomerView
 from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, Replayed
 from payrelay.flows.events.read_events import EventPage, EventView
-from payrelay.flows.payments.find_operations import ChargebackView, OperationDetail, OperationView
+from payrelay.flows.payments.operation_views import ChargebackView, OperationDetail, OperationView
 from payrelay.flows.subscriptions.show_subscription_states import InstallmentView, SubscriptionStateView
 
 Schema = dict[str, object]

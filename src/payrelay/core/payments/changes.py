@@ -25,7 +25,6 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.outcomes import Evidence, Facts
-from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.operation import (
     FROZEN,
     TRANSITIONS,
@@ -39,6 +38,7 @@ from payrelay.core.payments.operation import (
 )
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.proof import Seen
+from payrelay.core.secret import secret_hash
 from payrelay.errors import IllegalTransition
 
 _NEVER_LEFT: Final = frozenset({Event.NOT_SENT, Event.LOST})

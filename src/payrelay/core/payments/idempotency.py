@@ -100,14 +100,6 @@ def _is_added(value: Call | Item, name: str) -> bool:
     return name not in value.first_members and getattr(value, name) is not None
 
 
-def secret_hash(token: str) -> str:
-    """Gives 64 hex digits that stand for a gateway's token where the token itself must not lie in clear.
-
-    The gateway's tokens are random and over 120 bits long, so that a plain hash can't be guessed back.
-    """
-    return hashlib.sha256(b"payrelay token\0" + token.encode()).hexdigest()
-
-
 def claim_of(key: str | None, request_fingerprint: str, *, is_unkeyed_claimed: bool) -> str | None:
     """Names what a repeat of this request finds; None where nothing does (no key, and the repeat window is 0)."""
     if key is not None:

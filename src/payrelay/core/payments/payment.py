@@ -1,12 +1,15 @@
 """Payments as they are seen at the gateway, in words of our own, and what an attempt to see them came to."""
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from payrelay.core.outcomes import Evidence
 from payrelay.errors import Code
+
+PAYMENT_ID_DIGITS_MAX: Final = 19
+"""What a 64-bit integer can hold; the gateway's numbers have 12 digits today."""
 
 
 class PaymentStatus(StrEnum):
@@ -82,3 +85,9 @@ class Unseen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Sight: TypeAlias = PaymentsSeen | Nothing | Unseen
+
+
+def payment_number(text: str) -> str | None:
+    """Gives a payment's number as it is kept, or None where the text can't be one (1 to 19 digits)."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= PAYMENT_ID_DIGITS_MAX
+    return plain_number(text) if is_number else None

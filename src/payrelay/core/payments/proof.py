@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.calls import Charge
+from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import PROBED, Event, Line, Operation, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.schedules import DAY_MS, PROBES_MS
@@ -31,6 +32,8 @@ LOOKS_MIN: Final = 6
 """Observations of nothing that together may prove that there is nothing."""
 PROVED_ABSENT_AFTER_MS: Final = PROBES_MS[-1]
 """From the sending to the last of them: 96 hours."""
+LOOKED_AT_MAX: Final = 50
+"""Payment ids that are kept as evidence of one look; an order has a handful."""
 GIVEN_UP_AFTER_MS: Final = 7 * DAY_MS
 """How long it is tried to see what became of an operation where nothing can be seen; then a person is called."""
 STILL_UNCLEAR_AFTER_MS: Final = DAY_MS // 2
@@ -266,3 +269,10 @@ def ruling_after_failure(look: Look, history: Sequence[Line], now_ms: int) -> Ev
 
 def _speaks_against(line: Line) -> bool:
     return line.event is Event.LOOKED and line.evidence.seen in ABSENT and line.evidence.control == Control.FOUND
+
+
+def evidence_of(look: Look, control: Control | None, seen_by: Evidence | None = None) -> Evidence:
+    """Writes a look down, with what the gateway said."""
+    return msgspec.structs.replace(
+        seen_by or Evidence(), seen=look.seen, control=control, payment_ids=look.looked_at[:LOOKED_AT_MAX]
+    )

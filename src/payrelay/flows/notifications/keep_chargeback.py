@@ -11,7 +11,7 @@ from payrelay.core.payments.operation import TAKING, Operation, OperationFilter,
 from payrelay.core.payments.payment import PaymentsSeen, Unseen
 from payrelay.flows.notifications.context import Arrival
 from payrelay.runtime.hooks import Passage
-from payrelay.store.inbox import Chargeback
+from payrelay.store.chargebacks import Chargeback
 
 OPERATIONS_MAX: Final = 50
 
@@ -48,7 +48,7 @@ async def keep_chargeback(arrival: Arrival) -> Why:
         noted_at_ms=now_ms,
     )
     relay.watch.passed(Passage.NOTING, notification.id)
-    await relay.inbox.keep_chargeback(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
+    await relay.chargebacks.keep(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
     relay.watch.passed(Passage.NOTED, notification.id)
     return Why.CHARGEBACK_KEPT
 

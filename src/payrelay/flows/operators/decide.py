@@ -10,39 +10,35 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer
-from payrelay.core.calls import Capture
 from payrelay.core.durations import span_text
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import (
     TAKING,
-    TRANSITIONS,
-    WITHOUT_EFFECT,
     Event,
     Kind,
     Line,
     Operation,
-    OperationFilter,
     State,
 )
-from payrelay.core.payments.payment import plain_number
 from payrelay.core.payments.proof import CONTRADICTORY, Seen
 from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, settled_answer
-from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Outdated
 from payrelay.flows.apply import apply
+from payrelay.flows.operators.decidable import (
+    Decision,
+    UndecidedError,
+    UnknownOperationError,
+    is_decidable,
+    require_decidable,
+)
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.authorization_of_capture import charge_of_hold, hold_of_capture
-from payrelay.flows.resolution.resend import under_way_until_ms
+from payrelay.flows.resolution.authorization_of_capture import charge_behind
 
 VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
 """What can be decided."""
-PAYMENT_ID_DIGITS_MAX: Final = 19
-"""What a 64-bit integer can hold; the gateway's numbers have 12 digits today."""
 DECISIONS_MAX: Final = 5
 """How often a row may change under a decision, by looks that settle nothing, before it is given up."""
-CANDIDATES_MAX: Final = 1_000
-"""Operations that name one payment: who made it, who refunds it. The newest are looked at."""
 
 _SHOWN: Final = CONTRADICTORY | {Seen.MAY_BE_ANOTHERS}
 _NOUNS: Final = {
@@ -56,50 +52,12 @@ _NOUNS: Final = {
 }
 
 
-class UndecidedError(Exception):
-    """The decision was not made; the text says why, in one line."""
-
-
-class UnknownOperationError(UndecidedError):
-    """There is no such operation."""
-
-
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person decides.
-
-    Attributes:
-        operation_id: of what.
-        seen: the state in which that person saw it; in another one the decision is void.
-        verdict: SUCCEEDED or FAILED.
-        operator, reason: who, and why.
-        payment_id: the payment that it made, digits without leading zeros; None where that isn't known.
-    """
-
-    operation_id: str
-    seen: State
-    verdict: State
-    operator: str
-    reason: str
-    payment_id: str | None = None
-
-
 class Consequence(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision makes of an operation: the row, its line of history, and the answer to its client."""
 
     operation: Operation
     line: Line
     answer: Answer
-
-
-def payment_number(text: str) -> str | None:
-    """Gives a payment's number as it is kept, or None where the text can't be one (1 to 19 digits)."""
-    is_number = text.isascii() and text.isdigit() and len(text) <= PAYMENT_ID_DIGITS_MAX
-    return plain_number(text) if is_number else None
-
-
-def is_decidable(state: State) -> bool:
-    """Tells whether a person can decide what became of an operation in this state."""
-    return (state, Event.DECIDED_SUCCEEDED) in TRANSITIONS
 
 
 async def decide(relay: Relay, decision: Decision) -> Consequence:
@@ -121,38 +79,6 @@ async def decide(relay: Relay, decision: Decision) -> Consequence:
     raise UndecidedError(f"{decision.operation_id} is being changed all the time; try again")
 
 
-async def require_decidable(relay: Relay, operation: Operation, decision: Decision) -> None:
-    """Raises UndecidedError where a decision can't be made."""
-    state = operation.state
-    if not is_decidable(state):
-        when = "any more" if operation.is_settled else "yet"
-        raise UndecidedError(f"{operation.id} can't be decided {when}: {_lower(state)}")
-    if state is not decision.seen:
-        raise UndecidedError(f"{operation.id} has become {state.replace('_', ' ')} meanwhile; look at it again")
-    await _require_at_rest(relay, operation)
-    if decision.payment_id is None:
-        return
-    if decision.verdict is not State.SUCCEEDED or operation.kind not in TAKING:
-        raise UndecidedError("a payment's number belongs only to a charge, capture or retry that succeeded")
-    owner = await _owner_of(relay, operation, decision.payment_id)
-    if owner is not None:
-        raise UndecidedError(
-            f"payment {decision.payment_id} belongs to {owner.id} already, a {owner.kind} that is {owner.state}"
-        )
-
-
-async def _require_at_rest(relay: Relay, operation: Operation) -> None:
-    """Raises UndecidedError while it is being sent once more: nobody can know yet what comes of that."""
-    account = relay.account_of(operation.account, operation.merchant)
-    if account is None:
-        return
-    now_ms = relay.clock.now_ms()
-    until_ms = under_way_until_ms(await relay.journal.history(operation.id), account.timeout_s, now_ms)
-    if until_ms is not None:
-        left = span_text(-((now_ms - until_ms) // 1000))
-        raise UndecidedError(f"{operation.id} is being sent once more to find out; look at it again in {left}")
-
-
 async def consequence_of(relay: Relay, operation: Operation, decision: Decision) -> Consequence:
     """Tells what a decision would make of an operation; stores nothing."""
     report, answer = await _report_of(relay, operation, decision)
@@ -171,9 +97,7 @@ async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> 
             report = msgspec.structs.replace(report, probe_at_ms=None)
     else:
         call = await relay.journal.call_of(operation.id)
-        hold = None
-        if isinstance(call, Capture):
-            hold = await charge_of_hold(relay, await hold_of_capture(relay, call, operation.merchant))
+        hold = await charge_behind(relay, call, operation.merchant)
         made = operation if paid is None else msgspec.structs.replace(operation, payment_id=paid)
         answer = settled_answer(made, call, payment=None, msg=BY_DECISION, hold=hold)
     return msgspec.structs.replace(report, answer=answer), answer
@@ -228,27 +152,3 @@ def _was_shown(history: Sequence[Line]) -> bool:
         line.event is Event.REAPPEARED or (line.event is Event.UNCLEAR and line.evidence.seen in _SHOWN)
         for line in history
     )
-
-
-async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Operation | None:
-    """Finds another operation that a payment belongs to; a hold and its capture are about the same one."""
-    candidates = await relay.journal.list(OperationFilter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
-    for other in candidates:
-        is_hold = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
-            f"authorization/{other.result_ref}" == operation.subject
-            or f"authorization/{operation.result_ref}" == other.subject
-        )
-        if (
-            other.id != operation.id
-            and other.merchant == operation.merchant
-            and other.kind in TAKING
-            and other.state not in WITHOUT_EFFECT
-            and not is_hold
-        ):
-            return other
-    return None
-
-
-def _lower(state: State) -> str:
-    sentence = STATE_SENTENCES[state].removesuffix(".")
-    return sentence[:1].lower() + sentence[1:]

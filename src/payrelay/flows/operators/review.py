@@ -9,7 +9,8 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.payments.explanations import why
 from payrelay.core.payments.operation import Line, Operation, OperationFilter, State
-from payrelay.flows.payments.find_operations import ChargebackView, chargebacks_of
+from payrelay.flows.payments.find_operations import chargebacks_of
+from payrelay.flows.payments.operation_views import ChargebackView
 from payrelay.flows.relay import Relay
 
 OPEN: Final = (State.NEEDS_ATTENTION, State.UNKNOWN, State.PENDING)

@@ -16,24 +16,22 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from http import HTTPStatus
 from typing import Final
 
 import msgspec
 
-from payrelay.core.access.bounds import has_operation
-from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed, of_outcome
-from payrelay.core.calls import Effect
+from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.outcomes import Evidence, Outcome, Verdict
 from payrelay.core.payments.changes import Report
-from payrelay.core.payments.idempotency import Repeat, claim_of, decide_repeat, fingerprint
-from payrelay.core.payments.operation import EVENT_OF_VERDICT, UNSETTLED, Event, Kind, Line, Operation, State
+from payrelay.core.payments.idempotency import claim_of, fingerprint
+from payrelay.core.payments.operation import EVENT_OF_VERDICT, Event, Line, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
-from payrelay.errors import Code, Refusal, StillRunning, StoreDoubtful, StoreError
+from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.apply import Overruled, apply
+from payrelay.flows.payments.answer_repeat import answer_again, answer_held, answer_of_state, located
+from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
-from payrelay.flows.resolution.resolve import nudge
-from payrelay.gateways.gateway import ExpectedReply, Gateway, Sending
+from payrelay.gateways.gateway import Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Permit, Shut, worth_of
 from payrelay.runtime.hooks import Stage
 from payrelay.store.payments.journal import Accepted, Claimed, Guarded
@@ -46,9 +44,6 @@ FULL_SENTENCE: Final = "the gateway's budget of calls is used up; nothing was se
 FAILING_SENTENCE: Final = "the gateway is failing; nothing was sent"
 ENDING_SENTENCE: Final = "the service is about to stop; nothing was done"
 
-RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
-"""When to ask again after an operation that is open, by a repeat of it or where it stands in the way; the usual second
-while it is under way."""
 
 STORE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 30, 60, 60, 60, 60, 60)
 """When to try again to store an outcome that the store didn't take; some six minutes in all. After that the row
@@ -65,36 +60,6 @@ UNKNOWN_BY_OUR_FAULT: Final = Outcome(
     msg=STATE_SENTENCES[State.UNKNOWN],
     evidence=Evidence(cause="internal_error"),
 )
-
-
-class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done, and what it acts on.
-
-    Attributes:
-        kind: what it does.
-        call: what is asked of the gateway.
-        subject: what it acts on, free of secrets; held against a second one while this one is unsettled.
-        barred_by: a guard that must not be held by any operation of the merchant; None where there is none.
-        expected: what the reply must match beyond what the call itself says.
-        order_id, payment_id, subscription_id, amount_minor, currency: what is known of it beforehand.
-        evidence: what was seen at the gateway beforehand, for when its outcome has to be proved.
-        sent: what is sent where that isn't the call itself; it is stored nowhere.
-        customer_id: the stored customer that it was asked for by handle.
-    """
-
-    kind: Kind
-    call: Effect
-    subject: str
-    barred_by: str | None = None
-    expected: ExpectedReply = ExpectedReply()
-    order_id: str | None = None
-    payment_id: str | None = None
-    subscription_id: str | None = None
-    amount_minor: int | None = None
-    currency: str | None = None
-    evidence: Evidence = Evidence()
-    sent: Effect | None = None
-    customer_id: str | None = None
 
 
 LookFirst = Callable[[Intent], Awaitable[Intent]]
@@ -114,7 +79,7 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_firs
     if claim is not None:
         earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
         if earlier is not None:
-            return _again(relay, earlier, request, request_print)
+            return answer_again(relay, earlier, request, request_print)
     await relay.paused.require_open(request.account)
     if look_first is not None:
         intent = await look_first(intent)
@@ -165,7 +130,7 @@ class Attempt:
             raise
         if not isinstance(verdict, Accepted):
             _give_back(place)
-            return self._turned_away(verdict, request_print)
+            return answer_held(self._relay, verdict, self._request, request_print)
         self.operation = verdict.operation
         if place is None:
             place = await self._wait_for_place()
@@ -240,22 +205,6 @@ class Attempt:
         )
         self._reach(Stage.ACCEPTED)
         return verdict
-
-    def _turned_away(self, verdict: Claimed | Guarded, request_print: str) -> Answer:
-        """Answers a request whose claim or guard is held; raises Refusal where it must not be made now."""
-        if isinstance(verdict, Claimed):
-            return _again(self._relay, verdict, self._request, request_print)
-        other = verdict.operation
-        is_own = other.principal == self._request.principal and has_operation(self._request.credential.bound, other)
-        operation_id = other.id if is_own else None
-        if other.state not in UNSETTLED:
-            raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
-        raise Refusal(
-            Code.IN_PROGRESS,
-            f"an operation on the same {_noun(other.subject)} is not settled yet",
-            retry_after_s=RETRY_AFTER_S.get(other.state),
-            operation_id=operation_id,
-        )
 
     async def _grant(self, place: Permit) -> None:
         """Commits that it may be sent from now on; where that fails, it is not."""
@@ -405,57 +354,12 @@ class Attempt:
 
     def _answer(self, outcome: Outcome) -> Answer:
         trace = Trace(request_id=self._request.request_id, operation_id=self.operation.id)
-        return _located(of_outcome(outcome, trace), self.operation)
+        return located(of_outcome(outcome, trace), self.operation)
 
     def _notify_url(self) -> str | None:
         return self._relay.notify_url(self._request.account)
 
 
-def _again(relay: Relay, earlier: Claimed, request: Request, request_print: str) -> Answer:
-    """Answers a request that was made before; where its outcome is open, it is looked for, because somebody asks."""
-    nudge(relay, earlier.operation)
-    return repeated(earlier, request, request_print)
-
-
-def repeated(earlier: Claimed, request: Request, request_print: str) -> Answer:
-    """Answers a request that was made before: the finished answer, or the state as it now is.
-
-    Raises StillRunning where it is, and Refusal where the key was used with another request.
-    """
-    operation = earlier.operation
-    repeat = decide_repeat(operation, request_print)
-    if repeat is Repeat.IN_PROGRESS:
-        raise StillRunning(operation.id)
-    if repeat is Repeat.STATE or earlier.answer is None:
-        return answer_of_state(operation, request.request_id, state=operation.state)
-    return msgspec.structs.replace(earlier.answer, headers=(*_operation_header(operation), REPLAYED))
-
-
-def answer_of_state(operation: Operation, request_id: str, *, state: State) -> Answer:
-    """Answers 202 with what is known of an operation that is not settled."""
-    code = Code.PENDING if state is State.PENDING else Code.OUTCOME_UNKNOWN
-    trace = Trace(request_id=request_id, operation_id=operation.id)
-    answer = failed(code, STATE_SENTENCES[state], trace, retry_after_s=RETRY_AFTER_S.get(state))
-    return _located(answer, operation)
-
-
-def _located(answer: Answer, operation: Operation) -> Answer:
-    """Names the operation in a header; where its outcome is open, also where it can be followed."""
-    headers = _operation_header(operation)
-    if answer.http_status == HTTPStatus.ACCEPTED:
-        headers = (*headers, ("Location", f"/{operation.account}/api/operations/{operation.id}"))
-    return msgspec.structs.replace(answer, headers=headers)
-
-
-def _operation_header(operation: Operation) -> tuple[tuple[str, str], ...]:
-    return ((OPERATION_HEADER, operation.id),)
-
-
 def _give_back(place: Permit | None) -> None:
     if place is not None:
         place.release_unused()
-
-
-def _noun(subject: str) -> str:
-    """Gives the kind of thing that a subject names: ``order/A-1`` is an order."""
-    return subject.partition("/")[0]

@@ -11,7 +11,8 @@ from payrelay.core.calls import Charge
 from payrelay.core.customers.customer import CustomerState, is_handle
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import wrong_field
-from payrelay.flows.payments.carry_out import Intent, carry_out
+from payrelay.flows.payments.carry_out import carry_out
+from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 
 

@@ -9,74 +9,22 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer, found
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
-from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.explanations import told
-from payrelay.core.payments.operation import Line, Operation, OperationFilter, State
-from payrelay.core.payments.sentences import STATE_SENTENCES
+from payrelay.core.payments.operation import Operation, OperationFilter
 from payrelay.errors import Code, Refusal
 from payrelay.flows.pages import answer_page
+from payrelay.flows.payments.operation_views import (
+    ChargebackView,
+    FinishedAnswer,
+    OperationDetail,
+    OperationView,
+    entry,
+    view,
+)
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import nudge
 
 PAGE_SIZE_MAX: Final = 100
 """Operations on one page; each is under 1 KiB."""
-
-
-class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of an operation's history."""
-
-    at: str
-    state: State
-    text: str
-    evidence: Evidence
-
-
-class FinishedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer that a repeat of the request gets."""
-
-    http_status: int
-    body: msgspec.Raw
-
-
-class OperationView(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation as a client sees it; times are RFC 3339 in UTC, the amount is as it was asked for."""
-
-    id: str
-    kind: str
-    state: State
-    explanation: str
-    is_settled: bool
-    account: str
-    principal: str
-    idempotency_key: str | None
-    request_id: str
-    order_id: str | None
-    payment_id: str | None
-    subscription_id: str | None
-    customer_id: str | None
-    amount: msgspec.Raw
-    currency: str | None
-    created_at: str
-    updated_at: str
-    send_by: str
-
-
-class ChargebackView(msgspec.Struct, frozen=True, kw_only=True):
-    """The bank took a payment back, as the gateway notified; the operation's state is not changed by that."""
-
-    payment_id: str
-    amount: msgspec.Raw
-    currency: str
-    at: str
-    notification_id: str
-
-
-class OperationDetail(OperationView, frozen=True, kw_only=True):
-    """The same with all that is known of it; ``answer`` is shown to the operation's own principal only."""
-
-    history: list[HistoryEntry]
-    chargebacks: list[ChargebackView]
-    answer: FinishedAnswer | None
 
 
 async def list_operations(
@@ -120,7 +68,7 @@ async def _show(relay: Relay, request: Request, operation: Operation | None) -> 
     answer = await relay.journal.answer_of(operation.id) if operation.principal == request.principal else None
     shown = OperationDetail(
         **msgspec.structs.asdict(_as_seen(operation, request)),
-        history=[_entry(line) for line in history],
+        history=[entry(line) for line in history],
         chargebacks=await chargebacks_of(relay, operation.id),
         answer=None
         if answer is None
@@ -139,7 +87,7 @@ async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView
             at=rfc3339(each.noted_at_ms),
             notification_id=each.notification_id,
         )
-        for each in await relay.inbox.chargebacks_of_operation(operation_id)
+        for each in await relay.chargebacks.of_operation(operation_id)
     ]
 
 
@@ -169,34 +117,6 @@ def _as_seen(operation: Operation, request: Request) -> OperationView:
     """Gives an operation as this caller sees it."""
     key = key_as_sent(request.credential.bound, operation.idempotency_key)
     return view(msgspec.structs.replace(operation, idempotency_key=key))
-
-
-def view(operation: Operation) -> OperationView:
-    """Gives an operation as a client sees it in a list."""
-    return OperationView(
-        id=operation.id,
-        kind=operation.kind,
-        state=operation.state,
-        explanation=STATE_SENTENCES[operation.state],
-        is_settled=operation.is_settled,
-        account=operation.account,
-        principal=operation.principal,
-        idempotency_key=operation.idempotency_key,
-        request_id=operation.request_id,
-        order_id=operation.order_id,
-        payment_id=operation.payment_id,
-        subscription_id=operation.subscription_id,
-        customer_id=operation.customer_id,
-        amount=amount_json(operation.amount_minor),
-        currency=operation.currency,
-        created_at=rfc3339(operation.created_at_ms),
-        updated_at=rfc3339(operation.updated_at_ms),
-        send_by=rfc3339(operation.send_by_ms),
-    )
-
-
-def _entry(line: Line) -> HistoryEntry:
-    return HistoryEntry(at=rfc3339(line.at_ms), state=line.state, text=told(line), evidence=line.evidence)
 
 
 def _sees_all(request: Request) -> bool:

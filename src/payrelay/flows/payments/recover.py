@@ -5,6 +5,7 @@ from typing import Final
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Operation
+from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.errors import Outdated
 from payrelay.flows.apply import apply
 from payrelay.flows.relay import Relay
@@ -25,7 +26,7 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
     if is_sole_owner:
         await relay.inbox.take_up(now_ms)
     timeouts_ms = {name: int(account.timeout_s * 1000) for name, account in relay.accounts.items()}
-    before_ms = None if is_sole_owner else now_ms - min(timeouts_ms.values(), default=0) - GRACE_MS
+    before_ms = NEVER_MS if is_sole_owner else now_ms - min(timeouts_ms.values(), default=0) - GRACE_MS
     longest_ms = max(timeouts_ms.values(), default=0)
     recovered = 0
     while stranded := await relay.journal.stranded(before_ms=before_ms):  # the journal gives a limited number at once

@@ -6,12 +6,13 @@ from payrelay.core.access.credential import require_amount
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Refund, Release
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.idempotency import secret_hash
 from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.payments.payment import PaymentStatus, plain_number
 from payrelay.core.payments.proof import Seen
+from payrelay.core.secret import secret_hash
 from payrelay.flows.payments.authorization_of_checkout import hold_of_checkout
-from payrelay.flows.payments.carry_out import Intent, carry_out
+from payrelay.flows.payments.carry_out import carry_out
+from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 
 

@@ -1,8 +1,8 @@
 """Finds the hold that a capture takes its money from, where it was made through us."""
 
-from payrelay.core.calls import Capture, Charge
-from payrelay.core.payments.idempotency import secret_hash
+from payrelay.core.calls import Capture, Charge, Effect
 from payrelay.core.payments.operation import Operation
+from payrelay.core.secret import secret_hash
 from payrelay.flows.relay import Relay
 
 
@@ -15,3 +15,13 @@ async def charge_of_hold(relay: Relay, hold: Operation | None) -> Charge | None:
     """Reads what was asked for when the money was held; None where that isn't known here. Raises StoreError."""
     made = None if hold is None else await relay.journal.call_of(hold.id)
     return made if isinstance(made, Charge) else None
+
+
+async def charge_behind(relay: Relay, call: Effect, merchant: str) -> Charge | None:
+    """Reads what was asked for when the money was held that a capture takes; None for every other call.
+
+    None also where that isn't known here. Raises StoreError.
+    """
+    if not isinstance(call, Capture):
+        return None
+    return await charge_of_hold(relay, await hold_of_capture(relay, call, merchant))

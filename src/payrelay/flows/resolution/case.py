@@ -1,27 +1,19 @@
 """One open operation that is being settled: what is known of it, and how a step of it is stored."""
 
 from dataclasses import dataclass
-from typing import Final
 
-import msgspec
-
-from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Change, Report
 from payrelay.core.payments.operation import PROBED, Event, Line, Operation, State
 from payrelay.core.payments.payment import Sight
-from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Control, Look, Seen, SendingWindow, open_since_ms, span_of
+from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Look, Seen, SendingWindow, open_since_ms
 from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, settled_answer
 from payrelay.core.payments.schedules import next_probe_ms, next_search_ms, next_try_ms
-from payrelay.errors import Outdated
 from payrelay.flows.apply import apply
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.hooks import Stage
-
-LOOKED_AT_MAX: Final = 50
-"""Payment ids that are kept as evidence of one look; an order has a handful."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -78,11 +70,11 @@ class Case:
         self.reach(Stage.LOOKED)
         return sight
 
-    async def prove(self, look: Look, evidence: Evidence, *, answer: Answer | None = None) -> None:
+    async def prove(self, look: Look, evidence: Evidence) -> None:
         """It took effect: the record that was found gives the answer."""
-        settled = answer or settled_answer(self.operation, self.call, payment=look.payment, msg=BY_PROOF)
+        answer = settled_answer(self.operation, self.call, payment=look.payment, msg=BY_PROOF)
         facts = look.payment or Facts()
-        await self.apply(Report(event=Event.PROVED, evidence=evidence, answer=settled, facts=facts))
+        await self.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, facts=facts))
 
     async def disprove(self, evidence: Evidence) -> None:
         """It took no effect."""
@@ -136,30 +128,6 @@ async def apply_settling(relay: Relay, operation: Operation, report: Report) -> 
             "operation_settling", operation_id=operation.id, kind=operation.kind, state=state, event_name=event
         )
     return change
-
-
-def evidence_of(look: Look, control: Control | None, seen_by: Evidence | None = None) -> Evidence:
-    """Writes a look down, with what the gateway said."""
-    return msgspec.structs.replace(
-        seen_by or Evidence(), seen=look.seen, control=control, payment_ids=look.looked_at[:LOOKED_AT_MAX]
-    )
-
-
-async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_nudged: bool, until_s: float) -> Case:
-    """Reads everything that the proof rests on. Raises Outdated where the operation was changed meanwhile."""
-    history = await relay.journal.history(operation.id)
-    if not history or history[-1].version != operation.version:
-        raise Outdated(f"operation {operation.id} was changed since it was read")
-    return Case(
-        relay=relay,
-        account=account,
-        operation=operation,
-        call=await relay.journal.call_of(operation.id),
-        history=history,
-        span=span_of(history, operation, int(account.timeout_s * 1000)),
-        is_nudged=is_nudged,
-        until_s=until_s,
-    )
 
 
 def is_looked_for(operation: Operation) -> bool:

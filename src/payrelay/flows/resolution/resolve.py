@@ -7,27 +7,18 @@ only once, and what it knows again by our key (``resend``).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
-from payrelay.core.gateways.capabilities import Way, way_of
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.changes import Report
-from payrelay.core.payments.operation import PROBED, Event, Kind, Operation
+from payrelay.core.payments.operation import PROBED, Event, Operation
 from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Seen
 from payrelay.errors import IllegalTransition, Outdated, StoreError
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.case import Case, apply_settling, is_looked_for, open_case
-from payrelay.flows.resolution.resend import is_key_kept, settle_cancel, settle_capture, settle_under_key
-from payrelay.flows.resolution.search import (
-    settle_charge,
-    settle_hold_unseen,
-    settle_refund,
-    settle_retry,
-    settle_unseen,
-)
+from payrelay.flows.resolution.case import apply_settling, is_looked_for
+from payrelay.flows.resolution.open_case import open_case
+from payrelay.flows.resolution.stories import settle_case
 
 AT_ONCE_MAX: Final = 20
 """Operations that are looked for at the same time: as many as the gateway's usual budget lets through at once."""
@@ -41,29 +32,6 @@ NUDGES_MAX: Final = 1_000
 """Operations of which we remember when we last looked because somebody asked."""
 UNCONFIGURED_MS: Final = 300_000
 """When to try again what belongs to an account that isn't configured any more."""
-
-_Story: TypeAlias = Callable[[Case], Awaitable[None]]
-
-_SEARCHES: Final[Mapping[Kind, _Story]] = MappingProxyType(
-    {
-        Kind.CHARGE: settle_charge,
-        Kind.AUTHORIZATION: settle_charge,
-        Kind.REFUND: settle_refund,
-        Kind.RETRY: settle_retry,
-    }
-)
-_SENDINGS: Final[Mapping[Kind, _Story]] = MappingProxyType({Kind.CAPTURE: settle_capture, Kind.CANCEL: settle_cancel})
-_OTHERWISE: Final[Mapping[Way, _Story]] = MappingProxyType(
-    {Way.SEND_UNDER_KEY: settle_under_key, Way.WAIT: settle_hold_unseen, Way.NONE: settle_unseen}
-)
-
-
-def story_of(kind: Kind, way: Way) -> _Story:
-    """Gives the story that finds out what became of an effect in this way."""
-    if way is Way.SEARCH:
-        return _SEARCHES[kind]
-    # An adapter that says of another effect that it is done only once has no story here yet: it is for a person.
-    return _SENDINGS.get(kind, settle_unseen) if way is Way.SEND_AGAIN else _OTHERWISE[way]
 
 
 async def settle_due(relay: Relay) -> int:
@@ -149,8 +117,7 @@ async def _settle(relay: Relay, operation: Operation, *, is_nudged: bool) -> Non
     until_s = relay.clock.boot_s() + (0 if is_nudged else account.queue_s)
     case = await open_case(relay, account, operation, is_nudged=is_nudged, until_s=until_s)
     if is_looked_for(case.operation):
-        can = account.capabilities
-        await story_of(operation.kind, way_of(operation.kind, can, is_key_kept=is_key_kept(case)))(case)
+        await settle_case(case)
 
 
 async def _come_again(relay: Relay, operation: Operation) -> None:

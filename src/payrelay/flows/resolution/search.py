@@ -15,6 +15,7 @@ from payrelay.core.payments.proof import (
     Control,
     Look,
     Seen,
+    evidence_of,
     look_for_charge,
     look_for_refund,
     look_for_retry,
@@ -22,7 +23,7 @@ from payrelay.core.payments.proof import (
     ruling_after_failure,
 )
 from payrelay.core.payments.schedules import NEVER_MS
-from payrelay.flows.resolution.case import Case, evidence_of
+from payrelay.flows.resolution.case import Case
 
 CONTROLLED_FROM_MS: Final = 300_000
 """From when on an observation of nothing gets its control query: earlier ones are made because what was done shows

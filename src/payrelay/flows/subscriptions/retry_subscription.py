@@ -9,7 +9,8 @@ from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind
 from payrelay.core.payments.payment import PaymentsSeen, Unseen
 from payrelay.errors import Code, Refusal
-from payrelay.flows.payments.carry_out import Intent, carry_out
+from payrelay.flows.payments.carry_out import carry_out
+from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 
 

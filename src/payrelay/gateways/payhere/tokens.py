@@ -29,6 +29,11 @@ RENEWALS_APART_S: Final = 1.0
 REFUSAL_KEPT_S: Final = 1.0
 """How long everybody hears that we aren't let in before it is tried again: each try takes a call from the budget."""
 
+TOKEN_REFUSED: Final = TurnedAway(
+    code=Code.GATEWAY_REFUSED_US,
+    cause=Cause.INVALID_TOKEN,
+    msg="the gateway does not accept the access token that it gave us; nothing was executed",
+)
 NOT_IN_TIME: Final = TurnedAway(
     code=Code.UNAVAILABLE,
     cause=Cause.TOKEN_TIMEOUT,

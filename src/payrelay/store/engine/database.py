@@ -2,9 +2,9 @@
 
 A *unit of work* is a generator. It yields a ``Statement``, gets the rows back, and returns a value at the end:
 
-    def _find(operation_id: str) -> Unit[Operation | None]:
-        rows = yield statements.GET(operation_id)
-        return _operation(rows[0]) if rows else None
+    def _find(name: str) -> Unit[int | None]:
+        rows = yield Statement(statements.AGE_OF, (name,))
+        return int(rows[0][0]) if rows else None
 
 It must do nothing else: no await, no I/O, no clock. Both engines drive it on the event loop.
 """
@@ -63,7 +63,7 @@ class Database(Protocol):
         An exception that the unit raises undoes its work and comes out here. Raises StoreUnavailable where the
         database is busy, full or gone; Outdated where the unit ran into a row that another one wrote meanwhile.
         Where the database is lost at the very moment of the commit it is StoreDoubtful, and the work may be there all
-        the same: an accepted operation without its sender is then found by ``Journal.stranded``.
+        the same: whoever needs to know reads it again.
         """
         ...
 

@@ -12,6 +12,7 @@ from payrelay.core.payments.operation import Operation
 from payrelay.errors import StoreUnusable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.sealing import Seal
+from payrelay.store.payments.entries import answer_context, call_context
 from payrelay.store.statements.payments import audit as statements
 
 PAGE: Final = 500
@@ -199,16 +200,6 @@ class Trail:
             return self._seal.open(cast("bytes", sealed), context)
         except StoreUnusable:
             return None
-
-
-def call_context(operation_id: str) -> bytes:
-    """Names the place of a sealed call, so that it opens nowhere else."""
-    return f"{operation_id}/call".encode()
-
-
-def answer_context(operation_id: str) -> bytes:
-    """Names the place of a sealed answer."""
-    return f"{operation_id}/answer".encode()
 
 
 def _reading(operation_id: str) -> Unit[tuple[Row | None, _Lines]]:

@@ -16,17 +16,18 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
-from payrelay.core.events.event import OutgoingEvent, of_operation
-from payrelay.core.payments.audit_chain import ChainKey, Link, row_digest
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.core.payments.operation import Kind, Line, Operation, OperationFilter, State
-from payrelay.core.payments.schedules import NEVER_MS
-from payrelay.errors import Outdated, StoreUnavailable, StoreUnusable
+from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
-from payrelay.store.engine.rows import blob_of, struct_of
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.events import outbox
-from payrelay.store.payments.audit import Trail, answer_context, call_context
+from payrelay.store.payments.audit import Trail
+from payrelay.store.payments.entries import (
+    COLUMNS,
+    Entries,
+    line_of,
+    operation_of,
+)
 from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
 from payrelay.store.statements.pages import given_of, page_of
 from payrelay.store.statements.payments import operations as statements
@@ -39,20 +40,6 @@ _ACCEPT_ATTEMPTS_MAX: Final = 3
 """Each further attempt needs another holder to have let go between two statements."""
 _FELT_EVERYWHERE: Final = frozenset({Kind.REFUND, Kind.RELEASE, Kind.RETRY, Kind.CANCEL})
 """They change what reads of other subjects show: a refund names a payment and not its order."""
-_CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
-"""They ask for an order, an amount and a currency; a reply with others is a difference, not news."""
-_NOTHING_BEFORE: Final = ""
-"""What the first line of a history is chained to."""
-_NO_ANSWER: Final = ""
-
-_COLUMNS: Final = tuple(Operation.__struct_fields__)
-_LINE_COLUMNS: Final = tuple(Line.__struct_fields__)
-
-_encode_call = msgspec.msgpack.Encoder().encode
-_decode_call = msgspec.msgpack.Decoder(Effect).decode
-_encode_answer = msgspec.msgpack.Encoder().encode
-_decode_answer = msgspec.msgpack.Decoder(Answer).decode
-_encode_evidence = msgspec.json.Encoder().encode
 
 
 class Accepted(msgspec.Struct, frozen=True):
@@ -96,9 +83,8 @@ class Journal:
 
     def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
         self._database = database
-        self._seal = seal
-        self._chain_key = ChainKey(chain_key)
-        self.trail = Trail(database, seal, self._chain_key)
+        self._entries = Entries(seal, chain_key)
+        self.trail = Trail(database, seal, self._entries.key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:
         """Finds the operation that holds a claim which has not lapsed, and its answer."""
@@ -114,10 +100,8 @@ class Journal:
         taken over. Next the guard of the operation and ``barred_by``, a guard which no operation of this merchant may
         hold: their holder is answered as Guarded. Of many that try at once, one is Accepted.
         """
-        sealed = self._seal.seal(_encode_call(call), call_context(operation.id))
-        link = _link(operation, line, _NO_ANSWER)
-        chained = msgspec.structs.replace(operation, chain=self._chain_key.line(_NOTHING_BEFORE, link))
-        unit = _accept(chained, _accept_parameters(chained, link, sealed), barred_by, now_ms)
+        chained, parameters = self._entries.accepted(operation, line, call)
+        unit = _accept(chained, parameters, barred_by, now_ms)
         try:
             holder = await self._database.write(unit)
         except _Barred as barred:
@@ -125,7 +109,7 @@ class Journal:
         if holder is None:
             return Accepted(chained)
         # The row of a claim's holder has the answer as one column more.
-        return self._claimed(holder) if len(holder) > len(_COLUMNS) else Guarded(operation_of(holder))
+        return self._claimed(holder) if len(holder) > len(COLUMNS) else Guarded(operation_of(holder))
 
     async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
         """Stores a changed operation with the line that tells why, its event, and its answer where it now has another.
@@ -135,14 +119,7 @@ class Journal:
         answers for the whole row. Raises Outdated, and writes nothing, unless the row has the version and the chain
         before.
         """
-        sealed, digest = None, _NO_ANSWER
-        if answer is not None:
-            plain = _encode_answer(answer)
-            sealed = self._seal.seal(plain, answer_context(operation.id))
-            digest = self._chain_key.answer(operation.id, plain)
-        link = _link(operation, line, digest)
-        chained = msgspec.structs.replace(operation, chain=self._chain_key.line(operation.chain, link))
-        statement = _record_statement(chained, link, sealed, operation.chain, of_operation(operation, line))
+        chained, statement = self._entries.changed(operation, line, answer)
         await self._database.write(_record(statement, chained))
         return chained
 
@@ -153,7 +130,7 @@ class Journal:
     async def answer_of(self, operation_id: str) -> Answer | None:
         """Reads the answer that is kept of an operation."""
         row = await self._database.read(first_row(Statement(statements.ANSWER_OF, (operation_id,))))
-        return None if row is None or row[0] is None else self._open_answer(operation_id, row[0])
+        return None if row is None or row[0] is None else self._entries.answer(operation_id, row[0])
 
     async def call_of(self, operation_id: str) -> Effect:
         """Reads what an operation was asked to do; raises LookupError where there is no such operation.
@@ -163,17 +140,12 @@ class Journal:
         row = await self._database.read(first_row(Statement(statements.CALL_OF, (operation_id,))))
         if row is None:
             raise LookupError(f"no operation {operation_id}")
-        plain = self._seal.open(blob_of(row[0]), call_context(operation_id))
-        try:
-            call: Effect = _decode_call(plain)
-        except msgspec.ValidationError as error:
-            raise StoreUnusable(f"the call of {operation_id} is of another version: {error}") from None
-        return call
+        return self._entries.call(operation_id, row[0])
 
     async def history(self, operation_id: str) -> _Lines:
         """Reads how an operation came to where it stands, oldest line first."""
         statement = Statement(statements.HISTORY, (operation_id, HISTORY_LINES_MAX))
-        return [_line(row) for row in await self._database.read(all_rows(statement))]
+        return [line_of(row) for row in await self._database.read(all_rows(statement))]
 
     async def newest_by_key(self, account: str, principal: str | None, idempotency_key: str) -> Operation | None:
         """Finds the newest operation on an account under an Idempotency-Key, of one principal or, for None, of any."""
@@ -182,11 +154,9 @@ class Journal:
             return await self._one(Statement(statements.NEWEST_BY_KEY, (idempotency_key, claim, account)))
         return await self._one(Statement(statements.NEWEST_BY_KEY_OF, (idempotency_key, claim, account, principal)))
 
-    async def stranded(self, *, before_ms: int | None) -> _Operations:
-        """Finds accepted and sending operations whose time to be sent ended before a moment; all of them for None."""
-        return await self._many(
-            Statement(statements.STRANDED, (NEVER_MS if before_ms is None else before_ms, STRANDED_MAX))
-        )
+    async def stranded(self, *, before_ms: int) -> _Operations:
+        """Finds accepted and sending operations whose time to be sent ended before a moment."""
+        return await self._many(Statement(statements.STRANDED, (before_ms, STRANDED_MAX)))
 
     async def authorization_of(self, result_ref: str, merchant: str) -> Operation | None:
         """Finds the operation that yielded the authorization token with this hash."""
@@ -208,12 +178,9 @@ class Journal:
         return [operation_of(row) for row in await self._database.read(all_rows(statement))]
 
     def _claimed(self, row: Row) -> Claimed:
-        operation = operation_of(row[: len(_COLUMNS)])
-        sealed = row[len(_COLUMNS)]
-        return Claimed(operation, None if sealed is None else self._open_answer(operation.id, sealed))
-
-    def _open_answer(self, operation_id: str, sealed: Value) -> Answer:
-        return _decode_answer(self._seal.open(blob_of(sealed), answer_context(operation_id)))
+        operation = operation_of(row[: len(COLUMNS)])
+        sealed = row[len(COLUMNS)]
+        return Claimed(operation, None if sealed is None else self._entries.answer(operation.id, sealed))
 
 
 def _accept(
@@ -264,68 +231,6 @@ def _is_felt_everywhere(operation: Operation) -> bool:
     return operation.kind in _FELT_EVERYWHERE or (operation.kind is Kind.CAPTURE and operation.order_id is None)
 
 
-def _link(operation: Operation, line: Line, digest_of_answer: str) -> Link:
-    """Gives what is hashed of a line; raises ValueError where it belongs to another version."""
-    if (line.version, line.state) != (operation.version, operation.state):
-        raise ValueError("the line of history belongs to another version of the operation")
-    return Link(
-        operation.id,
-        line.version,
-        line.at_ms,
-        line.event,
-        line.state,
-        _encode_evidence(line.evidence).decode(),
-        row_digest(operation),
-        digest_of_answer,
-    )
-
-
-def _accept_parameters(operation: Operation, link: Link, sealed: bytes) -> tuple[Value, ...]:
-    return (*msgspec.structs.astuple(operation), sealed, link.at_ms, link.event, link.evidence, link.row_digest)
-
-
-def _record_statement(
-    operation: Operation, link: Link, sealed: bytes | None, previous: str, event: OutgoingEvent | None
-) -> Statement:
-    parameters: tuple[Value, ...] = (
-        operation.id,
-        operation.state,
-        operation.version,
-        operation.guard,
-        operation.claim_ends_at_ms,
-        operation.payment_id,
-        operation.result_ref,
-        operation.updated_at_ms,
-        operation.send_by_ms,
-        sealed,
-        link.at_ms,
-        link.event,
-        link.evidence,
-        operation.probe_at_ms,
-        operation.chain,
-        link.row_digest,
-        link.answer_digest,
-        previous,
-    )
-    is_answered = operation.kind not in _CHARGES
-    if is_answered:
-        parameters += (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
-    if event is not None:
-        parameters += outbox.parameters_of(event)
-    wanted = statements.RecordStatement(is_answered, operation.claim is None, event is not None)
-    return Statement(statements.RECORDS[wanted], parameters, is_whole=True)
-
-
 def _has_lapsed(row: Row, now_ms: int) -> bool:
-    ends_at_ms = row[_COLUMNS.index("claim_ends_at_ms")]
+    ends_at_ms = row[COLUMNS.index("claim_ends_at_ms")]
     return isinstance(ends_at_ms, int) and ends_at_ms <= now_ms
-
-
-def operation_of(row: Row) -> Operation:
-    """Makes an operation of a row that has its columns in their order."""
-    return struct_of(row, Operation)
-
-
-def _line(row: Row) -> Line:
-    members = dict(zip(_LINE_COLUMNS, row, strict=True))
-    return msgspec.convert(members | {"evidence": msgspec.json.decode(str(members["evidence"]))}, Line)

@@ -1,4 +1,4 @@
-"""Notifications, the tokens that were accepted of them, and chargebacks."""
+"""Notifications, and the tokens that were accepted of them."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -143,31 +143,6 @@ EMPTY_TOKEN: Final = query(
 )
 """Puts something else in the place of the sealed token that was accepted for an order; its hash stays."""
 
-CHARGEBACK_COLUMNS: Final = (
-    "merchant, payment_id, order_id, account, principal, operation_id, amount_minor, currency, notification_id,"
-    " noted_at_ms"
-)
-
-ADD_CHARGEBACK: Final = query(
-    "add_chargeback",
-    f"""
-    INSERT INTO chargebacks ({CHARGEBACK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-    ON CONFLICT (merchant, payment_id) DO NOTHING
-    RETURNING payment_id""",
-)
-"""Keeps a chargeback; gives no row where one of the payment is kept already."""
-
-CHARGEBACKS_OF_OPERATION: Final = query(
-    "chargebacks_of_operation",
-    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE operation_id = $1 ORDER BY payment_id LIMIT $2",
-)
-"""Reads the chargebacks of an operation's payments."""
-
-CHARGEBACK_OF_PAYMENT: Final = query(
-    "chargeback_of_payment",
-    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id = $2",
-)
-"""Reads the chargeback of a payment."""
 
 OWNER_OF_PAYMENT: Final = query(
     "owner_of_payment",

@@ -1,0 +1,41 @@
+"""What runs beside the stories for as long as the process lives."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from payrelay.runtime.alert_channels import AlertChannels
+from payrelay.runtime.background import Background
+from payrelay.runtime.event_delivery import Dispatch
+from payrelay.runtime.held_responses import Waiters
+from payrelay.runtime.hooks import Watch
+from payrelay.runtime.ids import new_id
+from payrelay.runtime.paused_accounts import PausedAccounts
+from payrelay.runtime.read_cache import Readings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machines:
+    """The machines of the runtime that a story may use; made once at start.
+
+    Attributes:
+        paused: knows the accounts that take no new effects.
+        readings: shares and keeps what is read.
+        dispatch: what events are published, sent and followed with.
+        alarm: what alerts are given with.
+        new_id: makes an id from its prefix and the time in milliseconds.
+        pause: waits a number of seconds; only for repeating an unstored outcome.
+        watch: told of what happens.
+        waiters: requests whose answers are held back until their operations are settled.
+        background: work that outlives its request.
+    """
+
+    paused: PausedAccounts
+    readings: Readings
+    dispatch: Dispatch
+    alarm: AlertChannels
+    new_id: Callable[[str, int], str] = new_id
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    watch: Watch = field(default_factory=Watch)
+    waiters: Waiters = field(default_factory=Waiters)
+    background: Background = field(default_factory=Background)

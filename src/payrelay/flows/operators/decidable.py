@@ -1,0 +1,111 @@
+"""What a person can decide of an operation, and when a decision can be made."""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.durations import span_text
+from payrelay.core.payments.operation import (
+    TAKING,
+    TRANSITIONS,
+    WITHOUT_EFFECT,
+    Event,
+    Kind,
+    Operation,
+    OperationFilter,
+    State,
+)
+from payrelay.core.payments.sentences import STATE_SENTENCES
+from payrelay.flows.relay import Relay
+from payrelay.flows.resolution.resend import under_way_until_ms
+
+CANDIDATES_MAX: Final = 1_000
+"""Operations that name one payment: who made it, who refunds it. The newest are looked at."""
+
+
+class UndecidedError(Exception):
+    """The decision was not made; the text says why, in one line."""
+
+
+class UnknownOperationError(UndecidedError):
+    """There is no such operation."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person decides.
+
+    Attributes:
+        operation_id: of what.
+        seen: the state in which that person saw it; in another one the decision is void.
+        verdict: SUCCEEDED or FAILED.
+        operator, reason: who, and why.
+        payment_id: the payment that it made, digits without leading zeros; None where that isn't known.
+    """
+
+    operation_id: str
+    seen: State
+    verdict: State
+    operator: str
+    reason: str
+    payment_id: str | None = None
+
+
+def is_decidable(state: State) -> bool:
+    """Tells whether a person can decide what became of an operation in this state."""
+    return (state, Event.DECIDED_SUCCEEDED) in TRANSITIONS
+
+
+async def require_decidable(relay: Relay, operation: Operation, decision: Decision) -> None:
+    """Raises UndecidedError where a decision can't be made."""
+    state = operation.state
+    if not is_decidable(state):
+        when = "any more" if operation.is_settled else "yet"
+        raise UndecidedError(f"{operation.id} can't be decided {when}: {_lower(state)}")
+    if state is not decision.seen:
+        raise UndecidedError(f"{operation.id} has become {state.replace('_', ' ')} meanwhile; look at it again")
+    await _require_at_rest(relay, operation)
+    if decision.payment_id is None:
+        return
+    if decision.verdict is not State.SUCCEEDED or operation.kind not in TAKING:
+        raise UndecidedError("a payment's number belongs only to a charge, capture or retry that succeeded")
+    owner = await _owner_of(relay, operation, decision.payment_id)
+    if owner is not None:
+        raise UndecidedError(
+            f"payment {decision.payment_id} belongs to {owner.id} already, a {owner.kind} that is {owner.state}"
+        )
+
+
+async def _require_at_rest(relay: Relay, operation: Operation) -> None:
+    """Raises UndecidedError while it is being sent once more: nobody can know yet what comes of that."""
+    account = relay.account_of(operation.account, operation.merchant)
+    if account is None:
+        return
+    now_ms = relay.clock.now_ms()
+    until_ms = under_way_until_ms(await relay.journal.history(operation.id), account.timeout_s, now_ms)
+    if until_ms is not None:
+        left = span_text(-((now_ms - until_ms) // 1000))
+        raise UndecidedError(f"{operation.id} is being sent once more to find out; look at it again in {left}")
+
+
+async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Operation | None:
+    """Finds another operation that a payment belongs to; a hold and its capture are about the same one."""
+    candidates = await relay.journal.list(OperationFilter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
+    for other in candidates:
+        is_hold = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
+            f"authorization/{other.result_ref}" == operation.subject
+            or f"authorization/{operation.result_ref}" == other.subject
+        )
+        if (
+            other.id != operation.id
+            and other.merchant == operation.merchant
+            and other.kind in TAKING
+            and other.state not in WITHOUT_EFFECT
+            and not is_hold
+        ):
+            return other
+    return None
+
+
+def _lower(state: State) -> str:
+    sentence = STATE_SENTENCES[state].removesuffix(".")
+    return sentence[:1].lower() + sentence[1:]

@@ -1,0 +1,82 @@
+"""Answers a request by what is kept of its operation: a repeat, or one whose outcome is not known yet."""
+
+from http import HTTPStatus
+from typing import Final
+
+import msgspec
+
+from payrelay.core.access.bounds import has_operation
+from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed
+from payrelay.core.payments.idempotency import Repeat, decide_repeat
+from payrelay.core.payments.operation import UNSETTLED, Operation, State
+from payrelay.core.payments.sentences import STATE_SENTENCES
+from payrelay.errors import Code, Refusal, StillRunning
+from payrelay.flows.relay import Relay, Request
+from payrelay.flows.resolution.resolve import nudge
+from payrelay.store.payments.journal import Claimed, Guarded
+
+RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
+"""When to ask again after an operation that is open, by a repeat of it or where it stands in the way; the usual second
+while it is under way."""
+
+
+def answer_again(relay: Relay, earlier: Claimed, request: Request, request_print: str) -> Answer:
+    """Answers a request that was made before; where its outcome is open, it is looked for, because somebody asks."""
+    nudge(relay, earlier.operation)
+    return repeated(earlier, request, request_print)
+
+
+def answer_held(relay: Relay, holder: Claimed | Guarded, request: Request, request_print: str) -> Answer:
+    """Answers a request whose claim or guard is held; raises Refusal where it must not be made now."""
+    if isinstance(holder, Claimed):
+        return answer_again(relay, holder, request, request_print)
+    other = holder.operation
+    is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
+    operation_id = other.id if is_own else None
+    if other.state not in UNSETTLED:
+        raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
+    raise Refusal(
+        Code.IN_PROGRESS,
+        f"an operation on the same {_noun(other.subject)} is not settled yet",
+        retry_after_s=RETRY_AFTER_S.get(other.state),
+        operation_id=operation_id,
+    )
+
+
+def repeated(earlier: Claimed, request: Request, request_print: str) -> Answer:
+    """Answers a request that was made before: the finished answer, or the state as it now is.
+
+    Raises StillRunning where it is, and Refusal where the key was used with another request.
+    """
+    operation = earlier.operation
+    repeat = decide_repeat(operation, request_print)
+    if repeat is Repeat.IN_PROGRESS:
+        raise StillRunning(operation.id)
+    if repeat is Repeat.STATE or earlier.answer is None:
+        return answer_of_state(operation, request.request_id, state=operation.state)
+    return msgspec.structs.replace(earlier.answer, headers=(*_operation_header(operation), REPLAYED))
+
+
+def answer_of_state(operation: Operation, request_id: str, *, state: State) -> Answer:
+    """Answers 202 with what is known of an operation that is not settled."""
+    code = Code.PENDING if state is State.PENDING else Code.OUTCOME_UNKNOWN
+    trace = Trace(request_id=request_id, operation_id=operation.id)
+    answer = failed(code, STATE_SENTENCES[state], trace, retry_after_s=RETRY_AFTER_S.get(state))
+    return located(answer, operation)
+
+
+def located(answer: Answer, operation: Operation) -> Answer:
+    """Names the operation in a header; where its outcome is open, also where it can be followed."""
+    headers = _operation_header(operation)
+    if answer.http_status == HTTPStatus.ACCEPTED:
+        headers = (*headers, ("Location", f"/{operation.account}/api/operations/{operation.id}"))
+    return msgspec.structs.replace(answer, headers=headers)
+
+
+def _operation_header(operation: Operation) -> tuple[tuple[str, str], ...]:
+    return ((OPERATION_HEADER, operation.id),)
+
+
+def _noun(subject: str) -> str:
+    """Gives the kind of thing that a subject names: ``order/A-1`` is an order."""
+    return subject.partition("/")[0]

@@ -1,0 +1,96 @@
+"""An operation as a client sees it, in words that can be read out."""
+
+import msgspec
+
+from payrelay.core.moments import rfc3339
+from payrelay.core.money import amount_json
+from payrelay.core.outcomes import Evidence
+from payrelay.core.payments.explanations import told
+from payrelay.core.payments.operation import Line, Operation, State
+from payrelay.core.payments.sentences import STATE_SENTENCES
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of an operation's history."""
+
+    at: str
+    state: State
+    text: str
+    evidence: Evidence
+
+
+class FinishedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer that a repeat of the request gets."""
+
+    http_status: int
+    body: msgspec.Raw
+
+
+class OperationView(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation as a client sees it; times are RFC 3339 in UTC, the amount is as it was asked for."""
+
+    id: str
+    kind: str
+    state: State
+    explanation: str
+    is_settled: bool
+    account: str
+    principal: str
+    idempotency_key: str | None
+    request_id: str
+    order_id: str | None
+    payment_id: str | None
+    subscription_id: str | None
+    customer_id: str | None
+    amount: msgspec.Raw
+    currency: str | None
+    created_at: str
+    updated_at: str
+    send_by: str
+
+
+class ChargebackView(msgspec.Struct, frozen=True, kw_only=True):
+    """The bank took a payment back, as the gateway notified; the operation's state is not changed by that."""
+
+    payment_id: str
+    amount: msgspec.Raw
+    currency: str
+    at: str
+    notification_id: str
+
+
+class OperationDetail(OperationView, frozen=True, kw_only=True):
+    """The same with all that is known of it; ``answer`` is shown to the operation's own principal only."""
+
+    history: list[HistoryEntry]
+    chargebacks: list[ChargebackView]
+    answer: FinishedAnswer | None
+
+
+def view(operation: Operation) -> OperationView:
+    """Gives an operation as a client sees it in a list."""
+    return OperationView(
+        id=operation.id,
+        kind=operation.kind,
+        state=operation.state,
+        explanation=STATE_SENTENCES[operation.state],
+        is_settled=operation.is_settled,
+        account=operation.account,
+        principal=operation.principal,
+        idempotency_key=operation.idempotency_key,
+        request_id=operation.request_id,
+        order_id=operation.order_id,
+        payment_id=operation.payment_id,
+        subscription_id=operation.subscription_id,
+        customer_id=operation.customer_id,
+        amount=amount_json(operation.amount_minor),
+        currency=operation.currency,
+        created_at=rfc3339(operation.created_at_ms),
+        updated_at=rfc3339(operation.updated_at_ms),
+        send_by=rfc3339(operation.send_by_ms),
+    )
+
+
+def entry(line: Line) -> HistoryEntry:
+    """Gives a line of its history as a client sees it."""
+    return HistoryEntry(at=rfc3339(line.at_ms), state=line.state, text=told(line), evidence=line.evidence)

@@ -1,0 +1,84 @@
+"""Reads PayHere's records: once, and once more where the token had ended or the connection was lost."""
+
+import msgspec
+
+from payrelay.clock import Clock
+from payrelay.core.calls import Read
+from payrelay.core.outcomes import Evidence, Reading
+from payrelay.gateways.pacing.rate_limiter import Governor, Priority
+from payrelay.gateways.payhere.account import Account
+from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
+from payrelay.gateways.payhere.places import end_place, failing, take_place, used
+from payrelay.gateways.payhere.tokens import TOKEN_REFUSED, Token, Tokens
+from payrelay.gateways.payhere.wire import reads
+from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, TurnedAway
+from payrelay.gateways.payhere.wire.requests import WireRequest, build
+
+
+class RecordReader:
+    """Makes the reads of one account; raises nothing, except that who cancels is cancelled."""
+
+    def __init__(
+        self, connections: Network, tokens: Tokens, governor: Governor, clock: Clock, account: Account
+    ) -> None:
+        self._connections = connections
+        self._tokens = tokens
+        self._governor = governor
+        self._clock = clock
+        self._queue_s = account.queue_s
+        self._timeout_s = account.timeout_s
+
+    async def read(self, call: Read, *, priority: Priority, until_s: float | None) -> Reading:
+        """Makes a read, and once more where the token had ended or the connection was lost.
+
+        Waits for a place in the budget until then (by ``clock.boot_s``), without a moment for the account's usual time.
+        """
+        turn = _Turn(priority=priority, until_s=until_s)
+        try:
+            request = build(call)
+        except UnicodeEncodeError:
+            return reads.bad_reply(Evidence(cause=Cause.NOT_UTF8))
+        first = await self._read(call, request, turn)
+        if isinstance(first, Reading):
+            return first
+        if isinstance(first, Loss) and not self._governor.may_repeat():
+            return reads.lost(first.cause, is_sent=first.is_sent)
+        second = await self._read(call, request, turn)
+        if isinstance(second, Loss):
+            return reads.lost(second.cause, is_sent=second.is_sent)
+        return reads.turned_away(TOKEN_REFUSED, None) if isinstance(second, InvalidToken) else second
+
+    async def _read(self, call: Read, request: WireRequest, turn: "_Turn") -> Reading | InvalidToken | Loss:
+        """Makes a read once; what may be made again comes back as it is."""
+        shut = self._governor.refusal(turn.priority)
+        if shut is not None:
+            return reads.turned_away(failing(shut), None)
+        # A token that has to be fetched takes a place and a call of its own.
+        token = await self._tokens.current(self._clock.boot_s() + self._queue_s + self._timeout_s)
+        if isinstance(token, TurnedAway):
+            return reads.turned_away(token, None)
+        until_s = self._clock.boot_s() + self._queue_s if turn.until_s is None else turn.until_s
+        place = await take_place(self._governor, until_s, turn.priority)
+        if isinstance(place, TurnedAway):
+            return reads.turned_away(place, None)
+        with used(place):
+            reply = await self._connections.reads.exchange(request, token.headers, send_by_s=place.send_by_s)
+            answer = _reading_of(call, token, reply)
+            end_place(place, reply, answer.cause if isinstance(answer, Loss) else answer.evidence.cause)
+        if isinstance(answer, InvalidToken):
+            self._tokens.drop(token)
+        return answer
+
+
+class _Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """How a read waits for its place."""
+
+    priority: Priority
+    until_s: float | None
+
+
+def _reading_of(call: Read, token: Token, reply: Reply | Loss) -> Reading | InvalidToken | Loss:
+    """Reads a reply; a loss that may be made good by another read stays one."""
+    if isinstance(reply, Reply):
+        return reads.classify_read(call, reply.http_status, reply.body, token.text)
+    return reply if reply.cause is LossCause.CONNECTION_LOST else reads.lost(reply.cause, is_sent=reply.is_sent)

@@ -1,0 +1,150 @@
+"""What is written of an operation, and read back: its row, its chained line of history, its sealed call and answer.
+
+A line answers for the whole row, and for the answer that is kept with it: their digests are in its hash.
+"""
+
+from typing import Final
+
+import msgspec
+
+from payrelay.core.answers import Answer
+from payrelay.core.calls import Effect
+from payrelay.core.events.event import OutgoingEvent, of_operation
+from payrelay.core.payments.audit_chain import ChainKey, Link, row_digest
+from payrelay.core.payments.operation import Kind, Line, Operation
+from payrelay.errors import StoreUnusable
+from payrelay.store.engine.database import Row, Statement, Value
+from payrelay.store.engine.rows import blob_of, struct_of
+from payrelay.store.engine.sealing import Seal
+from payrelay.store.events import outbox
+from payrelay.store.statements.payments import operations as statements
+
+_CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
+"""They ask for an order, an amount and a currency; a reply with others is a difference, not news."""
+_NOTHING_BEFORE: Final = ""
+"""What the first line of a history is chained to."""
+_NO_ANSWER: Final = ""
+
+COLUMNS: Final = tuple(Operation.__struct_fields__)
+_LINE_COLUMNS: Final = tuple(Line.__struct_fields__)
+
+_encode_call = msgspec.msgpack.Encoder().encode
+_decode_call = msgspec.msgpack.Decoder(Effect).decode
+_encode_answer = msgspec.msgpack.Encoder().encode
+_decode_answer = msgspec.msgpack.Decoder(Answer).decode
+_encode_evidence = msgspec.json.Encoder().encode
+
+
+class Entries:
+    """Makes rows and lines of what is stored, and reads them: sealed by one key, chained by another."""
+
+    def __init__(self, seal: Seal, chain_key: bytes) -> None:
+        self._seal = seal
+        self.key = ChainKey(chain_key)
+
+    def accepted(self, operation: Operation, line: Line, call: Effect) -> tuple[Operation, tuple[Value, ...]]:
+        """Chains a new operation to nothing; gives it as it is stored, and its columns with its first line and call."""
+        sealed = self._seal.seal(_encode_call(call), call_context(operation.id))
+        link = _link(operation, line, _NO_ANSWER)
+        chained = msgspec.structs.replace(operation, chain=self.key.line(_NOTHING_BEFORE, link))
+        return chained, _accept_parameters(chained, link, sealed)
+
+    def changed(self, operation: Operation, line: Line, answer: Answer | None) -> tuple[Operation, Statement]:
+        """Chains a change to the line before; gives the operation as it is stored, and the statement that stores it."""
+        sealed, digest = None, _NO_ANSWER
+        if answer is not None:
+            plain = _encode_answer(answer)
+            sealed = self._seal.seal(plain, answer_context(operation.id))
+            digest = self.key.answer(operation.id, plain)
+        link = _link(operation, line, digest)
+        chained = msgspec.structs.replace(operation, chain=self.key.line(operation.chain, link))
+        return chained, _record_statement(chained, link, sealed, operation.chain, of_operation(operation, line))
+
+    def answer(self, operation_id: str, sealed: Value) -> Answer:
+        """Opens the answer that is kept of an operation. Raises StoreUnusable."""
+        return _decode_answer(self._seal.open(blob_of(sealed), answer_context(operation_id)))
+
+    def call(self, operation_id: str, sealed: Value) -> Effect:
+        """Opens what an operation was asked to do.
+
+        Raises StoreUnusable where a newer version asked for what this one doesn't know; that one may go on with it.
+        """
+        plain = self._seal.open(blob_of(sealed), call_context(operation_id))
+        try:
+            call: Effect = _decode_call(plain)
+        except msgspec.ValidationError as error:
+            raise StoreUnusable(f"the call of {operation_id} is of another version: {error}") from None
+        return call
+
+
+def call_context(operation_id: str) -> bytes:
+    """Names the place of a sealed call, so that it opens nowhere else."""
+    return f"{operation_id}/call".encode()
+
+
+def answer_context(operation_id: str) -> bytes:
+    """Names the place of a sealed answer."""
+    return f"{operation_id}/answer".encode()
+
+
+def _link(operation: Operation, line: Line, digest_of_answer: str) -> Link:
+    """Gives what is hashed of a line; raises ValueError where it belongs to another version."""
+    if (line.version, line.state) != (operation.version, operation.state):
+        raise ValueError("the line of history belongs to another version of the operation")
+    return Link(
+        operation.id,
+        line.version,
+        line.at_ms,
+        line.event,
+        line.state,
+        _encode_evidence(line.evidence).decode(),
+        row_digest(operation),
+        digest_of_answer,
+    )
+
+
+def _accept_parameters(operation: Operation, link: Link, sealed: bytes) -> tuple[Value, ...]:
+    return (*msgspec.structs.astuple(operation), sealed, link.at_ms, link.event, link.evidence, link.row_digest)
+
+
+def _record_statement(
+    operation: Operation, link: Link, sealed: bytes | None, previous: str, event: OutgoingEvent | None
+) -> Statement:
+    parameters: tuple[Value, ...] = (
+        operation.id,
+        operation.state,
+        operation.version,
+        operation.guard,
+        operation.claim_ends_at_ms,
+        operation.payment_id,
+        operation.result_ref,
+        operation.updated_at_ms,
+        operation.send_by_ms,
+        sealed,
+        link.at_ms,
+        link.event,
+        link.evidence,
+        operation.probe_at_ms,
+        operation.chain,
+        link.row_digest,
+        link.answer_digest,
+        previous,
+    )
+    is_answered = operation.kind not in _CHARGES
+    if is_answered:
+        parameters += (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
+    if event is not None:
+        parameters += outbox.parameters_of(event)
+    wanted = statements.RecordStatement(is_answered, operation.claim is None, event is not None)
+    return Statement(statements.RECORDS[wanted], parameters, is_whole=True)
+
+
+def operation_of(row: Row) -> Operation:
+    """Makes an operation of a row that has its columns in their order."""
+    return struct_of(row, Operation)
+
+
+def line_of(row: Row) -> Line:
+    """Makes a line of history of a row that has its columns in their order."""
+    members = dict(zip(_LINE_COLUMNS, row, strict=True))
+    return msgspec.convert(members | {"evidence": msgspec.json.decode(str(members["evidence"]))}, Line)

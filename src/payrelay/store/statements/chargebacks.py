@@ -1,0 +1,33 @@
+"""Chargebacks: each payment that a bank took back, once."""
+
+# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+
+from typing import Final
+
+from payrelay.store.engine.queries import query
+
+CHARGEBACK_COLUMNS: Final = (
+    "merchant, payment_id, order_id, account, principal, operation_id, amount_minor, currency, notification_id,"
+    " noted_at_ms"
+)
+
+ADD_CHARGEBACK: Final = query(
+    "add_chargeback",
+    f"""
+    INSERT INTO chargebacks ({CHARGEBACK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    ON CONFLICT (merchant, payment_id) DO NOTHING
+    RETURNING payment_id""",
+)
+"""Keeps a chargeback; gives no row where one of the payment is kept already."""
+
+CHARGEBACKS_OF_OPERATION: Final = query(
+    "chargebacks_of_operation",
+    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE operation_id = $1 ORDER BY payment_id LIMIT $2",
+)
+"""Reads the chargebacks of an operation's payments."""
+
+CHARGEBACK_OF_PAYMENT: Final = query(
+    "chargeback_of_payment",
+    f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id = $2",
+)
+"""Reads the chargeback of a payment."""
