@@ -1,8 +1,27 @@
-from importlib import metadata
+import json
+import subprocess
+import sys
+from importlib import import_module, metadata
 from pathlib import Path
+from typing import Final
 
 import pytest
+import typer
 from tests.cli.commands import GATEWAY, Run
+
+from payrelay.cli import main
+from payrelay.cli.main import FILES
+
+HEAVY: Final = {"aiohttp", "asyncpg", "cryptography", "granian", "jinja2", "joserfc", "sqlite3", "structlog"}
+"""What takes long to load: web server and client, databases' drivers, cryptography, pages."""
+LISTS_LOADED: Final = """
+import json, sys
+from payrelay.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    print(json.dumps(list(sys.modules)), file=sys.stderr)
+"""
 
 
 def test_the_database_is_made_by_whatever_comes_first(run: Run, tmp_path: Path) -> None:
@@ -35,3 +54,52 @@ def test_what_keeps_it_from_starting_is_one_line(run: Run, variables: dict[str, 
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(line)
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("typed", [["--help"], ["keys", "--help"], ["operations", "decide", "--help"]], ids=" ".join)
+def test_help_waits_for_nothing_that_it_does_not_need(typed: list[str]) -> None:
+    """Whoever asks how a command is typed has the answer at once; a server or a database takes seconds to load."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LISTS_LOADED, *typed], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(json.loads(ended.stderr.splitlines()[-1]))
+
+    assert "Usage: payrelay" in ended.stdout
+    assert loaded & HEAVY == set()
+    assert loaded & {"payrelay.app", "payrelay.store", "payrelay.settings", "payrelay_simulator"} == set()
+
+
+@pytest.mark.process
+def test_a_command_loads_no_other_groups_file() -> None:
+    """A group's file is read when the group is named."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LISTS_LOADED, "keys", "--help"], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(json.loads(ended.stderr.splitlines()[-1]))
+
+    assert {name for name in loaded if name.startswith("payrelay.cli.")} == {
+        "payrelay.cli.keys",
+        "payrelay.cli.main",
+        "payrelay.cli.session",
+    }
+
+
+def test_every_command_that_a_file_declares_is_named() -> None:
+    """One that `main` forgot could not be typed; one that no file declares would end in a traceback."""
+    files = Path(main.__file__).parent.glob("*.py")
+    declaring = {path.stem for path in files if "app = typer.Typer(" in path.read_text()}
+    declared: dict[str | None, str] = {}
+    for name in declaring:
+        group = typer.main.get_group(import_module(f"payrelay.cli.{name}").app)
+        declared |= dict.fromkeys([group.name] if group.name else group.commands, name)
+
+    assert declared == dict(FILES)
+
+
+def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(run: Run) -> None:
+    """Of all that there are, though none of them was loaded."""
+    ran = run("operation")
+
+    assert ran.code == 2
+    assert "Did you mean 'operations'" in ran.err

@@ -4,14 +4,14 @@ import pwd
 
 import pytest
 
-from payrelay.cli.session import login_name, operator, reason
+from payrelay.cli.session import login_name, operator_from, reason_from
 from payrelay.core.persons import WordsError
 
 
 def test_whoever_is_logged_in_decides() -> None:
     """Where there is no terminal, it is the user of the process; a name is there in any case."""
-    assert operator(None) == login_name()
-    assert operator(" ann ") == "ann"
+    assert operator_from(None) == login_name()
+    assert operator_from(" ann ") == "ann"
 
 
 def test_a_process_without_a_login_has_its_users_name() -> None:
@@ -26,5 +26,5 @@ def test_a_process_without_a_login_has_its_users_name() -> None:
 def test_a_reason_that_can_not_be_kept_is_named_by_its_option() -> None:
     """Whoever typed it sees which one to mend."""
     with pytest.raises(WordsError, match=r"^--reason is missing"):
-        reason("")
-    assert reason("because") == "because"
+        reason_from("")
+    assert reason_from("because") == "because"

@@ -5,30 +5,42 @@ import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
+import typer
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from payrelay.app import opened_trail
-from payrelay.cli.session import progress_bar
+from payrelay.cli.session import DONE, WRONG, Json, awaited, progress_bar, read_settings
 from payrelay.clock import Clock
 from payrelay.core.moments import rfc3339
 from payrelay.errors import SettingsError
-from payrelay.flows.operators.audit import Audit, AuditFinding, Phase, Summary
-from payrelay.settings import Settings
+
+if TYPE_CHECKING:
+    from payrelay.flows.operators.audit import Audit, AuditFinding, Phase, Summary
+    from payrelay.settings import Settings
 
 _NOTED: Final = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 
+app = typer.Typer(
+    name="audit", help="Whether operations and their histories are as they were left.", no_args_is_help=True
+)
 
-async def run_verify(settings: Settings, *, noted: list[str], as_json: bool) -> bool:
-    """Prints everything that isn't as it was left, and what was looked at; gives whether all is right.
 
-    ``noted`` are anchors as it printed them once. Raises SettingsError, StoreError.
-    """
+@app.command()
+@awaited
+async def verify(
+    *,
+    anchor: Annotated[
+        list[str] | None, typer.Option(metavar="NUMBER:DIGEST", help="An anchor as it was noted; repeatable.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Find every operation, line of history and kept answer that was changed or removed."""
+    settings = read_settings()
     findings = []
-    async with _audit(settings, dict(map(_noted, noted))) as audit:
+    async with _audit(settings, dict(map(_noted, anchor or ()))) as audit:
         async for finding in audit.findings():
             if as_json:
                 findings.append(finding)
@@ -39,12 +51,15 @@ async def run_verify(settings: Settings, *, noted: list[str], as_json: bool) -> 
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
     else:
         sys.stdout.write("".join(f"{line}\n" for line in _summary_lines(audit.summary)))
-    return audit.summary.findings == 0
+    return WRONG if audit.summary.findings else DONE
 
 
 @asynccontextmanager
-async def _audit(settings: Settings, noted: dict[int, str]) -> AsyncIterator[Audit]:
+async def _audit(settings: "Settings", noted: dict[int, str]) -> "AsyncIterator[Audit]":
     """Opens the store, which a server may be using at the same time, with a bar where a person looks on."""
+    from payrelay.app import opened_trail
+    from payrelay.flows.operators.audit import Audit
+
     async with opened_trail(settings, Clock()) as (trail, since_ms):
         with progress_bar(Console(stderr=True)) as bar:
             yield Audit(trail, since_ms, Bars(bar), noted=noted)
@@ -66,14 +81,14 @@ class Bars:
         self._bar = bar
         self._tasks: dict[Phase, TaskID] = {}
 
-    def __call__(self, phase: Phase, done: int, total: int) -> None:
+    def __call__(self, phase: "Phase", done: int, total: int) -> None:
         """Moves it."""
         if phase not in self._tasks:
             self._tasks[phase] = self._bar.add_task(phase)
         self._bar.update(self._tasks[phase], completed=done, total=total)
 
 
-def _shown(summary: Summary) -> dict[str, object]:
+def _shown(summary: "Summary") -> dict[str, object]:
     """Gives the summary for programs; times are texts, as everywhere outside the database."""
     members = msgspec.structs.asdict(summary)
     since_ms, until_ms = members.pop("chain_since_ms"), members.pop("anchored_until_ms")
@@ -81,7 +96,7 @@ def _shown(summary: Summary) -> dict[str, object]:
     return {"chain_since": rfc3339(since_ms, "seconds"), **members, "anchored_until": until}
 
 
-def _line(finding: AuditFinding) -> str:
+def _line(finding: "AuditFinding") -> str:
     place = finding.operation_id if finding.anchor is None else f"anchor {finding.anchor}"
     line = "" if finding.version is None else f" line {finding.version}:"
     return _printable(f"{place}:{line} {finding.text}")
@@ -92,7 +107,7 @@ def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
-def _summary_lines(summary: Summary) -> list[str]:
+def _summary_lines(summary: "Summary") -> list[str]:
     looked_at = f"{summary.operations} operations with {summary.lines} lines of history, {summary.anchors} anchors"
     lines = [f"{looked_at}; the chain began at {rfc3339(summary.chain_since_ms, 'seconds')}."]
     if summary.lines_before_chain:

@@ -2,30 +2,54 @@
 
 import shutil
 import stat
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from payrelay.app import Shared, opened_accounts, opened_database, seal_of
+import typer
+from rich.console import Console
+
+from payrelay.cli.session import DONE, WRONG, awaited, read_settings
 from payrelay.clock import Clock
 from payrelay.errors import SettingsError, StoreError
-from payrelay.flows.operators.inspect_database import inspect_database
-from payrelay.flows.operators.pause_account import in_words
 from payrelay.gateways.gateway import CheckFinding
-from payrelay.settings import Settings, require_serving
+
+if TYPE_CHECKING:
+    from payrelay.app import Shared
+    from payrelay.settings import Settings
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 """The rights of everybody but the owner of a file."""
 
 
-async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[CheckFinding]:
+app = typer.Typer()
+
+
+@app.command()
+@awaited
+async def check() -> int:
+    """Say what is right and wrong with settings, database and gateways."""
+    console = Console(highlight=False)
+    code = DONE
+    async for finding in _findings(Clock()):
+        mark = "[yellow]![/]" if finding.is_warning else "[green]✓[/]" if finding.is_right else "[red]✗[/]"
+        console.print(mark, end=" ")
+        console.print(f"{finding.subject}: {finding.text}", markup=False, soft_wrap=True)
+        if not finding.is_right:
+            code = WRONG
+    return code
+
+
+async def _findings(clock: Clock) -> AsyncIterator[CheckFinding]:
     """Looks at one thing after the other, and goes on where it can; changes nothing at the gateway.
 
-    ``read`` gives the settings. A database that isn't there yet is made, as by every command.
+    A database that isn't there yet is made, as by every command.
     """
+    from payrelay.app import opened_accounts
+
     try:
-        settings = read()
+        settings = read_settings()
     except SettingsError as error:
         yield CheckFinding(subject="settings", is_right=False, text=str(error))
         return
@@ -45,7 +69,9 @@ async def findings(read: Callable[[], Settings], clock: Clock) -> AsyncIterator[
                 yield CheckFinding(subject=f"{name}: {found.subject}", is_right=found.is_right, text=found.text)
 
 
-def _of_settings(settings: Settings) -> CheckFinding:
+def _of_settings(settings: "Settings") -> CheckFinding:
+    from payrelay.settings import require_serving
+
     try:
         require_serving(settings)
     except SettingsError as error:
@@ -71,9 +97,13 @@ def _of_alert_command(program: str) -> CheckFinding:
 
 
 async def _of_database(
-    settings: Settings, clock: Clock, stack: AsyncExitStack
-) -> tuple[list[CheckFinding], Shared | None]:
+    settings: "Settings", clock: Clock, stack: AsyncExitStack
+) -> "tuple[list[CheckFinding], Shared | None]":
     """Looks at the store, and gives it, where it can be used; it stays open as long as the stack."""
+    from payrelay.app import Shared, opened_database, seal_of
+    from payrelay.flows.operators.inspect_database import inspect_database
+    from payrelay.flows.operators.pause_account import in_words
+
     try:
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=False))
         state = await inspect_database(database)

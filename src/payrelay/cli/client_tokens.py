@@ -1,21 +1,22 @@
 """The command for client tokens: another key to sign them with, beside a running server."""
 
-import sys
+import typer
 
-from payrelay.cli.session import DONE, REFUSED, complain, session
+from payrelay.cli.session import DONE, REFUSED, awaited, complain, read_settings, say, session
 from payrelay.errors import Outdated
-from payrelay.settings import Settings
+
+app = typer.Typer(name="client-tokens", help="Client tokens: what phones are given.", no_args_is_help=True)
 
 
-async def run_rotate_key(settings: Settings) -> int:
-    """Makes a new signing key; gives the exit code. Raises SettingsError, StoreError."""
-    async with session(settings) as relay:
+@app.command("rotate-key")
+@awaited
+async def rotate_key() -> int:
+    """Sign client tokens with a new key; those of the key before it stay good."""
+    async with session(read_settings()) as relay:
         try:
             key = await relay.signing_keys.rotate()
         except Outdated:
             complain("somebody else has just made a new key; nothing was changed")
             return REFUSED
-    sys.stderr.write(
-        f"Client tokens are now signed with key {key.id}; those that the key before it has signed stay good.\n"
-    )
+    say(f"Client tokens are now signed with key {key.id}; those that the key before it has signed stay good.")
     return DONE

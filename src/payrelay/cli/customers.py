@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
@@ -11,84 +11,102 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from payrelay.cli.session import DONE, REFUSED, UNKNOWN, complain, session
+from payrelay.cli.session import (
+    DONE,
+    REFUSED,
+    UNKNOWN,
+    Json,
+    Sure,
+    awaited,
+    complain,
+    read_settings,
+    say,
+    session,
+)
 from payrelay.core.customers.customer import Customer, CustomerFilter, CustomerState
 from payrelay.core.moments import rfc3339
 from payrelay.core.payments.explanations import printable
 from payrelay.core.payments.operation import OperationFilter
-from payrelay.flows.customers.erase_customer import erase
-from payrelay.flows.customers.show_customer import CustomerView, view
-from payrelay.flows.relay import Relay
-from payrelay.settings import Settings
 
+if TYPE_CHECKING:
+    from payrelay.flows.relay import Relay
+
+CUSTOMERS_MAX: Final = 1_000
+"""Customers that are listed."""
 OPERATIONS_SHOWN: Final = 10
 """The newest; a list of all of a customer's is at the API."""
 
-_encode = msgspec.json.Encoder().encode
+app = typer.Typer(name="customers", help="Stored customers: who can be charged by a handle.", no_args_is_help=True)
+
+CustomerId = Annotated[str, typer.Argument(metavar="ID", help="As `customers list` shows it.")]
 
 
-class _Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list prints for programs."""
+@app.command("list")
+@awaited
+async def list_customers(
+    *,
+    principal: Annotated[str | None, typer.Option(help="Only those of this principal.")] = None,
+    account: Annotated[str | None, typer.Option(help="Only those that were approved on this account.")] = None,
+    reference: Annotated[str | None, typer.Option(help="Only those that their merchant calls so.")] = None,
+    state: Annotated[CustomerState | None, typer.Option(help="Only those in this state.")] = None,
+    limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=CUSTOMERS_MAX)] = 50,
+    as_json: Json = False,
+) -> int:
+    """List stored customers, newest first; never a token."""
+    from payrelay.flows.customers.show_customer import view
 
-    customers: list[CustomerView]
-
-
-class _Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """What one prints for programs."""
-
-    customer: CustomerView
-    operation_ids: list[str]
-
-
-async def run_list(settings: Settings, wanted: CustomerFilter, *, limit: int, as_json: bool) -> int:
-    """Lists customers of all principals, newest first; gives the exit code. Raises SettingsError, StoreError."""
-    async with session(settings) as relay:
+    wanted = CustomerFilter(principal=principal, account=account, reference=reference, state=state)
+    async with session(read_settings()) as relay:
         customers = await relay.customers.list(wanted, before=None, limit=limit)
     if as_json:
-        listed = _Listed(customers=[view(customer) for customer in customers])
-        sys.stdout.write(msgspec.json.format(_encode(listed)).decode() + "\n")
-        return DONE
-    Console(highlight=False).print(_list_page(customers))
+        _write_json({"customers": [view(customer) for customer in customers]})
+    else:
+        Console(highlight=False).print(_list_page(customers))
     return DONE
 
 
-async def run_show(settings: Settings, customer_id: str, *, as_json: bool) -> int:
-    """Shows one customer and its newest operations; gives the exit code. Raises SettingsError, StoreError."""
-    async with session(settings) as relay:
+@app.command("show")
+@awaited
+async def show_customer(customer_id: CustomerId, *, as_json: Json = False) -> int:
+    """Show what is known of a stored customer, and its newest operations."""
+    from payrelay.flows.customers.show_customer import view
+
+    async with session(read_settings()) as relay:
         customer = await _known(relay, customer_id)
         if customer is None:
             return UNKNOWN
         newest = await relay.journal.list(OperationFilter(customer_id=customer.id), before=None, limit=OPERATIONS_SHOWN)
-    shown = _Shown(customer=view(customer), operation_ids=[operation.id for operation in newest])
+    shown, operation_ids = view(customer), [operation.id for operation in newest]
     if as_json:
-        sys.stdout.write(msgspec.json.format(_encode(shown)).decode() + "\n")
+        _write_json({"customer": shown, "operation_ids": operation_ids})
         return DONE
     table = Table(box=None, pad_edge=False, show_header=False)
-    for name, value in msgspec.structs.asdict(shown.customer).items():
+    for name, value in msgspec.structs.asdict(shown).items():
         table.add_row(name, _cell(value))
-    table.add_row("newest operations", "\n".join(shown.operation_ids) or "-")
+    table.add_row("newest operations", "\n".join(operation_ids) or "-")
     Console(highlight=False).print(table)
     return DONE
 
 
-async def run_erase(settings: Settings, customer_id: str, *, is_sure: bool) -> int:
-    """Erases a customer, whoever's it is, after asking back on a terminal; gives the exit code.
+@app.command("erase")
+@awaited
+async def erase_customer(customer_id: CustomerId, *, yes: Sure = False) -> int:
+    """Erase what is kept of a person, on request; amounts and ids stay."""
+    from payrelay.flows.customers.erase_customer import erase
 
-    Raises SettingsError, StoreError.
-    """
-    async with session(settings) as relay:
+    async with session(read_settings()) as relay:
         customer = await _known(relay, customer_id)
         if customer is None:
             return UNKNOWN
-        if not is_sure and sys.stdin.isatty() and not _is_confirmed(customer):
+        if not yes and sys.stdin.isatty() and not _is_confirmed(customer):
             complain("nothing was erased")
             return REFUSED
         await erase(relay, customer)
-    sys.stderr.write(f"Erased: {customer.id}. Its operations keep their amounts and ids.\n")
+    say(f"Erased: {customer.id}. Its operations keep their amounts and ids.")
     return DONE
 
 
-async def _known(relay: Relay, customer_id: str) -> Customer | None:
+async def _known(relay: "Relay", customer_id: str) -> Customer | None:
     customer = await relay.customers.get(customer_id)
     if customer is None:
         complain(f"there is no customer {printable(customer_id)}")
@@ -123,6 +141,10 @@ def _list_page(customers: Sequence[Customer]) -> RenderableType:
             Text(f"{customer.state}\n{updated} UTC"),
         )
     return table
+
+
+def _write_json(shown: object) -> None:
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(shown)).decode() + "\n")
 
 
 def _cell(value: object) -> Text:

@@ -3,53 +3,55 @@
 import sys
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+import typer
 from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from payrelay.cli.session import DONE, REFUSED, UNKNOWN, complain, session
+from payrelay.cli.session import (
+    DONE,
+    REFUSED,
+    UNKNOWN,
+    Json,
+    awaited,
+    complain,
+    read_settings,
+    say,
+    session,
+)
 from payrelay.core.events.delivery import DeliveryState, pattern_of
-from payrelay.core.events.event import PublishedEvent
 from payrelay.core.payments.explanations import printable
 from payrelay.errors import Refusal, SettingsError
-from payrelay.flows.events.manage_endpoints import (
-    EndpointView,
-    NewEndpoint,
-    Owner,
-    ReplayedEvents,
-    create_endpoint,
-    list_deliveries,
-    remove_endpoint,
-    replay_events,
-    rotate_endpoint,
-    send_test,
-    view,
-)
-from payrelay.flows.events.read_events import view as event_view
-from payrelay.flows.relay import Relay
-from payrelay.runtime.event_delivery import Dispatch
-from payrelay.settings import Settings
+
+if TYPE_CHECKING:
+    from payrelay.flows.events.manage_endpoints import EndpointView, Owner, ReplayedEvents
+    from payrelay.flows.relay import Relay
+    from payrelay.runtime.event_delivery import Dispatch
+
+app = typer.Typer()
+endpoints = typer.Typer(help="Endpoints: where events are sent.", no_args_is_help=True)
+app.add_typer(endpoints, name="endpoints")
+events = typer.Typer(help="Events: what was told.", no_args_is_help=True)
+app.add_typer(events, name="events")
+
+EndpointId = Annotated[str, typer.Argument(metavar="ID", help="As `endpoints list` shows it.")]
+Principal = Annotated[str, typer.Option("--name", help="Whose events: the name of its keys.")]
+OnAccount = Annotated[str | None, typer.Option("--account", help="Which account; needed where there are several.")]
 
 _SHOWN_ONCE = "The secret is shown this once; whoever receives the events verifies them with it."
 
 
-class WantedEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events are listed."""
+@endpoints.command("list")
+@awaited
+async def list_endpoints(*, as_json: Json = False) -> int:
+    """List everybody's endpoints, without their secrets."""
+    from payrelay.flows.events.manage_endpoints import view
 
-    name: str
-    account: str | None
-    after: int
-    limit: int
-    type: str | None
-    subject: str | None
-
-
-async def run_list(settings: Settings, *, as_json: bool) -> int:
-    """Lists everybody's endpoints; gives the exit code."""
-    async with session(settings) as relay:
+    async with session(read_settings()) as relay:
         rows = [view(endpoint) for endpoint in await relay.dispatch.endpoints.list_all()]
     if as_json:
         _write_json(rows)
@@ -58,45 +60,69 @@ async def run_list(settings: Settings, *, as_json: bool) -> int:
     return DONE
 
 
-async def run_add(settings: Settings, name: str, account: str | None, new: NewEndpoint) -> int:
-    """Registers an endpoint, and prints its id and its secret on standard output; gives the exit code."""
-    async with session(settings) as relay:
+@endpoints.command("add")
+@awaited
+async def add_endpoint(
+    url: Annotated[str, typer.Argument(help="Where events are posted; https, unless its host is allowed.")],
+    *,
+    name: Principal,
+    account: OnAccount = None,
+    types: Annotated[list[str] | None, typer.Option("--type", help="Such as operation.*; repeatable.")] = None,
+    label: Annotated[str | None, typer.Option(help="For people.")] = None,
+) -> int:
+    """Register an endpoint, and print its id and its secret on standard output."""
+    from payrelay.flows.events.manage_endpoints import NewEndpoint, create_endpoint
+
+    new = NewEndpoint(url=url, types=tuple(types or ("*",)), label=label)
+    async with session(read_settings()) as relay:
         try:
             owner = _owner(relay, name, account)
             issued = await create_endpoint(relay.dispatch, owner, new)
         except Refusal as refusal:
             return _refused(refusal)
     sys.stdout.write(f"{issued.id}\n{issued.secret}\n")
-    _say(_SHOWN_ONCE)
+    say(_SHOWN_ONCE)
     return DONE
 
 
-async def run_remove(settings: Settings, endpoint_id: str) -> int:
-    """Removes an endpoint; gives the exit code."""
-    async with session(settings) as relay:
+@endpoints.command("remove")
+@awaited
+async def remove_endpoint(endpoint_id: EndpointId) -> int:
+    """Remove an endpoint, and forget what became of its events."""
+    from payrelay.flows.events import manage_endpoints
+
+    async with session(read_settings()) as relay:
         owner = await _owner_of(relay.dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
-        await remove_endpoint(relay.dispatch, owner, endpoint_id)
-    _say(f"{endpoint_id} is removed.")
+        await manage_endpoints.remove_endpoint(relay.dispatch, owner, endpoint_id)
+    say(f"{endpoint_id} is removed.")
     return DONE
 
 
-async def run_rotate(settings: Settings, endpoint_id: str) -> int:
-    """Gives an endpoint a new secret, and prints it; gives the exit code."""
-    async with session(settings) as relay:
+@endpoints.command("rotate")
+@awaited
+async def rotate_endpoint(endpoint_id: EndpointId) -> int:
+    """Give an endpoint a new secret, and print it; the one before counts for a day."""
+    from payrelay.flows.events import manage_endpoints
+
+    async with session(read_settings()) as relay:
         owner = await _owner_of(relay.dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
-        issued = await rotate_endpoint(relay.dispatch, owner, endpoint_id)
+        issued = await manage_endpoints.rotate_endpoint(relay.dispatch, owner, endpoint_id)
     sys.stdout.write(f"{issued.secret}\n")
-    _say(f"{_SHOWN_ONCE} The one before counts until {issued.older_secret_ends_at}.")
+    say(f"{_SHOWN_ONCE} The one before counts until {issued.older_secret_ends_at}.")
     return DONE
 
 
-async def run_test(settings: Settings, endpoint_id: str) -> int:
-    """Tells a test event, which a running server sends; gives the exit code."""
-    async with session(settings) as relay:
+@endpoints.command("test")
+@awaited
+async def send_test_event(endpoint_id: EndpointId) -> int:
+    """Send a test event to an endpoint."""
+    from payrelay.flows.events.manage_endpoints import send_test
+
+    async with session(read_settings()) as relay:
         owner = await _owner_of(relay.dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
@@ -104,40 +130,60 @@ async def run_test(settings: Settings, endpoint_id: str) -> int:
             event_id = await send_test(relay.dispatch, owner, endpoint_id)
         except Refusal as refusal:
             return _refused(refusal)
-    _say(f"{event_id} is sent within a second by the server that runs; payrelay endpoints deliveries {endpoint_id}")
+    say(f"{event_id} is sent within a second by the server that runs; payrelay endpoints deliveries {endpoint_id}")
     return DONE
 
 
-async def run_replay(settings: Settings, endpoint_id: str, ids: list[str], since: str | None, until: str | None) -> int:
-    """Queues events again, which a running server sends; gives the exit code. Raises SettingsError for no moment."""
-    span = _span(ids, since, until)
+@endpoints.command("replay")
+@awaited
+async def replay_events(
+    endpoint_id: EndpointId,
+    event_ids: Annotated[list[str] | None, typer.Argument(metavar="[EVENT]...", help="Only these.")] = None,
+    *,
+    since: Annotated[str | None, typer.Option(help="From this moment on, such as 2026-11-21T10:00:00Z.")] = None,
+    until: Annotated[str | None, typer.Option(help="Up to this moment.")] = None,
+) -> int:
+    """Send events to an endpoint again: some by their ids, or all that it wants of a span of time."""
+    from payrelay.flows.events import manage_endpoints
+
+    settings = read_settings()
+    span = _span(event_ids or [], since, until)
     async with session(settings) as relay:
         dispatch = relay.dispatch
         owner = await _owner_of(dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
         try:
-            replayed = await replay_events(dispatch, owner, endpoint_id, span)
+            replayed = await manage_endpoints.replay_events(dispatch, owner, endpoint_id, span)
             count = replayed.events
             while replayed.after is not None:
-                replayed = await replay_events(dispatch, owner, endpoint_id, span, after=replayed.after)
+                after = replayed.after
+                replayed = await manage_endpoints.replay_events(dispatch, owner, endpoint_id, span, after=after)
                 count += replayed.events
         except Refusal as refusal:
             return _refused(refusal)
-    _say(f"{count} events are sent again by the server that runs.")
+    say(f"{count} events are sent again by the server that runs.")
     return DONE
 
 
-async def run_deliveries(
-    settings: Settings, endpoint_id: str, *, state: DeliveryState | None, limit: int, as_json: bool
+@endpoints.command("deliveries")
+@awaited
+async def list_deliveries(
+    endpoint_id: EndpointId,
+    *,
+    state: Annotated[DeliveryState | None, typer.Option(help="Only those in this state.")] = None,
+    limit: Annotated[int, typer.Option(help="How many.", min=1, max=1_000)] = 20,
+    as_json: Json = False,
 ) -> int:
-    """Lists what became of events for an endpoint, newest first; gives the exit code."""
-    async with session(settings) as relay:
+    """List what became of events for an endpoint, newest first."""
+    from payrelay.flows.events import manage_endpoints
+
+    async with session(read_settings()) as relay:
         dispatch = relay.dispatch
         owner = await _owner_of(dispatch, endpoint_id)
         if owner is None:
             return _unknown(endpoint_id)
-        rows = await list_deliveries(dispatch, owner, endpoint_id, state=state, limit=limit)
+        rows = await manage_endpoints.list_deliveries(dispatch, owner, endpoint_id, state=state, limit=limit)
     if as_json:
         _write_json(rows)
         return DONE
@@ -158,28 +204,48 @@ async def run_deliveries(
     return DONE
 
 
-async def run_events(settings: Settings, wanted: WantedEndpoint, *, as_json: bool) -> int:
-    """Lists a principal's events, oldest first; gives the exit code. Raises PatternError."""
-    pattern = pattern_of(wanted.type or "*")
+@events.command("list")
+@awaited
+async def list_events(
+    *,
+    name: Principal,
+    account: OnAccount = None,
+    after: Annotated[int, typer.Option(help="Behind this position.", min=0)] = 0,
+    limit: Annotated[int, typer.Option(help="How many.", min=1, max=1_000)] = 50,
+    event_type: Annotated[str | None, typer.Option("--type", help="Only these, such as operation.*.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only those about this, such as operation:op_….")] = None,
+    as_json: Json = False,
+) -> int:
+    """List the events of a principal, oldest first."""
+    from payrelay.flows.events.read_events import view
+
+    settings = read_settings()
+    pattern = pattern_of(event_type or "*")
     async with session(settings) as relay:
         try:
-            reader = _owner(relay, wanted.name, wanted.account).reader
+            reader = _owner(relay, name, account).reader
         except Refusal as refusal:
             return _refused(refusal)
         feed = relay.dispatch.feed
-        if wanted.subject is not None:
-            page = await feed.read_about(reader, wanted.subject, after=wanted.after, limit=wanted.limit)
+        if subject is not None:
+            page = await feed.read_about(reader, subject, after=after, limit=limit)
         else:
-            page = await feed.read_types(reader, pattern, after=wanted.after, limit=wanted.limit)
-    events = [event for event in page.events if pattern.fits(event.type)]
+            page = await feed.read_types(reader, pattern, after=after, limit=limit)
+    rows = [view(event) for event in page.events if pattern.fits(event.type)]
     if as_json:
-        _write_json([event_view(event) for event in events])
+        _write_json(rows)
     else:
-        _print(("position", "time", "type", "subject", "data"), [_event_row(event) for event in events])
+        body: list[tuple[str, ...]] = [
+            (str(row.position), row.timestamp, row.type, row.subject, msgspec.json.encode(row.data).decode())
+            for row in rows
+        ]
+        _print(("position", "time", "type", "subject", "data"), body)
     return DONE
 
 
-def _owner(relay: Relay, name: str, account: str | None) -> Owner:
+def _owner(relay: "Relay", name: str, account: str | None) -> "Owner":
+    from payrelay.flows.events.manage_endpoints import Owner
+
     if account is None:
         if len(relay.accounts) != 1:
             names = ", ".join(relay.accounts)
@@ -188,14 +254,18 @@ def _owner(relay: Relay, name: str, account: str | None) -> Owner:
     return Owner(account=account, merchant=relay.account(account).merchant, principal=name)
 
 
-async def _owner_of(dispatch: Dispatch, endpoint_id: str) -> Owner | None:
+async def _owner_of(dispatch: "Dispatch", endpoint_id: str) -> "Owner | None":
+    from payrelay.flows.events.manage_endpoints import Owner
+
     endpoint = await dispatch.endpoints.get(endpoint_id)
     if endpoint is None:
         return None
     return Owner(account=endpoint.account, merchant=endpoint.merchant, principal=endpoint.principal)
 
 
-def _span(ids: list[str], since: str | None, until: str | None) -> ReplayedEvents:
+def _span(ids: list[str], since: str | None, until: str | None) -> "ReplayedEvents":
+    from payrelay.flows.events.manage_endpoints import ReplayedEvents
+
     if ids:
         return ReplayedEvents(ids=tuple(ids))
     if since is None:
@@ -215,7 +285,7 @@ def _ms(option: str, text: str) -> int:
         raise SettingsError(f"{option} must be a moment such as 2026-11-21T10:00:00Z") from None
 
 
-def _list_page(rows: Sequence[EndpointView]) -> RenderableType:
+def _list_page(rows: Sequence["EndpointView"]) -> RenderableType:
     if not rows:
         return Text("Nothing here: no endpoint is registered.")
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=1)
@@ -227,11 +297,6 @@ def _list_page(rows: Sequence[EndpointView]) -> RenderableType:
         state = row.state if row.reason is None else f"{row.state}: {printable(row.reason)}"
         table.add_row(Text.assemble((row.id, "bold"), "\n", lines), Text("\n".join(row.types)), Text(state))
     return table
-
-
-def _event_row(event: PublishedEvent) -> tuple[str, ...]:
-    shown = event_view(event)
-    return (str(shown.position), shown.timestamp, shown.type, shown.subject, msgspec.json.encode(shown.data).decode())
 
 
 def _print(head: tuple[str, ...], body: list[tuple[str, ...]]) -> None:
@@ -255,7 +320,3 @@ def _unknown(endpoint_id: str) -> int:
 def _refused(refusal: Refusal) -> int:
     complain(refusal.msg)
     return REFUSED
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")

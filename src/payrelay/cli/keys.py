@@ -1,34 +1,27 @@
-"""The commands for keys: make, list and revoke them, with a server running on the same database or without.
+"""The commands for keys: make, list and revoke them, with a server running on the same database or without."""
 
-What opens the database is imported where it is opened: these commands' words are read at every start of the program.
-"""
-
-import asyncio
 import json
 import sys
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from payrelay.cli.session import DONE, UNKNOWN, Json, awaited, complain, read_settings, say
 from payrelay.clock import Clock
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
 from payrelay.core.durations import SpanError, span_s
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import AmountError, decimal_text, minor_units
-from payrelay.flows.access.issue_key import PRINCIPAL_LENGTH_MAX, IssuedKey, WantedKey, issue_key, list_keys, revoke_key
-from payrelay.settings import GATEWAY_NAME, read_settings
 
-UNKNOWN_KEY: Final = 2
-"""The exit code where there is no key to be revoked."""
-
-keys = typer.Typer(help="Keys for clients.", no_args_is_help=True)
+app = typer.Typer(name="keys", help="Keys for clients.", no_args_is_help=True)
 
 
-@keys.command()
-def create(
+@app.command()
+@awaited
+async def create(
     *,
     name: Annotated[str, typer.Option(help="Who it is for; keys of one name see each other's operations.")],
     scope: Annotated[list[Scope] | None, typer.Option(help="What it may do; repeatable.")] = None,
@@ -36,9 +29,10 @@ def create(
     max_amount: Annotated[str | None, typer.Option(help="The largest amount of one operation.")] = None,
     rate: Annotated[str | None, typer.Option(help="Its own limit of requests, such as 100/60s.")] = None,
     expires: Annotated[str | None, typer.Option(help="When it ends, from now, such as 30d.")] = None,
-) -> None:
+) -> int:
     """Make a key, and print it alone on standard output."""
     from payrelay.app import opened_credentials
+    from payrelay.flows.access.issue_key import WantedKey, issue_key
 
     settings = read_settings()
     wanted = WantedKey(
@@ -51,58 +45,61 @@ def create(
         life_s=_life_s(expires),
     )
 
-    async def issue() -> IssuedKey:
-        async with opened_credentials(settings, Clock()) as credentials:
-            return await issue_key(credentials, Clock(), wanted)
-
     unknown = sorted((wanted.accounts or frozenset()) - settings.gateways.keys())
     if unknown:
         known = ", ".join(settings.gateways) or "none"
-        sys.stderr.write(f"payrelay: no account is called {', '.join(unknown)} here; configured: {known}\n")
-    issued = asyncio.run(issue())
+        complain(f"no account is called {', '.join(unknown)} here; configured: {known}")
+    async with opened_credentials(settings, Clock()) as credentials:
+        issued = await issue_key(credentials, Clock(), wanted)
     sys.stdout.write(f"{issued.key}\n")
     note = f"The key {issued.credential.id} of {wanted.principal} is shown this once; keep it like a password."
     Console(stderr=True, highlight=False).print(note, markup=False)
+    return DONE
 
 
-@keys.command("list")
-def list_all(*, as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False) -> None:
+@app.command("list")
+@awaited
+async def list_all(*, as_json: Json = False) -> int:
     """List the keys, without their secrets."""
     from payrelay.app import opened_credentials
+    from payrelay.flows.access.issue_key import list_keys
 
-    async def read() -> list[Credential]:
-        async with opened_credentials(read_settings(), Clock()) as credentials:
-            return await list_keys(credentials)
-
-    rows = [_shown(credential, Clock().now_ms()) for credential in asyncio.run(read())]
+    async with opened_credentials(read_settings(), Clock()) as credentials:
+        rows = [_shown(credential, Clock().now_ms()) for credential in await list_keys(credentials)]
     if as_json:
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     else:
         Console(highlight=False).print(_table(rows))
+    return DONE
 
 
-@keys.command()
-def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]) -> None:
+@app.command()
+@awaited
+async def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]) -> int:
     """End a key."""
     from payrelay.app import opened_credentials
+    from payrelay.flows.access.issue_key import revoke_key
 
-    async def end() -> bool:
-        async with opened_credentials(read_settings(), Clock()) as credentials:
-            return await revoke_key(credentials, Clock(), key_id)
-
-    if not asyncio.run(end()):
-        sys.stderr.write(f"payrelay: there is no key {key_id} that could be revoked\n")
-        raise typer.Exit(UNKNOWN_KEY)
-    sys.stderr.write(f"The key {key_id} is revoked.\n")
+    async with opened_credentials(read_settings(), Clock()) as credentials:
+        is_revoked = await revoke_key(credentials, Clock(), key_id)
+    if not is_revoked:
+        complain(f"there is no key {key_id} that could be revoked")
+        return UNKNOWN
+    say(f"The key {key_id} is revoked.")
+    return DONE
 
 
 def _name(text: str) -> str:
+    from payrelay.flows.access.issue_key import PRINCIPAL_LENGTH_MAX
+
     if not text.strip() or not text.isprintable() or len(text) > PRINCIPAL_LENGTH_MAX:
         raise typer.BadParameter(f"must have 1 to {PRINCIPAL_LENGTH_MAX} printable characters", param_hint="--name")
     return text
 
 
 def _accounts(names: list[str] | None) -> frozenset[str] | None:
+    from payrelay.settings import GATEWAY_NAME
+
     for name in names or ():
         if GATEWAY_NAME.fullmatch(name) is None:
             raise typer.BadParameter("must be small letters, digits and hyphens", param_hint="--account")

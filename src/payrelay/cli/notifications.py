@@ -2,15 +2,16 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+import typer
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from payrelay.cli.session import DONE, REFUSED, UNKNOWN, complain, session
+from payrelay.cli.session import DONE, REFUSED, UNKNOWN, Json, awaited, complain, read_settings, say, session
 from payrelay.core.durations import span_text
 from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.money import decimal_text
@@ -22,12 +23,14 @@ from payrelay.core.notifications.notification import (
     NotificationState,
 )
 from payrelay.core.payments.explanations import printable
-from payrelay.flows.notifications.replay_notification import (
-    NotReplayedError,
-    UnknownNotificationError,
-    replay,
+
+app = typer.Typer(
+    name="notifications",
+    help="Notifications: what the gateway posted, and what became of it.",
+    no_args_is_help=True,
 )
-from payrelay.settings import Settings
+
+NotificationId = Annotated[str, typer.Argument(metavar="ID", help="As `notifications list` shows it.")]
 
 STYLES: Final = {
     NotificationState.NEEDS_ATTENTION: "bold red",
@@ -44,9 +47,20 @@ VERDICT_PHRASES: Final = {
 }
 
 
-async def run_list(settings: Settings, wanted: NotificationFilter, *, limit: int, as_json: bool) -> int:
-    """Lists notifications, newest first; gives the exit code. Raises SettingsError, StoreError."""
-    async with session(settings) as relay:
+@app.command("list")
+@awaited
+async def list_notifications(
+    *,
+    state: Annotated[NotificationState | None, typer.Option(help="Only those in this state.")] = None,
+    account: Annotated[str | None, typer.Option(help="Only those on this account.")] = None,
+    order: Annotated[str | None, typer.Option(help="Only those of this order.")] = None,
+    payment: Annotated[str | None, typer.Option(help="Only those of this payment.")] = None,
+    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1_000)] = 50,
+    as_json: Json = False,
+) -> int:
+    """List what the gateway posted, newest first."""
+    wanted = NotificationFilter(state=state, account=account, order_id=order, payment_id=payment)
+    async with session(read_settings()) as relay:
         found = await relay.inbox.list(wanted, before=None, limit=limit)
         now_ms = relay.clock.now_ms()
     if as_json:
@@ -56,9 +70,11 @@ async def run_list(settings: Settings, wanted: NotificationFilter, *, limit: int
     return DONE
 
 
-async def run_show(settings: Settings, notification_id: str, *, as_json: bool) -> int:
-    """Shows one notification; gives the exit code. Raises SettingsError, StoreError."""
-    async with session(settings) as relay:
+@app.command("show")
+@awaited
+async def show_notification(notification_id: NotificationId, *, as_json: Json = False) -> int:
+    """Show all that is known of a notification, but for what is secret."""
+    async with session(read_settings()) as relay:
         notification = await relay.inbox.get(notification_id)
         now_ms = relay.clock.now_ms()
     if notification is None:
@@ -71,10 +87,16 @@ async def run_show(settings: Settings, notification_id: str, *, as_json: bool) -
     return DONE
 
 
-async def run_replay(settings: Settings, notification_ids: Sequence[str]) -> int:
-    """Has notifications worked on anew; gives the exit code. Raises SettingsError, StoreError."""
+@app.command("replay")
+@awaited
+async def replay_notifications(
+    notification_ids: Annotated[list[str], typer.Argument(metavar="ID...", help="As `notifications list` shows them.")],
+) -> int:
+    """Have notifications worked on anew, once what kept them from their end is mended."""
+    from payrelay.flows.notifications.replay_notification import NotReplayedError, UnknownNotificationError, replay
+
     code = DONE
-    async with session(settings) as relay:
+    async with session(read_settings()) as relay:
         for notification_id in notification_ids:
             try:
                 replayed = await replay(relay, notification_id)
@@ -85,7 +107,7 @@ async def run_replay(settings: Settings, notification_ids: Sequence[str]) -> int
                 complain(f"{printable(notification_id)}: {error}")
                 code = code or REFUSED
             else:
-                sys.stderr.write(f"Replayed: {replayed.id}. The service works on it now, or when it is started.\n")
+                say(f"Replayed: {replayed.id}. The service works on it now, or when it is started.")
     return code
 
 

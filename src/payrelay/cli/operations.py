@@ -1,47 +1,73 @@
 """The commands for operations: list those that need somebody, show all that is known of one, decide."""
 
 import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
 
-import msgspec
 import typer
 from rich.console import Console
 
-from payrelay.cli.operation_pages import consequence_lines, hints_of, list_json, list_page, show_json, show_page
-from payrelay.cli.session import DONE, REFUSED, UNKNOWN, complain, operator, reason, session
+from payrelay.cli.session import (
+    DONE,
+    REFUSED,
+    UNKNOWN,
+    By,
+    Json,
+    Reason,
+    Sure,
+    awaited,
+    complain,
+    operator_from,
+    read_settings,
+    reason_from,
+    say,
+    session,
+)
 from payrelay.core.payments.explanations import printable, what
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.payment import payment_number
 from payrelay.core.persons import WordsError
-from payrelay.flows.operators.decidable import Decision, UndecidedError, UnknownOperationError, require_decidable
-from payrelay.flows.operators.decide import consequence_of, decide, prospects
-from payrelay.flows.operators.review import ReviewFilter, list_for_operator, study
-from payrelay.flows.relay import Relay
-from payrelay.settings import Settings
+
+if TYPE_CHECKING:
+    from payrelay.flows.operators.decidable import Decision
+    from payrelay.flows.relay import Relay
+
+LISTED_MAX: Final = 10_000
+"""Operations of one group that are listed; more are no list that anybody reads."""
+
+app = typer.Typer(
+    name="operations",
+    help="Operations: what needs a person, what is known of it, a decision.",
+    no_args_is_help=True,
+)
+
+OperationId = Annotated[str, typer.Argument(metavar="ID", help="As `operations list` shows it.")]
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision as it was typed.
+class DecidedState(StrEnum):
+    """What can be decided."""
 
-    Attributes:
-        operation_id: of what.
-        verdict: SUCCEEDED or FAILED.
-        reason: why.
-        by: who; None for whoever is logged in.
-        payment_id: the payment that it made; None where that isn't known.
-        is_sure: nothing is asked back.
-    """
-
-    operation_id: str
-    verdict: State
-    reason: str
-    by: str | None
-    payment_id: str | None
-    is_sure: bool
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
 
 
-async def run_list(settings: Settings, wanted: ReviewFilter, *, as_json: bool) -> int:
-    """Lists operations; gives the exit code. Raises SettingsError, StoreError."""
-    async with session(settings) as relay:
+@app.command("list")
+@awaited
+async def list_operations(
+    *,
+    state: Annotated[State | None, typer.Option(help="Only those in this state.")] = None,
+    account: Annotated[str | None, typer.Option(help="Only those on this account.")] = None,
+    order: Annotated[str | None, typer.Option(help="Only those of this order.")] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="The others too, newest first.")] = False,
+    limit: Annotated[int, typer.Option(help="Of each group.", min=1, max=LISTED_MAX)] = 50,
+    as_json: Json = False,
+) -> int:
+    """List the operations that need a person, and those that are open."""
+    from payrelay.cli.operation_pages import list_json, list_page
+    from payrelay.flows.operators.review import ReviewFilter, list_for_operator
+
+    wanted = ReviewFilter(state=state, account=account, order_id=order, is_all=show_all, limit=limit)
+    async with session(read_settings()) as relay:
         groups = await list_for_operator(relay, wanted)
         now_ms = relay.clock.now_ms()
     if as_json:
@@ -51,9 +77,15 @@ async def run_list(settings: Settings, wanted: ReviewFilter, *, as_json: bool) -
     return DONE
 
 
-async def run_show(settings: Settings, operation_id: str, *, as_json: bool) -> int:
-    """Shows one operation; gives the exit code. Raises SettingsError, StoreError."""
-    async with session(settings) as relay:
+@app.command("show")
+@awaited
+async def show_operation(operation_id: OperationId, *, as_json: Json = False) -> int:
+    """Show all that is known of an operation, and what each decision would do."""
+    from payrelay.cli.operation_pages import hints_of, show_json, show_page
+    from payrelay.flows.operators.decide import prospects
+    from payrelay.flows.operators.review import study
+
+    async with session(read_settings()) as relay:
         studied = await study(relay, operation_id)
         if studied is None:
             complain(f"there is no operation {printable(operation_id)}")
@@ -70,47 +102,54 @@ async def run_show(settings: Settings, operation_id: str, *, as_json: bool) -> i
     return DONE
 
 
-async def run_decide(settings: Settings, said: Said) -> int:
-    """Makes a decision, after asking back on a terminal; gives the exit code.
+@app.command("decide")
+@awaited
+async def decide_operation(
+    operation_id: OperationId,
+    verdict: Annotated[DecidedState, typer.Argument(help="What became of it.")],
+    *,
+    reason: Reason = "",
+    payment_id: Annotated[str | None, typer.Option(help="The number of the payment that it made, if known.")] = None,
+    by: By = None,
+    yes: Sure = False,
+) -> int:
+    """Decide what became of an operation that is unknown, pending or needs a person; for good."""
+    from payrelay.flows.operators.decidable import Decision, UndecidedError, UnknownOperationError, require_decidable
+    from payrelay.flows.operators.decide import decide
 
-    Raises WordsError, SettingsError, StoreError.
-    """
-    who, why, paid = operator(said.by), reason(said.reason), _payment_id(said.payment_id)
+    settings = read_settings()
+    who, why, paid = operator_from(by), reason_from(reason), _payment_id(payment_id)
     async with session(settings) as relay:
+        operation = await relay.journal.get(operation_id)
+        if operation is None:
+            complain(f"there is no operation {printable(operation_id)}")
+            return UNKNOWN
+        decision = Decision(
+            operation_id=operation.id,
+            seen=operation.state,
+            verdict=State(verdict),
+            operator=who,
+            reason=why,
+            payment_id=paid,
+        )
         try:
-            operation = await _known(relay, said.operation_id)
-            decision = Decision(
-                operation_id=operation.id,
-                seen=operation.state,
-                verdict=said.verdict,
-                operator=who,
-                reason=why,
-                payment_id=paid,
-            )
             await require_decidable(relay, operation, decision)
-            if not said.is_sure and sys.stdin.isatty() and not await _is_confirmed(relay, operation, decision):
+            if not yes and sys.stdin.isatty() and not await _is_confirmed(relay, operation, decision):
                 complain("nothing was decided")
                 return REFUSED
             await decide(relay, decision)
-        except UnknownOperationError as error:
-            complain(str(error))
-            return UNKNOWN
         except UndecidedError as error:
             complain(str(error))
-            return REFUSED
-    sys.stderr.write(f"Decided: {operation.id} {said.verdict}. By {who}: {why}\n")
+            return UNKNOWN if isinstance(error, UnknownOperationError) else REFUSED
+    say(f"Decided: {operation.id} {verdict}. By {who}: {why}")
     return DONE
 
 
-async def _known(relay: Relay, operation_id: str) -> Operation:
-    operation = await relay.journal.get(operation_id)
-    if operation is None:
-        raise UnknownOperationError(f"there is no operation {printable(operation_id)}")
-    return operation
-
-
-async def _is_confirmed(relay: Relay, operation: Operation, decision: Decision) -> bool:
+async def _is_confirmed(relay: "Relay", operation: Operation, decision: "Decision") -> bool:
     """Shows what the decision does, and asks."""
+    from payrelay.cli.operation_pages import consequence_lines
+    from payrelay.flows.operators.decide import consequence_of
+
     consequence = await consequence_of(relay, operation, decision)
     errors = Console(stderr=True, highlight=False)
     errors.print(f"{operation.id}, {printable(what(operation))}", markup=False)

@@ -3,25 +3,33 @@
 import json
 import secrets
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
-from payrelay.app import opened_seals
-from payrelay.cli.session import DONE, REFUSED, complain, progress_bar
+from payrelay.cli.session import DONE, REFUSED, Json, awaited, complain, progress_bar, read_settings, say
 from payrelay.clock import Clock
 from payrelay.core.seal_keys import KEY_BYTES, key_text
-from payrelay.flows.operators.rotate_seal import SealStatus, rotate_seal, seal_status
-from payrelay.settings import Settings
+
+if TYPE_CHECKING:
+    from payrelay.flows.operators.rotate_seal import SealStatus
 
 NAMED_MAX: Final = 10
 """Rows that can't be opened are named, so many of them; somebody must look at each."""
 
+app = typer.Typer(name="seal", help="What is sealed at rest, and with which key.", no_args_is_help=True)
 
-async def run_status(settings: Settings, *, as_json: bool) -> int:
-    """Says how many values each key seals; gives the exit code. Raises SettingsError, StoreError."""
-    async with opened_seals(settings, Clock()) as seals:
+
+@app.command("status")
+@awaited
+async def show_status(*, as_json: Json = False) -> int:
+    """Tell how many values each key seals."""
+    from payrelay.app import opened_seals
+    from payrelay.flows.operators.rotate_seal import seal_status
+
+    async with opened_seals(read_settings(), Clock()) as seals:
         status = await seal_status(seals)
     if as_json:
         shown = {"keys": status.key_ids, "sealed": status.counts}
@@ -31,12 +39,15 @@ async def run_status(settings: Settings, *, as_json: bool) -> int:
     return DONE
 
 
-async def run_rotate(settings: Settings) -> int:
-    """Brings everything under the first key, beside a running server; gives the exit code.
+@app.command()
+@awaited
+async def rotate() -> int:
+    """Bring everything that is sealed under the first key, while the service runs."""
+    from payrelay.app import opened_seals
+    from payrelay.flows.operators.rotate_seal import rotate_seal
 
-    May be broken off and begun again. Raises SettingsError, StoreError.
-    """
-    async with opened_seals(settings, Clock()) as seals:
+    # May be broken off and begun again.
+    async with opened_seals(read_settings(), Clock()) as seals:
         with progress_bar(Console(stderr=True)) as bar:
             task = bar.add_task("sealing", total=None)
 
@@ -56,19 +67,20 @@ async def run_rotate(settings: Settings) -> int:
             " is still running; restart it, and run this once more"
         )
         return REFUSED
-    sys.stderr.write(
+    say(
         f"All {rotation.total} values that were not are now sealed with key {rotation.key_id}; older keys open nothing"
-        " here.\n"
+        " here."
     )
     return DONE
 
 
-def run_new_key() -> None:
-    """Prints a new key, as the setting takes it."""
+@app.command("new-key")
+def new_key() -> None:
+    """Print a new key, as PAYRELAY_ENCRYPTION_KEY takes it."""
     sys.stdout.write(key_text(secrets.token_bytes(KEY_BYTES)) + "\n")
 
 
-def _table(status: SealStatus) -> Table:
+def _table(status: "SealStatus") -> Table:
     """Draws a row for each column in which anything is sealed, and a column for each key, known here or not."""
     strange = sorted({key_id for counts in status.counts.values() for key_id in counts} - set(status.key_ids))
     table = Table(box=None, pad_edge=False)

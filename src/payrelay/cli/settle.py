@@ -1,24 +1,24 @@
 """The command that settles: looks now for what is open, on its day or not, and tells what came of it."""
 
 import asyncio
-import logging
 import sys
 from collections import Counter
-from typing import Final
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import structlog
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from payrelay.app import opened_database, opened_relay
-from payrelay.clock import Clock
+from payrelay.cli.session import DONE, WRONG, awaited, read_settings, session
 from payrelay.core.moments import spoken
 from payrelay.core.payments.operation import PROBED, Operation, State
-from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.resolve import AT_ONCE_MAX, settle_one
-from payrelay.runtime.hooks import Watch
-from payrelay.settings import Settings, require_serving
+
+if TYPE_CHECKING:
+    from payrelay.flows.relay import Relay
+
+app = typer.Typer()
 
 SHOWN_MAX: Final = 50
 """Operations that are listed one by one; of more, only their number is told."""
@@ -26,31 +26,31 @@ BAR_FROM: Final = 5
 """Operations from which on a progress bar is worth its line."""
 
 
-async def run_settle(settings: Settings, operation_ids: list[str]) -> bool:
-    """Looks for the named operations, or for all that are open; gives False where a named one can't be looked for.
+@app.command()
+@awaited
+async def settle(
+    operation_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Only these; without one, all that are open.")
+    ] = None,
+) -> int:
+    """Ask the gateway now what became of the operations that are open."""
+    from payrelay.settings import require_serving
 
-    Works beside a running server, within the same budget of calls. Raises SettingsError, StoreError.
-    """
+    settings = read_settings()
     require_serving(settings)
     console, errors = Console(highlight=False), Console(stderr=True, highlight=False)
-    log = structlog.wrap_logger(
-        None, processors=[_drop], wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING)
-    )
-    async with (
-        opened_database(settings, Clock(), is_owner=False) as database,
-        opened_relay(settings, database, clock=Clock(), log=log, watch=Watch()) as relay,
-    ):
+    # The calls count in the budget of whoever serves at the same time.
+    async with session(settings, level="warning", told=_told) as relay:
         wanted = await _named(relay, operation_ids, errors) if operation_ids else await _open(relay)
-        if not wanted:
-            if not operation_ids:
-                console.print("Nothing is open: there is nothing to ask for.")
-            return not operation_ids
-        after = await _look(relay, wanted, errors)
-        _tell(console, after, relay.clock.now_ms())
-        return len(wanted) == len(set(operation_ids)) or not operation_ids
+        if wanted:
+            after = await _look(relay, wanted, errors)
+            _tell(console, after, relay.clock.now_ms())
+        elif not operation_ids:
+            console.print("Nothing is open: there is nothing to ask for.")
+    return DONE if len(wanted) == len(set(operation_ids or ())) or not operation_ids else WRONG
 
 
-async def _open(relay: Relay) -> list[Operation]:
+async def _open(relay: "Relay") -> list[Operation]:
     found: list[Operation] = []
     for state in sorted(PROBED):
         page = await relay.settling.in_state(state)
@@ -60,7 +60,7 @@ async def _open(relay: Relay) -> list[Operation]:
     return found
 
 
-async def _named(relay: Relay, operation_ids: list[str], errors: Console) -> list[Operation]:
+async def _named(relay: "Relay", operation_ids: list[str], errors: Console) -> list[Operation]:
     found = []
     for operation_id in dict.fromkeys(operation_ids):
         operation = await relay.journal.get(operation_id)
@@ -73,8 +73,10 @@ async def _named(relay: Relay, operation_ids: list[str], errors: Console) -> lis
     return found
 
 
-async def _look(relay: Relay, wanted: list[Operation], errors: Console) -> list[Operation]:
+async def _look(relay: "Relay", wanted: list[Operation], errors: Console) -> list[Operation]:
     """Looks for each once, some at a time, and gives them as they are then."""
+    from payrelay.flows.resolution.resolve import AT_ONCE_MAX, settle_one
+
     gate = asyncio.Semaphore(AT_ONCE_MAX)
     columns = (TextColumn("Asking the gateway"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     is_shown = len(wanted) >= BAR_FROM and sys.stderr.isatty()
@@ -113,9 +115,8 @@ def _line(operation: Operation, now_ms: int) -> str:
     return f"{words}, asked for again at {at} UTC"
 
 
-def _drop(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Says the event on standard error in one line: a command has no log."""
+def _told(event: MutableMapping[str, Any]) -> str:
+    """Gives an event with all that is known of it: whoever waits for the gateway wants to know what went wrong."""
     name = event.pop("event")
     details = " ".join(f"{key}={value}" for key, value in event.items() if key != "exc_info")
-    sys.stderr.write(f"payrelay: {name} {details}\n")
-    raise structlog.DropEvent
+    return f"{name} {details}"

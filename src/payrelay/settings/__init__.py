@@ -1,0 +1,30 @@
+"""The settings: one frozen value, read and checked once at start, and passed down."""
+
+from payrelay.settings.model import (
+    KEY_IS_MISSING,
+    EventSettings,
+    GatewaySettings,
+    IdentitySettings,
+    Settings,
+    gateway_settings,
+    model_of,
+    require_serving,
+)
+from payrelay.settings.parse import GATEWAY_NAME
+from payrelay.settings.read import CONFIG_VARIABLE, read_settings, surroundings, variable_name
+
+__all__ = [
+    "CONFIG_VARIABLE",
+    "GATEWAY_NAME",
+    "KEY_IS_MISSING",
+    "EventSettings",
+    "GatewaySettings",
+    "IdentitySettings",
+    "Settings",
+    "gateway_settings",
+    "model_of",
+    "read_settings",
+    "require_serving",
+    "surroundings",
+    "variable_name",
+]

@@ -1,0 +1,199 @@
+"""Values of settings, out of the texts that they were written as; each function checks one kind of value.
+
+A wrong one raises ValueError, which says what the setting must be. It never holds the value, which may be a secret in
+the wrong place.
+"""
+
+import contextlib
+import ipaddress
+import re
+import shlex
+import zoneinfo
+from typing import Final
+from urllib.parse import urlsplit
+
+from pydantic import ValidationInfo
+
+from payrelay.core.access.client_token import CLIENT_SCOPES, PAYING
+from payrelay.core.access.credential import Scope
+from payrelay.core.checkouts.return_links import LinkRule, parse_rule
+from payrelay.core.database_url import embedded_file
+from payrelay.core.durations import span_s
+from payrelay.core.events.destinations import Allowed, allowed_of
+from payrelay.core.gateways.rate_limit import CALLS_MIN, RateLimit
+from payrelay.core.seal_keys import parse_keys
+from payrelay.core.secret import Secret
+from payrelay.errors import SettingsError
+
+PREFIX: Final = "PAYRELAY_"
+REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
+"""As long as an answer is kept under an Idempotency-Key."""
+RETURN_LINKS_MAX: Final = 100
+NETWORKS_MAX: Final = 100
+"""Every request's address is held against the list."""
+GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def database_url(url: Secret) -> Secret:
+    """Checks that it names a database of a kind that there is."""
+    try:
+        embedded_file(url.reveal())
+    except SettingsError as error:
+        raise ValueError(str(error).removeprefix(f"{PREFIX}DATABASE_URL ")) from None
+    return url
+
+
+def web_address(text: str) -> str:
+    """Checks an absolute address without query, fragment or password, and cuts the slash at its end."""
+    parts = urlsplit("")
+    is_address = False
+    with contextlib.suppress(ValueError):  # a port or an IPv6 address that can't be read
+        parts = urlsplit(text)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    if not is_address or parts.query or parts.fragment or parts.username or parts.password:
+        raise ValueError("must be an absolute http or https address without user, query and fragment")
+    return text.rstrip("/")
+
+
+def origin(text: str) -> str:
+    """Checks an origin as browsers write it: small letters, no slash at its end, no port that goes without saying."""
+    parts = urlsplit(web_address(text))
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    if parts.path or text != text.lower() or text.endswith("/") or parts.port == usual:
+        raise ValueError("must be an origin as browsers write it, such as https://shop.example")
+    return text
+
+
+def private_address(text: str) -> str:
+    """Checks a web address that may be http on this machine alone, because secrets go there."""
+    address = web_address(text)
+    parts = urlsplit(address)
+    if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+        raise ValueError("must be https; http is for a simulator on this machine (127.0.0.1, localhost) only")
+    return address
+
+
+def private_address_with_query(text: str) -> str:
+    """Checks such an address, which may have a query: some providers want one."""
+    address, question, query = text.partition("?")
+    if question and not query.isprintable():
+        raise ValueError("must be an absolute address")
+    try:
+        private_address(address)
+    except ValueError:
+        raise ValueError("must be an absolute https address; http is for this machine only") from None
+    return text
+
+
+def client_scopes(value: object, info: ValidationInfo) -> frozenset[Scope]:
+    """Checks what bearers of a provider's tokens may do: what phones may do at all, and paying only with an order."""
+    names = parts(value)
+    if not isinstance(names, list | tuple) or not names or not all(name in CLIENT_SCOPES for name in names):
+        raise ValueError(f"must be some of {', '.join(sorted(CLIENT_SCOPES))}")
+    scopes = frozenset(map(Scope, names))
+    paying = sorted(scopes & PAYING)
+    if paying and info.data.get("order_claim") is None:
+        raise ValueError(f"has {paying[0]}, which needs {PREFIX}IDENTITY__ORDER_CLAIM")
+    return scopes
+
+
+def alert_address(url: Secret) -> Secret:
+    """Checks where alerts go; whoever takes them may want a query."""
+    private_address_with_query(url.reveal())
+    return url
+
+
+def command(value: object) -> tuple[str, ...]:
+    """Reads a command as a shell would split it, or as a list."""
+    try:
+        arguments = shlex.split(value) if isinstance(value, str) else value
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, list | tuple) or not arguments or not all(isinstance(part, str) for part in arguments):
+        raise ValueError("must be a command such as /usr/local/bin/call-me --loudly, well quoted")
+    return tuple(arguments)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def gateway_name(name: str) -> str:
+    """Checks the name of an account, which stands in addresses."""
+    if GATEWAY_NAME.fullmatch(name) is None:
+        raise ValueError("must be a name of 1 to 32 small letters, digits and hyphens")
+    return name
+
+
+def timezone(name: str) -> str:
+    """Checks that there is such a time zone."""
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
+        raise ValueError("must be a time zone such as Asia/Colombo") from None
+    return name
+
+
+def rate_limit(value: object) -> RateLimit | None:
+    """Reads a limit of calls; None for ``off``."""
+    try:
+        return RateLimit.parse(str(value))
+    except ValueError:
+        raise ValueError(
+            f"must be a limit such as 20/10s, at least {CALLS_MIN} call in whole seconds, or off"
+        ) from None
+
+
+def repeat_window_s(value: object) -> int:
+    """Reads a duration, in seconds."""
+    seconds = span_s(str(value))
+    if seconds > REPEAT_WINDOW_MAX_S:
+        raise ValueError("must be at most 30d")
+    return seconds
+
+
+def parts(value: object) -> object:
+    """Splits a list that was written as text with commas; a list stays as it is."""
+    if not isinstance(value, str):
+        return value
+    return tuple(part for part in (piece.strip() for piece in value.split(",")) if part)
+
+
+def network(value: object) -> Network:
+    """Reads a network; a single address is a network of one."""
+    try:
+        return ipaddress.ip_network(str(value))
+    except ValueError:
+        raise ValueError("must be addresses or networks such as 10.0.0.0/8, separated by commas") from None
+
+
+def link_rules(value: object) -> tuple[LinkRule, ...]:
+    """Reads a list of the apps' own links."""
+    texts = parts(value)
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("must be links, separated by commas")
+    if len(texts) > RETURN_LINKS_MAX:
+        raise ValueError(f"must be at most {RETURN_LINKS_MAX} links")
+    return tuple(parse_rule(text) for text in texts)
+
+
+def encryption_keys(secret: Secret) -> Secret:
+    """Checks one key or several, separated by commas."""
+    try:
+        parse_keys(secret.reveal())
+    except SettingsError as error:
+        raise ValueError(str(error).removeprefix(f"{PREFIX}ENCRYPTION_KEY ")) from None
+    return secret
+
+
+def allowed_hosts(value: object) -> Allowed:
+    """Reads a list of names and networks."""
+    texts = parts(value)
+    if not isinstance(texts, list | tuple) or len(texts) > NETWORKS_MAX:
+        raise ValueError(f"must be at most {NETWORKS_MAX} names or networks, separated by commas")
+    return allowed_of(str(text) for text in texts)

@@ -1,0 +1,159 @@
+from pathlib import Path
+
+import pytest
+from tests.settings.given import GATEWAY, KEY, PROVIDER, complaint, of
+
+from payrelay.core.access.client_token import USUAL_SCOPES
+from payrelay.core.gateways.rate_limit import RateLimit
+from payrelay.core.secret import Secret
+from payrelay.errors import SettingsError
+from payrelay.settings import read_settings, require_serving
+
+
+def test_a_gateway_has_its_documented_defaults(tmp_path: Path) -> None:
+    """Two variables are enough to reach the sandbox."""
+    gateway = read_settings(GATEWAY, tmp_path).gateways["gateway"]
+
+    assert (gateway.kind, gateway.environment, gateway.base_url) == ("payhere", "sandbox", None)
+    assert (gateway.rate_limit, gateway.timeout_s, gateway.queue_s) == (RateLimit(20, 10.0), 30, 5)
+    assert gateway.timezone == "Asia/Colombo"
+
+
+def test_secrets_print_as_stars(tmp_path: Path) -> None:
+    """Settings end up in logs and bug reports."""
+    text = repr(
+        read_settings(
+            {
+                **GATEWAY,
+                "PAYRELAY_GATEWAYS__GATEWAY__MERCHANT_SECRET": "hush-hush",
+                "PAYRELAY_DATABASE_URL": "postgresql://me:hush-hush@host/db",
+                "PAYRELAY_ENCRYPTION_KEY": KEY,
+            },
+            tmp_path,
+        )
+    )
+
+    assert "hush-hush" not in text
+    assert KEY not in text
+    assert repr(bytes(range(32))) not in text
+
+
+def test_an_unknown_kind_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
+    """Whoever mistyped it reads what to write; the fields of a kind that isn't there can't be judged."""
+    line = complaint(tmp_path, GATEWAYS__A__KIND="payther", GATEWAYS__A__COLOUR="red")
+
+    assert line == "PAYRELAY_GATEWAYS__A__KIND must be a kind of gateway that there is: payhere"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kind", "payhere"),
+        ("environment", "live"),
+        ("base_url", "https://pay.example/base"),
+        ("merchant_id", "1210000"),
+        ("merchant_secret", Secret("hush-hush")),
+        ("rate_limit", RateLimit(5, 60.0)),
+        ("timeout_s", 1.5),
+        ("queue_s", 0),
+        ("timezone", "Europe/Paris"),
+    ],
+)
+def test_every_setting_of_a_gateway_can_be_given(tmp_path: Path, name: str, value: object) -> None:
+    """As text, like everything in the environment."""
+    text = {Secret("hush-hush"): "hush-hush", RateLimit(5, 60.0): "5/60s"}.get(value, str(value))
+    settings = read_settings({**GATEWAY, f"PAYRELAY_GATEWAYS__GATEWAY__{name.upper()}": text}, tmp_path)
+
+    assert getattr(settings.gateways["gateway"], name) == value
+
+
+def test_serving_needs_a_gateway(tmp_path: Path) -> None:
+    """A server without one answers nothing but errors; the line says which variables to set."""
+    with pytest.raises(SettingsError, match="PAYRELAY_GATEWAYS__GATEWAY__APP_ID and PAYRELAY_GATEWAYS__GATEWAY__APP_S"):
+        require_serving(of(tmp_path))
+
+
+def test_a_shared_database_needs_a_key_of_its_own(tmp_path: Path) -> None:
+    """Beside the embedded one a key can be made; several processes must be given the same."""
+    shared = {**GATEWAY, "PAYRELAY_DATABASE_URL": "postgresql://me@host/db"}
+
+    with pytest.raises(SettingsError, match=r"^PAYRELAY_ENCRYPTION_KEY is missing"):
+        require_serving(read_settings(shared, tmp_path))
+    require_serving(read_settings({**shared, "PAYRELAY_ENCRYPTION_KEY": KEY}, tmp_path))
+
+
+def test_a_database_is_shown_without_its_password(tmp_path: Path) -> None:
+    """It stands in logs and in what `check` prints."""
+    shown = of(tmp_path, DATABASE_URL="postgresql://me:hush-hush@host:5432/db?password=hush-hush").shown_database
+
+    assert shown == "postgresql://me@host:5432/db"
+
+
+def test_one_live_account_makes_new_keys_live_keys(tmp_path: Path) -> None:
+    """A key that can move real money says so in its first letters."""
+    live = read_settings({**GATEWAY, "PAYRELAY_GATEWAYS__GATEWAY__ENVIRONMENT": "live"}, tmp_path)
+
+    assert live.key_environment == "live"
+    assert of(tmp_path).key_environment == "sandbox"
+
+
+@pytest.mark.parametrize(
+    ("name", "usual"),
+    [
+        ("PREAPPROVAL_AMOUNT_LKR", 1_000),
+        ("PREAPPROVAL_AMOUNT_OTHER", 51),
+        ("TRIAL_AMOUNT_LKR", 1_000),
+        ("TRIAL_AMOUNT_OTHER", 50),
+    ],
+)
+def test_the_gateways_own_amounts_are_settings(tmp_path: Path, name: str, usual: int) -> None:
+    """They differ between its environments, and have changed without notice."""
+    variable = f"PAYRELAY_GATEWAYS__GATEWAY__{name}"
+
+    assert getattr(read_settings(GATEWAY, tmp_path).gateways["gateway"], name.lower()) == usual
+    assert getattr(read_settings({**GATEWAY, variable: "1.01"}, tmp_path).gateways["gateway"], name.lower()) == 101
+    for wrong in ("a rupee", "0", "1.001", "-1"):
+        with pytest.raises(SettingsError, match=f"{variable} must be an amount such as 10.00"):
+            read_settings({**GATEWAY, variable: wrong}, tmp_path)
+
+
+def test_an_identity_provider_needs_four_settings(tmp_path: Path) -> None:
+    """With them its people may look, and pay nothing; without them there is none."""
+    identity = of(tmp_path, **PROVIDER).identity
+
+    assert of(tmp_path).identity is None
+    assert identity is not None
+    assert (identity.customer_claim, identity.customer_claim_is, identity.order_claim) == ("sub", "reference", None)
+    assert identity.scopes == USUAL_SCOPES
+    assert identity.accounts == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"IDENTITY__ISSUER": ""}, "PAYRELAY_IDENTITY__ISSUER is missing"),
+        ({"IDENTITY__JWKS_URL": "http://login.example/"}, "PAYRELAY_IDENTITY__JWKS_URL must be an absolute https"),
+        ({"IDENTITY__JWKS_URL": "login.example"}, "PAYRELAY_IDENTITY__JWKS_URL must be an absolute https"),
+        ({"IDENTITY__SCOPES": "payments:refund"}, "PAYRELAY_IDENTITY__SCOPES must be some of checkouts:create, "),
+        ({"IDENTITY__SCOPES": "everything"}, "PAYRELAY_IDENTITY__SCOPES must be some of checkouts:create, "),
+        ({"IDENTITY__SCOPES": ","}, "PAYRELAY_IDENTITY__SCOPES must be some of checkouts:create, "),
+        (
+            {"IDENTITY__SCOPES": "payments:read,payments:charge"},
+            "PAYRELAY_IDENTITY__SCOPES has payments:charge, which needs PAYRELAY_IDENTITY__ORDER_CLAIM",
+        ),
+        ({"IDENTITY__CUSTOMER_CLAIM_IS": "email"}, "PAYRELAY_IDENTITY__CUSTOMER_CLAIM_IS must be "),
+        ({"IDENTITY__SECRET": "x"}, "PAYRELAY_IDENTITY__SECRET is not a setting"),
+        ({"IDENTITY__A__B": "x"}, "PAYRELAY_IDENTITY__A__B is not a setting"),
+    ],
+)
+def test_a_wrong_setting_of_a_provider_is_named(tmp_path: Path, changes: dict[str, str], line: str) -> None:
+    """Tokens that are taken by mistake are customers' money."""
+    assert complaint(tmp_path, **(PROVIDER | changes)).startswith(line)
+
+
+def test_a_provider_is_for_accounts_that_are_there(tmp_path: Path) -> None:
+    """A mistyped name would shut all of its people out."""
+    variables = {f"PAYRELAY_{name}": value for name, value in (PROVIDER | {"IDENTITY__ACCOUNTS": "gatewy"}).items()}
+
+    with pytest.raises(SettingsError, match="PAYRELAY_IDENTITY__ACCOUNTS names gatewy, and no gateway is called so"):
+        require_serving(read_settings(GATEWAY | variables, tmp_path))
