@@ -35,7 +35,7 @@ class Source:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """All that its syntax consists of: some twenty rules look at each, and a walk takes longer than most of them."""
+        """All that its syntax consists of, walked once for some twenty rules: it takes longer than most of them."""
         return tuple(ast.walk(self.tree))
 
     @cached_property

@@ -75,7 +75,7 @@ def known(source: Source) -> tuple[tuple[ast.stmt, str], ...]:
 
 
 def room_of(module: str) -> str:
-    """Gives the folder of a module, from the package; a module at the top is a room of its own, and the package is none."""
+    """Gives the folder of a module, from the package; one at the top is a room of its own, and the package is none."""
     parts = module.split(".")[1:]
     return ".".join(parts[:1] if len(parts) < 3 else parts[:-1])
 
