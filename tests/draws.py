@@ -18,6 +18,9 @@ from typing import Final
 SEED_NAME: Final = "TEST_SEED"
 DEPTH_NAME: Final = "TEST_DEPTH"
 
+EXAMPLES_MIN: Final = 5
+"""With fewer a law says next to nothing."""
+
 _lock: Final = threading.Lock()
 _drawn: Final[Counter[str]] = Counter()
 
@@ -36,14 +39,14 @@ def seed() -> str:
     return found.stdout.strip() or "0"
 
 
-def depth() -> int:
-    """How many times more examples than at a gate: a campaign looks deeper."""
-    return int(os.environ.get(DEPTH_NAME, "1"))
+def depth() -> float:
+    """How many times the examples of a push: at the desk a part of them, in a campaign many times as many."""
+    return float(os.environ.get(DEPTH_NAME, "1"))
 
 
 def examples(count: int) -> int:
-    """So many examples of a law at the gates, and more in a campaign."""
-    return count * depth()
+    """So many examples of a law at every push, fewer at the desk and more in a campaign."""
+    return max(EXAMPLES_MIN, round(count * depth()))
 
 
 def drawing(what: str) -> Random:

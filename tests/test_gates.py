@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.draws import drawing, drawn_uuid
+from tests.draws import EXAMPLES_MIN, depth, drawing, drawn_uuid, examples
+from tests.sources import ROOT, TESTS, Source
 
-TESTS: Final = Path(__file__).parent
-ROOT: Final = TESTS.parent
-OWN_DRAWS: Final = TESTS / "draws.py"
+OWN_DRAWS: Final = "tests/draws.py"
 CHANCE: Final = {"uuid1", "uuid4", "urandom", "SystemRandom", "getrandom"}
 """Whoever says one of these draws what nobody can draw again."""
 CHANCY: Final = {"random", "secrets"}
@@ -22,9 +21,9 @@ ADDED: Final = {"hypothesis"}
 """Marks that a plugin sets."""
 
 
-def chance_in(path: Path) -> Iterator[str]:
+def chance_in(source: Source) -> Iterator[str]:
     """Finds where a file draws without a seed."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in source.nodes:
         match node:
             case ast.Import(names=names):
                 found = CHANCY & {name.name for name in names}
@@ -36,12 +35,12 @@ def chance_in(path: Path) -> Iterator[str]:
                 found = {"Random()"}
             case _:
                 continue
-        yield from (f"{path.name}:{node.lineno}: {name}: draw from tests/draws.py" for name in found)
+        yield from (f"{source.path.name}:{node.lineno}: {name}: draw from tests/draws.py" for name in found)
 
 
 def test_nothing_is_left_to_chance() -> None:
     """A test that fails once in a hundred runs is run once more, and its fault is shipped."""
-    found = [fault for path in TESTS.rglob("*.py") if path != OWN_DRAWS for fault in chance_in(path)]
+    found = [fault for source in TESTS if source.name != OWN_DRAWS for fault in chance_in(source)]
 
     assert found == []
 
@@ -51,7 +50,7 @@ def test_a_draw_without_a_seed_is_found(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
     bad.write_text("import random\nfrom secrets import token_hex\nuuid.uuid4()\nRandom()\nRandom(1)\n")
 
-    assert sorted(fault.split(":")[1] for fault in chance_in(bad)) == ["1", "2", "3", "4"]
+    assert sorted(fault.split(":")[1] for fault in chance_in(Source(bad))) == ["1", "2", "3", "4"]
 
 
 def test_a_draw_is_the_same_again() -> None:
@@ -59,6 +58,13 @@ def test_a_draw_is_the_same_again() -> None:
     assert [drawing("x").random() for _ in range(2)] == [drawing("x").random()] * 2
     assert drawing("x").random() != drawing("y").random()
     assert drawn_uuid() != drawn_uuid()
+
+
+def test_a_law_is_tried_with_fewer_examples_at_the_desk_alone() -> None:
+    """A push tries what the law asks for; at the desk it is a part, but never so few that nothing is said."""
+    assert examples(1) == EXAMPLES_MIN
+    assert examples(1000) == 1000 * depth()
+    assert re.findall(r"TEST_DEPTH=(\S+) .*", (ROOT / "Makefile").read_text()) == ["0.2", "$(DEPTH)"]
 
 
 def test_every_gate_is_run_by_a_command(pytestconfig: pytest.Config) -> None:

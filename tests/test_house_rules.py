@@ -75,7 +75,7 @@ def test_imports_stand_at_the_head() -> None:
         if source.room in LAZY_ALLOWED:
             return
         for function in source.functions():
-            yield from (source.at(node, "import at the head of the file") for node, _ in imports(function))
+            yield from (source.at(node, "import at the head of the file") for node, _ in imports(ast.walk(function)))
 
     assert found(late, OURS + SIMULATOR) == ""
 
@@ -87,10 +87,10 @@ def is_pure(source: Source) -> bool:
 
 def impurities(source: Source) -> Iterator[str]:
     """Finds whatever makes a result depend on more than the arguments."""
-    for node, name in imports(source.tree):
+    for node, name in source.imports:
         if any(f"{name}.".startswith(f"{module}.") for module in IMPURE_MODULES):
             yield source.at(node, f"a pure module does not import {name}; take what it gives as an argument")
-    for each in ast.walk(source.tree):
+    for each in source.nodes:
         if isinstance(each, ast.AsyncFunctionDef | ast.Await):
             yield source.at(each, "a pure module does not wait")
         if isinstance(each, ast.Call) and called(each) in IMPURE_CALLS:
@@ -177,10 +177,10 @@ def test_every_test_says_why_it_matters() -> None:
 
 def patches(source: Source) -> Iterator[str]:
     """Finds mocks and patches."""
-    for node, name in imports(source.tree):
+    for node, name in source.imports:
         if name.startswith(("unittest.mock", "pytest_mock")):
             yield source.at(node, "no mocks: use the real thing, the simulator, or a value that is passed in")
-    for call in ast.walk(source.tree):
+    for call in source.nodes:
         if isinstance(call, ast.Call) and ast.unparse(call.func) in {"monkeypatch.setattr", "monkeypatch.setitem"}:
             yield source.at(call, "no patching: pass it in as an argument")
 
@@ -194,7 +194,7 @@ def sleeps(source: Source) -> Iterator[str]:
     """Finds waits for a span of time; scenarios may wait for other processes."""
     if source.name.startswith("tests/scenarios/"):
         return
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, ast.Call) or called(node) != "sleep" or ast.unparse(node.args[0]) == "0":
             continue
         if "  # " not in source.lines[node.lineno - 1]:
@@ -208,7 +208,7 @@ def test_tests_do_not_sleep() -> None:
 
 def broad(source: Source) -> Iterator[str]:
     """Finds handlers of all exceptions that end them and give no reason."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, ast.ExceptHandler) or ast.unparse(node.body[-1]) == "raise":
             continue
         caught = ast.unparse(node.type) if node.type else "BaseException"
@@ -228,7 +228,7 @@ def test_the_settings_alone_read_the_environment() -> None:
     """What a program does must not depend on variables that nobody checked at its start."""
 
     def reads(source: Source) -> Iterator[str]:
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             if isinstance(node, ast.Attribute) and node.attr in {"environ", "environb", "getenv"}:
                 yield source.at(node, "take it from the settings")
 
@@ -237,7 +237,7 @@ def test_the_settings_alone_read_the_environment() -> None:
 
 def records(source: Source) -> Iterator[str]:
     """Finds the calls that store a change of an operation: ``journal.record``, of whatever the journal is a part."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr == "record":
             owner = ast.unparse(node.value).rpartition(".")[2]
             if owner.removeprefix("_") == "journal":
@@ -248,9 +248,7 @@ def test_an_operation_changes_in_one_way() -> None:
     """What is written five times is five times a little different: guard, claim, answer and stages belong together."""
     ways = [line for line in found(records, OURS).splitlines() if line]
     tables = [
-        source.name
-        for source in OURS
-        if any(f".{name}".endswith(".operation.advance") for _, name in imports(source.tree))
+        source.name for source in OURS if any(f".{name}".endswith(".operation.advance") for _, name in source.imports)
     ]
 
     assert [way.partition(":")[0].rpartition("/")[2] for way in ways] == ["apply.py"], "\n".join(ways)

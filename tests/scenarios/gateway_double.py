@@ -184,7 +184,7 @@ def charged(asked: Asked, **changes: object) -> bytes:
         "amount": body["amount"],
         "custom_1": body.get("custom_1"),
         "custom_2": body.get("custom_2"),
-        "payment_id": _Digits(str(320025000000 + drawn_uuid().int % 10**6)),
+        "payment_id": _Digits(str(320_000_000_000 + drawn_uuid().int % 10**11)),
         "status_code": 3 if is_hold else 2,
         "status_message": "Successfully completed the test tokenized payment.",
         "md5sig": "A098FEBCC06293734641770555B4D569",

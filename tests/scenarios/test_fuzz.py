@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.draws import examples
+from tests.draws import depth, examples
 from tests.scenarios.gateway_double import GatewayDouble
 from tests.scenarios.program import Program, account, surroundings
 from tests.scenarios.stories import Scene
@@ -16,7 +16,8 @@ SCHEMATHESIS = Path(sys.executable).parent / "st"
 HOOKS = Path(__file__).with_name("fuzz_hooks.py")
 EXAMPLES = os.environ.get("TEST_FUZZ_EXAMPLES", str(examples(8)))  # for each operation and phase
 SEED = os.environ.get("TEST_FUZZ_SEED", "1")  # the same requests at each check; another seed to search further
-TIMEOUT_S = 3600
+TIMEOUT_S = 900 * max(1, depth())
+"""However few examples there are, the fuzzer's coverage phase alone sends each operation 16 to some 200 requests."""
 
 CONFIGURATION = f"""
 hooks = "{HOOKS}"
