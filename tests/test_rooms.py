@@ -78,7 +78,7 @@ _MODULES: Final = {module_name(source) for source in OURS}
 def room_of(module: str) -> str:
     """Gives the folder of a module, from the package; a module at the top is a room of its own."""
     parts = module.split(".")[1:]
-    return parts[0] if len(parts) < 3 else ".".join(parts[:-1])
+    return ".".join(parts[:1] if len(parts) < 3 else parts[:-1])
 
 
 def test_imports_point_one_way() -> None:
