@@ -9,6 +9,7 @@ from payrelay.clock import Clock
 from payrelay.core.events.destinations import Allowed
 from payrelay.core.payments.operation import Retention
 from payrelay.flows.relay import Relay
+from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.background import Background
@@ -17,7 +18,6 @@ from payrelay.runtime.followers import Followers
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import Readings
-from payrelay.runtime.subscription_notes import ReadingNotes
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.signing_keys import SigningKeys

@@ -24,6 +24,7 @@ from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
 from payrelay.flows.payments.recover import recover
 from payrelay.flows.relay import Relay
+from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.kinds import Common, GatewayKind, Identity, Means
 from payrelay.gateways.pacing.rate_limiter import Governor
@@ -38,7 +39,6 @@ from payrelay.runtime.identity_provider_keys import Jwks, ProviderKeys
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import Readings
-from payrelay.runtime.subscription_notes import ReadingNotes
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database

@@ -19,7 +19,7 @@ from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import Plan
 from payrelay.core.notifications.notification import NotificationState, Why
 from payrelay.core.subscriptions.subscription import SubscriptionState
-from payrelay.runtime.subscription_notes import note_cancelled
+from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.store.subscriptions import Whose
 
 VICTIM = "420075000001"

@@ -7,8 +7,8 @@ from payrelay.core.payments.proof import Look, Seen, evidence_of
 from payrelay.core.payments.resolved_answers import BY_PROOF, settled_answer
 from payrelay.flows.resolution.case import Case
 from payrelay.flows.resolution.resend import conclude, send_again, sending_until_ms
+from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.gateways.gateway import EffectCause
-from payrelay.runtime.subscription_notes import note_cancelled
 from payrelay.store.subscriptions import Whose
 
 

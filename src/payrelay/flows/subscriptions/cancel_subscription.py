@@ -8,7 +8,7 @@ from payrelay.core.payments.operation import Kind
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
-from payrelay.runtime.subscription_notes import note_cancelled
+from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.store.subscriptions import Whose
 
 

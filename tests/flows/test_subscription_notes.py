@@ -13,10 +13,10 @@ from payrelay.core.outcomes import Reading, Verdict
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Refusal, StoreUnavailable
 from payrelay.flows.resolution.resolve import settle_due
+from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.show_subscription_states import list_subscription_states, show_subscription_state
 from payrelay.runtime.read_cache import Question, Readings
-from payrelay.runtime.subscription_notes import ReadingNotes
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.readings import LastAnswers
 
