@@ -45,10 +45,11 @@ test: $(VENV)/.dev ## the gate at the desk: units, and one story of each kind
 
 check: lint tested ## the gate of a push: format, lint, types, units with what they cover, stories
 
-lint: $(VENV)/.dev ## format, lint and types alone
+lint: $(VENV)/.dev ## format, lint, types and dead code alone
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/vulture
 
 tested: $(VENV)/.dev ## what a push holds, without lint
 	@$(PYTEST) -m "unit or smoke or story" $(COVERED)

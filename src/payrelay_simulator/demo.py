@@ -16,7 +16,6 @@ HELD_AUTHORIZATION = "d3a0d3a0-0000-4000-8000-000000000001"
 
 PAID_ORDER, TWICE_PAID_ORDER, HELD_ORDER = "DemoOrder1", "DemoOrder2", "DemoHold1"
 
-SAMAN = Person()
 NIMALI = Person(first_name="Nimali", last_name="Silva", email="nimali@example.com", phone="+94772345678")
 KAMAL = Person(first_name="Kamal", last_name="Fernando", email="kamal@example.com", phone="+94773456789")
 NIMALIS_CARD = Card(method="MASTER", holder_name="N Silva", last_digits="1191")

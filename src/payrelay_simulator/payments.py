@@ -155,7 +155,6 @@ def _authorize(turn: Turn, order: ChargeOrder, *, is_pending: bool) -> Reply:
         payment_id=turn.state.next_payment_id(),
         merchant_id=turn.merchant.merchant_id,
         order_id=order.order_id,
-        authorized_at=turn.now,
         expires_at=turn.now + HOLD_LIFE,
         description=order.items,
         currency=order.currency,

@@ -108,7 +108,6 @@ class Hold(msgspec.Struct, frozen=True, kw_only=True):
     payment_id: int
     merchant_id: str
     order_id: str
-    authorized_at: datetime
     expires_at: datetime
     description: str
     currency: str

@@ -170,7 +170,6 @@ def _plant_hold(world: World, row: HoldSeed, place: str) -> str:
         payment_id=world.state.next_payment_id(),
         merchant_id=turn.merchant.merchant_id,
         order_id=row.order_id,
-        authorized_at=turn.now,
         expires_at=turn.now + HOLD_LIFE,
         description=row.description,
         currency=_currency(row.currency, place),

@@ -112,7 +112,6 @@ class HostedForm(msgspec.Struct, frozen=True, kw_only=True):
     custom_2: str = ""
     platform: str = ""
     methods: tuple[str, ...] = ()
-    is_method_chosen: bool = False
     items: tuple[Item, ...] = ()
     plan: Plan | None = None
 
@@ -254,7 +253,6 @@ def _form(kind: Kind, merchant: Merchant, values: Mapping[str, str], *, today: d
         custom_2=values.get("custom_2", ""),
         platform=values.get("platform", ""),
         methods=(chosen,) if chosen else methods,
-        is_method_chosen=bool(chosen),
         items=_items(values),
         plan=plan,
     )

@@ -38,7 +38,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 def open_visit(world: World, form: HostedForm) -> Visit:
     """Begin a visit with a form that is in order."""
-    visit = Visit(visit_id=world.state.draws.uuid("visit"), form=form, opened_at=world.clock.now())
+    visit = Visit(visit_id=world.state.draws.uuid("visit"), form=form)
     world.visits.put(visit)
     return visit
 
@@ -173,7 +173,6 @@ def _hold(turn: Turn, form: HostedForm, card: Card) -> Hold:
         payment_id=turn.state.next_payment_id(),
         merchant_id=form.merchant.merchant_id,
         order_id=form.order_id,
-        authorized_at=turn.now,
         expires_at=turn.now + HOLD_LIFE,
         description=form.title,
         currency=form.currency,

@@ -1,6 +1,5 @@
 """Visits: one payer's way through a hosted page, from the form that was posted to where it ended."""
 
-from datetime import datetime
 from typing import Literal
 
 import msgspec
@@ -21,7 +20,6 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
 
     visit_id: str
     form: HostedForm
-    opened_at: datetime
     state: VisitState = "open"
     refusal: str | None = None
     refusals: int = 0

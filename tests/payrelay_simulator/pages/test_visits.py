@@ -13,6 +13,6 @@ def test_oldest_visits_are_forgotten_first(world: World) -> None:
     form = Payer(world).enter("checkout", a_form()).form
     visits = Visits()
     for number in range(VISITS_KEPT_MAX + 1):
-        visits.put(Visit(visit_id=str(number), form=form, opened_at=NOW))
+        visits.put(Visit(visit_id=str(number), form=form))
 
     assert (visits.find("0"), visits.find("1") is None) == (None, False)

@@ -93,8 +93,8 @@ async def test_all_of_a_customer_or_of_a_key_are_revoked_at_once(tokens: ClientT
 
     assert await tokens.revoke_of_customer(str(TOKEN.customer_id), "shop", NOW_MS) == 2
     assert await tokens.revoke_of_customer(str(TOKEN.customer_id), "shop", NOW_MS) == 0
-    assert await tokens.revoke_of_parent(PARENT.id, "shop", NOW_MS) == 1
-    assert await tokens.revoke_of_parent(PARENT.id, "shop", NOW_MS) == 0
+    assert await tokens.revoke_some("shop", NOW_MS, customer_id=None, credential_id=PARENT.id) == 1
+    assert await tokens.revoke_some("shop", NOW_MS, customer_id=None, credential_id=PARENT.id) == 0
     assert await tokens.revoke_some("shop", NOW_MS, customer_id=None, credential_id=None) == 0
     assert await tokens.revoke_some("other", NOW_MS, customer_id=other, credential_id=None) == 0
     last = await tokens.parentage(token(4).id)

@@ -66,12 +66,6 @@ class ClientTokens:
             Statement(statements.REVOKE_OF_CUSTOMER, (customer_id, principal, at_ms), is_whole=True)
         )
 
-    async def revoke_of_parent(self, credential_id: str, principal: str, at_ms: int) -> int:
-        """Revokes all tokens that a principal's key has issued; gives how many were not revoked before."""
-        return await self._write(
-            Statement(statements.REVOKE_OF_PARENT, (credential_id, principal, at_ms), is_whole=True)
-        )
-
     async def revoke_some(
         self, principal: str, at_ms: int, *, customer_id: str | None, credential_id: str | None
     ) -> int:

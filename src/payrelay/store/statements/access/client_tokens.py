@@ -48,14 +48,6 @@ REVOKE_OF_CUSTOMER: Final = query(
 )
 """Revokes all of a principal's tokens for a customer."""
 
-REVOKE_OF_PARENT: Final = query(
-    "revoke_of_parent",
-    """
-    UPDATE client_tokens SET revoked_at_ms = $3
-    WHERE credential_id = $1 AND principal = $2 AND revoked_at_ms IS NULL RETURNING id""",
-)
-"""Revokes all tokens that a key has issued."""
-
 REVOKE_SOME: Final = query(
     "revoke_some",
     """
