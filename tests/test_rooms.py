@@ -133,6 +133,8 @@ def test_rooms_stand_in_no_circle() -> None:
     """What holds of modules holds of the folders that they stand in, so that each can be read by itself."""
     graph: dict[str, set[str]] = defaultdict(set)
     for source in OURS:
+        if module_name(source) == REGISTRY:  # names the adapters below it, as app names everything
+            continue
         room = room_of(module_name(source))
         graph[room] |= {room_of(module) for _, module in known(source)} - {room, PACKAGE}
 

@@ -37,8 +37,8 @@ class Call(Starred, frozen=True, kw_only=True, tag_field="call", omit_defaults=T
     first_members: ClassVar[tuple[str, ...]] = ()
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a charge's item list; money in hundredths of the charge's currency."""
+class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One line of a charge's item list; money in hundredths of the charge's currency. Of its members as of a call's."""
 
     first_members: ClassVar[tuple[str, ...]] = ("name", "number", "quantity", "unit_amount_minor")
 

@@ -6,7 +6,9 @@ Rules:
    or a finding.
 2. A place that is handed over with a sending is ended by the gateway, whatever happens.
 3. *Not sent* is said only where not a byte of the effect left, *not executed* only where the gateway did nothing.
-4. No value here has a provider's field name, number or word. What flows must know of a provider beyond these calls is
+4. What a gateway says of a key alone (it is in use, it was used with another call) tells nothing of the first
+   sending: its outcome is unknown.
+5. No value here has a provider's field name, number or word. What flows must know of a provider beyond these calls is
    told by ``capabilities``.
 
 A provider is added by an adapter that has this face, and a line in the registry. The contract is a suite of tests that

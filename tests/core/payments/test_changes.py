@@ -129,7 +129,8 @@ def test_what_was_never_sent_while_it_waited_was_given_up(make_operation: MakeOp
 @pytest.mark.parametrize(
     "report",
     [
-        *(Report(event=event) for event in SHOWING),
+        *(Report(event=event, is_resent=True) for event in SHOWING),
+        Report(event=Event.PROVED),
         Report(event=Event.LOOKED, evidence=Evidence(seen=Seen.ALREADY_DONE)),
     ],
 )
@@ -139,6 +140,14 @@ def test_what_shows_an_effect_that_was_taken_for_failed_reopens_it(
     """Whoever tells it, it is one thing: the guard comes back, and a person has seen what is there."""
     change = follow(standing(make_operation, State.FAILED), report)
     assert (change.line.event, change.operation.state) == (Event.REAPPEARED, State.NEEDS_ATTENTION)
+    assert change.operation.guard == "order/A-1"
+
+
+@pytest.mark.parametrize("event", [Event.SUCCEEDED, Event.DIFFERED])
+def test_a_late_reply_to_the_only_sending_is_told_as_what_it_was(make_operation: MakeOperation, event: Event) -> None:
+    """Nothing showed itself at the gateway: the gateway answered, and a person who decides must read what it said."""
+    change = follow(standing(make_operation, State.FAILED), Report(event=event, is_firsthand=True))
+    assert (change.line.event, change.operation.state) == (event, State.NEEDS_ATTENTION)
     assert change.operation.guard == "order/A-1"
 
 

@@ -5,7 +5,8 @@ Rules:
 1. ``what_follows`` alone calls ``advance``, and decides all that is stored of a change; ``flows.apply`` alone
    stores it.
 2. Some news means something else by the state that it meets. What was never sent, or was lost, while it still waited
-   for its place was given up. What shows that an operation took effect, which had been taken for failed, reopens it.
+   for its place was given up. What shows that an operation took effect, which had been taken for failed, reopens it:
+   a late reply to its only sending is told as what it was, anything else as *reappeared*.
 3. Some news loses. That nobody knows the outcome says nothing once that is written down. That a sending came to nothing
    says nothing once it was sent once more since. Whatever else the table lacks loses as well.
 4. An answer is kept exactly where the state freezes it, and a state that freezes one doesn't come without it.
@@ -62,6 +63,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         probe_at_ms: when it is asked for next, None for never; unset where that follows from the state.
         is_firsthand: nobody else will ever tell it, such as the reply to a sending: where the row was changed meanwhile
             it is decided anew. What was judged from the row, such as a look, is void together with that row.
+        is_resent: it is the reply to a second sending, made to find out what became of the first.
     """
 
     event: Event
@@ -71,6 +73,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     send_by_ms: int | None = None
     probe_at_ms: int | msgspec.UnsetType | None = msgspec.UNSET
     is_firsthand: bool = False
+    is_resent: bool = False
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,7 +134,8 @@ def _heard_as(state: State, report: Report, meanwhile: Sequence[Line]) -> Event:
     """Gives the event that a report is in a state; raises IllegalTransition where it says nothing any more."""
     if state is State.ACCEPTED and report.event in _NEVER_LEFT:
         return Event.GAVE_UP
-    if state is State.FAILED and _shows_it(report):
+    is_late_reply = (state, report.event) in TRANSITIONS and report.event in _SHOWING and not report.is_resent
+    if state is State.FAILED and _shows_it(report) and not is_late_reply:
         return Event.REAPPEARED
     if report.event is Event.UNKNOWN and state is not State.SENDING:
         raise IllegalTransition("that the outcome is unknown is known already")

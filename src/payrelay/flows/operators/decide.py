@@ -41,6 +41,7 @@ DECISIONS_MAX: Final = 5
 """How often a row may change under a decision, by looks that settle nothing, before it is given up."""
 
 _SHOWN: Final = CONTRADICTORY | {Seen.MAY_BE_ANOTHERS}
+_REPLIES: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED})
 _NOUNS: Final = {
     Kind.CHARGE: "order",
     Kind.AUTHORIZATION: "order",
@@ -147,8 +148,16 @@ def _claim_sentence(after: Operation) -> str:
 
 
 def _was_shown(history: Sequence[Line]) -> bool:
-    """Tells whether the gateway shows what a person has to judge; to find that again the next day would be no news."""
-    return any(
-        line.event is Event.REAPPEARED or (line.event is Event.UNCLEAR and line.evidence.seen in _SHOWN)
-        for line in history
-    )
+    """Tells whether the gateway shows what a person has to judge; to find that again the next day would be no news.
+
+    So does the late reply to what had been decided to have failed.
+    """
+    had_failed = False
+    for line in history:
+        is_late_reply = had_failed and line.event in _REPLIES
+        if is_late_reply or line.event is Event.REAPPEARED:
+            return True
+        if line.event is Event.UNCLEAR and line.evidence.seen in _SHOWN:
+            return True
+        had_failed = had_failed or line.state is State.FAILED
+    return False

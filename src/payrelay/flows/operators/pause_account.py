@@ -1,4 +1,4 @@
-"""Pauses an account for an operator, and lets it go on. Running processes learn of it by ``runtime.paused_accounts``."""
+"""Pauses an account for an operator, and lets it go on; processes learn of it by ``runtime.paused_accounts``."""
 
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.moments import spoken

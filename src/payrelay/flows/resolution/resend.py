@@ -37,8 +37,16 @@ def sending_until_ms(case: Case) -> int | None:
     return under_way_until_ms(case.history, case.account.timeout_s, case.now_ms)
 
 
-async def send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None]]) -> None:
-    """Journals a second sending and makes it; ``read`` stores what its outcome says of the first one."""
+async def send_again(
+    case: Case,
+    read: Callable[[Case, Outcome], Awaitable[None]],
+    *,
+    may_send: Callable[[], Awaitable[bool]] | None = None,
+) -> None:
+    """Journals a second sending and makes it; ``read`` stores what its outcome says of the first one.
+
+    ``may_send`` is asked once there is a place: whoever waited for it may have been overtaken by a pause.
+    """
     if sum(line.event is Event.PROBING for line in case.history) >= SENDINGS_MAX:
         await case.unclear(Evidence())
         return
@@ -46,9 +54,12 @@ async def send_again(case: Case, read: Callable[[Case, Outcome], Awaitable[None]
     if place is None:
         await case.could_not_look()
         return
-    send_by_s = case.relay.clock.boot_s() + SEND_WITHIN_S
     is_sending = False
     try:
+        if may_send is not None and not await may_send():
+            await case.could_not_look()
+            return
+        send_by_s = case.relay.clock.boot_s() + SEND_WITHIN_S
         await case.apply(Report(event=Event.PROBING, probe_at_ms=case.operation.probe_at_ms))
         is_sending = True
     finally:
@@ -84,5 +95,6 @@ async def conclude(case: Case, outcome: Outcome) -> None:
             answer=of_outcome(outcome, trace),
             facts=outcome.facts,
             is_firsthand=True,
+            is_resent=True,
         )
     )

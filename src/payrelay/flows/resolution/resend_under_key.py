@@ -1,5 +1,6 @@
 """Sends once more under the operation's own key, where the gateway keeps such keys."""
 
+from functools import partial
 from typing import Final
 
 from payrelay.core.outcomes import Outcome, Verdict
@@ -26,7 +27,7 @@ async def settle_under_key(case: Case) -> None:
     elif await case.relay.paused.is_paused(case.operation.account):
         await case.could_not_look()
     elif not case.is_nudged or not case.has_line(Event.PROBING):
-        await send_again(case, _read_under_key)
+        await send_again(case, _read_under_key, may_send=partial(_is_open, case))
 
 
 def is_key_kept(case: Case) -> bool:
@@ -42,6 +43,10 @@ def is_key_kept(case: Case) -> bool:
         return False
     lasts_ms = int((SEND_WITHIN_S + case.account.timeout_s + GRACE_S) * 1000)
     return case.now_ms + lasts_ms < case.span.began_ms + kept_ms - TOLERANCE_MS
+
+
+async def _is_open(case: Case) -> bool:
+    return not await case.relay.paused.is_paused(case.operation.account)
 
 
 async def _read_under_key(case: Case, outcome: Outcome) -> None:

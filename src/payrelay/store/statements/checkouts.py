@@ -5,7 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.payments.owning import IS_OPEN_OR_FAILED, owners_of_payment
+from payrelay.store.statements.payment_owners import IS_OPEN_OR_FAILED, owners_of_payment
 
 COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, order_id, guard, amount_minor, first_minor, currency,"

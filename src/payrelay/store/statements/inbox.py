@@ -6,7 +6,7 @@ from typing import Final
 
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.pages import Listing
-from payrelay.store.statements.payments.owning import OPERATION_OWNS
+from payrelay.store.statements.payment_owners import OPERATION_OWNS
 
 NOTIFICATION_COLUMNS: Final = (
     "id, account, merchant, digest, verdict, state, why, version, kind, told, order_id, payment_id, subscription_id,"

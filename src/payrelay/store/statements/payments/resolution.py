@@ -5,8 +5,8 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.payment_owners import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
-from payrelay.store.statements.payments.owning import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
 
 TAKE_DUE: Final = query(
     "take_due",
