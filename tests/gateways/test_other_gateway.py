@@ -26,6 +26,7 @@ from payrelay.flows.notifications.work_inbox import begin_inbox
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import settle_due
+from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
 from payrelay.store.gateways.pauses import Pauses
 
 PAID: Final = Record(
@@ -107,6 +108,35 @@ async def test_nothing_is_sent_under_a_key_while_the_account_is_paused(
     gateway.done.clear()
     await Pauses(world.database).add(Pause(account="gateway", since_ms=1, reason="wrong prices", operator="ann"))
     world.clock.passed_ms += LATER_MS
+
+    await settle_due(relay)
+
+    assert ((await world.operation()).state, gateway.done) == (State.UNKNOWN, {})
+
+
+class PausedMeanwhile(Governor):
+    """Gives a permit only after an operator has paused the account."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(None, world.clock)
+        self._world = world
+
+    async def take(self, until_s: float, *, priority: Priority = Priority.CHARGE) -> Permit | None:
+        """Waits, and is overtaken by a pause."""
+        await Pauses(self._world.database).add(Pause(account="gateway", since_ms=1, reason="stop", operator="ann"))
+        self._world.clock.passed_ms += LATER_MS
+        return await super().take(until_s + LATER_MS, priority=priority)
+
+
+async def test_a_pause_that_comes_while_a_permit_is_waited_for_counts(
+    world: World, relay: Relay, gateway: OtherGateway
+) -> None:
+    """The wait may last a minute: what was true before it is no permission any more."""
+    gateway.lost = 1
+    await charge(relay, asked(), CHARGE)
+    gateway.done.clear()
+    world.clock.passed_ms += LATER_MS
+    gateway.governor = PausedMeanwhile(world)
 
     await settle_due(relay)
 
