@@ -241,7 +241,7 @@ def records(source: Source) -> Iterator[str]:
         if isinstance(node, ast.Attribute) and node.attr == "record":
             owner = ast.unparse(node.value).rpartition(".")[2]
             if owner.removeprefix("_") == "journal":
-                yield source.at(node, "bring what happened to an operation as a Report to flows.apply")
+                yield source.at(node, "bring what happened to an operation as a Report to flows.apply_change")
 
 
 def test_an_operation_changes_in_one_way() -> None:
@@ -251,7 +251,7 @@ def test_an_operation_changes_in_one_way() -> None:
         source.name for source in OURS if any(f".{name}".endswith(".operation.advance") for _, name in source.imports)
     ]
 
-    assert [way.partition(":")[0].rpartition("/")[2] for way in ways] == ["apply.py"], "\n".join(ways)
+    assert [way.partition(":")[0].rpartition("/")[2] for way in ways] == ["apply_change.py"], "\n".join(ways)
     assert [name.rpartition("/")[2] for name in tables] == ["changes.py"], (
         "what follows is decided in core.payments.changes"
     )

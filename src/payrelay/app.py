@@ -22,11 +22,11 @@ from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.seal_keys import parse_keys
 from payrelay.errors import SettingsError
-from payrelay.flows.payments.recover import recover
+from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.kinds import Common, GatewayKind, Identity, Means
+from payrelay.gateways.gateway_kind import Common, GatewayKind, Identity, Means
 from payrelay.gateways.pacing.rate_limiter import Governor
 from payrelay.gateways.registry import KINDS
 from payrelay.runtime.alert_channels import Address, AlertChannels, Command, Outlet
@@ -50,7 +50,7 @@ from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.owner import OwnerLock
+from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.deliveries import Deliveries
 from payrelay.store.events.endpoints import Endpoints

@@ -10,7 +10,7 @@
     │   ├── StoreUnusable    not ours to open: missing, read-only, newer than the program, another key
     │   └── Outdated         the row was changed since it was read; read it again and decide anew
     └── IllegalTransition    our own mistake: an event that the table of states does not know
-        └── Overruled        news of an operation that loses against what stands (``flows.apply``)
+        └── Overruled        news of an operation that loses against what stands (``flows.apply_change``)
 
 A decline is an answer of the gateway's, not an exception (see ``core.outcomes``).
 """

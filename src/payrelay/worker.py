@@ -15,7 +15,7 @@ from payrelay.flows.checkouts.finish_checkout import end_checkouts, forget_check
 from payrelay.flows.notifications.work_inbox import begin_inbox, forget_notifications
 from payrelay.flows.operators.alert import begin_alerts
 from payrelay.flows.operators.audit import keep_anchors
-from payrelay.flows.payments.recover import recover
+from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import begin_due
 from payrelay.runtime.event_delivery import forget_events, tell_events

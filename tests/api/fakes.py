@@ -10,7 +10,7 @@ import msgspec
 from tests.databases import sqlite_url
 
 from payrelay.api.app import Api
-from payrelay.api.http.incoming import Message
+from payrelay.api.http.incoming_request import Message
 from payrelay.api.requests.route import Asked, Route
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential, compose_key

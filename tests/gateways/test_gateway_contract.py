@@ -53,7 +53,7 @@ from payrelay.gateways.gateway import (
     Sending,
     UnreadableNotification,
 )
-from payrelay.gateways.kinds import Common, Means
+from payrelay.gateways.gateway_kind import Common, Means
 from payrelay.gateways.pacing.rate_limiter import Governor, Permit
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay_simulator import DEFAULT_MERCHANT, Simulator, demo_world

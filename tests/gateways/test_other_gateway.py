@@ -12,9 +12,10 @@ from tests.flows.world import CHARGE, World, asked, opened
 from tests.gateways.other_gateway import KEYS_KEPT_MS, OtherGateway, Record, Webhook, signed
 from tests.samples import ASKED
 
-from payrelay.api.http.incoming import Headers
-from payrelay.api.pages.checkouts import checkout_page
-from payrelay.api.pages.public import Caller, notified
+from payrelay.api.http.incoming_request import Headers
+from payrelay.api.public.caller import Caller
+from payrelay.api.public.checkout_pages import checkout_page
+from payrelay.api.public.notifications import notified
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.gateways.pauses import Pause

@@ -17,7 +17,7 @@ from payrelay.runtime.hooks import Watch
 from payrelay.settings import Settings, read_settings
 from payrelay.store.meta import chain_key
 from payrelay.store.payments.audit import Trail
-from payrelay.store.statements.pages import PAGE_MAX
+from payrelay.store.statements.pagination import PAGE_MAX
 
 UNDER_WAY = frozenset({State.ACCEPTED, State.SENDING})
 """States that nothing is left in for long: whoever is in them is being worked on, or was and died."""

@@ -24,7 +24,7 @@ from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.payments.recover import recover
+from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import settle_due

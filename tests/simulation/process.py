@@ -29,7 +29,7 @@ from payrelay.clock import Clock
 from payrelay.core.payments.operation import Operation
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
-from payrelay.flows.payments.recover import recover
+from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account

@@ -32,7 +32,7 @@ from tests.simulation.witness import Witness
 
 from payrelay.clock import Clock
 from payrelay.errors import StoreError
-from payrelay.flows.payments.recover import GRACE_MS
+from payrelay.flows.payments.recover_after_crash import GRACE_MS
 from payrelay.store.engine.database import Database
 from payrelay_simulator.clock import STANDING_START
 from payrelay_simulator.clock import Clock as GatewayClock

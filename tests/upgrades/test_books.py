@@ -23,7 +23,7 @@ from payrelay.core.payments.operation import Operation, OperationFilter, State
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.audit import Audit
-from payrelay.flows.payments.recover import recover
+from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import chain_key
 from payrelay.store.seals import Seals

@@ -18,11 +18,11 @@ from payrelay.api.auth.admission import CallerAdmission
 from payrelay.api.context import ApiContext
 from payrelay.api.http.cross_origin import Browsers
 from payrelay.api.http.failures import cut_short, safely_answered
-from payrelay.api.http.incoming import Networks, Receive, Scope, Send
+from payrelay.api.http.incoming_request import Networks, Receive, Scope, Send
 from payrelay.api.http.outgoing import PlainAnswer, note_answer, send_answer
 from payrelay.api.http.streams import Streamed, send_stream
 from payrelay.api.http.visit import Visit, visit_of
-from payrelay.api.pages.open_pages import OpenPages
+from payrelay.api.public.open_pages import OpenPages
 from payrelay.core.answers import Answer
 
 API_SEGMENT: Final = b"api"

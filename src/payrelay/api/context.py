@@ -7,13 +7,13 @@ from functools import partial
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.api.auth.authentication import CredentialSource, TokenReader
-from payrelay.api.http.incoming import BODY_TIMEOUT_S, Network
+from payrelay.api.http.incoming_request import BODY_TIMEOUT_S, Network
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.gauges import OpenOperations
 from payrelay.api.metrics.health import Pingable
 from payrelay.api.openapi.document import describe_api
-from payrelay.api.pages.site import Pages
+from payrelay.api.public.site import Pages
 from payrelay.api.requests.route import Route
 from payrelay.api.routes.table import ROUTES
 from payrelay.flows.relay import Relay

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from payrelay.gateways.kinds import GatewayKind
+from payrelay.gateways.gateway_kind import GatewayKind
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.kind import PayHereKind
 

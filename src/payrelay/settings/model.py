@@ -29,7 +29,7 @@ from payrelay.core.events.destinations import Allowed
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret, secret_of
 from payrelay.errors import SettingsError
-from payrelay.gateways.kinds import GatewayKind
+from payrelay.gateways.gateway_kind import GatewayKind
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay.settings import parse
 

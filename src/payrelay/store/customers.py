@@ -23,7 +23,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements import customers as statements
-from payrelay.store.statements.pages import given_of, page_of
+from payrelay.store.statements.pagination import given_of, page_of
 
 _LOOKUP_KEY_OF: Final = b"payrelay customers lookup"
 _MEMBERS: Final = (

@@ -28,7 +28,7 @@ from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
-from payrelay.store.statements.pages import given_of, page_of
+from payrelay.store.statements.pagination import given_of, page_of
 from payrelay.store.statements.payments.operations import BUMP
 
 REFUSED_MAX: Final = 1_000

@@ -3,7 +3,7 @@ import pytest
 from tests.api.fakes import KEY, Keyring, MovableClock
 
 from payrelay.api.auth.authentication import CREDENTIALS_KEPT_MAX, AuthenticationFailure, Doorkeeper, Unauthenticated
-from payrelay.api.http.incoming import Headers
+from payrelay.api.http.incoming_request import Headers
 from payrelay.core.access.credential import Credential, compose_key, hash_of
 from payrelay.errors import Code, Refusal, StoreUnavailable
 

@@ -15,7 +15,7 @@ from payrelay.api.auth.authentication import (
     Unauthenticated,
 )
 from payrelay.api.auth.client_tokens import Reason, TokenDoor, TokenSources
-from payrelay.api.http.incoming import Headers
+from payrelay.api.http.incoming_request import Headers
 from payrelay.core.access.client_token import LEEWAY_MS, ClientToken, Parentage
 from payrelay.core.access.credential import Credential
 from payrelay.core.access.signatures import SigningKey, signed

@@ -2,7 +2,7 @@ import pytest
 from tests.api.fakes import Caller, Stories
 
 from payrelay.api.http.freshness import insists_on_new
-from payrelay.api.http.incoming import Headers
+from payrelay.api.http.incoming_request import Headers
 from payrelay.core.answers import found
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.api.http.incoming import Headers
+from payrelay.api.http.incoming_request import Headers
 from payrelay.api.http.preferences import preferred_wait_s
 from payrelay.flows.payments.await_outcome import WAIT_S_MAX
 

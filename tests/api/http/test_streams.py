@@ -9,7 +9,7 @@ import pytest
 from tests.databases import sqlite_url
 from tests.runtime.receivers import OWNER, SetClock, dispatch_on, event, put
 
-from payrelay.api.http.incoming import Message
+from payrelay.api.http.incoming_request import Message
 from payrelay.api.http.streams import RETRY_MS, SIGN_OF_LIFE, MayGoOn, Streamed, send_stream
 from payrelay.clock import Clock
 from payrelay.flows.events.read_events import STREAM_S_MAX, EventStream

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 from tests.api.fakes import Caller, Stories
 
-from payrelay.api.http.incoming import BODY_BYTES_MAX, Message
+from payrelay.api.http.incoming_request import BODY_BYTES_MAX, Message
 
 CHARGE = b'{"type":"PAYMENT"}'
 

@@ -12,11 +12,11 @@ from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, Verdict
 from payrelay.core.payments.operation import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State, advance
 from payrelay.errors import Code, Outdated, Refusal, StoreDoubtful, StoreUnavailable
-from payrelay.flows.apply import DECISIONS_MAX
+from payrelay.flows.apply_change import DECISIONS_MAX
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.carry_out import SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.payments.recover import recover
+from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.gateways.pacing.circuit_breaker import EFFECT_PROBES_AFTER_S, ENDED_MIN, PAUSE_S
 from payrelay.gateways.pacing.rate_limiter import Ending, Governor, Priority
 from payrelay.gateways.pacing.shared_budget import MemoryBudget

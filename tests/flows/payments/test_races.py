@@ -18,7 +18,7 @@ from payrelay.core.outcomes import Verdict
 from payrelay.core.payments.operation import UNSETTLED, Operation, State
 from payrelay.errors import Refusal, StoreUnavailable
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.payments.recover import recover
+from payrelay.flows.payments.recover_after_crash import recover
 
 TURNS_MAX = 12
 

@@ -22,7 +22,7 @@ from payrelay.flows.resolution.resend import SENDINGS_MAX
 from payrelay.flows.resolution.resend_cancel import settle_cancel
 from payrelay.flows.resolution.resend_capture import settle_capture
 from payrelay.flows.resolution.resolve import settle_due
-from payrelay.flows.resolution.search import (
+from payrelay.flows.resolution.search_payments import (
     settle_charge,
     settle_hold_unseen,
     settle_refund,

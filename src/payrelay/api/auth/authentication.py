@@ -13,7 +13,7 @@ import hmac
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
 
-from payrelay.api.http.incoming import Headers
+from payrelay.api.http.incoming_request import Headers
 from payrelay.clock import Clock
 from payrelay.core.access.client_token import PREFIX
 from payrelay.core.access.credential import Credential, id_of_key, is_usable

@@ -7,7 +7,7 @@ browser that holds pages back, and that wants to be told which ones it needn't.
 from collections.abc import Collection
 from typing import Final
 
-from payrelay.api.http.incoming import Headers
+from payrelay.api.http.incoming_request import Headers
 
 METHODS: Final = b"GET, POST, PATCH, DELETE"
 REQUEST_HEADERS: Final = (

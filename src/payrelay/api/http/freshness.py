@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from payrelay.api.http.incoming import Headers
+from payrelay.api.http.incoming_request import Headers
 
 NO_CACHE: Final = b"no-cache"
 

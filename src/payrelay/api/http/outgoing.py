@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.http.incoming import Send
+from payrelay.api.http.incoming_request import Send
 from payrelay.api.http.request_log import RequestLine
 from payrelay.api.http.visit import Visit
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer

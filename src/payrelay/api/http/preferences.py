@@ -7,7 +7,7 @@ import re
 from functools import partial
 from typing import Final
 
-from payrelay.api.http.incoming import Headers, Receive, disconnected
+from payrelay.api.http.incoming_request import Headers, Receive, disconnected
 from payrelay.clock import Clock
 from payrelay.flows.payments.await_outcome import WAIT_S_MAX, Patience
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.http.incoming import Message, Receive, Send, disconnected
+from payrelay.api.http.incoming_request import Message, Receive, Send, disconnected
 from payrelay.core.answers import Answer
 from payrelay.errors import StoreError
 from payrelay.flows.events.read_events import EventStream, EventView

@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.api.http.incoming import Headers, Networks, Receive, Scope, client_address, peer_of, request_id_of
+from payrelay.api.http.incoming_request import Headers, Networks, Receive, Scope, client_address, peer_of, request_id_of
 from payrelay.api.http.request_log import RequestLine
 from payrelay.api.metrics.counters import METHODS, OTHER_METHOD
 from payrelay.core.access.credential import Scope as Permission

@@ -3,7 +3,7 @@
 import msgspec
 
 from payrelay.api.http.freshness import insists_on_new
-from payrelay.api.http.incoming import Headers, read_body, require_json
+from payrelay.api.http.incoming_request import Headers, read_body, require_json
 from payrelay.api.http.preferences import patience_of
 from payrelay.api.http.visit import Visit
 from payrelay.api.requests.parameters import read_query

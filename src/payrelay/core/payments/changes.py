@@ -2,7 +2,7 @@
 
 Rules:
 
-1. ``what_follows`` alone calls ``advance``, and decides all that is stored of a change; ``flows.apply`` alone
+1. ``what_follows`` alone calls ``advance``, and decides all that is stored of a change; ``flows.apply_change`` alone
    stores it.
 2. Some news means something else by the state that it meets. What was never sent, or was lost, while it still waited
    for its place was given up. What shows that an operation took effect, which had been taken for failed, reopens it:
@@ -16,7 +16,7 @@ Rules:
 7. What is open is always asked for again, at the moment named or by the state. Of what failed it may be said that it
    is not asked for any more.
 
-To be changed together: ``core.payments.operation`` (the table), ``flows.apply`` (what is atomic) and this file.
+To be changed together: ``core.payments.operation`` (the table), ``flows.apply_change`` (what is atomic) and this file.
 """
 
 from collections.abc import Sequence

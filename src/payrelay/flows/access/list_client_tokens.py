@@ -2,7 +2,7 @@
 
 from payrelay.core.answers import Answer
 from payrelay.flows.access.client_token_views import view
-from payrelay.flows.pages import answer_page
+from payrelay.flows.pagination import answer_page
 from payrelay.flows.relay import Relay, Request
 
 

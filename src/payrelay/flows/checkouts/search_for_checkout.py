@@ -20,7 +20,7 @@ import msgspec
 
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, Result, begins_after
-from payrelay.core.checkouts.proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
+from payrelay.core.checkouts.checkout_proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
 from payrelay.core.moments import day_at
 from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus, Unseen
 from payrelay.core.subscriptions.subscription import Fact, fact_of_installment

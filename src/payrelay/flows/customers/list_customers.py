@@ -5,7 +5,7 @@ import msgspec
 from payrelay.core.answers import Answer, found
 from payrelay.core.customers.customer import CustomerFilter
 from payrelay.flows.customers.show_customer import view
-from payrelay.flows.pages import answer_page
+from payrelay.flows.pagination import answer_page
 from payrelay.flows.relay import Relay, Request
 
 

@@ -24,7 +24,7 @@ from payrelay.core.payments.operation import (
 from payrelay.core.payments.proof import CONTRADICTORY, Seen
 from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, settled_answer
 from payrelay.errors import Outdated
-from payrelay.flows.apply import apply
+from payrelay.flows.apply_change import apply
 from payrelay.flows.operators.decidable import (
     Decision,
     UndecidedError,

@@ -9,7 +9,8 @@ Rules, each with a test that tries to break it:
 5. Whatever happens to the operation goes through ``apply``, as first-hand news: a row that somebody else changed
    meanwhile is read again and decided anew.
 
-To be changed together: ``flows.apply`` (how it changes), ``store.payments.journal`` (what is atomic) and this file.
+To be changed together: ``flows.apply_change`` (how it changes), ``store.payments.journal`` (what is atomic) and this
+file.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from payrelay.core.payments.idempotency import claim_of, fingerprint
 from payrelay.core.payments.operation import EVENT_OF_VERDICT, Event, Line, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
-from payrelay.flows.apply import Overruled, apply
+from payrelay.flows.apply_change import Overruled, apply
 from payrelay.flows.payments.answer_repeat import answer_again, answer_held, answer_of_state, located
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request

@@ -11,7 +11,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.payments.operation import Operation, OperationFilter
 from payrelay.errors import Code, Refusal
-from payrelay.flows.pages import answer_page
+from payrelay.flows.pagination import answer_page
 from payrelay.flows.payments.operation_views import (
     ChargebackView,
     FinishedAnswer,

@@ -10,7 +10,7 @@ from payrelay.core.payments.payment import Sight
 from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Look, Seen, SendingWindow, open_since_ms
 from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, settled_answer
 from payrelay.core.payments.schedules import next_probe_ms, next_search_ms, next_try_ms
-from payrelay.flows.apply import apply
+from payrelay.flows.apply_change import apply
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.hooks import Stage
@@ -106,7 +106,7 @@ class Case:
         await self.relay.settling.postpone(self.operation, probe_at_ms)
 
     async def apply(self, report: Report) -> None:
-        """Changes the operation by what is reported of it. Raises what ``flows.apply`` raises."""
+        """Changes the operation by what is reported of it. Raises what ``flows.apply_change`` raises."""
         change = await apply_settling(self.relay, self.operation, report)
         self.operation = change.operation
         self.history += (*change.meanwhile, change.line)

@@ -1,6 +1,6 @@
 """Settles what is open by asking the gateway: by schedule, and when somebody asks.
 
-Whatever is found goes through ``core.payments.proof`` and ``flows.apply``, like every other news. An error while
+Whatever is found goes through ``core.payments.proof`` and ``flows.apply_change``, like every other news. An error while
 looking is no observation. Which way leads there follows from what the gateway can do (``core.gateways.capabilities``).
 Nothing is refunded, cancelled or charged again out of an unclear state; what is sent once more is what the gateway does
 only once, and what it knows again by our key (``resend``).

@@ -10,7 +10,7 @@ from payrelay.flows.resolution.case import Case
 from payrelay.flows.resolution.resend_cancel import settle_cancel
 from payrelay.flows.resolution.resend_capture import settle_capture
 from payrelay.flows.resolution.resend_under_key import is_key_kept, settle_under_key
-from payrelay.flows.resolution.search import (
+from payrelay.flows.resolution.search_payments import (
     settle_charge,
     settle_hold_unseen,
     settle_refund,

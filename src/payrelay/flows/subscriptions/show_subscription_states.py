@@ -9,7 +9,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Code, Refusal
-from payrelay.flows.pages import answer_page
+from payrelay.flows.pagination import answer_page
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.subscriptions import Installment, Standing
 

@@ -17,7 +17,7 @@ from payrelay.gateways.gateway import (
 )
 from payrelay.gateways.pacing.rate_limiter import Governor, Permit
 from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
-from payrelay.gateways.payhere.places import end_place, take_place, used
+from payrelay.gateways.payhere.permits import end_place, take_place, used
 from payrelay.gateways.payhere.tokens import TOKEN_REFUSED, Token, Tokens
 from payrelay.gateways.payhere.wire import effects
 from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, TurnedAway

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import msgspec
 from pydantic import BaseModel
 
-from payrelay.gateways.kinds import Common, Identity, Means
+from payrelay.gateways.gateway_kind import Common, Identity, Means
 from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Network

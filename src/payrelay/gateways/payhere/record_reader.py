@@ -8,7 +8,7 @@ from payrelay.core.outcomes import Evidence, Reading
 from payrelay.gateways.pacing.rate_limiter import Governor, Priority
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
-from payrelay.gateways.payhere.places import end_place, failing, take_place, used
+from payrelay.gateways.payhere.permits import end_place, failing, take_place, used
 from payrelay.gateways.payhere.tokens import TOKEN_REFUSED, Token, Tokens
 from payrelay.gateways.payhere.wire import reads
 from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, TurnedAway

@@ -16,7 +16,7 @@ from payrelay.errors import Code, SettingsError, StoreError
 from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Exchanger, Loss, form_headers_of, headers_of
-from payrelay.gateways.payhere.places import end_place, take_place, used
+from payrelay.gateways.payhere.permits import end_place, take_place, used
 from payrelay.gateways.payhere.wire.grants import TokenGrant, read_grant
 from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
 from payrelay.gateways.payhere.wire.requests import basic_authorization, token_request

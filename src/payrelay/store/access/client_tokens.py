@@ -10,7 +10,7 @@ from payrelay.errors import StoreError
 from payrelay.store.access.credentials import credential_of
 from payrelay.store.engine.database import Database, Row, Statement, all_rows, count_rows, first_row
 from payrelay.store.statements.access import client_tokens as statements
-from payrelay.store.statements.pages import page_of
+from payrelay.store.statements.pagination import page_of
 
 
 class StoredClientToken(msgspec.Struct, frozen=True, kw_only=True):

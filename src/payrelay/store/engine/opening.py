@@ -9,7 +9,7 @@ from payrelay.clock import Clock
 from payrelay.core.database_url import embedded_file
 from payrelay.store.engine import postgresql, sqlite_file
 from payrelay.store.engine.database import Database
-from payrelay.store.engine.owner import OwnerLock
+from payrelay.store.engine.owner_lock import OwnerLock
 from payrelay.store.engine.sqlite import Sqlite
 
 

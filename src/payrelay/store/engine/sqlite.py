@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, NamedTuple, ParamSpec, TypeVar
 from payrelay.errors import Outdated, StoreError, StoreUnavailable
 from payrelay.store.engine import sqlite_file
 from payrelay.store.engine.database import Row, Statement, T, Unit
-from payrelay.store.engine.owner import OwnerLock
+from payrelay.store.engine.owner_lock import OwnerLock
 
 BATCH_MAX: Final = 128
 """Units of one COMMIT: enough to share a sync, few enough that their statements hold up the loop for some 5 ms."""

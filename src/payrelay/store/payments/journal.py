@@ -29,7 +29,7 @@ from payrelay.store.payments.entries import (
     operation_of,
 )
 from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
-from payrelay.store.statements.pages import given_of, page_of
+from payrelay.store.statements.pagination import given_of, page_of
 from payrelay.store.statements.payments import operations as statements
 
 STRANDED_MAX: Final = 10_000

@@ -5,7 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.pages import Listing
+from payrelay.store.statements.pagination import Listing
 
 _COLUMNS: Final = (
     "id, account, merchant, principal, state, version, method, card_no_masked, card_expiry, order_id, payment_id,"

@@ -5,7 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
-from payrelay.store.statements.pages import Listing
+from payrelay.store.statements.pagination import Listing
 from payrelay.store.statements.payment_owners import OPERATION_OWNS
 
 NOTIFICATION_COLUMNS: Final = (

@@ -6,7 +6,7 @@ from typing import Final
 
 from payrelay.store.engine.queries import query
 from payrelay.store.statements.access.credentials import CREDENTIAL_COLUMNS
-from payrelay.store.statements.pages import Listing
+from payrelay.store.statements.pagination import Listing
 
 ISSUED_COLUMNS: Final = (
     "id, principal, credential_id, account, customer_id, order_id, amount_max_minor, currency, scopes,"

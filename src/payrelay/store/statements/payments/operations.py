@@ -9,7 +9,7 @@ import itertools
 from typing import Final, NamedTuple
 
 from payrelay.store.engine.queries import Query, query
-from payrelay.store.statements.pages import Listing
+from payrelay.store.statements.pagination import Listing
 
 OPERATION_COLUMNS: Final = (
     "id, account, merchant, principal, kind, state, version, subject, guard, claim, claim_ends_at_ms, idempotency_key,"

@@ -12,8 +12,8 @@ from tests.flows.world import World, opened
 from tests.samples import ASKED
 
 from payrelay.api.http.outgoing import PlainAnswer
-from payrelay.api.pages.checkouts import ASSETS, asset, back_page, checkout_page, targets_of
-from payrelay.api.pages.public import PUBLIC_ROUTES
+from payrelay.api.public.checkout_pages import ASSETS, asset, back_page, checkout_page, targets_of
+from payrelay.api.public.router import PUBLIC_ROUTES
 from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Settled
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.gateways.pauses import Pause

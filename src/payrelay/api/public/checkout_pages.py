@@ -16,7 +16,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from payrelay.api.http.outgoing import PlainAnswer
-from payrelay.api.pages.site import ASSET_KEPT_S
+from payrelay.api.public.site import ASSET_KEPT_S
 from payrelay.clock import Clock
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import HostedPayment
@@ -34,7 +34,7 @@ REFRESH_S_MAX: Final = 15
 _MS: Final = 1000
 
 _templates: Final = Environment(
-    loader=PackageLoader("payrelay.api.pages", "hosted"),
+    loader=PackageLoader("payrelay.api.public", "hosted"),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,
@@ -112,7 +112,7 @@ def asset(name: str) -> PlainAnswer:
     """Gives what a page loads; raises Refusal (not_found)."""
     if name not in ASSETS:
         raise Refusal(Code.NOT_FOUND, "there is nothing at this address")
-    body = files("payrelay.api.pages").joinpath("hosted", name).read_bytes()
+    body = files("payrelay.api.public").joinpath("hosted", name).read_bytes()
     return PlainAnswer(
         body=body,
         raw_headers=(

@@ -2,9 +2,11 @@
 
 import pytest
 
-from payrelay.api.http.incoming import Headers, require_type
+from payrelay.api.http.incoming_request import Headers, require_type
 from payrelay.api.http.outgoing import PlainAnswer
-from payrelay.api.pages.public import EMPTY, PUBLIC_ROUTES, Caller, Public, PublicRoute
+from payrelay.api.public.caller import Caller
+from payrelay.api.public.notifications import EMPTY
+from payrelay.api.public.router import PUBLIC_ROUTES, Public, PublicRoute
 from payrelay.core.gateways.capabilities import FORM_TYPE
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay

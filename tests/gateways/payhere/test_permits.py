@@ -7,7 +7,7 @@ from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S
 from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
 from payrelay.gateways.pacing.shared_budget import MemoryBudget
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
-from payrelay.gateways.payhere.places import end_place, take_place, used
+from payrelay.gateways.payhere.permits import end_place, take_place, used
 from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
 
 

@@ -7,7 +7,7 @@ from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Operation
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.errors import Outdated
-from payrelay.flows.apply import apply
+from payrelay.flows.apply_change import apply
 from payrelay.flows.relay import Relay
 
 GRACE_MS: Final = 5_000

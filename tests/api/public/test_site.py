@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from tests.api.fakes import Caller, Keyring
 
-from payrelay.api.pages.site import ASSETS
+from payrelay.api.public.site import ASSETS
 
 NOBODY = {"Authorization": ""}
 

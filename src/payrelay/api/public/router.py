@@ -10,36 +10,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from payrelay.api.http.incoming import BODY_TIMEOUT_S, Headers, Receive, read_body, require_type
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.http.queries import decoded
-from payrelay.api.pages.checkouts import asset, back_page, checkout_page
+from payrelay.api.public.caller import Caller
+from payrelay.api.public.checkout_pages import asset, back_page, checkout_page
+from payrelay.api.public.notifications import notified
 from payrelay.core.answers import Answer
 from payrelay.errors import Code, Refusal
-from payrelay.flows.notifications.ingest import take_notification
 from payrelay.flows.relay import Relay
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Caller:
-    """A request as a public handler sees it.
-
-    Attributes:
-        account: the configured name in the path.
-        segments: the variable segments of the path, decoded, in their order.
-        headers, receive, query_string: of the request, unread.
-        request_id: names this request in logs and answers.
-        body_timeout_s: how long a body may take to arrive.
-    """
-
-    account: str
-    segments: tuple[str, ...]
-    headers: Headers
-    receive: Receive
-    query_string: bytes
-    request_id: str
-    body_timeout_s: float = BODY_TIMEOUT_S
-
 
 PublicHandler: TypeAlias = Callable[[Relay, Caller], Awaitable[Answer | PlainAnswer]]
 
@@ -56,21 +34,6 @@ class PublicRoute:
     def template(self) -> str:
         """The whole path as logs and metrics name it."""
         return "/{account}" + self.path
-
-
-EMPTY: Final = PlainAnswer(
-    body=b"",
-    raw_headers=((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"), (b"server", b"payrelay")),
-)
-"""Says that it is taken in, and nothing else."""
-
-
-async def notified(relay: Relay, caller: Caller) -> PlainAnswer:
-    """Takes a gateway's notification in; raises Refusal where it is none, or not the gateway's."""
-    require_type(caller.headers, relay.account(caller.account).capabilities.notification_type)
-    body = await read_body(caller.receive, caller.headers, caller.body_timeout_s)
-    await take_notification(relay, caller.account, caller.headers.texts(), body)
-    return EMPTY
 
 
 async def asked(relay: Relay, caller: Caller) -> PlainAnswer:

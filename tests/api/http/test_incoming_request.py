@@ -3,7 +3,7 @@ import ipaddress
 
 import pytest
 
-from payrelay.api.http.incoming import (
+from payrelay.api.http.incoming_request import (
     BODY_BYTES_MAX,
     Headers,
     Message,

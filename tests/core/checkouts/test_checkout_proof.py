@@ -3,7 +3,7 @@ import pytest
 from tests import samples
 from tests.samples import CHECKOUT
 
-from payrelay.core.checkouts.proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
+from payrelay.core.checkouts.checkout_proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState

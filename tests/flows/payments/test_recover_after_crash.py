@@ -9,7 +9,7 @@ from payrelay.core.payments.operation import Event, State
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.flows.payments.carry_out import SEND_WITHIN_S
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.payments.recover import GRACE_MS, recover
+from payrelay.flows.payments.recover_after_crash import GRACE_MS, recover
 from payrelay.store.payments.journal import STRANDED_MAX
 
 STALE_MS = int((SEND_WITHIN_S + 30) * 1000) + GRACE_MS

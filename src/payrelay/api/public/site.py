@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from payrelay.api.http.incoming import Network, Networks
+from payrelay.api.http.incoming_request import Network, Networks
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.metrics.counters import CONTENT_TYPE
 from payrelay.api.metrics.exposition import Exposition

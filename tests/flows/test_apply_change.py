@@ -18,11 +18,11 @@ from payrelay.core.payments.operation import FROZEN, TRANSITIONS, UNSETTLED, Eve
 from payrelay.core.payments.proof import Seen
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import IllegalTransition, Outdated, StoreUnavailable
-from payrelay.flows.apply import DECISIONS_MAX, Overruled, apply
+from payrelay.flows.apply_change import DECISIONS_MAX, Overruled, apply
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.payments.recover import recover
+from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import settle_due
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription

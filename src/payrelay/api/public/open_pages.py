@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from payrelay.api.http.incoming import peer_of
+from payrelay.api.http.incoming_request import peer_of
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.http.visit import Visit
-from payrelay.api.pages.public import Caller, Public, PublicPath
-from payrelay.api.pages.site import Pages
+from payrelay.api.public.caller import Caller
+from payrelay.api.public.router import Public, PublicPath
+from payrelay.api.public.site import Pages
 from payrelay.core.answers import Answer
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay

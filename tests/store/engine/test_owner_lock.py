@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from payrelay.errors import StoreUnusable
-from payrelay.store.engine.owner import OwnerLock
+from payrelay.store.engine.owner_lock import OwnerLock
 
 HOLD = """
-import sys; from pathlib import Path; from payrelay.store.engine.owner import OwnerLock
+import sys; from pathlib import Path; from payrelay.store.engine.owner_lock import OwnerLock
 lock = OwnerLock(Path(sys.argv[1]), "place"); print("held", flush=True); sys.stdin.read()
 """
 

@@ -1,0 +1,26 @@
+"""A request that needs no credential of ours, as the handlers of public paths see it."""
+
+from dataclasses import dataclass
+
+from payrelay.api.http.incoming_request import BODY_TIMEOUT_S, Headers, Receive
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caller:
+    """A request as a public handler sees it.
+
+    Attributes:
+        account: the configured name in the path.
+        segments: the variable segments of the path, decoded, in their order.
+        headers, receive, query_string: of the request, unread.
+        request_id: names this request in logs and answers.
+        body_timeout_s: how long a body may take to arrive.
+    """
+
+    account: str
+    segments: tuple[str, ...]
+    headers: Headers
+    receive: Receive
+    query_string: bytes
+    request_id: str
+    body_timeout_s: float = BODY_TIMEOUT_S
