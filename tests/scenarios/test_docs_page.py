@@ -1,5 +1,6 @@
 """The docs page in a real browser: a person can try calls from it, and nothing is fetched from elsewhere."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -92,7 +93,8 @@ async def test_a_person_tries_calls_from_the_docs(reader: Reader, scene: Scene) 
     """With a key in the dialog, a read and a charge show the gateway's own answers in the page."""
     order_id = fresh("order")
     scene.gateway.script(SEARCH, order_id, says(found(payment_now(order_id, "77.25"))))
-    await reader.authorize(scene.program.new_key(fresh("reader")))
+    key = await asyncio.to_thread(scene.program.new_key, fresh("reader"))  # a command has an event loop of its own
+    await reader.authorize(key)
 
     read = await reader.unfold("retrievePayments")
     await read.locator("tr[data-param-name=id] input").fill(order_id)
