@@ -41,7 +41,7 @@ serve: $(VENV)/.runtime ## start the service as it is configured
 
 # At the desk a law is tried with a fifth of its examples; at every push with all of them.
 test: $(VENV)/.dev ## the gate at the desk: units, and one story of each kind
-	@TEST_DEPTH=0.2 $(PYTEST) -m "(unit and not postgresql) or smoke"
+	@TEST_DEPTH=0.2 $(PYTEST) -m "(unit and not postgresql and not deep) or smoke"
 
 check: lint tested ## the gate of a push: format, lint, types, units with what they cover, stories
 

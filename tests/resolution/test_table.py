@@ -25,6 +25,8 @@ from payrelay.core.payments.proof import LOOKS_MIN, Control
 from payrelay.core.payments.resolved_answers import BY_PROOF
 from payrelay.errors import Code
 
+pytestmark = pytest.mark.deep
+
 CELLS: Final = [
     (operation, fault)
     for fault in TABLE

@@ -20,6 +20,8 @@ from payrelay.errors import Refusal, StoreUnavailable
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import recover
 
+pytestmark = pytest.mark.deep
+
 DIRECT = ["find", "accept", "accepted", "effect", "executed", "record", "recorded"]
 WAITING = ["find", "accept", "accepted", "record", "recorded", "effect", "executed", "record", "recorded"]
 RESENT = ["find", "accept", "accepted", "effect", "record", "recorded", "executed", "record", "recorded"]

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.draws import examples
@@ -19,6 +20,8 @@ from payrelay.core.payments.operation import UNSETTLED, Operation, State
 from payrelay.errors import Refusal, StoreUnavailable
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import recover
+
+pytestmark = pytest.mark.deep
 
 TURNS_MAX = 12
 

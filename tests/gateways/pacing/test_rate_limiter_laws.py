@@ -18,6 +18,8 @@ from payrelay.store import open_database
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay.store.gateways.budget import StoredBudget
 
+pytestmark = pytest.mark.deep
+
 WINDOW_S: Final = 10.0
 TIMEOUT_S: Final = 30.0
 LASTS_S_MAX: Final = SEND_WITHIN_S + TIMEOUT_S

@@ -31,6 +31,8 @@ from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay.store.payments.audit import PAGE, AuditRecord, Trail, _reading
 from payrelay.store.payments.journal import Accepted, Journal
 
+pytestmark = pytest.mark.deep
+
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
 Tamper = Callable[[str], Awaitable[None]]
 
