@@ -3,9 +3,11 @@ import json
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 from rich.progress import Progress
+from tests import samples
 from tests.cli.commands import Ran, Run
 
 from payrelay.app import opened_database, seal_of
@@ -13,34 +15,26 @@ from payrelay.cli.audit import Bars
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Kind, Line, Operation, State
+from payrelay.core.payments.operation import Kind, Line, State
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.audit import Phase
 from payrelay.settings import Settings
 from payrelay.store.meta import chain_key
 from payrelay.store.payments.journal import Journal
 
-OPERATION = Operation(
-    id="op_1",
-    account="gateway",
+OPERATION = msgspec.structs.replace(
+    samples.OPERATION,
     merchant="m",
-    principal="shop",
     kind=Kind.CANCEL,
-    state=State.SENDING,
-    version=1,
     subject="subscription/1",
     guard="subscription/1",
     claim=None,
-    claim_ends_at_ms=None,
     idempotency_key=None,
     fingerprint="0" * 64,
-    request_id="req_1",
     order_id=None,
-    payment_id=None,
     subscription_id="1",
     amount_minor=None,
     currency=None,
-    result_ref=None,
     created_at_ms=0,
     updated_at_ms=0,
     send_by_ms=0,

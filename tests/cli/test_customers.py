@@ -10,13 +10,14 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests import samples
 from tests.cli.commands import GATEWAY, PROGRAM, Ran, Run
 
 from payrelay.cli.session import session
 from payrelay.core.calls import Charge
 from payrelay.core.customers.customer import Approval, Customer
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Kind, Line, Operation, State
+from payrelay.core.payments.operation import Line, State
 from payrelay.core.secret import Secret
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.settings import Settings
@@ -33,27 +34,15 @@ APPROVAL: Final = Approval(
     card_holder="CANARY PERERA",
     order_id="A-1",
 )
-OPERATION: Final = Operation(
-    id="op_1",
-    account="gateway",
-    merchant="0123456789abcdef",
-    principal="shop",
-    kind=Kind.CHARGE,
-    state=State.SENDING,
-    version=1,
+OPERATION: Final = msgspec.structs.replace(
+    samples.OPERATION,
     subject="order/A-2",
     guard="order/A-2",
     claim=None,
-    claim_ends_at_ms=None,
     idempotency_key=None,
     fingerprint="0" * 64,
-    request_id="req_1",
     order_id="A-2",
-    payment_id=None,
-    subscription_id=None,
     amount_minor=100,
-    currency="LKR",
-    result_ref=None,
     created_at_ms=0,
     updated_at_ms=0,
     send_by_ms=0,
