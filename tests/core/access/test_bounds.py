@@ -23,6 +23,17 @@ def test_a_bound_that_binds_nothing_is_none() -> None:
         Bound(currency="LKR")
 
 
+def test_everything_of_its_principal_belongs_to_a_key_that_is_not_bound() -> None:
+    """A server's key has no bounds, and may look at whatever its principal did."""
+    assert has_operation(None, OPERATION)
+
+
+def test_an_order_binds_no_person() -> None:
+    """A token for an order pays it whoever the customer is; what is for a person isn't touched by it."""
+    assert has_customer(Bound(order_id="a"), "anybody")
+    assert has_customer(Bound(order_id="a"), None)
+
+
 @given(bounds, ids, ids)
 def test_only_what_fits_all_its_bounds_is_its_own(
     members: tuple[str | None, str | None, str | None], customer_id: str | None, order_id: str | None

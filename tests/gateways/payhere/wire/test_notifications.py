@@ -14,6 +14,7 @@ from payrelay.gateways.payhere.wire.notifications import (
     BODY_BYTES_MAX,
     FIELDS_MAX,
     SIGNED,
+    Form,
     UnreadableError,
     news_of,
     read_form,
@@ -220,6 +221,14 @@ def test_what_cannot_be_read_is_not_there(fields: dict[str, str]) -> None:
         assert getattr(news, name) is None
     if "status_code" in fields:
         assert (news.told, news.amount_minor) == (NotifiedStatus.OTHER, None)
+
+
+@pytest.mark.parametrize("amount", ["", "much", "0.001", "9" * 40])
+def test_an_amount_that_is_none_is_not_read(amount: str) -> None:
+    """What the books are compared with is a number that the gateway told, or nothing; never one made of a text."""
+    fields = {name: value.encode() for name, value in (FIELDS | {"payhere_amount": amount}).items()}
+
+    assert news_of(Form(fields)).amount_minor is None
 
 
 @given(st.binary(max_size=2_000))
