@@ -30,7 +30,7 @@ import postgresql
 import programs
 import section
 from payrelay.clock import Clock
-from payrelay.core.events.destinations import Allowed
+from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.flows.events.manage_endpoints import NewEndpoint, Owner, create_endpoint
 from payrelay.runtime.event_delivery import WIDE, Dispatch, tell_events
@@ -47,7 +47,7 @@ from payrelay.store.events.feed import Feed
 AIM: Final = 0.5
 STORES: Final = ("sqlite", "postgresql")
 OWNER: Final = Owner(account="gateway", merchant="m", principal="shop")
-LOOPBACK: Final = Allowed(networks=(ipaddress.ip_network("127.0.0.0/8"),))
+LOOPBACK: Final = AllowedDestinations(networks=(ipaddress.ip_network("127.0.0.0/8"),))
 AT_ONCE_PUT: Final = 500
 
 
@@ -133,8 +133,8 @@ async def measured(place: str, url: str, count: int) -> Round:
         bare_s = await send_bare(url, Signer(Secrets(target.newest)), await dispatch.feed.tail(0, count))
         began_s = time.perf_counter()
         await tell_events(dispatch)
-        while dispatch.lanes:
-            await asyncio.gather(*dispatch.lanes.values())
+        while dispatch.workers:
+            await asyncio.gather(*dispatch.workers.values())
             await asyncio.sleep(0)
         delivered_s = time.perf_counter() - began_s
         waiting, _ = await dispatch.deliveries.waiting()

@@ -6,7 +6,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
-from payrelay.core.events.destinations import Allowed
+from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.payments.operation import Retention
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
@@ -17,11 +17,11 @@ from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
-from payrelay.runtime.read_cache import Readings
+from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.signing_keys import SigningKeys
-from payrelay.store.alerts import About, Alerts
+from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
@@ -31,10 +31,10 @@ from payrelay.store.events.deliveries import Deliveries
 from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.events.feed import Feed
 from payrelay.store.gateways.pauses import Pauses
-from payrelay.store.gateways.readings import LastAnswers
+from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
-from payrelay.store.payments.resolution import Settling
+from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.subscriptions import Subscriptions
 
 SEAL: Final = Seal((b"k" * 32,))
@@ -56,7 +56,7 @@ def relay_over(
     feed, subscriptions = Feed(database), Subscriptions(database, ids)
     return Relay(
         journal=Journal(database, SEAL, chain_key=CHAIN_KEY),
-        settling=Settling(database),
+        resolution=ResolutionStore(database),
         accounts=accounts,
         clock=clock,
         retention=retention,
@@ -64,9 +64,9 @@ def relay_over(
         new_id=ids,
         background=background,
         paused=PausedAccounts(Pauses(database), clock, log),
-        alarm=AlertChannels(alerts=tuple(Alerts(database, about) for about in About), outlets={}),
-        readings=Readings(
-            LastAnswers(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
+        alarm=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
+        read_cache=ReadCache(
+            ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),
         inbox=Inbox(database, SEAL),
         chargebacks=Chargebacks(database),
@@ -79,7 +79,7 @@ def relay_over(
             feed=feed,
             endpoints=Endpoints(database, SEAL),
             deliveries=Deliveries(database),
-            sender=WebhookSender(Allowed(), clock),
+            sender=WebhookSender(AllowedDestinations(), clock),
             followers=Followers(feed, limit=FOLLOWERS_MAX),
             clock=clock,
             log=log,

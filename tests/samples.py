@@ -13,11 +13,11 @@ from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, PostalA
 from payrelay.core.notifications.notification import (
     WAITS_FOR_MS,
     Authenticity,
-    NewsKind,
     Notification,
+    NotificationKind,
+    NotificationReason,
     NotificationState,
-    NotifiedStatus,
-    Why,
+    ReportedStatus,
 )
 from payrelay.core.payments.operation import Kind, Operation, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
@@ -68,12 +68,12 @@ NOTIFICATION: Final = Notification(
     account="gateway",
     merchant="0123456789abcdef",
     digest="d" * 64,
-    verdict=Authenticity.GENUINE,
+    authenticity=Authenticity.GENUINE,
     state=NotificationState.RECEIVED,
-    why=Why.NEW,
+    reason=NotificationReason.NEW,
     version=1,
-    kind=NewsKind.PAYMENT,
-    told=NotifiedStatus.SUCCEEDED,
+    kind=NotificationKind.PAYMENT,
+    reported=ReportedStatus.SUCCEEDED,
     order_id="A-1",
     payment_id="320025000001",
     subscription_id=None,
@@ -114,7 +114,7 @@ CHECKOUT: Final = Checkout(
     expires_at_ms=61_000,
     opened_at_ms=None,
     ends_at_ms=61_000,
-    look_at_ms=4_000,
+    inquire_at_ms=4_000,
 )
 ASKED: Final = HostedPayment(
     kind=CheckoutKind.PAYMENT,

@@ -24,7 +24,7 @@ class Source:
         return self.path.read_text()
 
     @cached_property
-    def lines(self) -> list[str]:
+    def entries(self) -> list[str]:
         """Its lines, the first at 0."""
         return self.text.splitlines()
 

@@ -11,10 +11,10 @@ from payrelay.app import common_of, opened_database, running, seal_of
 from payrelay.clock import Clock
 from payrelay.core.calls import Charge
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Kind, Line, Operation, State
+from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError, StoreUnusable
-from payrelay.flows.access.issue_key import WantedKey, issue_key
+from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Request
 from payrelay.gateways.payhere.account import BASE_URLS
@@ -85,7 +85,7 @@ async def test_what_is_put_together_charges_a_customer_once(tmp_path: Path, simu
         authorize=False, order_id="A-1", items="Tea", currency="LKR", amount_minor=100, customer_token=CUSTOMER_TOKEN
     )
     async with running(settings_of(tmp_path, simulated.base_url), clock=Clock(), log=LOG) as service:
-        issued = await issue_key(service.credentials, Clock(), WantedKey(principal="shop", environment="sandbox"))
+        issued = await issue_key(service.credentials, Clock(), KeyRequest(principal="shop", environment="sandbox"))
         request = Request(account="gateway", credential=issued.credential, request_id="req_1")
         answers = [await charge(service.relay, request, call) for _ in range(2)]
 
@@ -126,10 +126,10 @@ async def test_what_an_earlier_process_left_is_taken_up_before_the_first_request
     """An operation that may have been sent is unknown from the first moment on, and not forgotten."""
     settings = settings_of(tmp_path)
     operation = an_operation(State.SENDING)
-    line = Line(version=1, at_ms=0, event=None, state=State.SENDING, evidence=Evidence())
+    line = JournalEntry(version=1, at_ms=0, event=None, state=State.SENDING, evidence=Evidence())
     call = Charge(authorize=False, order_id="A", items="x", currency="LKR", amount_minor=1, customer_token="t")
     async with running(settings, clock=Clock(), log=LOG) as service:
-        await service.relay.journal.accept(operation, line, call, barred_by=None, now_ms=0)
+        await service.relay.journal.accept(operation, line, call, conflicts_with=None, now_ms=0)
 
     async with running(settings, clock=Clock(), log=LOG) as service:
         found = await service.relay.journal.get(operation.id)
@@ -181,6 +181,6 @@ async def test_several_processes_share_postgresql(tmp_path: Path, postgresql_url
         update={"database_url": Secret(postgresql_url), "encryption_key": OTHER_KEY}
     )
     async with running(settings, clock=Clock(), log=LOG) as one, running(settings, clock=Clock(), log=LOG) as other:
-        issued = await issue_key(one.credentials, Clock(), WantedKey(principal="shop", environment="sandbox"))
+        issued = await issue_key(one.credentials, Clock(), KeyRequest(principal="shop", environment="sandbox"))
 
         assert await other.credentials.get(issued.credential.id) == issued.credential

@@ -51,7 +51,7 @@ def code_lines(source: Source, function: Function) -> int:
     skipped = range(documented.lineno, (documented.end_lineno or 0) + 1) if documented else range(0)
     numbers = range(function.lineno, (function.end_lineno or function.lineno) + 1)
     return sum(
-        number not in skipped and bool(line := source.lines[number - 1].strip()) and not line.startswith("#")
+        number not in skipped and bool(line := source.entries[number - 1].strip()) and not line.startswith("#")
         for number in numbers
     )
 
@@ -125,7 +125,7 @@ def test_files_are_one_noun_or_one_story() -> None:
     """A file that grows beyond this has become two."""
 
     def too_long(source: Source) -> Iterator[str]:
-        if len(source.lines) > FILE_LINES_MAX:
+        if len(source.entries) > FILE_LINES_MAX:
             yield f"{source.name} has over {FILE_LINES_MAX} lines; give its second subject a file of its own"
 
     assert found(too_long, OURS + SIMULATOR + TESTS) == ""
@@ -197,7 +197,7 @@ def sleeps(source: Source) -> Iterator[str]:
     for node in source.nodes:
         if not isinstance(node, ast.Call) or called(node) != "sleep" or ast.unparse(node.args[0]) == "0":
             continue
-        if "  # " not in source.lines[node.lineno - 1]:
+        if "  # " not in source.entries[node.lineno - 1]:
             yield source.at(node, "no sleeping: bring a clock, wait for an event (or say why not in a comment there)")
 
 
@@ -212,7 +212,7 @@ def broad(source: Source) -> Iterator[str]:
         if not isinstance(node, ast.ExceptHandler) or ast.unparse(node.body[-1]) == "raise":
             continue
         caught = ast.unparse(node.type) if node.type else "BaseException"
-        nearby = "\n".join(source.lines[node.lineno - 2 : node.body[0].lineno])
+        nearby = "\n".join(source.entries[node.lineno - 2 : node.body[0].lineno])
         if re.search(r"\b(Base)?Exception\b", caught) and not re.search(
             r"# (noqa: [A-Z0-9]+[ ,-]+)?(?!noqa)\w", nearby
         ):

@@ -11,13 +11,13 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import State
 from payrelay.errors import StoreUnavailable
 from payrelay.flows.payments.charge import charge
-from payrelay.runtime.read_cache import Readings
+from payrelay.runtime.read_cache import ReadCache
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.gateways.readings import LastAnswers
-from payrelay.worker import CHORES, EVERY_S, Chore, forget_readings, tend, working
+from payrelay.store.gateways.readings import ReadingStore
+from payrelay.worker import EVERY_S, JOBS, Job, prune_read_cache, tend, working
 
-EACH_ROUND = tuple(Chore(1, chore.do) for chore in CHORES)
-TENDING = (Chore(1, tend),)
+EACH_ROUND = tuple(Job(1, job.do) for job in JOBS)
+TENDING = (Job(1, tend),)
 
 
 class Rounds:
@@ -61,11 +61,13 @@ async def strand(world: World) -> None:
 
 async def test_old_readings_are_forgotten(world: World) -> None:
     """What customers' payments looked like a month ago is not kept because nobody asked for it."""
-    last = LastAnswers(world.database, Seal((b"k" * 32,)))
-    readings = Readings(last, world.clock, world.relay.log, start=world.relay.background.start)
+    last = ReadingStore(world.database, Seal((b"k" * 32,)))
+    read_cache = ReadCache(last, world.clock, world.relay.log, start=world.relay.background.start)
     await last.keep("m", AllSubscriptions(), Reading(code=None, msg="Found"), (), read_at_ms=0)
     rounds = Rounds()
-    async with working(dataclasses.replace(world.relay, readings=readings), rounds.pause, (Chore(1, forget_readings),)):
+    async with working(
+        dataclasses.replace(world.relay, read_cache=read_cache), rounds.pause, (Job(1, prune_read_cache),)
+    ):
         await rounds.one()
     assert await last.last("m", AllSubscriptions()) is None
 

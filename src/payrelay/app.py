@@ -11,12 +11,12 @@ from structlog.typing import FilteringBoundLogger
 
 from payrelay import worker
 from payrelay.api.app import Api
-from payrelay.api.auth.identity_provider import ProviderDoor
+from payrelay.api.auth.identity_provider import IdentityTokenReader
 from payrelay.api.context import ApiContext
 from payrelay.api.http.capacity import files_max, held_max
 from payrelay.api.metrics.counters import Metrics
 from payrelay.clock import Clock
-from payrelay.core.access.identity_provider import Provider
+from payrelay.core.access.identity_provider import IdentityProvider
 from payrelay.core.payments.audit_chain import ChainKey
 from payrelay.core.payments.operation import Retention
 from payrelay.core.payments.schedules import DAY_MS
@@ -26,26 +26,26 @@ from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.gateway_kind import Common, GatewayKind, Identity, Means
-from payrelay.gateways.pacing.rate_limiter import Governor
+from payrelay.gateways.gateway_kind import Common, GatewayKind, GatewayResources, Identity
+from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS
-from payrelay.runtime.alert_channels import Address, AlertChannels, Command, Outlet
+from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels, Command
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
 from payrelay.runtime.followers import Followers
-from payrelay.runtime.held_responses import Waiters
-from payrelay.runtime.hooks import Passage, Stage, Watch
-from payrelay.runtime.identity_provider_keys import Jwks, ProviderKeys
+from payrelay.runtime.held_responses import HeldResponses
+from payrelay.runtime.hooks import FlowPoint, Hooks, OperationPoint
+from payrelay.runtime.identity_provider_keys import IdentityProviderKeys, Jwks
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
-from payrelay.runtime.read_cache import Readings
+from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings, Settings, require_serving, surroundings
 from payrelay.store import open_database
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.access.signing_keys import SigningKeys
-from payrelay.store.alerts import About, Alerts
+from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
@@ -58,13 +58,13 @@ from payrelay.store.events.feed import Feed
 from payrelay.store.gateways.access_tokens import AccessTokens
 from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
-from payrelay.store.gateways.readings import LastAnswers
+from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.meta import chain_key, embedded_keys, schema_version, standing_merchant, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
-from payrelay.store.payments.resolution import Settling
+from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
 from payrelay.store.subscriptions import Subscriptions
 
@@ -98,7 +98,7 @@ async def running(
     clock: Clock,
     log: FilteringBoundLogger,
     finish_s: float = FINISH_WITHIN_S,
-    reached: Callable[[Stage | Passage, str], None] | None = None,
+    reached: Callable[[OperationPoint | FlowPoint, str], None] | None = None,
 ) -> AsyncIterator[Service]:
     """Runs everything but the server while the context is open.
 
@@ -110,8 +110,8 @@ async def running(
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=True))
         metrics = Metrics()
-        watch = metrics.watch if reached is None else replace(metrics.watch, reached=reached, passed=reached)
-        relay = await stack.enter_async_context(opened_relay(settings, database, clock=clock, log=log, watch=watch))
+        hooks = metrics.hooks if reached is None else replace(metrics.hooks, reached=reached, passed=reached)
+        relay = await stack.enter_async_context(opened_relay(settings, database, clock=clock, log=log, hooks=hooks))
         recovered = await recover(relay, is_sole_owner=settings.embedded_path is not None)
         stack.push_async_callback(_finish, relay, finish_s)
         await stack.enter_async_context(worker.working(relay))
@@ -127,18 +127,18 @@ async def running(
             trusted_proxies=settings.trusted_proxies,
             browser_origins=settings.browser_origins,
             metrics_networks=settings.metrics_networks,
-            provider=provider_door(stack, settings.identity, clock, log),
+            identity_provider=identity_token_reader(stack, settings.identity, clock, log),
         )
         yield Service(api=Api(context), relay=relay, credentials=credentials, recovered=recovered)
 
 
-def provider_door(
+def identity_token_reader(
     stack: AsyncExitStack, identity: IdentitySettings | None, clock: Clock, log: FilteringBoundLogger
-) -> ProviderDoor | None:
+) -> IdentityTokenReader | None:
     """Gives the door for an identity provider's tokens, whose fetching ends with the stack; None without one."""
     if identity is None:
         return None
-    provider = Provider(
+    identity_provider = IdentityProvider(
         issuer=identity.issuer,
         audience=identity.audience,
         customer_claim=identity.customer_claim,
@@ -148,9 +148,9 @@ def provider_door(
         scopes=identity.scopes,
         accounts=identity.accounts or None,
     )
-    keys = ProviderKeys(Jwks(identity.jwks_url), clock, log)
+    keys = IdentityProviderKeys(Jwks(identity.jwks_url), clock, log)
     stack.push_async_callback(keys.close)
-    return ProviderDoor(provider, keys, clock)
+    return IdentityTokenReader(identity_provider, keys, clock)
 
 
 @asynccontextmanager
@@ -160,7 +160,7 @@ async def opened_relay(
     *,
     clock: Clock,
     log: FilteringBoundLogger,
-    watch: Watch,
+    hooks: Hooks,
     kinds: Mapping[str, GatewayKind] = KINDS,
 ) -> AsyncIterator[Relay]:
     """Makes what the stories work with, for a server and for commands beside it; its accounts are closed at the end.
@@ -169,26 +169,28 @@ async def opened_relay(
     Raises SettingsError, StoreUnusable.
     """
     seal = await seal_of(settings, database)
-    waiters, background = Waiters(limit=held_max(files_max())), Background()
+    held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
-        opened_accounts(settings, clock, Shared(database, seal), kinds) as accounts,
-        opened_dispatch(settings, Shared(database, seal), clock, log, watch) as dispatch,
+        opened_accounts(settings, clock, SharedResources(database, seal), kinds) as accounts,
+        opened_dispatch(settings, SharedResources(database, seal), clock, log, hooks) as dispatch,
     ):
         chain_secret = (await chain_key(database, seal, clock)).secret
         subscriptions = Subscriptions(database, new_id)
         yield Relay(
             journal=Journal(database, seal, chain_key=chain_secret),
-            settling=Settling(database),
+            resolution=ResolutionStore(database),
             accounts=accounts,
             clock=clock,
             retention=Retention(keyed_ms=KEYED_RETENTION_MS, unkeyed_ms=settings.repeat_window * 1000),
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            alarm=AlertChannels(alerts=tuple(Alerts(database, about) for about in About), outlets=outlets_of(settings)),
-            waiters=waiters,
-            readings=Readings(
-                LastAnswers(database, seal),
+            alarm=AlertChannels(
+                alerts=tuple(Alerts(database, about) for about in AlertSubject), channels=alert_channels_of(settings)
+            ),
+            held_responses=held_responses,
+            read_cache=ReadCache(
+                ReadingStore(database, seal),
                 clock,
                 log,
                 start=background.start,
@@ -198,7 +200,7 @@ async def opened_relay(
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
             background=background,
-            watch=dispatch.told_by(waiters.told_by(watch)),
+            hooks=dispatch.told_by(held_responses.told_by(hooks)),
             dispatch=dispatch,
             customers=Customers(database, seal, chain_key=chain_secret),
             checkouts=Checkouts(database, seal),
@@ -210,7 +212,7 @@ async def opened_relay(
 
 @asynccontextmanager
 async def opened_dispatch(
-    settings: Settings, shared: "Shared", clock: Clock, log: FilteringBoundLogger, watch: Watch
+    settings: Settings, shared: "SharedResources", clock: Clock, log: FilteringBoundLogger, hooks: Hooks
 ) -> AsyncIterator[Dispatch]:
     """Makes what events are published and sent with; at the end what is on its way is waited for."""
     feed = Feed(shared.database)
@@ -222,8 +224,8 @@ async def opened_dispatch(
         followers=Followers(feed, limit=held_max(files_max())),
         clock=clock,
         log=log,
-        counted=watch.event_tried,
-        passed=watch.passed,
+        counted=hooks.event_tried,
+        passed=hooks.passed,
     )
     try:
         yield dispatch
@@ -231,14 +233,14 @@ async def opened_dispatch(
         await dispatch.close()
 
 
-def outlets_of(settings: Settings) -> dict[str, Outlet]:
+def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
     """Gives the addressees of alerts; none where none is configured, and the log tells of them all the same."""
-    outlets: dict[str, Outlet] = {}
+    channels: dict[str, AlertChannel] = {}
     if settings.alert_command is not None:
-        outlets["command"] = Command(settings.alert_command, surroundings())
+        channels["command"] = Command(settings.alert_command, surroundings())
     if settings.alert_url is not None:
-        outlets["address"] = Address(settings.alert_url.reveal())
-    return outlets
+        channels["address"] = Address(settings.alert_url.reveal())
+    return channels
 
 
 @asynccontextmanager
@@ -315,7 +317,7 @@ async def seal_of(settings: Settings, database: Database) -> Seal:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedResources:
     """The store, as the processes share budgets and access tokens through it."""
 
     database: Database
@@ -324,7 +326,7 @@ class Shared:
 
 @asynccontextmanager
 async def opened_accounts(
-    settings: Settings, clock: Clock, shared: Shared | None, kinds: Mapping[str, GatewayKind] = KINDS
+    settings: Settings, clock: Clock, shared: SharedResources | None, kinds: Mapping[str, GatewayKind] = KINDS
 ) -> AsyncIterator[dict[str, Gateway]]:
     """Makes the gateway of each configured account; nothing is called yet.
 
@@ -340,18 +342,18 @@ async def opened_accounts(
         yield accounts
 
 
-async def _means(common: Common, clock: Clock, identity: Identity, shared: Shared | None) -> Means:
+async def _means(common: Common, clock: Clock, identity: Identity, shared: SharedResources | None) -> GatewayResources:
     if shared is None:
-        governor = Governor(common.limit, clock, timeout_s=common.timeout_s)
-        return Means(clock=clock, merchant=None, governor=governor, shelf=None)
+        rate_limiter = RateLimiter(common.limit, clock, timeout_s=common.timeout_s)
+        return GatewayResources(clock=clock, merchant=None, rate_limiter=rate_limiter, shelf=None)
     merchant = await standing_merchant(shared.database, shared.seal, identity.app, identity.merchant)
     budget = None
     if common.limit is not None:
         calls, window_s = common.limit.calls, common.limit.window_s
         budget = StoredBudget(shared.database, clock, merchant, calls=calls, window_s=window_s)
-    governor = Governor(common.limit, clock, budget=budget, timeout_s=common.timeout_s)
+    rate_limiter = RateLimiter(common.limit, clock, budget=budget, timeout_s=common.timeout_s)
     shelf = partial(AccessTokens, shared.database, shared.seal, clock)
-    return Means(clock=clock, merchant=merchant, governor=governor, shelf=shelf)
+    return GatewayResources(clock=clock, merchant=merchant, rate_limiter=rate_limiter, shelf=shelf)
 
 
 def common_of(name: str, gateway: GatewaySettings) -> Common:

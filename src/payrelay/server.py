@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from payrelay.api import serving
 from payrelay.app import running
 from payrelay.clock import Clock
-from payrelay.runtime.hooks import Passage, Stage
+from payrelay.runtime.hooks import FlowPoint, OperationPoint
 from payrelay.settings import Settings
 
 DRAIN_S: Final = 17.0
@@ -29,7 +29,7 @@ async def serve(
     port: int,
     log: FilteringBoundLogger,
     *,
-    reached: Callable[[Stage | Passage, str], None] | None = None,
+    reached: Callable[[OperationPoint | FlowPoint, str], None] | None = None,
     clock: Clock | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT; raises SettingsError, StoreUnusable or StoreUnavailable where it can't start.

@@ -26,7 +26,7 @@ CLAIMS_MAX: Final = 500
 """Of one round, so that it never holds the store for long; the rest is for the next."""
 
 
-class Chore(NamedTuple):
+class Job(NamedTuple):
     """Something that is done every so many rounds; the first time in the first one."""
 
     rounds: int
@@ -48,9 +48,9 @@ async def notice_pauses(relay: Relay) -> None:
     await relay.paused.refresh()
 
 
-async def forget_readings(relay: Relay) -> None:
+async def prune_read_cache(relay: Relay) -> None:
     """Forgets last known answers that are too old to stand in for a gateway that is down."""
-    await relay.readings.forget_old()
+    await relay.read_cache.forget_old()
 
 
 async def tell(relay: Relay) -> None:
@@ -63,29 +63,29 @@ async def forget_told(relay: Relay) -> None:
     await forget_events(relay.dispatch)
 
 
-CHORES: Final = (
-    Chore(1, begin_due),
-    Chore(1, tell),
-    Chore(2, begin_alerts),
-    Chore(2, notice_pauses),
-    Chore(10, tend),
-    Chore(1, begin_inbox),
-    Chore(120, keep_anchors),
-    Chore(120, forget_notifications),
-    Chore(120, forget_readings),
-    Chore(20, forget_told),
-    Chore(4, end_checkouts),
-    Chore(120, forget_checkouts),
-    Chore(120, forget_client_tokens),
+JOBS: Final = (
+    Job(1, begin_due),
+    Job(1, tell),
+    Job(2, begin_alerts),
+    Job(2, notice_pauses),
+    Job(10, tend),
+    Job(1, begin_inbox),
+    Job(120, keep_anchors),
+    Job(120, forget_notifications),
+    Job(120, prune_read_cache),
+    Job(20, forget_told),
+    Job(4, end_checkouts),
+    Job(120, forget_checkouts),
+    Job(120, forget_client_tokens),
 )
 
 
 @asynccontextmanager
 async def working(
-    relay: Relay, pause: Callable[[float], Awaitable[None]] = asyncio.sleep, chores: tuple[Chore, ...] = CHORES
+    relay: Relay, pause: Callable[[float], Awaitable[None]] = asyncio.sleep, jobs: tuple[Job, ...] = JOBS
 ) -> AsyncIterator[None]:
     """Works as long as the context is open; ``pause`` waits between two rounds."""
-    work = asyncio.create_task(_work(relay, pause, chores))
+    work = asyncio.create_task(_work(relay, pause, jobs))
     try:
         yield
     finally:
@@ -94,20 +94,20 @@ async def working(
             await work
 
 
-async def _work(relay: Relay, pause: Callable[[float], Awaitable[None]], chores: tuple[Chore, ...]) -> None:
+async def _work(relay: Relay, pause: Callable[[float], Awaitable[None]], jobs: tuple[Job, ...]) -> None:
     number = 0
     while True:
         await pause(EVERY_S)
-        for chore in chores:
-            if number % chore.rounds == 0:
-                await _do(relay, chore)
+        for job in jobs:
+            if number % job.rounds == 0:
+                await _do(relay, job)
         number += 1
 
 
-async def _do(relay: Relay, chore: Chore) -> None:
+async def _do(relay: Relay, job: Job) -> None:
     try:
-        await chore.do(relay)
+        await job.do(relay)
     except StoreError as error:
-        relay.log.warning("upkeep_failed", chore=chore.do.__name__, reason=str(error))
+        relay.log.warning("upkeep_failed", job=job.do.__name__, reason=str(error))
     except Exception:  # a mistake in one must not end the others, nor the next round
-        relay.log.exception("upkeep_failed", chore=chore.do.__name__)
+        relay.log.exception("upkeep_failed", job=job.do.__name__)

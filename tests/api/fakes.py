@@ -11,7 +11,7 @@ from tests.databases import sqlite_url
 
 from payrelay.api.app import Api
 from payrelay.api.http.incoming_request import Message
-from payrelay.api.requests.route import Asked, Route
+from payrelay.api.requests.route import ParsedRequest, Route
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential, compose_key
 from payrelay.core.answers import Answer, found
@@ -107,13 +107,13 @@ class Stories:
     """Stands behind every route: writes down what was asked, answers what the test has put here."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, Asked]] = []
+        self.asked: list[tuple[str, ParsedRequest]] = []
         self.answer: Answer | BaseException = found({"is": "done"})
 
     def behind(self, route: Route) -> Route:
         """Gives the route with this in place of its handler."""
 
-        async def tell(_: Relay, asked: Asked) -> Answer:
+        async def tell(_: Relay, asked: ParsedRequest) -> Answer:
             self.asked.append((route.name, asked))
             if isinstance(self.answer, BaseException):
                 raise self.answer

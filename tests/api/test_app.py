@@ -10,7 +10,7 @@ from payrelay.core.answers import Answer
 from payrelay.errors import Code
 
 CHARGE = b'{"type":"PAYMENT"}'
-Lines = Callable[[], list[dict[str, Any]]]
+LogLines = Callable[[], list[dict[str, Any]]]
 
 
 async def test_answers_are_not_kept_and_not_guessed_at(call: Caller) -> None:
@@ -36,7 +36,7 @@ async def test_what_a_story_adds_goes_out(call: Caller, stories: Stories) -> Non
     assert headers["idempotent-replayed"] == "true"
 
 
-async def test_a_request_is_one_line(call: Caller, stories: Stories, log_lines: Lines) -> None:
+async def test_a_request_is_one_line(call: Caller, stories: Stories, log_lines: LogLines) -> None:
     """Chosen fields under a fixed name: the route and not the path, the caller and not the key."""
     stories.answer = Answer(
         http_status=200, body=b"{}", headers=(("Payrelay-Operation", "op_1"), ("Idempotent-Replayed", "true"))
@@ -62,7 +62,7 @@ async def test_a_request_is_one_line(call: Caller, stories: Stories, log_lines: 
     }
 
 
-async def test_the_log_never_holds_what_a_client_sent(call: Caller, log_lines: Lines) -> None:
+async def test_the_log_never_holds_what_a_client_sent(call: Caller, log_lines: LogLines) -> None:
     """Keys, tokens, ids in paths and invented addresses stay out of it, right or wrong."""
     await call("GET", "/gateway/api/payments/secret-1?token=secret-2", headers={"X-Request-Id": "secret 3"})
     await call("GET", "/secret-4", headers={"Authorization": "Bearer secret-5", "User-Agent": "secret-6"})

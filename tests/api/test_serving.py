@@ -157,8 +157,8 @@ async def test_a_stop_lets_requests_finish(context: ApiContext) -> None:
 
 async def test_a_stop_holds_no_answer_back(context: ApiContext) -> None:
     """Who would rather wait is told what is known when the program is to end."""
-    waiters = context.relay.waiters
-    with waiters.place("op_1") as vigil:
+    held_responses = context.relay.held_responses
+    with held_responses.slot("op_1") as vigil:
         async with served(context) as (_, stop):
             stop()
             assert vigil is not None

@@ -11,11 +11,11 @@ from tests import samples
 from tests.cli.commands import Ran, Run
 
 from payrelay.app import opened_database, seal_of
-from payrelay.cli.audit import Bars
+from payrelay.cli.audit import ProgressBars
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Kind, Line, State
+from payrelay.core.payments.operation import JournalEntry, Kind, State
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.audit import Phase
 from payrelay.settings import Settings
@@ -49,9 +49,9 @@ async def file(tmp_path: Path) -> Path:
     async with opened_database(settings, Clock(), is_owner=True) as database:
         seal = await seal_of(settings, database)
         key = (await chain_key(database, seal, Clock())).secret
-        line = Line(version=1, at_ms=0, event=None, state=State.SENDING, evidence=Evidence())
+        line = JournalEntry(version=1, at_ms=0, event=None, state=State.SENDING, evidence=Evidence())
         journal = Journal(database, seal, chain_key=key)
-        await journal.accept(OPERATION, line, CancelSubscription(subscription_id=1), barred_by=None, now_ms=0)
+        await journal.accept(OPERATION, line, CancelSubscription(subscription_id=1), conflicts_with=None, now_ms=0)
     return path
 
 
@@ -163,7 +163,7 @@ def test_a_person_sees_how_far_it_is() -> None:
     """Years of operations take minutes."""
     screen = io.StringIO()
     with Progress(console=Console(file=screen, force_terminal=True, width=80)) as bar:
-        bars = Bars(bar)
+        bars = ProgressBars(bar)
         bars(Phase.ANCHORS, 1, 1)
         bars(Phase.OPERATIONS, 1, 2)
         bars(Phase.OPERATIONS, 2, 2)

@@ -17,7 +17,7 @@ from payrelay.cli.session import session
 from payrelay.core.calls import Charge
 from payrelay.core.customers.customer import Approval, Customer
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Line, State
+from payrelay.core.payments.operation import JournalEntry, State
 from payrelay.core.secret import Secret
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.settings import Settings
@@ -57,9 +57,9 @@ async def _seed(folder: Path) -> list[Customer]:
         first = await approve(relay, APPROVAL)
         others = {"token": Secret("CANARY-2"), "principal": "other", "reference": None}
         second = await approve(relay, msgspec.structs.replace(APPROVAL, **others))
-        line = Line(version=1, at_ms=0, event=None, state=State.SENDING, evidence=Evidence())
+        line = JournalEntry(version=1, at_ms=0, event=None, state=State.SENDING, evidence=Evidence())
         operation = msgspec.structs.replace(OPERATION, customer_id=first.id)
-        await relay.journal.accept(operation, line, CALL, barred_by=None, now_ms=0)
+        await relay.journal.accept(operation, line, CALL, conflicts_with=None, now_ms=0)
         return [first, second]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import ended, program, read_until
 
-from payrelay.api.requests.router import Matcher
+from payrelay.api.requests.router import Router
 from payrelay.api.routes.table import ROUTES
 from payrelay.cli.demo import samples
 from payrelay_simulator import Simulator, demo_world
@@ -17,7 +17,7 @@ from payrelay_simulator import Simulator, demo_world
 def test_there_is_a_call_for_each_operation_of_the_interface() -> None:
     """A newcomer sees all that it can do; a route that is added is missed here."""
     calls = samples(demo_world(Simulator()))
-    found = [(Matcher(ROUTES).find(call.path.strip("/").encode().split(b"/")), call.method) for call in calls]
+    found = [(Router(ROUTES).find(call.path.strip("/").encode().split(b"/")), call.method) for call in calls]
     names = {each.methods[method].name for each, method in found if each is not None}
 
     relayed = {route.name for route in ROUTES if route.is_effect or route.is_read}

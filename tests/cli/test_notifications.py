@@ -13,21 +13,26 @@ from tests.samples import NOTIFICATION
 
 from payrelay.cli.notifications import list_page
 from payrelay.cli.session import session
-from payrelay.core.notifications.notification import WHY_PHRASES, Authenticity, NotificationState, Why
+from payrelay.core.notifications.notification import REASON_PHRASES, Authenticity, NotificationReason, NotificationState
 from payrelay.core.secret import Secret
 from payrelay.settings import Settings
 
 BODY = b"card_holder_name=CANARY-HOLDER&customer_token=CANARY-TOKEN"
 WAITING = msgspec.structs.replace(
-    NOTIFICATION, id="ntf_1", state=NotificationState.WAITING, why=Why.UNKNOWN_ORDER, attempts=3, order_id="A-1"
+    NOTIFICATION,
+    id="ntf_1",
+    state=NotificationState.WAITING,
+    reason=NotificationReason.UNKNOWN_ORDER,
+    attempts=3,
+    order_id="A-1",
 )
 FORGED = msgspec.structs.replace(
     NOTIFICATION,
     id="ntf_2",
     digest="e" * 64,
     state=NotificationState.REFUSED,
-    why=Why.FORGED,
-    verdict=Authenticity.FORGED,
+    reason=NotificationReason.FORGED,
+    authenticity=Authenticity.FORGED,
     order_id="A-2\x1b[2J",
     next_at_ms=None,
 )
@@ -60,16 +65,16 @@ def test_the_list_is_for_people_and_for_programs(seeded: Run) -> None:
     assert [row["verdict"] for row in rows] == ["forged", "genuine"]
 
 
-@pytest.mark.parametrize("why", list(Why))
-def test_no_word_is_cut_off_on_a_narrow_terminal(why: Why) -> None:
+@pytest.mark.parametrize("why", list(NotificationReason))
+def test_no_word_is_cut_off_on_a_narrow_terminal(why: NotificationReason) -> None:
     """80 columns are what many have; what is cropped there is lost to the reader."""
-    listed = msgspec.structs.replace(NOTIFICATION, id=f"ntf_{'0' * 32}", why=why)
+    listed = msgspec.structs.replace(NOTIFICATION, id=f"ntf_{'0' * 32}", reason=why)
     console = Console(width=80, file=io.StringIO())
     console.print(list_page([listed], 10**6))
     assert isinstance(console.file, io.StringIO)
     standing = " ".join(line for line in console.file.getvalue().splitlines()).split()
 
-    assert [word for word in WHY_PHRASES[why].split() if word not in standing] == []
+    assert [word for word in REASON_PHRASES[why].split() if word not in standing] == []
 
 
 @pytest.mark.parametrize(

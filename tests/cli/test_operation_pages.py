@@ -10,9 +10,9 @@ from payrelay.cli.operation_pages import hints_of, list_json, list_page, show_js
 from payrelay.core.answers import Answer, found, succeeded
 from payrelay.core.calls import CancelSubscription, Charge, Effect, Refund
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Event, Line, Operation, State
+from payrelay.core.payments.operation import Event, JournalEntry, Operation, State
 from payrelay.flows.operators.decide import Consequence
-from payrelay.flows.operators.review import Group, ReviewEntry, Study
+from payrelay.flows.operators.review import Group, OperationStudy, ReviewEntry
 from payrelay.flows.payments.operation_views import ChargebackView
 
 ID = "op_01a1fcf95693b84b105412bf6dd63ed2"
@@ -29,9 +29,9 @@ def operation(**members: object) -> Operation:
     return msgspec.structs.replace(OPERATION, **(usual | members))
 
 
-def line(version: int, event: Event | None, state: State, **evidence: object) -> Line:
+def entry(version: int, event: Event | None, state: State, **evidence: object) -> JournalEntry:
     """Gives a line of history, a minute after the one before it."""
-    return Line(
+    return JournalEntry(
         version=version,
         at_ms=version * 60_000,
         event=event,
@@ -41,23 +41,25 @@ def line(version: int, event: Event | None, state: State, **evidence: object) ->
 
 
 HISTORY = [
-    line(1, None, State.SENDING),
-    line(2, Event.DIFFERED, State.NEEDS_ATTENTION, cause="other_amount", gateway_msg=f"Well {EVIL}done", elapsed_ms=31),
+    entry(1, None, State.SENDING),
+    entry(
+        2, Event.DIFFERED, State.NEEDS_ATTENTION, cause="other_amount", gateway_msg=f"Well {EVIL}done", elapsed_ms=31
+    ),
 ]
-LOST = [HISTORY[0], line(2, Event.UNKNOWN, State.UNKNOWN, cause="timeout")]
-LOOKS = [line(version, Event.LOOKED, State.UNKNOWN, seen="nothing") for version in range(3, 12)]
+LOST = [HISTORY[0], entry(2, Event.UNKNOWN, State.UNKNOWN, cause="timeout")]
+LOOKS = [entry(version, Event.INQUIRED_ABOUT, State.UNKNOWN, seen="nothing") for version in range(3, 12)]
 
 
 def studied(
-    *, call: Effect = CHARGE, history: Sequence[Line] = HISTORY, answer: Answer | None = None, **members: object
-) -> Study:
+    *, call: Effect = CHARGE, history: Sequence[JournalEntry] = HISTORY, answer: Answer | None = None, **members: object
+) -> OperationStudy:
     """Gives all that is known of an operation."""
-    return Study(operation=operation(**members), call=call, history=list(history), answer=answer)
+    return OperationStudy(operation=operation(**members), call=call, history=list(history), answer=answer)
 
 
 def prospect(answer: Answer, **members: object) -> Consequence:
     """Gives what a decision would do."""
-    return Consequence(operation=operation(guard=None, **members), line=HISTORY[-1], answer=answer)
+    return Consequence(operation=operation(guard=None, **members), entry=HISTORY[-1], answer=answer)
 
 
 def shown(page: RenderableType, width: int = 80) -> str:

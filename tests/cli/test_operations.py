@@ -13,7 +13,7 @@ from tests.samples import OPERATION
 from payrelay.cli.session import session
 from payrelay.core.calls import Charge
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Event, Line, Operation, State, advance
+from payrelay.core.payments.operation import Event, JournalEntry, Operation, State, advance
 from payrelay.core.secret import Secret
 from payrelay.flows.relay import Relay
 from payrelay.settings import Settings
@@ -24,8 +24,8 @@ CHARGE = Charge(
 
 
 async def _bring(relay: Relay, operation: Operation, event: Event) -> None:
-    line = Line(version=1, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
-    await relay.journal.accept(operation, line, CHARGE, barred_by=None, now_ms=1_000)
+    line = JournalEntry(version=1, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
+    await relay.journal.accept(operation, line, CHARGE, conflicts_with=None, now_ms=1_000)
     stored = await relay.journal.get(operation.id)
     assert stored is not None
     evidence = Evidence(cause="other_amount")

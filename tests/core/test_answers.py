@@ -16,20 +16,20 @@ from payrelay.core.answers import (
     succeeded,
     with_member,
 )
-from payrelay.core.outcomes import CODES_OF_VERDICT, Outcome, Reading, Verdict
+from payrelay.core.outcomes import CODES_OF_KIND, Outcome, OutcomeKind, Reading
 from payrelay.errors import MEANINGS, Code, FieldError, Refusal
 
 TRACE = Trace(request_id="req_1", operation_id="op_1")
 RAW_MSG = b'"Said  by\\u0020the gateway"'
 RAW_DATA = b'{ "amount":1000.0, "payment_id":320027150501,"new":[1E5,{}] }'
-PAIRS = [(verdict, code) for verdict in Verdict for code in sorted(CODES_OF_VERDICT[verdict], key=str)]
+PAIRS = [(kind, code) for kind in OutcomeKind for code in sorted(CODES_OF_KIND[kind], key=str)]
 
 numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,40})(\.[0-9]{1,40})?", fullmatch=True)
 
 
-def outcome(verdict: Verdict, code: Code | None) -> Outcome:
+def outcome(kind: OutcomeKind, code: Code | None) -> Outcome:
     """Gives an outcome that carries the gateway's own words."""
-    return Outcome(verdict=verdict, code=code, msg="ours", raw_msg=RAW_MSG, raw_data=RAW_DATA)
+    return Outcome(kind=kind, code=code, msg="ours", raw_msg=RAW_MSG, raw_data=RAW_DATA)
 
 
 def parsed(answer: Answer) -> dict[str, object]:
@@ -89,35 +89,37 @@ def test_fields_that_are_wrong_are_named() -> None:
     assert body["error"]["fields"] == [{"path": "amount", "msg": "must be greater than 0"}]
 
 
-@pytest.mark.parametrize(("verdict", "code"), PAIRS)
-def test_an_open_outcome_shows_no_data_and_no_words_of_the_gateways(verdict: Verdict, code: Code | None) -> None:
+@pytest.mark.parametrize(("kind", "code"), PAIRS)
+def test_an_open_outcome_shows_no_data_and_no_words_of_the_gateways(kind: OutcomeKind, code: Code | None) -> None:
     """Half a success shown would be believed; a refusal of us must not be taken for one of the client."""
-    answer = of_outcome(outcome(verdict, code), TRACE)
-    is_passed_on = verdict in {Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.REFUSED}
+    answer = of_outcome(outcome(kind, code), TRACE)
+    is_passed_on = kind in {OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.REFUSED}
     assert (RAW_DATA in answer.body) is is_passed_on
     assert (RAW_MSG in answer.body) is is_passed_on
     assert answer.code is code
 
 
-@pytest.mark.parametrize("code", sorted(CODES_OF_VERDICT[Verdict.UNKNOWN] | CODES_OF_VERDICT[Verdict.PENDING], key=str))
+@pytest.mark.parametrize(
+    "code", sorted(CODES_OF_KIND[OutcomeKind.UNKNOWN] | CODES_OF_KIND[OutcomeKind.PENDING], key=str)
+)
 def test_a_202_carries_null_data(code: Code) -> None:
     """What isn't known is not shown."""
-    verdict = Verdict.PENDING if code is Code.PENDING else Verdict.UNKNOWN
-    body = parsed(of_outcome(outcome(verdict, code), TRACE))
+    kind = OutcomeKind.PENDING if code is Code.PENDING else OutcomeKind.UNKNOWN
+    body = parsed(of_outcome(outcome(kind, code), TRACE))
     assert (body["status"], body["data"], body["msg"]) == (0, None, "ours")
 
 
 def test_a_success_without_words_or_data_says_ours_and_null() -> None:
     """The cancellation of a subscription has no data; the envelope is whole all the same."""
-    answer = of_outcome(Outcome(verdict=Verdict.SUCCEEDED, code=None, msg="done"), TRACE)
+    answer = of_outcome(Outcome(kind=OutcomeKind.SUCCEEDED, code=None, msg="done"), TRACE)
     assert answer.body == b'{"status":1,"msg":"done","data":null}'
 
 
 def test_an_outcome_may_name_its_own_wait_and_field() -> None:
     """The gateway's own Retry-After is better than our guess."""
-    busy = Outcome(verdict=Verdict.NOT_SENT, code=Code.GATEWAY_BUSY, msg="full", retry_after_s=7)
+    busy = Outcome(kind=OutcomeKind.NOT_SENT, code=Code.GATEWAY_BUSY, msg="full", retry_after_s=7)
     wrong = Outcome(
-        verdict=Verdict.REFUSED, code=Code.INVALID_REQUEST, msg="no", fields=(FieldError("currency", "unknown"),)
+        kind=OutcomeKind.REFUSED, code=Code.INVALID_REQUEST, msg="no", fields=(FieldError("currency", "unknown"),)
     )
     assert of_outcome(busy, TRACE).retry_after_s == 7
     assert b'"path":"currency"' in of_outcome(wrong, TRACE).body

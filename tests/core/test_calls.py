@@ -10,8 +10,8 @@ from payrelay.core.calls import (
     Effect,
     Item,
     Refund,
-    Release,
     RetrySubscription,
+    Void,
     subscription_number,
 )
 
@@ -36,7 +36,7 @@ effects = st.one_of(
     charges,
     st.builds(Capture, authorization_token=texts, amount_minor=amounts, description=texts),
     st.builds(Refund, payment_id=texts, description=texts, amount_minor=st.none() | amounts),
-    st.builds(Release, authorization_token=texts, description=texts, amount_minor=st.none() | amounts),
+    st.builds(Void, authorization_token=texts, description=texts, amount_minor=st.none() | amounts),
     st.builds(RetrySubscription, subscription_id=st.integers(0, 2**63 - 1)),
     st.builds(CancelSubscription, subscription_id=st.integers(0, 2**63 - 1)),
 )
@@ -55,7 +55,7 @@ def test_a_stored_call_reads_back_as_the_same_call(call: Effect) -> None:
             authorize=False, order_id="A-1", items="Tea", currency="LKR", amount_minor=100, customer_token="TOKEN-XYZ"
         ),
         Capture(authorization_token="TOKEN-XYZ", amount_minor=100, description="half"),
-        Release(authorization_token="TOKEN-XYZ", description="not needed"),
+        Void(authorization_token="TOKEN-XYZ", description="not needed"),
     ],
 )
 def test_a_printed_call_does_not_show_its_token(call: Effect) -> None:

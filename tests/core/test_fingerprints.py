@@ -24,8 +24,8 @@ from payrelay.core.calls import (
     Effect,
     Item,
     Refund,
-    Release,
     RetrySubscription,
+    Void,
 )
 from payrelay.core.payments.idempotency import fingerprint
 
@@ -39,7 +39,7 @@ FIRST: Final[dict[type[msgspec.Struct], tuple[str | None, tuple[str, ...]]]] = {
     ),
     Capture: ("capture", ("authorization_token", "amount_minor", "description")),
     Refund: ("refund", ("payment_id", "description", "amount_minor")),
-    Release: ("release", ("authorization_token", "description", "amount_minor")),
+    Void: ("release", ("authorization_token", "description", "amount_minor")),
     RetrySubscription: ("retry", ("subscription_id",)),
     CancelSubscription: ("cancel", ("subscription_id",)),
     Item: (None, ("name", "number", "quantity", "unit_amount_minor")),
@@ -122,7 +122,7 @@ def test_a_member_that_is_added_and_given_is_felt(account: str, call: Effect, gi
 def test_a_member_of_an_item_is_held_to_the_same(account: str, call: Charge, value: str | None) -> None:
     """The lines of a bill are hashed with their charge: one more member of theirs is as dangerous as one of its own."""
     kind = grown(Item)
-    lines = None if call.item_list is None else tuple(again_as(kind, line, added=value) for line in call.item_list)
+    lines = None if call.item_list is None else tuple(again_as(kind, entry, added=value) for entry in call.item_list)
     is_felt = value is not None and bool(lines)
     asked = msgspec.structs.replace(call, item_list=lines)
     assert (fingerprint(account, asked) != first_fingerprint(account, call)) is is_felt

@@ -25,12 +25,12 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutSta
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 from payrelay.core.customers.customer import Customer, CustomerFilter
 from payrelay.core.notifications.notification import Notification, NotificationFilter
-from payrelay.core.outcomes import Evidence, Reading, Verdict
+from payrelay.core.outcomes import Evidence, OutcomeKind, Reading
 from payrelay.core.payments.operation import Operation
-from payrelay.core.payments.payment import Nothing, Payment, PaymentsSeen, Sight, Unseen
+from payrelay.core.payments.payment import NoObservation, NothingShown, Observation, Payment, PaymentsSeen
 from payrelay.core.secret import Secret
 from payrelay.errors import Code
-from payrelay.flows.notifications.ingest import take_notification
+from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.flows.notifications.work_inbox import begin_inbox
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
@@ -45,7 +45,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
-from payrelay.store.subscriptions import Standing, Subscriptions
+from payrelay.store.subscriptions import Subscriptions, SubscriptionStanding
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ MERCHANT: Final = "0123456789abcdef"
 MERCHANT_ID: Final = "1211149"
 SECRET: Final = "MzExMTIyMjMzMw=="
 TOKEN: Final = "59AFEE022CC69CA39D325E1B59130862"
-HOLD_TOKEN: Final = "e34f3059-7b7d-4b62-a57c-784beaa169f4"
+AUTHORIZATION_TOKEN: Final = "e34f3059-7b7d-4b62-a57c-784beaa169f4"
 PAYMENT_ID: Final = "320025000001"
 SUBSCRIPTION_ID: Final = "420075044317"
 AMOUNT_MINOR: Final = 100_000
@@ -119,28 +119,28 @@ class ShowingAccount(ScriptedAccount):
                 base_url="https://gateway.test", merchant_id=MERCHANT_ID, merchant_secret=Secret(secret)
             )
 
-    async def observe(
+    async def inquire(
         self,
         call: PaymentsOfOrder | PaymentsOfSubscription,
         *,
         until_s: float,  # noqa: ARG002, the same
-        priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
-    ) -> Sight:
+        priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the same
+    ) -> Observation:
         """Shows the payments of an order, or of a plan: those that ``plan_of`` gives to no other one."""
         await self._steps.reach("observe")
         self.observed += 1
         if self.is_hidden or type(call) in self.unreadable:
-            return Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
+            return NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
         if type(call) in self.denied:  # "there is none", in words that nobody knows
-            return Unseen(code=Code.NOT_FOUND, evidence=Evidence())
+            return NoObservation(code=Code.NOT_FOUND, evidence=Evidence())
         if type(call) in self.hidden:
-            return Nothing(evidence=Evidence())
+            return NothingShown(evidence=Evidence())
         order_id = call.order_id if isinstance(call, PaymentsOfOrder) else "A-1"
         found = tuple(payment for payment in self.payments if payment.order_id == order_id)
         if isinstance(call, PaymentsOfSubscription):
             plan = str(call.subscription_id)
             found = tuple(payment for payment in found if self.plan_of.get(payment.payment_id, plan) == plan)
-        return PaymentsSeen(payments=found, evidence=Evidence()) if found else Nothing(evidence=Evidence())
+        return PaymentsSeen(payments=found, evidence=Evidence()) if found else NothingShown(evidence=Evidence())
 
     async def read(
         self,
@@ -199,7 +199,7 @@ class InboxWorld:
     def __init__(self, world: World) -> None:
         self.world = world
         self.clock = world.clock
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.payments: list[Payment] = []
         self.numbers = 0
         self.begin()
@@ -226,7 +226,7 @@ class InboxWorld:
             checkouts=self.checkouts,
             customers=self.customers,
             subscriptions=self.subscriptions,
-            watch=replace(world.relay.watch, notified=lambda _, verdict: self.told.append(verdict)),
+            hooks=replace(world.relay.hooks, notified=lambda _, authenticity: self.reported.append(authenticity)),
         )
 
     async def restart(self) -> None:
@@ -239,7 +239,7 @@ class InboxWorld:
 
     async def take(self, body: bytes) -> Notification:
         """Takes a notification in, and works on it until nothing is under way."""
-        notification = await take_notification(self.relay, "gateway", NO_HEADERS, body)
+        notification = await ingest_notification(self.relay, "gateway", NO_HEADERS, body)
         await self.finish()
         found = await self.inbox.get(notification.id)
         assert found is not None
@@ -291,7 +291,7 @@ class InboxWorld:
             expires_at_ms=now_ms + 1_800_000,
             opened_at_ms=None,
             ends_at_ms=now_ms + 3_600_000,
-            look_at_ms=now_ms,
+            inquire_at_ms=now_ms,
         )
         checkout = msgspec.structs.replace(own, **members)
         home = PostalAddress(address="1 Galle Road", city="Colombo", country="Sri Lanka")
@@ -314,9 +314,11 @@ class InboxWorld:
         assert found is not None
         return found
 
-    async def charge(self, verdict: Verdict, call: Charge = CHARGE, key: str = "k-1", **facts: str | None) -> Operation:
+    async def charge(
+        self, authenticity: OutcomeKind, call: Charge = CHARGE, key: str = "k-1", **facts: str | None
+    ) -> Operation:
         """Makes a charge, and gives the operation."""
-        self.account.script.append(outcome_of(verdict, **facts))
+        self.account.script.append(outcome_of(authenticity, **facts))
         await charge(self.relay, asked(key), call)
         return await self.world.operation()
 
@@ -329,7 +331,7 @@ class InboxWorld:
         wanted = CustomerFilter(merchant=MERCHANT, principal="shop")
         return await self.customers.list(wanted, before=None, limit=100)
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> SubscriptionStanding:
         """Reads how the subscription stands."""
         standing = await self.subscriptions.standing(MERCHANT, SUBSCRIPTION_ID)
         assert standing is not None

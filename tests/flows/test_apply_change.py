@@ -12,23 +12,32 @@ from tests.samples import OPERATION
 
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
-from payrelay.core.outcomes import Evidence, Facts, Verdict
+from payrelay.core.outcomes import Evidence, Facts, OutcomeKind
 from payrelay.core.payments.changes import Report
-from payrelay.core.payments.operation import FROZEN, TRANSITIONS, UNSETTLED, Event, Kind, Line, Operation, State
-from payrelay.core.payments.proof import Seen
+from payrelay.core.payments.operation import (
+    FROZEN,
+    OPEN_STATES,
+    TRANSITIONS,
+    Event,
+    JournalEntry,
+    Kind,
+    Operation,
+    State,
+)
+from payrelay.core.payments.proof import MatchResult
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import IllegalTransition, Outdated, StoreUnavailable
-from payrelay.flows.apply_change import DECISIONS_MAX, Overruled, apply
+from payrelay.flows.apply_change import DECISIONS_MAX, OverruledError, apply
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.resolve import settle_due
+from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
-from payrelay.runtime.hooks import Stage, Watch
+from payrelay.runtime.hooks import Hooks, OperationPoint
 from payrelay.store.engine.opening import open_database
-from payrelay.store.payments.journal import Accepted
+from payrelay.store.payments.journal import AcceptedOperation
 
 ANSWER = Answer(http_status=200, body=b'{"status":1}')
 LOST = Report(event=Event.LOST)
@@ -61,24 +70,24 @@ async def begun(world: World, number: int = 1, **members: object) -> Operation:
         "idempotency_key": f"k-{number}",
     }
     operation = msgspec.structs.replace(OPERATION, **(usual | members))
-    line = Line(version=1, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
-    accepted = await world.journal.accept(operation, line, CHARGE, barred_by=None, now_ms=1_000)
-    assert isinstance(accepted, Accepted)
+    entry = JournalEntry(version=1, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
+    accepted = await world.journal.accept(operation, entry, CHARGE, conflicts_with=None, now_ms=1_000)
+    assert isinstance(accepted, AcceptedOperation)
     return accepted.operation
 
 
 def watching(world: World) -> tuple[Relay, list[object]]:
     """Gives a relay, and a list to which it tells what it announces."""
     heard: list[object] = []
-    watch = Watch(reached=lambda stage, _: heard.append(stage), operation_changed=heard.append)
-    return replace(world.relay, watch=watch), heard
+    hooks = Hooks(reached=lambda crash_point, _: heard.append(crash_point), operation_changed=heard.append)
+    return replace(world.relay, hooks=hooks), heard
 
 
 async def test_what_is_announced_is_what_is_stored_of_every_step(stored_world: World) -> None:
     """For each step of the table: row, line and answer in one commit; the stages around it, and then the stored row."""
     relay, heard = watching(stored_world)
     for number, (state, event) in enumerate(TRANSITIONS):
-        guard = f"order/{number}" if state in UNSETTLED else None
+        guard = f"order/{number}" if state in OPEN_STATES else None
         before = await begun(stored_world, number, state=state, guard=guard)
         heard.clear()
         try:
@@ -88,9 +97,9 @@ async def test_what_is_announced_is_what_is_stored_of_every_step(stored_world: W
             assert heard == []
             continue
         assert await relay.journal.get(before.id) == change.operation
-        assert (await relay.journal.history(before.id))[1:] == [change.line]
+        assert (await relay.journal.history(before.id))[1:] == [change.entry]
         assert await relay.journal.answer_of(before.id) == (ANSWER if change.operation.state in FROZEN else None)
-        assert heard == [Stage.RECORDING, Stage.RECORDED, change.operation]
+        assert heard == [OperationPoint.RECORDING, OperationPoint.RECORDED, change.operation]
 
 
 async def test_first_hand_news_is_decided_anew_and_tells_what_came_before(stored_world: World) -> None:
@@ -99,7 +108,7 @@ async def test_first_hand_news_is_decided_anew_and_tells_what_came_before(stored
     sending = await begun(stored_world)
     await apply(relay, sending, LOST)
     change = await apply(relay, sending, msgspec.structs.replace(SUCCEEDED, facts=Facts(payment_id="320")))
-    assert ([line.event for line in change.meanwhile], change.line.event) == ([Event.LOST], Event.SUCCEEDED)
+    assert ([entry.event for entry in change.meanwhile], change.entry.event) == ([Event.LOST], Event.SUCCEEDED)
     assert change.operation == await relay.journal.get(sending.id)
     assert (change.operation.version, change.operation.payment_id) == (3, "320")
 
@@ -108,7 +117,7 @@ async def test_what_was_judged_from_a_row_is_void_with_it(stored_world: World) -
     """A look that proved something did so by the history that it knew."""
     relay = stored_world.relay
     unknown = (await apply(relay, await begun(stored_world), LOST)).operation
-    await apply(relay, unknown, Report(event=Event.LOOKED))
+    await apply(relay, unknown, Report(event=Event.INQUIRED_ABOUT))
     with pytest.raises(Outdated):
         await apply(relay, unknown, Report(event=Event.PROVED, answer=ANSWER))
     assert len(await relay.journal.history(unknown.id)) == 3
@@ -153,7 +162,7 @@ async def test_an_answer_that_is_not_stored_is_announced_to_nobody(world: World)
     world.steps.put("record", Raising(StoreUnavailable("down")))
     with pytest.raises(StoreUnavailable):
         await apply(relay, await begun(world), SUCCEEDED)
-    assert heard == [Stage.RECORDING]
+    assert heard == [OperationPoint.RECORDING]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +172,7 @@ async def test_an_answer_that_is_not_stored_is_announced_to_nobody(world: World)
         (State.DECLINED, SUCCEEDED, True),
         (
             State.SUCCEEDED,
-            Report(event=Event.LOOKED, evidence=Evidence(seen=Seen.ALREADY_DONE), is_firsthand=True),
+            Report(event=Event.INQUIRED_ABOUT, evidence=Evidence(seen=MatchResult.ALREADY_DONE), is_firsthand=True),
             False,
         ),
         (State.NOT_SENT, Report(event=Event.GRANTED, is_firsthand=True), False),
@@ -175,7 +184,7 @@ async def test_news_that_loses_is_logged_where_it_contradicts(
 ) -> None:
     """An error that nobody made would be looked into for nothing; one that is hidden is money."""
     stands = await begun(world, state=state, guard=None)
-    with pytest.raises(Overruled) as caught:
+    with pytest.raises(OverruledError) as caught:
         await apply(world.relay, stands, report)
     assert caught.value.operation == await world.journal.get(stands.id)
     assert ("reply_after_settling" in world.log_events) is is_logged
@@ -183,7 +192,7 @@ async def test_news_that_loses_is_logged_where_it_contradicts(
 
 async def test_what_may_never_have_been_stored_contradicts_nothing_by_not_being_there(world: World) -> None:
     """The commit of its intent was in doubt, and it is withdrawn: that there is nothing to withdraw is as usual."""
-    with pytest.raises(Overruled, match="gone from the store"):
+    with pytest.raises(OverruledError, match="gone from the store"):
         await apply(world.relay, OPERATION, Report(event=Event.NOT_SENT, is_firsthand=True))
     assert world.log_events == []
 
@@ -198,18 +207,18 @@ async def recovered(world: World, relay: Relay) -> None:
 
 async def decided(world: World, relay: Relay) -> None:
     """Decides a charge whose reply was lost."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     await decide(relay, decision_on(await world.operation()))
 
 
 async def without_account(world: World, relay: Relay) -> None:
     """Gives a charge to a person whose account isn't configured any more."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     world.accounts.clear()
     world.clock.passed_ms += 8 * DAY_MS
-    await settle_due(relay)
+    await resolve_due(relay)
     assert "operation_settling" in world.log_events
 
 
@@ -220,24 +229,24 @@ async def test_every_story_announces_its_change_alike(
     """A death at a stage that isn't announced is never tried; and what is told of is the row as it is stored."""
     relay, heard = watching(world)
     await story(world, relay)
-    assert heard == [Stage.RECORDING, Stage.RECORDED, await world.operation()]
+    assert heard == [OperationPoint.RECORDING, OperationPoint.RECORDED, await world.operation()]
 
 
 async def test_a_second_cancellation_that_is_refused_loses_against_a_third(world: World) -> None:
     """Another process took it for lost and sent once more: that this one did nothing says nothing of that."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await cancel_subscription(world.relay, asked(), CANCEL)
-    probing = (await apply(world.relay, await world.operation(), Report(event=Event.PROBING))).operation
-    await apply(world.relay, probing, Report(event=Event.PROBING))
-    with pytest.raises(Overruled, match="sent once more"):
+    probing = (await apply(world.relay, await world.operation(), Report(event=Event.RESENT_TO_RESOLVE))).operation
+    await apply(world.relay, probing, Report(event=Event.RESENT_TO_RESOLVE))
+    with pytest.raises(OverruledError, match="sent once more"):
         await apply(world.relay, probing, Report(event=Event.REFUSED, answer=ANSWER, is_firsthand=True))
 
 
 async def test_a_person_can_decide_two_captures_of_one_hold(world: World) -> None:
     """The first was decided to have failed, a second one was made, and then the first one showed itself."""
-    world.account.script.append(outcome_of(Verdict.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
     await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await capture(world.relay, asked("k-1"), CAPTURE)
     first = await decide(world.relay, decision_on(await world.operation(), State.FAILED))
     await capture(world.relay, asked("k-2"), CAPTURE)

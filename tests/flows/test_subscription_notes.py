@@ -9,16 +9,16 @@ from tests.flows.inbox_world import MERCHANT, SUBSCRIPTION_ID, InboxWorld, inbox
 from tests.flows.world import Raising, asked, outcome_of
 
 from payrelay.core.calls import AllSubscriptions, CancelSubscription, OneSubscription, PaymentsOfSubscription, Read
-from payrelay.core.outcomes import Reading, Verdict
+from payrelay.core.outcomes import OutcomeKind, Reading
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Refusal, StoreUnavailable
-from payrelay.flows.resolution.resolve import settle_due
+from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.show_subscription_states import list_subscription_states, show_subscription_state
-from payrelay.runtime.read_cache import Question, Readings
+from payrelay.runtime.read_cache import Question, ReadCache
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.gateways.readings import LastAnswers
+from payrelay.store.gateways.readings import ReadingStore
 
 RECORD = {
     "subscription_id": int(SUBSCRIPTION_ID),
@@ -49,14 +49,14 @@ async def read(world: InboxWorld, call: Read, data: object) -> None:
     """Has a reader read something at the gateway, which is kept and noted."""
     notes = ReadingNotes(world.subscriptions, world.relay.accounts)
     seal = Seal((b"k" * 32,))
-    last = LastAnswers(world.database, seal)
-    readings = Readings(last, world.clock, world.relay.log, start=world.relay.background.start, note=notes)
+    last = ReadingStore(world.database, seal)
+    read_cache = ReadCache(last, world.clock, world.relay.log, start=world.relay.background.start, note=notes)
 
     async def ask() -> Reading:
         return Reading(code=None, msg="Found", raw_msg=b'"Found"', raw_data=msgspec.json.encode(data))
 
     question = Question(gateway=world.account, call=call, ask=ask)
-    await readings.read(question, is_insisting=True)
+    await read_cache.read(question, is_insisting=True)
     await world.finish()
 
 
@@ -115,10 +115,10 @@ async def test_a_later_read_takes_the_place_of_an_earlier_one(world: InboxWorld)
 async def test_a_cancellation_that_was_settled_by_proof_is_noted_too(world: InboxWorld) -> None:
     """Its reply was lost, and nobody may ever ask again: the app would show a plan that is no more."""
     await read(world, OneSubscription(subscription_id=int(SUBSCRIPTION_ID)), RECORD)
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=int(SUBSCRIPTION_ID)))
     world.clock.passed_ms += 2_000
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     standing = await world.subscriptions.standing(MERCHANT, SUBSCRIPTION_ID)
     assert standing is not None
     assert standing.subscription.state is SubscriptionState.STOPPED

@@ -21,29 +21,29 @@ from payrelay.core.access.credential import DEFAULT_SCOPES, Credential
 from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.calls import Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import CODES_OF_VERDICT, Evidence, Facts, Outcome, Reading, Verdict
+from payrelay.core.outcomes import CODES_OF_KIND, Evidence, Facts, Outcome, OutcomeKind, Reading
 from payrelay.core.payments.operation import (
-    EVENT_OF_VERDICT,
+    EVENT_OF_OUTCOME,
     Event,
-    Line,
+    JournalEntry,
     Operation,
     OperationFilter,
     Retention,
     State,
     advance,
 )
-from payrelay.core.payments.payment import Nothing, Sight
+from payrelay.core.payments.payment import NothingShown, Observation
 from payrelay.flows.relay import Request
 from payrelay.gateways.gateway import ExpectedReply, Gateway, Sending
 from payrelay.gateways.pacing.rate_limiter import Priority, TimerHandle
 from payrelay.store import open_database
 from payrelay.store.engine.database import Database
-from payrelay.store.payments.journal import STRANDED_MAX, Acceptance, Claimed, Journal
+from payrelay.store.payments.journal import STRANDED_MAX, Acceptance, ClaimedOperation, Journal
 
 START_MS: Final = 1_700_000_000_000
 KEYED_MS: Final = 30 * 86_400_000
 UNKEYED_MS: Final = 86_400_000
-EXECUTED: Final = {Verdict.SUCCEEDED, Verdict.DIFFERED, Verdict.UNKNOWN, Verdict.PENDING}
+EXECUTED: Final = {OutcomeKind.SUCCEEDED, OutcomeKind.DIFFERED, OutcomeKind.UNKNOWN, OutcomeKind.PENDING}
 
 CHARGE: Final = Charge(
     authorize=False, order_id="A-1", items="Tea", currency="LKR", amount_minor=100_000, customer_token="cust-token"
@@ -166,17 +166,17 @@ class SteppingJournal(Journal):
         self.is_forgetful = False
         self.stranded_max = STRANDED_MAX
 
-    async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:
+    async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
         """Looks, after a step."""
         await self._steps.reach("find")
         return await super().find_claim(principal, claim, now_ms=now_ms)
 
     async def accept(
-        self, operation: Operation, line: Line, call: Effect, *, barred_by: str | None, now_ms: int
+        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
     ) -> Acceptance:
         """Stores, between two steps."""
         await self._steps.reach("accept")
-        acceptance = await super().accept(operation, line, call, barred_by=barred_by, now_ms=now_ms)
+        acceptance = await super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
         await self._steps.reach("accepted")
         return acceptance
 
@@ -189,10 +189,10 @@ class SteppingJournal(Journal):
         """Finds, but not more than its own limit."""
         return (await super().stranded(before_ms=before_ms))[: self.stranded_max]
 
-    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
+    async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:
         """Stores, between two steps."""
         await self._steps.reach("record")
-        stored = await super().record(operation, line, answer)
+        stored = await super().record(operation, entry, answer)
         await self._steps.reach("recorded")
         return stored
 
@@ -204,8 +204,8 @@ class ScriptedAccount(StillGateway):
         self.timer = HandTimer()
         super().__init__(clock, limit=limit, timer=self.timer)
         self.script: deque[Outcome | Exception] = deque()
-        self.readings: deque[Reading] = deque()
-        self.sights: deque[Sight] = deque()
+        self.read_cache: deque[Reading] = deque()
+        self.sights: deque[Observation] = deque()
         self.ledger: list[Effect] = []
         self.resendings: list[bool] = []
         self.has_dead_token = False
@@ -223,26 +223,26 @@ class ScriptedAccount(StillGateway):
         self.states_when_sent += [operation.state for operation in newest]
         await self._steps.reach("effect")
         if self.has_dead_token:
-            self.resendings.append(await sending.resent(NO_TOKEN.evidence))
+            self.resendings.append(await sending.is_retry(NO_TOKEN.evidence))
         outcome = self._next() if all(self.resendings) else NO_TOKEN
         if isinstance(outcome, Exception):
             raise outcome
-        if outcome.verdict in EXECUTED:
+        if outcome.kind in EXECUTED:
             self.ledger.append(call)
         await self._steps.reach("executed")
-        sending.place.done()
+        sending.permit.done()
         return outcome
 
-    async def observe(
+    async def inquire(
         self,
         call: PaymentsOfOrder | PaymentsOfSubscription,  # noqa: ARG002, the face of a gateway
         *,
         until_s: float,  # noqa: ARG002, the same
-        priority: Priority = Priority.SETTLE,  # noqa: ARG002, the same
-    ) -> Sight:
+        priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the same
+    ) -> Observation:
         """Gives the next of the sights; an empty subscription or order where there is none."""
         await self._steps.reach("observe")
-        return self.sights.popleft() if self.sights else Nothing(evidence=Evidence())
+        return self.sights.popleft() if self.sights else NothingShown(evidence=Evidence())
 
     async def read(
         self,
@@ -253,19 +253,21 @@ class ScriptedAccount(StillGateway):
     ) -> Reading:
         """Gives the next of the readings; there is nobody to be asked where there is none."""
         return (
-            self.readings.popleft() if self.readings else await super().read(call, priority=priority, until_s=until_s)
+            self.read_cache.popleft()
+            if self.read_cache
+            else await super().read(call, priority=priority, until_s=until_s)
         )
 
     def _next(self) -> Outcome | Exception:
-        return self.script.popleft() if self.script else outcome_of(Verdict.SUCCEEDED)
+        return self.script.popleft() if self.script else outcome_of(OutcomeKind.SUCCEEDED)
 
 
-def outcome_of(verdict: Verdict, **facts: str | None) -> Outcome:
+def outcome_of(verdict: OutcomeKind, **facts: str | None) -> Outcome:
     """Gives an outcome with the gateway's words where it would have some."""
-    code = min(CODES_OF_VERDICT[verdict], key=str)
-    is_spoken = verdict in {Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.REFUSED}
+    code = min(CODES_OF_KIND[verdict], key=str)
+    is_spoken = verdict in {OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.REFUSED}
     return Outcome(
-        verdict=verdict,
+        kind=verdict,
         code=code,
         msg=f"it is {verdict}",
         raw_msg=b'"gateway says"' if is_spoken else None,
@@ -274,7 +276,7 @@ def outcome_of(verdict: Verdict, **facts: str | None) -> Outcome:
     )
 
 
-NO_TOKEN: Final = outcome_of(Verdict.NOT_EXECUTED)
+NO_TOKEN: Final = outcome_of(OutcomeKind.NOT_EXECUTED)
 
 
 class World:
@@ -336,33 +338,33 @@ class World:
 
     async def states(self) -> list[State]:
         """Gives the states that the newest operation has been in."""
-        return [line.state for line in await self.journal.history((await self.operation()).id)]
+        return [entry.state for entry in await self.journal.history((await self.operation()).id)]
 
     @staticmethod
     def charge_of(number: int) -> Charge:
         """Gives a charge of another order."""
         return msgspec.structs.replace(CHARGE, order_id=f"A-{number}")
 
-    async def settle(self, verdict: Verdict) -> None:
+    async def settle(self, verdict: OutcomeKind) -> None:
         """Settles the newest operation, as another process or a person would."""
         row = await self.operation()
-        event = EVENT_OF_VERDICT[verdict]
-        settled, line = advance(
+        event = EVENT_OF_OUTCOME[verdict]
+        settled, entry = advance(
             row, event, at_ms=self.clock.now_ms(), retention=self.relay.retention, evidence=Evidence(cause="settled")
         )
         answer = of_outcome(outcome_of(verdict), Trace(request_id="req_9", operation_id=row.id))
-        await self.journal.record(settled, line, answer)
+        await self.journal.record(settled, entry, answer)
 
     async def announce_second_sending(self) -> None:
         """Notes of the newest operation that it is about to be sent once more, as settling does."""
-        probing, line = advance(
+        probing, entry = advance(
             await self.operation(),
-            Event.PROBING,
+            Event.RESENT_TO_RESOLVE,
             at_ms=self.clock.now_ms(),
             retention=self.relay.retention,
             evidence=Evidence(),
         )
-        await self.journal.record(probing, line, None)
+        await self.journal.record(probing, entry, None)
 
     async def forget(self) -> None:
         """Loses every row, as far as the journal tells."""

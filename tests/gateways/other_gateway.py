@@ -14,10 +14,10 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
-from payrelay.core.notifications.notification import Authenticity, News, NewsKind, NotifiedStatus
+from payrelay.core.notifications.notification import Authenticity, NotificationContent, NotificationKind, ReportedStatus
 from payrelay.core.outcomes import Evidence, Facts, Outcome, Reading
-from payrelay.core.outcomes import Verdict as EffectVerdict
-from payrelay.core.payments.payment import Nothing, Payment, PaymentsSeen, PaymentStatus, Sight
+from payrelay.core.outcomes import OutcomeKind as EffectVerdict
+from payrelay.core.payments.payment import NothingShown, Observation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
@@ -26,11 +26,11 @@ from payrelay.gateways.gateway import (
     ExpectedReply,
     Headers,
     HostedPage,
-    Received,
+    ReceivedNotification,
     Sending,
     UnreadableNotification,
 )
-from payrelay.gateways.pacing.rate_limiter import Governor, Priority
+from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter
 
 SIGNATURE: Final = "tide-signature"
 SECRET: Final = b"whsec_tide"
@@ -38,7 +38,7 @@ KEYS_KEPT_MS: Final = 24 * 3_600_000
 STATUSES: Final = {
     "captured": PaymentStatus.RECEIVED,
     "returned": PaymentStatus.REFUNDED,
-    "held": PaymentStatus.HELD,
+    "held": PaymentStatus.AUTHORIZED,
 }
 
 
@@ -87,9 +87,12 @@ class OtherGateway:
         self.timezone = "UTC"
         self.timeout_s = 10.0
         self.queue_s = 2.0
-        self.governor = Governor(None, clock)
+        self.rate_limiter = RateLimiter(None, clock)
         self.capabilities = Capabilities(
-            keys_kept_ms=KEYS_KEPT_MS, finds_orders=True, shows_holds=True, notification_type="application/json"
+            keys_kept_ms=KEYS_KEPT_MS,
+            finds_orders=True,
+            shows_authorizations=True,
+            notification_type="application/json",
         )
         self.done: dict[str, Effect] = {}
         self.pages: dict[str, str] = {}
@@ -101,16 +104,16 @@ class OtherGateway:
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:  # noqa: ARG002, the face
         """Does it under its key; what was done under the key already is answered as it was then."""
         if self._clock.boot_s() > sending.send_by_s:
-            sending.place.release_unused()
-            return Outcome(verdict=EffectVerdict.NOT_SENT, code=Code.UNAVAILABLE, msg="too late; nothing was sent")
+            sending.permit.release_unused()
+            return Outcome(kind=EffectVerdict.NOT_SENT, code=Code.UNAVAILABLE, msg="too late; nothing was sent")
         key = sending.operation_id
         if key not in self.done:
             self.done[key] = call
             self._answers[key] = self._do(call)
-        sending.place.done()
+        sending.permit.done()
         if self.lost:
             self.lost -= 1
-            return Outcome(verdict=EffectVerdict.UNKNOWN, code=Code.OUTCOME_UNKNOWN, msg="no reply came")
+            return Outcome(kind=EffectVerdict.UNKNOWN, code=Code.OUTCOME_UNKNOWN, msg="no reply came")
         return self._answers[key]
 
     async def read(
@@ -128,13 +131,17 @@ class OtherGateway:
         data = msgspec.json.encode(found)
         return Reading(code=None if found else Code.NOT_FOUND, msg="done", raw_msg=b'"done"', raw_data=data)
 
-    async def observe(
-        self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float, priority: Priority = Priority.SETTLE
-    ) -> Sight:
+    async def inquire(
+        self,
+        call: PaymentsOfOrder | PaymentsOfSubscription,
+        *,
+        until_s: float,
+        priority: Priority = Priority.RESOLUTION,
+    ) -> Observation:
         """Shows the same as payments of ours."""
         reading = await self.read(call, priority=priority, until_s=until_s)
         payments = self.payments_in(reading.raw_data or b"")
-        return PaymentsSeen(payments=payments, evidence=Evidence()) if payments else Nothing(evidence=Evidence())
+        return PaymentsSeen(payments=payments, evidence=Evidence()) if payments else NothingShown(evidence=Evidence())
 
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
         """Reads records."""
@@ -167,22 +174,24 @@ class OtherGateway:
         url = self.pages.setdefault(page.checkout_id, f"https://tide.example/p/{len(self.pages) + 1}")
         return CheckoutRedirect(url=url)
 
-    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:
+    def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:
         """Reads JSON; its signature stands in a header."""
         try:
             told = _webhook.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return UnreadableNotification(reason="the body is not a notification")
         is_signed = hmac.compare_digest(headers.get(SIGNATURE, "").encode(), signed(body)[SIGNATURE].encode())
-        news = News(
-            kind=NewsKind.PAYMENT,
-            told=NotifiedStatus.SUCCEEDED if told.event == "payment.captured" else NotifiedStatus.OTHER,
+        content = NotificationContent(
+            kind=NotificationKind.PAYMENT,
+            reported=ReportedStatus.SUCCEEDED if told.event == "payment.captured" else ReportedStatus.OTHER,
             order_id=told.payment.reference,
             amount_minor=told.payment.minor,
             currency=told.payment.cur,
             payment_id=told.payment.id,
         )
-        return Received(verdict=Authenticity.GENUINE if is_signed else Authenticity.FORGED, news=news)
+        return ReceivedNotification(
+            authenticity=Authenticity.GENUINE if is_signed else Authenticity.FORGED, content=content
+        )
 
     async def check(self) -> list[CheckFinding]:
         """Tells that it is there."""
@@ -190,7 +199,7 @@ class OtherGateway:
 
     async def close(self) -> None:
         """Closes the budget."""
-        await self.governor.close()
+        await self.rate_limiter.close()
 
     def _do(self, call: Effect) -> Outcome:
         facts = Facts()
@@ -210,7 +219,7 @@ class OtherGateway:
                 order_id=call.order_id, payment_id=record.id, currency=call.currency, amount_minor=call.amount_minor
             )
         return Outcome(
-            verdict=EffectVerdict.SUCCEEDED, code=None, msg="done", raw_msg=b'"done"', raw_data=b"{}", facts=facts
+            kind=EffectVerdict.SUCCEEDED, code=None, msg="done", raw_msg=b'"done"', raw_data=b"{}", facts=facts
         )
 
 

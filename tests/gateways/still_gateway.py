@@ -6,8 +6,8 @@ from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
-from payrelay.core.payments.payment import Payment, Sight, Unseen
+from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind, Reading
+from payrelay.core.payments.payment import NoObservation, Observation, Payment
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
@@ -17,11 +17,11 @@ from payrelay.gateways.gateway import (
     Headers,
     HostedPage,
     NoCheckout,
-    Received,
+    ReceivedNotification,
     Sending,
     UnreadableNotification,
 )
-from payrelay.gateways.pacing.rate_limiter import Governor, Priority, Timer, loop_timer
+from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
 from payrelay.gateways.payhere.abilities import capabilities_of
 from payrelay.gateways.payhere.client import NOT_CONFIGURED
 from payrelay.gateways.payhere.wire.forms import Merchant, build_form
@@ -49,7 +49,7 @@ class StillGateway:
         self.timezone = "Asia/Colombo"
         self.timeout_s = 30.0
         self.queue_s = 5.0
-        self.governor = Governor(limit, clock, timer=timer)
+        self.rate_limiter = RateLimiter(limit, clock, timer=timer)
         self.signer: Merchant | None = None
 
     @property
@@ -59,8 +59,8 @@ class StillGateway:
 
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:  # noqa: ARG002, the face
         """Sends nothing."""
-        sending.place.release_unused()
-        return Outcome(verdict=Verdict.NOT_SENT, code=Code.UNAVAILABLE, msg="nothing leaves here")
+        sending.permit.release_unused()
+        return Outcome(kind=OutcomeKind.NOT_SENT, code=Code.UNAVAILABLE, msg="nothing leaves here")
 
     async def read(
         self,
@@ -72,15 +72,15 @@ class StillGateway:
         """Asks nobody."""
         return Reading(code=Code.GATEWAY_UNREACHABLE, msg="nothing comes from here")
 
-    async def observe(
+    async def inquire(
         self,
         call: PaymentsOfOrder | PaymentsOfSubscription,  # noqa: ARG002, the face
         *,
         until_s: float,  # noqa: ARG002, the face
-        priority: Priority = Priority.SETTLE,  # noqa: ARG002, the face
-    ) -> Sight:
+        priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the face
+    ) -> Observation:
         """Sees nothing, which proves nothing."""
-        return Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
+        return NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
 
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
         """Reads PayHere's records."""
@@ -104,7 +104,7 @@ class StillGateway:
             return NOT_CONFIGURED
         return build_form(self.signer, page.asked, page.returns, today=page.today)
 
-    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:  # noqa: ARG002, the face
+    def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:  # noqa: ARG002, the face
         """Reads PayHere's form."""
         return received(body, self.signer)
 
@@ -114,4 +114,4 @@ class StillGateway:
 
     async def close(self) -> None:
         """Closes the budget."""
-        await self.governor.close()
+        await self.rate_limiter.close()

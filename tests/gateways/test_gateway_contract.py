@@ -17,7 +17,7 @@ from tests.flows.inbox_world import ShowingAccount
 from tests.flows.world import CHARGE, ScriptedAccount, World, opened
 from tests.gateways.other_gateway import OtherGateway
 from tests.gateways.still_gateway import StillGateway
-from tests.gateways.veil import Veil
+from tests.gateways.veil import GatewayFacade
 from tests.samples import ASKED
 from tests.simulation.mistakes import Credulous, Trusting
 
@@ -32,13 +32,13 @@ from payrelay.core.calls import (
     PaymentsOfSubscription,
     Read,
     Refund,
-    Release,
     RetrySubscription,
+    Void,
 )
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import Evidence, Outcome, Reading, Verdict
-from payrelay.core.payments.payment import Nothing, PaymentsSeen, Unseen
+from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind, Reading
+from payrelay.core.payments.payment import NoObservation, NothingShown, PaymentsSeen
 from payrelay.gateways.gateway import (
     NO_HEADERS,
     CheckFinding,
@@ -48,13 +48,13 @@ from payrelay.gateways.gateway import (
     Gateway,
     HostedPage,
     NoCheckout,
-    Received,
-    Returns,
+    ReceivedNotification,
+    ReturnUrls,
     Sending,
     UnreadableNotification,
 )
-from payrelay.gateways.gateway_kind import Common, Means
-from payrelay.gateways.pacing.rate_limiter import Governor, Permit
+from payrelay.gateways.gateway_kind import Common, GatewayResources
+from payrelay.gateways.pacing.rate_limiter import Permit, RateLimiter
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay_simulator import DEFAULT_MERCHANT, Simulator, demo_world
 from payrelay_simulator import serve as serve_simulator
@@ -68,7 +68,7 @@ EFFECTS: Final[dict[str, Effect]] = {
     "hold": msgspec.structs.replace(CHARGED, authorize=True),
     "capture": Capture(authorization_token="none-such", amount_minor=100, description="d"),
     "refund": Refund(payment_id="1", description="d"),
-    "release": Release(authorization_token="none-such", description="d"),
+    "release": Void(authorization_token="none-such", description="d"),
     "retry": RetrySubscription(subscription_id=1),
     "cancel": CancelSubscription(subscription_id=1),
     "not Unicode": msgspec.structs.replace(CHARGED, order_id=LONE_SURROGATE),
@@ -81,7 +81,7 @@ READS: Final[dict[str, Read]] = {
     "not Unicode": PaymentsOfOrder(order_id=LONE_SURROGATE),
 }
 GARBAGE: Final = [b"", b"null", b"{}", b"[1]", b"\xff", b'{"a"', b"[" * 9_999, b"&&=&a=b", b"x" * 70_000]
-RETURNS: Final = Returns(
+RETURNS: Final = ReturnUrls(
     return_url="https://pay.example/r", cancel_url="https://pay.example/c", notify_url="https://pay.example/n"
 )
 
@@ -121,7 +121,7 @@ async def payhere(_: Path) -> AsyncIterator[Bench]:
             queue_s=2.0,
             timezone="Asia/Colombo",
         )
-        means = Means(clock=clock, merchant=None, governor=Governor(LIMIT, clock), shelf=None)
+        means = GatewayResources(clock=clock, merchant=None, rate_limiter=RateLimiter(LIMIT, clock), shelf=None)
         gateway = kind.opened(common, own, means)
         before = len(simulator.ledger())
         yield Bench(gateway=gateway, done=lambda: len(simulator.ledger()) - before)
@@ -170,7 +170,7 @@ async def other(_: Path) -> AsyncIterator[Bench]:
 async def veiled(path: Path) -> AsyncIterator[Bench]:
     """A double of one member over another gateway."""
     async with payhere(path) as bench:
-        yield Bench(gateway=Veil(bench.gateway), done=bench.done)
+        yield Bench(gateway=GatewayFacade(bench.gateway), done=bench.done)
 
 
 @asynccontextmanager
@@ -208,21 +208,21 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 async def sending_of(gateway: Gateway, *, operation_id: str = "op_1", within_s: float = 10.0) -> Sending:
     """Gives the permission to send."""
-    place = await gateway.governor.take_now()
-    assert place is not None
-    send_by_s = place.send_by_s - 10.0 + within_s
-    return Sending(operation_id=operation_id, place=place, send_by_s=send_by_s, resent=_allowed)
+    permit = await gateway.rate_limiter.take_now()
+    assert permit is not None
+    send_by_s = permit.send_by_s - 10.0 + within_s
+    return Sending(operation_id=operation_id, permit=permit, send_by_s=send_by_s, is_retry=_allowed)
 
 
 async def _allowed(_: Evidence) -> bool:
     return True
 
 
-def is_ended(gateway: Gateway, place: Permit) -> bool:
+def is_ended(gateway: Gateway, permit: Permit) -> bool:
     """Tells whether somebody has ended a place: ending it again changes nothing then."""
-    used = gateway.governor.snapshot().used
-    place.release_unused()
-    return gateway.governor.snapshot().used == used
+    used = gateway.rate_limiter.snapshot().used
+    permit.release_unused()
+    return gateway.rate_limiter.snapshot().used == used
 
 
 def page_of(asked: HostedPayment = ASKED) -> HostedPage:
@@ -249,7 +249,7 @@ async def test_an_effect_has_one_outcome_and_ends_its_place(bench: Bench, name: 
     outcome = await bench.gateway.effect(EFFECTS[name], ExpectedReply(), sending)
 
     assert isinstance(outcome, Outcome)
-    assert is_ended(bench.gateway, sending.place)
+    assert is_ended(bench.gateway, sending.permit)
 
 
 @pytest.mark.parametrize("within_s", [10.0, -20.0])
@@ -259,7 +259,12 @@ async def test_not_sent_is_said_only_where_nothing_happened(bench: Bench, within
 
     outcome = await bench.gateway.effect(CHARGED, ExpectedReply(), sending)
 
-    is_denied = outcome.verdict in {Verdict.NOT_SENT, Verdict.NOT_EXECUTED, Verdict.DECLINED, Verdict.REFUSED}
+    is_denied = outcome.kind in {
+        OutcomeKind.NOT_SENT,
+        OutcomeKind.NOT_EXECUTED,
+        OutcomeKind.DECLINED,
+        OutcomeKind.REFUSED,
+    }
     assert bench.done() == int(not is_denied)
 
 
@@ -271,7 +276,7 @@ async def test_a_call_that_is_cancelled_gives_its_place_back(bench: Bench) -> No
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
 
-    assert is_ended(bench.gateway, sending.place)
+    assert is_ended(bench.gateway, sending.permit)
 
 
 async def test_a_key_that_is_kept_makes_a_second_sending_harmless(bench: Bench) -> None:
@@ -298,7 +303,7 @@ async def test_a_look_is_a_sight(bench: Bench, name: str) -> None:
     call = READS[name]
     assert isinstance(call, PaymentsOfOrder | PaymentsOfSubscription)
 
-    assert isinstance(await bench.gateway.observe(call, until_s=0.0), PaymentsSeen | Nothing | Unseen)
+    assert isinstance(await bench.gateway.inquire(call, until_s=0.0), PaymentsSeen | NothingShown | NoObservation)
 
 
 @pytest.mark.parametrize("raw_data", GARBAGE)
@@ -315,7 +320,7 @@ async def test_what_is_not_whole_shows_nothing(bench: Bench, raw_data: bytes) ->
 @pytest.mark.parametrize("body", GARBAGE)
 async def test_what_is_no_notification_is_called_so(bench: Bench, body: bytes) -> None:
     """Anybody can post anything to the door of notifications."""
-    assert isinstance(bench.gateway.notification(NO_HEADERS, body), Received | UnreadableNotification)
+    assert isinstance(bench.gateway.notification(NO_HEADERS, body), ReceivedNotification | UnreadableNotification)
 
 
 async def test_a_page_leads_to_the_same_place_each_time(bench: Bench) -> None:
@@ -342,4 +347,4 @@ async def test_closing_may_be_repeated(bench: Bench) -> None:
 
     before = bench.done()
     outcome = await bench.gateway.effect(CHARGED, ExpectedReply(), sending)
-    assert outcome.verdict is not Verdict.NOT_SENT or bench.done() == before
+    assert outcome.kind is not OutcomeKind.NOT_SENT or bench.done() == before

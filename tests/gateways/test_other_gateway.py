@@ -26,8 +26,8 @@ from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
 from payrelay.flows.notifications.work_inbox import begin_inbox
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.resolve import settle_due
-from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
+from payrelay.flows.resolution.resolve import resolve_due
+from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.store.gateways.pauses import Pauses
 
 PAID: Final = Record(
@@ -93,7 +93,7 @@ async def test_a_lost_reply_is_asked_for_under_the_same_key(world: World, relay:
     assert (await charge(relay, asked(), CHARGE)).http_status == 202
     world.clock.passed_ms += LATER_MS
 
-    assert await settle_due(relay) == 1
+    assert await resolve_due(relay) == 1
 
     operation = await world.operation()
     assert (operation.state, operation.payment_id) == (State.SUCCEEDED, "900")
@@ -110,12 +110,12 @@ async def test_nothing_is_sent_under_a_key_while_the_account_is_paused(
     await Pauses(world.database).add(Pause(account="gateway", since_ms=1, reason="wrong prices", operator="ann"))
     world.clock.passed_ms += LATER_MS
 
-    await settle_due(relay)
+    await resolve_due(relay)
 
     assert ((await world.operation()).state, gateway.done) == (State.UNKNOWN, {})
 
 
-class PausedMeanwhile(Governor):
+class PausedMeanwhile(RateLimiter):
     """Gives a permit only after an operator has paused the account."""
 
     def __init__(self, world: World) -> None:
@@ -137,9 +137,9 @@ async def test_a_pause_that_comes_while_a_permit_is_waited_for_counts(
     await charge(relay, asked(), CHARGE)
     gateway.done.clear()
     world.clock.passed_ms += LATER_MS
-    gateway.governor = PausedMeanwhile(world)
+    gateway.rate_limiter = PausedMeanwhile(world)
 
-    await settle_due(relay)
+    await resolve_due(relay)
 
     assert ((await world.operation()).state, gateway.done) == (State.UNKNOWN, {})
 
@@ -153,7 +153,7 @@ async def test_once_the_key_may_be_forgotten_it_is_searched_for(
     sent, gateway.done = gateway.done, {}
     world.clock.passed_ms += KEYS_KEPT_MS
 
-    await settle_due(relay)
+    await resolve_due(relay)
 
     assert ((await world.operation()).state, len(gateway.records)) == (State.SUCCEEDED, 1)
     assert (len(sent), len(gateway.done)) == (1, 0)
@@ -187,7 +187,7 @@ async def test_a_notification_that_its_header_signs_is_believed(
     await relay.background.finish(20)
 
     (notification,) = await relay.inbox.list(NotificationFilter(), before=None, limit=10)
-    assert (notification.verdict, notification.state) == (Authenticity.GENUINE, NotificationState.APPLIED)
+    assert (notification.authenticity, notification.state) == (Authenticity.GENUINE, NotificationState.APPLIED)
     checkout = await relay.checkouts.get(data["id"])
     assert checkout is not None
     assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, "900")
@@ -202,7 +202,7 @@ async def test_one_that_its_header_does_not_sign_is_refused(relay: Relay, header
 
     assert refused.value.code is Code.FORBIDDEN
     (notification,) = await relay.inbox.list(NotificationFilter(), before=None, limit=10)
-    assert (notification.verdict, notification.state) == (Authenticity.FORGED, NotificationState.REFUSED)
+    assert (notification.authenticity, notification.state) == (Authenticity.FORGED, NotificationState.REFUSED)
 
 
 async def test_the_door_takes_the_gateways_own_media_type(relay: Relay) -> None:

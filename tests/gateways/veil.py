@@ -3,7 +3,7 @@
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.outcomes import Outcome, Reading
-from payrelay.core.payments.payment import Payment, Sight
+from payrelay.core.payments.payment import Observation, Payment
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.gateways.gateway import (
     CheckFinding,
@@ -14,14 +14,14 @@ from payrelay.gateways.gateway import (
     Headers,
     HostedPage,
     NoCheckout,
-    Received,
+    ReceivedNotification,
     Sending,
     UnreadableNotification,
 )
 from payrelay.gateways.pacing.rate_limiter import Priority
 
 
-class Veil:
+class GatewayFacade:
     """Another gateway's face; what a double does otherwise it says itself."""
 
     def __init__(self, gateway: Gateway) -> None:
@@ -32,7 +32,7 @@ class Veil:
         self.timezone = gateway.timezone
         self.timeout_s = gateway.timeout_s
         self.queue_s = gateway.queue_s
-        self.governor = gateway.governor
+        self.rate_limiter = gateway.rate_limiter
 
     @property
     def capabilities(self) -> Capabilities:
@@ -47,11 +47,15 @@ class Veil:
         """Passes it on."""
         return await self._gateway.read(call, priority=priority, until_s=until_s)
 
-    async def observe(
-        self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float, priority: Priority = Priority.SETTLE
-    ) -> Sight:
+    async def inquire(
+        self,
+        call: PaymentsOfOrder | PaymentsOfSubscription,
+        *,
+        until_s: float,
+        priority: Priority = Priority.RESOLUTION,
+    ) -> Observation:
         """Passes it on."""
-        return await self._gateway.observe(call, until_s=until_s, priority=priority)
+        return await self._gateway.inquire(call, until_s=until_s, priority=priority)
 
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
         """Passes it on."""
@@ -69,7 +73,7 @@ class Veil:
         """Passes it on."""
         return await self._gateway.checkout(page)
 
-    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:
+    def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:
         """Passes it on."""
         return self._gateway.notification(headers, body)
 

@@ -11,9 +11,9 @@ from payrelay.app import opened_database, opened_relay, seal_of
 from payrelay.clock import Clock
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.payments.audit_chain import ChainKey
-from payrelay.core.payments.operation import TRANSITIONS, Line, Operation, OperationFilter, State
+from payrelay.core.payments.operation import TRANSITIONS, JournalEntry, Operation, OperationFilter, State
 from payrelay.flows.operators.audit import Audit
-from payrelay.runtime.hooks import Watch
+from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings
 from payrelay.store.meta import chain_key
 from payrelay.store.payments.audit import Trail
@@ -35,7 +35,7 @@ class Books:
     """
 
     operations: list[Operation]
-    histories: dict[str, list[Line]]
+    histories: dict[str, list[JournalEntry]]
     findings: list[str]
     notifications: list[Notification]
 
@@ -48,14 +48,14 @@ class Books:
         yield from self.findings
         for operation in self.operations:
             history = self.histories[operation.id]
-            for before, line in zip([None, *history[:-1]], history, strict=True):
+            for before, entry in zip([None, *history[:-1]], history, strict=True):
                 if before is None:
-                    is_right = line.version == 1 and line.state in UNDER_WAY
+                    is_right = entry.version == 1 and entry.state in UNDER_WAY
                 else:
-                    is_right = line.version == before.version + 1 and line.event is not None
-                    is_right = is_right and TRANSITIONS.get((before.state, line.event)) is line.state  # type: ignore[arg-type]
+                    is_right = entry.version == before.version + 1 and entry.event is not None
+                    is_right = is_right and TRANSITIONS.get((before.state, entry.event)) is entry.state  # type: ignore[arg-type]
                 if not is_right:
-                    yield f"{operation.id} went to {line.state} by {line.event} in line {line.version}"
+                    yield f"{operation.id} went to {entry.state} by {entry.event} in line {entry.version}"
             if history[-1].state is not operation.state:
                 yield f"{operation.id} is {operation.state}, and its history ends with {history[-1].state}"
 
@@ -68,7 +68,7 @@ def read_books(environment: dict[str, str], folder: Path) -> Books:
 async def _read(settings: Settings) -> Books:
     clock, log = Clock(), structlog.get_logger()
     async with opened_database(settings, clock, is_owner=False) as database:
-        async with opened_relay(settings, database, clock=clock, log=log, watch=Watch()) as relay:
+        async with opened_relay(settings, database, clock=clock, log=log, hooks=Hooks()) as relay:
             operations: list[Operation] = []
             before: str | None = None
             while page := await relay.journal.list(OperationFilter(), before=before, limit=PAGE_MAX):

@@ -10,10 +10,10 @@ from typing import Final
 
 from tests.matrix.deeds import DEEDS, Deed
 
-from payrelay.runtime.hooks import Stage
+from payrelay.runtime.hooks import OperationPoint
 
 
-class Way(StrEnum):
+class ResolutionWay(StrEnum):
     """How an operation comes to its end, where nobody dies."""
 
     DIRECT = "direct"
@@ -32,38 +32,38 @@ class Way(StrEnum):
 
 
 FAULTS: Final = {
-    Way.EXPIRED: "token_expired",
-    Way.LOST: "cut_after",
-    Way.CUT: "cut_before",
-    Way.IN_FLIGHT_DONE: "hang_after",
-    Way.IN_FLIGHT_UNDONE: "hang_before",
+    ResolutionWay.EXPIRED: "token_expired",
+    ResolutionWay.LOST: "cut_after",
+    ResolutionWay.CUT: "cut_before",
+    ResolutionWay.IN_FLIGHT_DONE: "hang_after",
+    ResolutionWay.IN_FLIGHT_UNDONE: "hang_before",
 }
 """What the simulator is told to do to the call."""
-IN_FLIGHT: Final = (Way.IN_FLIGHT_DONE, Way.IN_FLIGHT_UNDONE)
+IN_FLIGHT: Final = (ResolutionWay.IN_FLIGHT_DONE, ResolutionWay.IN_FLIGHT_UNDONE)
 
-_STORED: Final = (Stage.RECORDING, Stage.RECORDED)
-_ACCEPTED: Final = (Stage.ACCEPTING, Stage.ACCEPTED)
-_SENT: Final = (Stage.SENDING, Stage.REPLIED, *_STORED)
-_LOOKED: Final = (Stage.LOOKING, Stage.LOOKED, *_STORED)
-_PROBED: Final = (*_STORED, Stage.PROBING, Stage.PROBED, *_STORED)
+_STORED: Final = (OperationPoint.RECORDING, OperationPoint.RECORDED)
+_ACCEPTED: Final = (OperationPoint.ACCEPTING, OperationPoint.ACCEPTED)
+_SENT: Final = (OperationPoint.SENDING, OperationPoint.REPLIED, *_STORED)
+_LOOKED: Final = (OperationPoint.INQUIRING, OperationPoint.INQUIRED_ABOUT, *_STORED)
+_PROBED: Final = (*_STORED, OperationPoint.RESENT_TO_RESOLVE, OperationPoint.INQUIRED, *_STORED)
 
 _STAGES: Final = {
-    Way.DIRECT: (*_ACCEPTED, *_SENT),
-    Way.WAITING: (*_ACCEPTED, Stage.GRANTING, *_STORED, Stage.GRANTED, *_SENT),
-    Way.EXPIRED: (
+    ResolutionWay.DIRECT: (*_ACCEPTED, *_SENT),
+    ResolutionWay.WAITING: (*_ACCEPTED, OperationPoint.GRANTING, *_STORED, OperationPoint.GRANTED, *_SENT),
+    ResolutionWay.EXPIRED: (
         *_ACCEPTED,
-        Stage.SENDING,
-        Stage.RESENDING,
+        OperationPoint.SENDING,
+        OperationPoint.RESENDING,
         *_STORED,
-        Stage.RESENT,
-        Stage.REPLIED,
+        OperationPoint.RETRIED,
+        OperationPoint.REPLIED,
         *_STORED,
     ),
-    Way.LOST: (*_ACCEPTED, *_SENT),
-    Way.CUT: (*_ACCEPTED, *_SENT),
+    ResolutionWay.LOST: (*_ACCEPTED, *_SENT),
+    ResolutionWay.CUT: (*_ACCEPTED, *_SENT),
 }
 
-_SETTLED: Final = {
+_RESOLVED: Final = {
     "charge": _LOOKED,
     "charge by handle": _LOOKED,
     "authorization": (),
@@ -77,13 +77,13 @@ _SETTLED: Final = {
 """What comes after a reply that was lost; of a capture that wasn't made only the second sending."""
 
 
-def stages_of(deed: Deed, way: Way) -> tuple[Stage, ...]:
+def stages_of(deed: Deed, way: ResolutionWay) -> tuple[OperationPoint, ...]:
     """Gives the stages that the deed comes to on the way, in their order, one a time that it comes there."""
-    settled: tuple[Stage, ...] = ()
-    if way is Way.LOST:
-        settled = _SETTLED[deed.name]
-    elif way is Way.CUT:
-        settled = _PROBED if deed.is_repeatable else _SETTLED[deed.name]
+    settled: tuple[OperationPoint, ...] = ()
+    if way is ResolutionWay.LOST:
+        settled = _RESOLVED[deed.name]
+    elif way is ResolutionWay.CUT:
+        settled = _PROBED if deed.is_repeatable else _RESOLVED[deed.name]
     return (*_STAGES[way], *settled)
 
 
@@ -95,36 +95,42 @@ class Cell:
         store: the name of the store.
         deed: what is under way.
         way: how it would have come to its end.
-        stage: where the process dies; None for a kill from outside, or for a rehearsal, in which nobody dies.
+        crash_point: where the process dies; None for a kill from outside, or for a rehearsal, in which nobody dies.
         time: which time it comes there.
     """
 
     store: str
     deed: Deed
-    way: Way
-    stage: Stage | None = None
+    way: ResolutionWay
+    crash_point: OperationPoint | None = None
     time: int = 0
 
     @property
     def is_rehearsal(self) -> bool:
         """Whether nobody dies."""
-        return self.stage is None and self.way not in IN_FLIGHT
+        return self.crash_point is None and self.way not in IN_FLIGHT
 
     def __str__(self) -> str:
-        where = f" {self.stage} {self.time}" if self.stage else " rehearsal" if self.is_rehearsal else ""
+        where = f" {self.crash_point} {self.time}" if self.crash_point else " rehearsal" if self.is_rehearsal else ""
         return f"{self.store}: {self.deed.name}, {self.way}{where}"
 
 
 def cells_of(store: str) -> Iterator[Cell]:
     """Gives all deaths on a store."""
     for deed in DEEDS:
-        for way in Way:
+        for way in ResolutionWay:
             if way in IN_FLIGHT:
                 yield Cell(store=store, deed=deed, way=way)
                 continue
             stages = stages_of(deed, way)
-            for place, stage in enumerate(stages):
-                yield Cell(store=store, deed=deed, way=way, stage=stage, time=stages[: place + 1].count(stage))
+            for place, crash_point in enumerate(stages):
+                yield Cell(
+                    store=store,
+                    deed=deed,
+                    way=way,
+                    crash_point=crash_point,
+                    time=stages[: place + 1].count(crash_point),
+                )
 
 
 def rehearsals_of(store: str) -> Iterator[Cell]:

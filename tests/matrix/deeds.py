@@ -89,7 +89,7 @@ def _prepare_capture(client: Client, gateway: Gateway) -> Ask:
     return Ask(method="POST", path="payments/capture", body=body, key=fresh("key"))
 
 
-def _prepare_release(client: Client, gateway: Gateway) -> Ask:
+def _prepare_void(client: Client, gateway: Gateway) -> Ask:
     plant_customer(gateway)
     held = _made(charging(type="AUTHORIZE").send(client))
     return _giving_back(authorization_token=held["authorization_token"])
@@ -154,7 +154,7 @@ DEEDS: Final = (
     Deed(name="capture", endpoint="capture", entry="capture", prepare=_prepare_capture, is_repeatable=True),
     Deed(name="refund", endpoint="refund", entry="refund", prepare=_prepare_refund, is_provable=True),
     Deed(name="partial refund", endpoint="refund", entry="refund", prepare=_prepare_partial_refund),
-    Deed(name="release", endpoint="refund", entry="release", prepare=_prepare_release),
+    Deed(name="release", endpoint="refund", entry="release", prepare=_prepare_void),
     Deed(name="retry", endpoint="retry", entry="retry", prepare=_prepare_retry, calls=2, is_provable=True),
     Deed(name="cancel", endpoint="cancel", entry="cancel", prepare=_prepare_cancel, is_repeatable=True),
 )

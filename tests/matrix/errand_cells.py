@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tests.matrix.errands import ERRANDS, Errand
 
-from payrelay.runtime.hooks import Passage
+from payrelay.runtime.hooks import FlowPoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,32 +15,32 @@ class ErrandCell:
     Attributes:
         store: the name of the store.
         errand: what is under way.
-        passage: where the process dies; None for a rehearsal, in which nobody dies.
+        crash_point: where the process dies; None for a rehearsal, in which nobody dies.
         time: which time something comes there.
     """
 
     store: str
     errand: Errand
-    passage: Passage | None = None
+    crash_point: FlowPoint | None = None
     time: int = 0
 
     @property
     def is_rehearsal(self) -> bool:
         """Whether nobody dies."""
-        return self.passage is None
+        return self.crash_point is None
 
     def __str__(self) -> str:
         return f"{self.store}: {self.errand.name}, " + (
-            "rehearsal" if self.passage is None else f"{self.passage} {self.time}"
+            "rehearsal" if self.crash_point is None else f"{self.crash_point} {self.time}"
         )
 
 
 def errand_cells_of(store: str) -> Iterator[ErrandCell]:
     """Gives all deaths on a store."""
     for errand in ERRANDS:
-        for place, passage in enumerate(errand.passages):
-            time = errand.passages[: place + 1].count(passage)
-            yield ErrandCell(store=store, errand=errand, passage=passage, time=time)
+        for place, crash_point in enumerate(errand.passages):
+            time = errand.passages[: place + 1].count(crash_point)
+            yield ErrandCell(store=store, errand=errand, crash_point=crash_point, time=time)
 
 
 def errand_rehearsals_of(store: str) -> Iterator[ErrandCell]:

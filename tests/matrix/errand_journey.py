@@ -25,11 +25,11 @@ from tests.scenarios.http_client import Client
 from tests.scenarios.stories import fresh
 
 from payrelay.core.notifications.notification import UNFINISHED, NotificationState
-from payrelay.runtime.hooks import Passage
+from payrelay.runtime.hooks import FlowPoint
 
 DONE_WITHIN_S: Final = 90.0
 """From the beginning on, on a machine that does everything else too."""
-LOOKED_EVERY_S: Final = 0.1
+POLLED_EVERY_S: Final = 0.1
 LATE_S: Final = {"sqlite": 60, "postgresql": 200}
 """How much later the second process begins by its clock. What a dead process had taken of events comes back after 45 s,
 and of notifications after 180 s; the sole owner of a store takes those up at once."""
@@ -96,8 +96,8 @@ class ErrandJourney:
         self._wait(self._is_quiet, "what was prepared has been told")
         before = {event["id"] for event in self._feed()}
         ledger_begins = len(self._gateway.ledger())
-        order = NEVER if self._cell.passage is None else f"{self._cell.passage} {self._cell.time}"
-        self._service.arm(order, Passage)
+        order = NEVER if self._cell.crash_point is None else f"{self._cell.crash_point} {self._cell.time}"
+        self._service.arm(order, FlowPoint)
         errand.go(shop)
         self._wait(lambda: self._cell.is_rehearsal or self._has_died, "it dies")
         self._wait(lambda: self._has_told(before) and self._is_quiet(), "all has been told")
@@ -153,7 +153,7 @@ class ErrandJourney:
         while not condition():
             self._client()
             assert time.monotonic() < self._ends_s, f"not in time: {what}; it passed {self._service.passed()}"
-            time.sleep(LOOKED_EVERY_S)  # a client's pause
+            time.sleep(POLLED_EVERY_S)  # a client's pause
 
     def _feed(self) -> list[dict[str, Any]]:
         events: list[dict[str, Any]] = self._ask("GET", "events?limit=1000", None, None)["events"]
@@ -217,4 +217,4 @@ class ErrandJourney:
             # A charge of ours may be told of before its answer is stored: that one is looked at again later.
             is_well = each.state is NotificationState.APPLIED or each.state in UNFINISHED
             if not is_well:
-                yield f"a notification is {each.state}: {each.why}"
+                yield f"a notification is {each.state}: {each.reason}"

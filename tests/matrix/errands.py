@@ -14,7 +14,7 @@ from tests.scenarios.event_receiver import EventReceiver
 from tests.scenarios.http_client import Client, Raw
 from tests.scenarios.stories import charge_body, fresh, fresh_number
 
-from payrelay.runtime.hooks import Passage
+from payrelay.runtime.hooks import FlowPoint
 
 AMOUNT: Final = Raw(text="1000.00")
 PAGES: Final = {
@@ -165,23 +165,23 @@ def _relabel_refused(shop: Shop) -> None:
     _relabel(shop)
 
 
-_OPENED: Final = (Passage.OPENING, Passage.OPENED)
-_TAKEN: Final = (Passage.TAKING, Passage.TAKEN)
-_ASKED: Final = (Passage.ASKING, Passage.ASKED)
-_BELIEVED: Final = (Passage.BELIEVING, Passage.BELIEVED)
-_STORED: Final = (Passage.STORING, Passage.STORED)
-_NOTED: Final = (Passage.NOTING, Passage.NOTED)
-_FINISHED: Final = (Passage.FINISHING, Passage.FINISHED)
-_CLOSED: Final = (Passage.CLOSING, Passage.CLOSED)
+_OPENED: Final = (FlowPoint.OPENING, FlowPoint.OPENED)
+_TAKEN: Final = (FlowPoint.TAKING, FlowPoint.TAKEN)
+_ASKED: Final = (FlowPoint.ASKING, FlowPoint.ASKED)
+_BELIEVED: Final = (FlowPoint.BELIEVING, FlowPoint.BELIEVED)
+_STORED: Final = (FlowPoint.STORING, FlowPoint.STORED)
+_NOTED: Final = (FlowPoint.NOTING, FlowPoint.NOTED)
+_FINISHED: Final = (FlowPoint.FINISHING, FlowPoint.FINISHED)
+_CLOSED: Final = (FlowPoint.CLOSING, FlowPoint.CLOSED)
 _TOLD: Final = (
-    Passage.PUBLISHING,
-    Passage.PUBLISHED,
-    Passage.CLAIMING,
-    Passage.CLAIMED,
-    Passage.DELIVERING,
-    Passage.DELIVERED,
-    Passage.KEEPING,
-    Passage.KEPT,
+    FlowPoint.PUBLISHING,
+    FlowPoint.PUBLISHED,
+    FlowPoint.CLAIMING,
+    FlowPoint.CLAIMED,
+    FlowPoint.DELIVERING,
+    FlowPoint.DELIVERED,
+    FlowPoint.KEEPING,
+    FlowPoint.KEPT,
 )
 
 
@@ -200,7 +200,7 @@ class Errand:
     """
 
     name: str
-    passages: tuple[Passage, ...]
+    passages: tuple[FlowPoint, ...]
     prepare: Callable[[Shop], None] = _nothing
     go: Callable[[Shop], None]
     check: Callable[[Shop], Iterator[str]]

@@ -12,7 +12,7 @@ import uvloop
 from payrelay import server
 from payrelay.api.http.request_log import json_log
 from payrelay.clock import Clock
-from payrelay.runtime.hooks import Passage, Stage
+from payrelay.runtime.hooks import FlowPoint, OperationPoint
 from payrelay.settings import read_settings
 
 ORDER_FILE: Final = "die-at"
@@ -56,18 +56,18 @@ class Trigger:
         self._passed = folder / PASSED_FILE
         self._times = 0
 
-    def reached(self, stage: Stage | Passage, _id: str) -> None:
+    def reached(self, crash_point: OperationPoint | FlowPoint, _id: str) -> None:
         """Notes the stage; where it is the one, nothing of this process goes on after this."""
         try:
             kind, wanted, time = self._order.read_text().split()
         except FileNotFoundError:
             return
-        if type(stage).__name__ != kind:
+        if type(crash_point).__name__ != kind:
             return
         with self._passed.open("a") as passed:
-            passed.write(f"{stage}\n")
-        self._times += stage == wanted
-        if self._times == int(time) and stage == wanted:
+            passed.write(f"{crash_point}\n")
+        self._times += crash_point == wanted
+        if self._times == int(time) and crash_point == wanted:
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -14,7 +14,7 @@ from tests.matrix.program import LOG_FILE, ORDER_FILE, PASSED_FILE, Start, live
 from tests.scenarios.http_client import Client
 from tests.scenarios.waiting import until
 
-from payrelay.runtime.hooks import Passage, Stage
+from payrelay.runtime.hooks import FlowPoint, OperationPoint
 
 START_WITHIN_S: Final = 60.0
 """On a machine on which everything else runs too."""
@@ -72,8 +72,8 @@ class Service:
         assert self._process.pid is not None
         return self._process.pid
 
-    def arm(self, order: str = NEVER, kind: type[Stage | Passage] = Stage) -> None:
-        """Lets it note its stages of a kind from now on, and die at the one that is ordered (``stage.value time``)."""
+    def arm(self, order: str = NEVER, kind: type[OperationPoint | FlowPoint] = OperationPoint) -> None:
+        """Lets it note its stages of a kind from now on, and die at the one that is ordered (``crash_point.value time``)."""
         part = self.folder / f"{ORDER_FILE}.part"
         part.write_text(f"{kind.__name__} {order}")
         part.rename(self.folder / ORDER_FILE)

@@ -13,7 +13,7 @@ from tests.matrix.errand_cells import ErrandCell, errand_cells_of, errand_rehear
 from tests.matrix.stores import Postgresql, Sqlite, Store
 
 from payrelay.core.payments.operation import Kind
-from payrelay.runtime.hooks import Passage, Stage
+from payrelay.runtime.hooks import FlowPoint, OperationPoint
 
 if TYPE_CHECKING:
     from tests.conftest import PostgresqlServer
@@ -38,8 +38,8 @@ def drawn(cells: Iterable[AnyCell], count: int) -> list[AnyCell]:
 @pytest.mark.unit
 def test_no_stage_is_forgotten() -> None:
     """The program itself says which stages there are; a new one must get its cells."""
-    assert {cell.stage for cell in cells_of("any") if cell.stage} == set(Stage)
-    assert {cell.passage for cell in errand_cells_of("any")} == set(Passage)
+    assert {cell.crash_point for cell in cells_of("any") if cell.crash_point} == set(OperationPoint)
+    assert {cell.crash_point for cell in errand_cells_of("any")} == set(FlowPoint)
 
 
 @pytest.mark.unit

@@ -46,17 +46,17 @@ async def answered(heard: list[Heard], status: int, count: int) -> None:
     await asyncio.to_thread(until, is_enough, f"{count} answers {status}", deadline_s=SENT_WITHIN_S)
 
 
-def settled_books(services: Fleet) -> Books:
+def final_books(services: Fleet) -> Books:
     """Gives the books, once nothing is left that died with the database."""
     service = services.services[0]
     books = read_books(service.environment, service.folder)
 
-    def is_settled() -> bool:
+    def is_final() -> bool:
         nonlocal books
         books = read_books(service.environment, service.folder)
         return not any(operation.state in UNDER_WAY for operation in books.operations)
 
-    until(is_settled, "what was left is taken up", deadline_s=TAKEN_UP_WITHIN_S)
+    until(is_final, "what was left is taken up", deadline_s=TAKEN_UP_WITHIN_S)
     return books
 
 
@@ -66,7 +66,7 @@ def test_a_killed_database_loses_no_intent_and_doubles_nothing(tmp_path: Path) -
         with running_postgresql() as server, simulating() as gateway:
             with fleet(Postgresql(tmp_path, server), gateway, tmp_path, count=2, timeout_s=2) as services:
                 heard = asyncio.run(charge_through_a_kill(services, server))
-                books = settled_books(services)
+                books = final_books(services)
             assert faults_of(heard, gateway, books) == []
     except ProgramsMissing as missing:
         lacking(str(missing))

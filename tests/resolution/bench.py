@@ -18,8 +18,8 @@ from tests.simulation.network import NOTHING_FOUND
 from payrelay.app import opened_relay
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
-from payrelay.core.calls import CancelSubscription, Capture, Charge, Refund, Release, RetrySubscription
-from payrelay.core.payments.operation import Line, Operation, OperationFilter, State
+from payrelay.core.calls import CancelSubscription, Capture, Charge, Refund, RetrySubscription, Void
+from payrelay.core.payments.operation import JournalEntry, Operation, OperationFilter, State
 from payrelay.core.seal_keys import key_text
 from payrelay.core.secret import Secret
 from payrelay.flows.payments.capture import capture
@@ -27,14 +27,14 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.resolve import settle_due
+from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.gateways.payhere.wire.requests import WireRequest
-from payrelay.runtime.hooks import Watch
+from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, gateway_settings
 from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.sqlite import InlineExecutor
@@ -53,7 +53,7 @@ ORDER: Final = "A-1"
 ITEMS: Final = "Tea"
 AMOUNT_MINOR: Final = 100_000
 AMOUNT: Final = Decimal("1000.00")
-SETTLED_WITHIN_S: Final = 12 * 86_400
+RESOLVED_WITHIN_S: Final = 12 * 86_400
 """How long each entry is lived through: until after the longest that the gateway hides something."""
 ENDPOINTS: Final = {
     "charge": "charge",
@@ -104,7 +104,7 @@ class HandClock(Clock):
             self.gateway.advance(seconds)
 
 
-class Way:
+class ResolutionWay:
     """The way to the simulated gateway; the struck call meets its fault there, every other one is answered."""
 
     def __init__(self, world: World, clock: HandClock) -> None:
@@ -121,12 +121,12 @@ class Way:
         self._hidden: tuple[str, float, Outcome] | None = None
 
     @property
-    def effects(self) -> "Way":
+    def effects(self) -> "ResolutionWay":
         """Carries what changes something."""
         return self
 
     @property
-    def reads(self) -> "Way":
+    def reads(self) -> "ResolutionWay":
         """Carries what changes nothing."""
         return self
 
@@ -212,7 +212,7 @@ class Bench:
         self.clock = HandClock()
         switches = Switches(rate_limit_calls=0, installments="calendar")
         self.world = World((DEFAULT_MERCHANT,), self.clock.gateway, switches)
-        self.way = Way(self.world, self.clock)
+        self.way = ResolutionWay(self.world, self.clock)
         self.customer = plant(self.world, Seed(customers=[CustomerSeed()])).customer_tokens[0]
         self.relay: Relay
         self.changes: list[tuple[float, State]] = []
@@ -236,7 +236,7 @@ class Bench:
                 database,
                 clock=self.clock,
                 log=structlog.wrap_logger(None, processors=[dropped]),
-                watch=Watch(operation_changed=self._changed),
+                hooks=Hooks(operation_changed=self._changed),
                 kinds={PAYHERE: PayHereKind(lambda _: self.way)},
             )
         )
@@ -283,18 +283,18 @@ class Bench:
         return None
 
     async def settle(self) -> None:
-        """Looks whenever a look is due, until nothing is, or for SETTLED_WITHIN_S."""
-        until_ms = self.clock.now_ms() + SETTLED_WITHIN_S * 1000
-        while (due_ms := await self.relay.settling.next_due_ms()) is not None and due_ms <= until_ms:
+        """Looks whenever a look is due, until nothing is, or for RESOLVED_WITHIN_S."""
+        until_ms = self.clock.now_ms() + RESOLVED_WITHIN_S * 1000
+        while (due_ms := await self.relay.resolution.next_due_ms()) is not None and due_ms <= until_ms:
             self.clock.pass_s((due_ms - self.clock.now_ms()) / 1000)
-            await settle_due(self.relay)
+            await resolve_due(self.relay)
         self.clock.pass_s((until_ms - self.clock.now_ms()) / 1000)
 
     async def newest(self) -> Operation:
         """Gives the operation."""
         return (await self.relay.journal.list(OperationFilter(), before=None, limit=1))[0]
 
-    async def history(self) -> list[Line]:
+    async def history(self) -> list[JournalEntry]:
         """Gives its history."""
         return await self.relay.journal.history((await self.newest()).id)
 
@@ -346,9 +346,9 @@ class Bench:
         call = Capture(authorization_token=await self._hold(), amount_minor=AMOUNT_MINOR, description="all of it")
         return lambda relay: capture(relay, asked(), call)
 
-    async def of_release(self) -> Story:
+    async def of_void(self) -> Story:
         """Lets go of what is held."""
-        call = Release(authorization_token=await self._hold(), description="changed my mind")
+        call = Void(authorization_token=await self._hold(), description="changed my mind")
         return lambda relay: refund(relay, asked(), call)
 
     async def of_refund_whole(self) -> Story:
@@ -390,7 +390,7 @@ PREPARED: Final[dict[str, Callable[[Bench], Awaitable[Story]]]] = {
     "capture": Bench.of_capture,
     "refund_whole": Bench.of_refund_whole,
     "refund_part": Bench.of_refund_part,
-    "release": Bench.of_release,
+    "release": Bench.of_void,
     "retry": Bench.of_retry,
     "cancel": Bench.of_cancel,
 }

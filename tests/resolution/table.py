@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from payrelay.core.payments.operation import State
-from payrelay.core.payments.proof import Seen
+from payrelay.core.payments.proof import MatchResult
 from payrelay.errors import Code
 from payrelay_simulator.faults import Arguments
 
@@ -92,7 +92,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     is_proved: bool = False
     is_sent_again: bool = False
     is_absent: bool = False
-    shown: Seen | None = None
+    shown: MatchResult | None = None
 
 
 class Senseless(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,10 +197,10 @@ PERSON: Final = End(
     code=Code.OUTCOME_UNKNOWN,
     by_s=MINUTE_S,
 )
-DARK: Final = msgspec.structs.replace(PERSON, shown=Seen.NOTHING_TO_SEE)
-SEVERAL: Final = msgspec.structs.replace(PERSON, shown=Seen.SEVERAL_FIT)
-LIKE_IT: Final = msgspec.structs.replace(PERSON, shown=Seen.ONE_RESEMBLES)
-HIDDEN: Final = msgspec.structs.replace(PERSON, shown=Seen.NOTHING)
+DARK: Final = msgspec.structs.replace(PERSON, shown=MatchResult.NOTHING_TO_SEE)
+SEVERAL: Final = msgspec.structs.replace(PERSON, shown=MatchResult.SEVERAL_FIT)
+LIKE_IT: Final = msgspec.structs.replace(PERSON, shown=MatchResult.ONE_RESEMBLES)
+HIDDEN: Final = msgspec.structs.replace(PERSON, shown=MatchResult.NOTHING)
 WEEK: Final = msgspec.structs.replace(
     DARK, words="to a person after 7 days", by_s=7 * DAY_S + 2 * MINUTE_S, not_before_s=7 * DAY_S
 )
@@ -212,13 +212,13 @@ REOPENED: Final = msgspec.structs.replace(
     words="failed after 96 hours, reopened once shown",
     by_s=11 * DAY_S + HOUR_S,
     not_before_s=10 * DAY_S,
-    shown=Seen.ONE_FITS,
+    shown=MatchResult.ONE_FITS,
 )
 UNFOUND: Final = msgspec.structs.replace(
     HIDDEN, words="to a person after 7 days", by_s=7 * DAY_S + HOUR_S, not_before_s=7 * DAY_S
 )
-UNREAD: Final = msgspec.structs.replace(UNFOUND, shown=Seen.UNSEEN)
-REFUNDED: Final = msgspec.structs.replace(REOPENED, shown=Seen.REFUND_SHOWN)
+UNREAD: Final = msgspec.structs.replace(UNFOUND, shown=MatchResult.UNSEEN)
+REFUNDED: Final = msgspec.structs.replace(REOPENED, shown=MatchResult.REFUND_SHOWN)
 
 UNSEEN: Final = Senseless(words="it is searched for in no record")
 NO_MONEY: Final = Senseless(words="its reply names no amount and no order")

@@ -22,7 +22,7 @@ from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.kind import PayHereKind
 from payrelay.gateways.payhere.wire.requests import WireRequest
-from payrelay.runtime.hooks import Stage, Watch
+from payrelay.runtime.hooks import Hooks, OperationPoint
 from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay_simulator.clock import STANDING_START
@@ -127,8 +127,8 @@ async def _measure(loop: SimulatedLoop, path: Path) -> Pace:
         elif operation.state is State.SUCCEEDED and operation.id in pace.lost_s:
             pace.proved_s[operation.id] = loop.time() - pace.lost_s[operation.id]
 
-    def reached(stage: Stage, operation_id: str) -> None:
-        if stage is Stage.LOOKING:
+    def reached(crash_point: OperationPoint, operation_id: str) -> None:
+        if crash_point is OperationPoint.INQUIRING:
             pace.looked_s.setdefault(operation_id, loop.time() - pace.lost_s[operation_id])
 
     async with AsyncExitStack() as stack:
@@ -140,11 +140,11 @@ async def _measure(loop: SimulatedLoop, path: Path) -> Pace:
                 database,
                 clock=clock,
                 log=structlog.wrap_logger(None, processors=[dropped]),
-                watch=Watch(operation_changed=changed, reached=reached),
+                hooks=Hooks(operation_changed=changed, reached=reached),
                 kinds={PAYHERE: PayHereKind(lambda _: way)},
             )
         )
-        await stack.enter_async_context(worker.working(relay, chores=(worker.Chore(1, begin_due),)))
+        await stack.enter_async_context(worker.working(relay, jobs=(worker.Job(1, begin_due),)))
         asking = []
         for number in range(CHARGES):
             call = Charge(

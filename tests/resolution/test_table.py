@@ -21,7 +21,7 @@ from tests.resolution.table import (
 
 from payrelay.core.answers import Answer
 from payrelay.core.payments.operation import State
-from payrelay.core.payments.proof import LOOKS_MIN, Control
+from payrelay.core.payments.proof import INQUIRIES_MIN, Control
 from payrelay.core.payments.resolved_answers import BY_PROOF
 from payrelay.errors import Code
 
@@ -70,9 +70,9 @@ def test_every_operation_has_its_entry_under_every_fault() -> None:
 
 def test_the_table_is_drawn_whole() -> None:
     """What people read is the table that is tried."""
-    lines = drawn().splitlines()
-    assert len(lines) == len(TABLE) + 2
-    assert {line.count(" | ") for line in lines} == {len(OPERATIONS)}
+    entries = drawn().splitlines()
+    assert len(entries) == len(TABLE) + 2
+    assert {entry.count(" | ") for entry in entries} == {len(OPERATIONS)}
 
 
 @pytest.mark.parametrize(("operation", "fault"), CELLS)
@@ -126,7 +126,7 @@ def _expect_only_what_may_be_sent(bench: Bench, operation: str, fault: str) -> N
 
 async def _shown(bench: Bench) -> str | None:
     """Gives what the one who called a person had seen."""
-    called = [line for line in await bench.history() if line.state is State.NEEDS_ATTENTION]
+    called = [entry for entry in await bench.history() if entry.state is State.NEEDS_ATTENTION]
     return called[0].evidence.seen
 
 
@@ -141,6 +141,6 @@ def _expect_composed(operation: str, answer: Answer) -> None:
 
 async def _expect_many_looks(bench: Bench) -> None:
     history = await bench.history()
-    failed_at = next(number for number, line in enumerate(history) if line.state is State.FAILED)
-    controls = [line.evidence.control for line in history[: failed_at + 1]]
-    assert controls.count(Control.FOUND) >= LOOKS_MIN
+    failed_at = next(number for number, entry in enumerate(history) if entry.state is State.FAILED)
+    controls = [entry.evidence.control for entry in history[: failed_at + 1]]
+    assert controls.count(Control.FOUND) >= INQUIRIES_MIN

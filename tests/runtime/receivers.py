@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractResolver
 
 from payrelay.clock import Clock
-from payrelay.core.events.destinations import Allowed
+from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.flows.events.manage_endpoints import IssuedEndpoint, NewEndpoint, Owner, create_endpoint
 from payrelay.runtime.event_delivery import Dispatch, tell_events
@@ -27,7 +27,7 @@ from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.events.feed import Feed
 
 OWNER = Owner(account="gateway", merchant="m", principal="shop")
-LOOPBACK = Allowed(networks=(ipaddress.ip_network("127.0.0.0/8"),))
+LOOPBACK = AllowedDestinations(networks=(ipaddress.ip_network("127.0.0.0/8"),))
 STARTED_MS = 1_790_000_000_000
 TURN_S = 0.002
 
@@ -48,7 +48,7 @@ class SetClock(Clock):
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedNotification:
     """One request as it came."""
 
     headers: dict[str, str]
@@ -65,7 +65,7 @@ class Received:
         return msgspec.json.decode(self.body)
 
 
-Answering = Callable[[Received], Awaitable[web.Response]]
+Answering = Callable[[ReceivedNotification], Awaitable[web.Response]]
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Receiver:
     """Takes what is posted, and answers as the test says: by the number of a subject in ``data``, else 200."""
 
     port: int = 0
-    received: list[Received] = field(default_factory=list)
+    received: list[ReceivedNotification] = field(default_factory=list)
     answers: list[web.Response] = field(default_factory=list)
     answering: Answering | None = None
     at_once: int = 0
@@ -87,7 +87,7 @@ class Receiver:
     async def take(self, request: web.Request) -> web.Response:
         """Answers one request."""
         headers = {name.lower(): value for name, value in request.headers.items()}
-        received = Received(headers, await request.read())
+        received = ReceivedNotification(headers, await request.read())
         self.received.append(received)
         self.at_once += 1
         self.at_once_max = max(self.at_once, self.at_once_max)
@@ -120,7 +120,7 @@ def dispatch_on(
     database: Database,
     clock: Clock,
     *,
-    allowed: Allowed = LOOPBACK,
+    allowed: AllowedDestinations = LOOPBACK,
     limit_s: float = 5.0,
     resolver: AbstractResolver | None = None,
 ) -> Dispatch:
@@ -172,8 +172,8 @@ async def deliver(*dispatches: Dispatch) -> None:
     """Publishes and sends until nothing more is due at this moment."""
     for dispatch in dispatches:
         await tell_events(dispatch)
-    while lanes := [lane for dispatch in dispatches for lane in dispatch.lanes.values()]:
-        await asyncio.gather(*lanes)
+    while workers := [worker for dispatch in dispatches for worker in dispatch.workers.values()]:
+        await asyncio.gather(*workers)
         await asyncio.sleep(0)
         for dispatch in dispatches:
             await tell_events(dispatch)

@@ -54,17 +54,17 @@ async def test_who_follows_is_told_of_its_own_and_what_it_wants(database: Databa
     await put(database, event(0))
     await feed.publish(0)
     one, everything = (
-        await followers.place(SHOP, "customer:cus_1", holder=KEY),
-        await followers.place(SHOP, None, holder=KEY),
+        await followers.slot(SHOP, "customer:cus_1", holder=KEY),
+        await followers.slot(SHOP, None, holder=KEY),
     )
-    stranger = await followers.place(Reader("m", "stranger"), "customer:cus_1", holder=KEY)
+    stranger = await followers.slot(Reader("m", "stranger"), "customer:cus_1", holder=KEY)
     assert one is not None
     assert everything is not None
     assert stranger is not None
     await put(database, event(1), event(2))
     await feed.publish(0)
-    await followers.look()
-    await followers.look()
+    await followers.poll()
+    await followers.poll()
 
     told = await one.next(0.01)
     assert told is not None
@@ -76,27 +76,27 @@ async def test_who_follows_is_told_of_its_own_and_what_it_wants(database: Databa
     for follower in (one, everything, stranger, stranger):
         followers.leave(follower)
     assert followers.count == 0
-    await followers.look()
+    await followers.poll()
 
 
 async def test_the_last_one_may_leave_while_the_feed_is_read(database: Database) -> None:
     """An app hangs up while an event is on its way to it: what sends events to endpoints goes on all the same."""
     feed = LeavingFeed(database)
     followers = Followers(feed)
-    feed.follower = await followers.place(SHOP, None, holder=KEY)
+    feed.follower = await followers.slot(SHOP, None, holder=KEY)
     feed.followers = followers
     await put(database, event(0))
     await feed.publish(0)
-    await followers.look()
+    await followers.poll()
 
     assert followers.count == 0
     await put(database, event(1))
     await feed.publish(0)
-    follower = await followers.place(SHOP, None, holder=KEY)
+    follower = await followers.slot(SHOP, None, holder=KEY)
     assert follower is not None
     await put(database, event(2))
     await feed.publish(0)
-    await followers.look()
+    await followers.poll()
     told = await follower.next(0.01)
     assert told is not None
     assert told.data == {"number": 2}
@@ -105,34 +105,34 @@ async def test_the_last_one_may_leave_while_the_feed_is_read(database: Database)
 async def test_there_is_room_for_so_many_and_none_at_the_end(database: Database) -> None:
     """A stop ends those who follow."""
     followers = Followers(Feed(database), limit=1)
-    follower = await followers.place(SHOP, None, holder=KEY)
+    follower = await followers.slot(SHOP, None, holder=KEY)
     assert follower is not None
-    assert await followers.place(SHOP, None, holder=KEY) is None
+    assert await followers.slot(SHOP, None, holder=KEY) is None
     followers.close()
     assert follower.is_over
     assert await follower.next(5) is None
     followers.leave(follower)
-    assert await followers.place(SHOP, None, holder=KEY) is None
+    assert await followers.slot(SHOP, None, holder=KEY) is None
 
 
 async def test_one_credential_does_not_take_everybodys_room(database: Database) -> None:
     """A phone that opens stream after stream keeps nobody but itself from following; a place given back is free."""
     followers, phone = Followers(Feed(database)), Holder("ct_1", 2)
-    held = [await followers.place(SHOP, None, holder=phone) for _ in range(2)]
+    held = [await followers.slot(SHOP, None, holder=phone) for _ in range(2)]
     with pytest.raises(Refusal) as refused:
-        await followers.place(SHOP, None, holder=phone)
+        await followers.slot(SHOP, None, holder=phone)
     assert refused.value.code is Code.RATE_LIMITED
-    assert await followers.place(SHOP, None, holder=KEY) is not None
+    assert await followers.slot(SHOP, None, holder=KEY) is not None
     assert held[0] is not None
     followers.leave(held[0])
     followers.leave(held[0])
-    assert await followers.place(SHOP, None, holder=phone) is not None
+    assert await followers.slot(SHOP, None, holder=phone) is not None
 
 
 async def test_who_takes_nothing_is_let_go(database: Database) -> None:
     """Its connection hangs; it resumes where it was when it comes again."""
     followers = Followers(Feed(database))
-    follower = await followers.place(SHOP, None, holder=KEY)
+    follower = await followers.slot(SHOP, None, holder=KEY)
     assert follower is not None
     await put(database, event(1))
     await Feed(database).publish(0)
@@ -145,7 +145,7 @@ async def test_who_takes_nothing_is_let_go(database: Database) -> None:
 async def test_a_wait_ends_with_an_event_with_time_and_with_the_client(database: Database) -> None:
     """Only the first of them is news."""
     followers = Followers(Feed(database))
-    follower = await followers.place(SHOP, None, holder=KEY)
+    follower = await followers.slot(SHOP, None, holder=KEY)
     assert follower is not None
 
     async def gone() -> None:
@@ -155,5 +155,5 @@ async def test_a_wait_ends_with_an_event_with_time_and_with_the_client(database:
     assert not await wait_for(follower, 0.001, never)
     await put(database, event(1))
     await Feed(database).publish(0)
-    await followers.look()
+    await followers.poll()
     assert await wait_for(follower, 5, never)

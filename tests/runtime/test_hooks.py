@@ -8,7 +8,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import State
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
-from payrelay.runtime.hooks import Watch
+from payrelay.runtime.hooks import Hooks
 
 CHARGE = Charge(
     authorize=False, order_id="A-1", items="Taxi", currency="LKR", amount_minor=34_567, customer_token="token"
@@ -19,12 +19,12 @@ async def test_whoever_counts_is_told_of_changes_and_calls(world: World) -> None
     """The metrics see every stored change of an operation, and every call with what it came to."""
     states: list[State] = []
     calls: list[tuple[str, object, str]] = []
-    watch = Watch(
+    hooks = Hooks(
         operation_changed=lambda operation: states.append(operation.state),
         call_made=lambda account, call, outcome, _: calls.append((account, _tag(call), outcome)),
     )
-    relay = dataclasses.replace(world.relay, watch=watch)
-    world.account.readings.append(Reading(code=None, msg="Payments", raw_msg=b'"Payments"', raw_data=b"[]"))
+    relay = dataclasses.replace(world.relay, hooks=hooks)
+    world.account.read_cache.append(Reading(code=None, msg="Payments", raw_msg=b'"Payments"', raw_data=b"[]"))
     await charge(relay, asked("k-1"), CHARGE)
     await retrieve_payments(relay, asked(), PaymentsOfOrder(order_id="A-1"))
 

@@ -20,8 +20,8 @@ from payrelay.runtime.identity_provider_keys import (
     KEPT_S,
     LAST_GOOD_S,
     FetchError,
+    IdentityProviderKeys,
     Jwks,
-    ProviderKeys,
 )
 
 
@@ -57,7 +57,7 @@ class Shelf:
         self.provider = Provider(answer)
         self.log = LogCapture()
         logger = structlog.wrap_logger(None, processors=[self.log])
-        self.keys = ProviderKeys(self.provider, self.clock, logger)
+        self.keys = IdentityProviderKeys(self.provider, self.clock, logger)
 
     def later(self, seconds: float) -> None:
         """Lets time pass."""

@@ -7,7 +7,7 @@ from tests.flows.world import CHARGE, Gate, World, asked, opened, outcome_of
 
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import Verdict
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import State
 from payrelay.errors import Code, Refusal, StoreUnavailable
 from payrelay.flows.payments.charge import charge
@@ -54,7 +54,7 @@ async def test_a_repeat_is_answered_during_a_pause(world: World, pauses: Pauses)
 
 async def test_an_open_operation_keeps_its_answer_during_a_pause(world: World, pauses: Pauses) -> None:
     """202 as before: a pause must not read as if nothing had been sent."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     await pauses.add(PAUSE)
     world.clock.passed_ms += PAUSES_KEPT_MS
@@ -66,33 +66,33 @@ async def test_an_open_operation_keeps_its_answer_during_a_pause(world: World, p
 async def test_what_waits_for_a_place_is_not_sent_once_the_account_is_paused(world: World, pauses: Pauses) -> None:
     """Nothing leaves within a second of the command: not what came before it and stands in line either."""
     world.limit_to(RateLimit(1, 10.0))
-    place = await world.account.governor.take_now()
-    assert place is not None
+    permit = await world.account.rate_limiter.take_now()
+    assert permit is not None
     waiting = asyncio.create_task(charge(world.relay, asked(), CHARGE))
     await world.account.timer.is_set.wait()
     await pauses.add(PAUSE)
     world.clock.passed_ms += PAUSES_KEPT_MS
-    place.release_unused()
+    permit.release_unused()
     with pytest.raises(Refusal, match="paused"):
         await waiting
 
     row = await world.operation()
     assert (row.state, row.guard, world.account.ledger) == (State.NOT_SENT, None, [])
-    assert world.account.governor.snapshot().used == 0
+    assert world.account.rate_limiter.snapshot().used == 0
 
 
 async def test_what_waits_while_the_store_goes_away_is_not_sent(world: World) -> None:
     """Nobody knows then whether the account is paused; the intent is withdrawn when the store is back."""
     world.limit_to(RateLimit(1, 10.0))
-    place = await world.account.governor.take_now()
-    assert place is not None
+    permit = await world.account.rate_limiter.take_now()
+    assert permit is not None
     elsewhere = await opened(world.path.with_name("another.db"))
     relay = replace(world.relay, paused=PausedAccounts(Pauses(elsewhere), world.clock, world.relay.log))
     waiting = asyncio.create_task(charge(relay, asked(), CHARGE))
     await world.account.timer.is_set.wait()
     await elsewhere.close()
     world.clock.passed_ms += PAUSES_KEPT_MS
-    place.release_unused()
+    permit.release_unused()
     with pytest.raises(StoreUnavailable):
         await waiting
 

@@ -31,11 +31,11 @@ from payrelay.runtime.read_cache import (
     STORED_AGAIN_AFTER_S,
     CachedReading,
     Question,
-    Readings,
+    ReadCache,
 )
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, LastAnswer, LastAnswers, Version, subject_of
-from payrelay.store.payments.resolution import Settling
+from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, ReadingStore, StoredReading, Version, subject_of
+from payrelay.store.payments.resolution import ResolutionStore
 
 ORDER: Final = PaymentsOfOrder(order_id="A-1")
 NEVER_S: Final = 1e6
@@ -50,7 +50,7 @@ class Shelf:
     def __init__(self) -> None:
         self.changes = 0
         self.is_down = False
-        self.last_answers: dict[str, LastAnswer] = {}
+        self.last_answers: dict[str, StoredReading] = {}
         self.kept_at_ms: list[int] = []
 
     async def version(self, _merchant: str, _call: Read) -> Version:
@@ -58,7 +58,7 @@ class Shelf:
         self._require_up()
         return (self.changes,)
 
-    async def last(self, _merchant: str, call: Read) -> LastAnswer | None:
+    async def last(self, _merchant: str, call: Read) -> StoredReading | None:
         """Gives what was kept."""
         self._require_up()
         return self.last_answers.get(subject_of(call))
@@ -69,7 +69,7 @@ class Shelf:
         """Keeps it."""
         self._require_up()
         self.kept_at_ms.append(read_at_ms)
-        self.last_answers[subject_of(call)] = LastAnswer(reading, read_at_ms)
+        self.last_answers[subject_of(call)] = StoredReading(reading, read_at_ms)
 
     async def note_payments(self, _merchant: str, _payments: Iterable[Payment], _now_ms: int) -> None:
         """Takes payments that somebody else saw, and needs none of them."""
@@ -117,12 +117,12 @@ class Desk:
             None, processors=[self._note], wrapper_class=structlog.make_filtering_bound_logger(0)
         )
         start = self.background.start
-        self.readings = Readings(self.shelf, self.clock, log, start=start, stale_after_s=stale_after_s)
+        self.read_cache = ReadCache(self.shelf, self.clock, log, start=start, stale_after_s=stale_after_s)
 
     def ask(self, call: Read = ORDER, *, is_insisting: bool = False) -> "asyncio.Task[CachedReading]":
         """Begins to ask."""
         question = Question(gateway=self.face, call=call, ask=self.gateway.ask)
-        return asyncio.create_task(self.readings.read(question, is_insisting=is_insisting))
+        return asyncio.create_task(self.read_cache.read(question, is_insisting=is_insisting))
 
     async def told(
         self, reading: Reading | None = None, call: Read = ORDER, *, is_insisting: bool = False
@@ -287,7 +287,7 @@ async def test_what_is_a_month_old_does_not_stand_in(desk: Desk) -> None:
 async def test_a_slow_gateway_is_not_waited_for_where_an_answer_is_known() -> None:
     """The call goes on, and who asks next has its answer."""
     desk = Desk(stale_after_s=0)
-    desk.shelf.last_answers[subject_of(ORDER)] = LastAnswer(FOUND, desk.clock.now_ms() - 61_999)
+    desk.shelf.last_answers[subject_of(ORDER)] = StoredReading(FOUND, desk.clock.now_ms() - 61_999)
     assert await desk.ask() == CachedReading(reading=FOUND, age_s=61, is_stale=True)
     newer = Reading(code=None, msg="newer")
     desk.gateway.calls[0].set_result(newer)
@@ -365,7 +365,7 @@ class Play:
     async def _ask(self, number: int) -> None:
         is_insisting = number % 4 == 0
         question = Question(gateway=self.desk.face, call=ORDER, ask=self._call)
-        asking = asyncio.create_task(self.desk.readings.read(question, is_insisting=is_insisting))
+        asking = asyncio.create_task(self.desk.read_cache.read(question, is_insisting=is_insisting))
         self.asked.append((asking, self.desk.shelf.changes, self.tick, is_insisting))
 
     async def _call(self) -> Reading:
@@ -412,62 +412,62 @@ def test_nobody_is_told_what_was_read_before_a_change_that_he_may_know_of(moves:
 @pytest.fixture
 def relay(world: World) -> Relay:
     """Gives a relay that keeps its readings in the store."""
-    last = LastAnswers(world.database, Seal((b"k" * 32,)))
+    last = ReadingStore(world.database, Seal((b"k" * 32,)))
     relay = world.relay
-    return dataclasses.replace(relay, readings=Readings(last, world.clock, relay.log, start=relay.background.start))
+    return dataclasses.replace(relay, read_cache=ReadCache(last, world.clock, relay.log, start=relay.background.start))
 
 
 async def test_our_own_charge_makes_what_was_read_old(world: World, relay: Relay) -> None:
     """Through the real store: the answer to a charge, and the next read shows the payment."""
     read = partial(retrieve_payments, relay, asked(), ORDER)
-    world.account.readings += [FOUND, FOUND]
+    world.account.read_cache += [FOUND, FOUND]
     await read()
     assert _heads(await read()) == {"Age": "0"}
     await charge(relay, asked("k-1"), CHARGE)
     assert _heads(await read()) == {}
-    assert not world.account.readings
+    assert not world.account.read_cache
 
 
 async def test_what_is_known_survives_a_restart(world: World, relay: Relay) -> None:
     """And the payments in it are known to settling."""
-    world.account.readings += [FOUND, Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")]
+    world.account.read_cache += [FOUND, Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")]
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)
     world.clock.passed_ms += 90_000
-    last = LastAnswers(world.database, Seal((b"k" * 32,)))
-    readings = Readings(last, world.clock, relay.log, start=relay.background.start)
-    answer = await retrieve_payments(dataclasses.replace(relay, readings=readings), asked(), ORDER)
+    last = ReadingStore(world.database, Seal((b"k" * 32,)))
+    read_cache = ReadCache(last, world.clock, relay.log, start=relay.background.start)
+    answer = await retrieve_payments(dataclasses.replace(relay, read_cache=read_cache), asked(), ORDER)
     assert (answer.http_status, _heads(answer)) == (200, {"Age": "90", "Payrelay-Stale": "true"})
-    assert await Settling(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
+    assert await ResolutionStore(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
 
 
 async def test_an_answer_made_of_two_is_as_old_as_the_older(world: World, relay: Relay) -> None:
     """And stale where one of them is."""
     one = partial(retrieve_subscription, relay, asked(), OneSubscription(subscription_id=7))
     subscription = Reading(code=None, msg="Found", raw_data=b"{}")
-    world.account.readings += [subscription, FOUND]
+    world.account.read_cache += [subscription, FOUND]
     assert _heads(await one(with_payments=True)) == {}
     await relay.background.finish(1)
     world.clock.passed_ms += 90_000
-    world.account.readings += [subscription, Reading(code=Code.GATEWAY_BUSY, msg="busy")]
+    world.account.read_cache += [subscription, Reading(code=Code.GATEWAY_BUSY, msg="busy")]
     assert _heads(await one(with_payments=True)) == {"Age": "90", "Payrelay-Stale": "true"}
 
 
 async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
     """Settling looks at payments too; the next refund of one of them rests on the newest look."""
     payment = payments_in(RECORD, "Asia/Colombo")
-    await relay.readings.note_payments(world.account.merchant, payment, seen_at_ms=5)
-    assert await Settling(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
+    await relay.read_cache.note_payments(world.account.merchant, payment, seen_at_ms=5)
+    assert await ResolutionStore(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
 
 
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:
     """What is kept of a shop's customers is kept for a time that can be told."""
-    world.account.readings.append(FOUND)
+    world.account.read_cache.append(FOUND)
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)
-    assert await relay.readings.forget_old() == 0
+    assert await relay.read_cache.forget_old() == 0
     world.clock.passed_ms += KNOWN_FOR_MS + 1
-    assert await relay.readings.forget_old() == 1
+    assert await relay.read_cache.forget_old() == 1
 
 
 def _heads(answer: Answer) -> dict[str, str]:

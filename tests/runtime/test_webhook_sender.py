@@ -8,8 +8,8 @@ from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 from tests.runtime.receivers import LOOPBACK, OWNER, Receiver, SetClock, event, receiving
 
-from payrelay.core.events.delivery import Endpoint, EndpointState, Tried
-from payrelay.core.events.destinations import Allowed, allowed_of
+from payrelay.core.events.delivery import AttemptResult, Endpoint, EndpointState
+from payrelay.core.events.destinations import AllowedDestinations, allowed_of
 from payrelay.core.events.event import PublishedEvent
 from payrelay.core.secret import Secret
 from payrelay.runtime.webhook_sender import ANSWER_BYTES_MAX, Secrets, Signer, WebhookSender, host_of
@@ -62,7 +62,7 @@ def endpoint(url: str) -> Endpoint:
         reason=None,
         older_ends_at_ms=None,
         failing_since_ms=None,
-        held_until_ms=0,
+        deferred_until_ms=0,
         created_at_ms=0,
         updated_at_ms=0,
     )
@@ -74,7 +74,9 @@ def published() -> PublishedEvent:
     return PublishedEvent(position=1, **{name: getattr(one, name) for name in one.__struct_fields__})
 
 
-async def send(url: str, *, allowed: Allowed = LOOPBACK, resolver: AbstractResolver | None = None) -> Tried:
+async def send(
+    url: str, *, allowed: AllowedDestinations = LOOPBACK, resolver: AbstractResolver | None = None
+) -> AttemptResult:
     """Sends one event."""
     sender = WebhookSender(allowed, SetClock(), limit_s=5, resolver=resolver)
     try:
@@ -86,9 +88,9 @@ async def send(url: str, *, allowed: Allowed = LOOPBACK, resolver: AbstractResol
 async def test_a_name_that_leads_to_a_private_address_is_not_called(receiver: Receiver) -> None:
     """Whoever owns a name may lead it to our own network."""
     names = Names(("127.0.0.1",))
-    tried = await send(f"https://hooks.example:{receiver.port}/", allowed=Allowed(), resolver=names)
+    tried = await send(f"https://hooks.example:{receiver.port}/", allowed=AllowedDestinations(), resolver=names)
 
-    assert tried == Tried(failure="has a name that leads to an address that is not public")
+    assert tried == AttemptResult(failure="has a name that leads to an address that is not public")
     assert names.asked == ["hooks.example"]
     assert receiver.received == []
 
@@ -96,7 +98,7 @@ async def test_a_name_that_leads_to_a_private_address_is_not_called(receiver: Re
 @pytest.mark.parametrize("addresses", [("8.8.8.8", "10.0.0.1"), ("::ffff:127.0.0.1",), ("169.254.169.254",)])
 async def test_one_private_address_among_others_is_enough(addresses: tuple[str, ...]) -> None:
     """Which of them would be called is chance."""
-    tried = await send("https://hooks.example/", allowed=Allowed(), resolver=Names(addresses))
+    tried = await send("https://hooks.example/", allowed=AllowedDestinations(), resolver=Names(addresses))
 
     assert tried.failure == "has a name that leads to an address that is not public"
 
@@ -104,7 +106,7 @@ async def test_one_private_address_among_others_is_enough(addresses: tuple[str, 
 async def test_a_name_that_changes_its_address_is_looked_at_each_time(receiver: Receiver) -> None:
     """What was checked is what is connected to: a second answer is never asked for in between."""
     names = Names(("8.8.8.8",), ("127.0.0.1",))
-    sender = WebhookSender(Allowed(), SetClock(), limit_s=0.2, resolver=names)
+    sender = WebhookSender(AllowedDestinations(), SetClock(), limit_s=0.2, resolver=names)
     for _ in range(3):
         tried = await sender.send(endpoint(f"https://hooks.example:{receiver.port}/"), SIGNER, published())
         assert not tried.is_delivered
@@ -125,14 +127,14 @@ async def test_a_name_that_is_allowed_may_lead_anywhere(receiver: Receiver) -> N
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "10.0.0.1", "[::ffff:127.0.0.1]"])
 async def test_a_private_address_that_was_allowed_once_is_not_called(host: str) -> None:
     """A setting that was taken back counts for what is registered already."""
-    tried = await send(f"https://{host}/", allowed=Allowed())
+    tried = await send(f"https://{host}/", allowed=AllowedDestinations())
 
     assert tried.failure == "its address must be a public address"
 
 
 async def test_http_that_was_allowed_once_is_not_spoken() -> None:
     """The same for what isn't secret on its way."""
-    tried = await send("http://hooks.example/", allowed=Allowed(), resolver=Names(("8.8.8.8",)))
+    tried = await send("http://hooks.example/", allowed=AllowedDestinations(), resolver=Names(("8.8.8.8",)))
 
     assert tried.failure == "its address must be an https address"
 
@@ -148,7 +150,7 @@ async def test_a_receiver_that_is_not_there_is_named(answer: tuple[str, ...], fa
         port = closed.getsockname()[1]
     assert (
         await send(f"http://hooks.internal:{port}/", allowed=allowed_of(["hooks.internal"]), resolver=Names(answer))
-    ) == (Tried(failure=failure))
+    ) == (AttemptResult(failure=failure))
 
 
 async def test_who_speaks_no_tls_is_not_trusted(receiver: Receiver) -> None:
@@ -163,7 +165,7 @@ async def test_of_a_long_answer_only_the_status_counts(receiver: Receiver) -> No
     """A receiver that answers with a film costs us no memory."""
     receiver.answers = [web.Response(body=b"x" * (50 * ANSWER_BYTES_MAX)), web.Response(status=500, body=b"CANARY")]
 
-    assert await send(receiver.url) == Tried(status=200)
+    assert await send(receiver.url) == AttemptResult(status=200)
     assert "CANARY" not in repr(await send(receiver.url))
 
 

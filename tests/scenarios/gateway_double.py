@@ -176,7 +176,7 @@ class Held:
 def charged(asked: Asked, **changes: object) -> bytes:
     """The documented success of a charge; the amount stands with the very digits of the request."""
     body = json.loads(asked.body, parse_float=_Digits, parse_int=_Digits)
-    is_hold = body.get("type") == "AUTHORIZE"
+    is_authorization = body.get("type") == "AUTHORIZE"
     data: dict[str, object] = {
         "order_id": body["order_id"],
         "items": body["items"],
@@ -185,10 +185,10 @@ def charged(asked: Asked, **changes: object) -> bytes:
         "custom_1": body.get("custom_1"),
         "custom_2": body.get("custom_2"),
         "payment_id": _Digits(str(320_000_000_000 + drawn_uuid().int % 10**11)),
-        "status_code": 3 if is_hold else 2,
+        "status_code": 3 if is_authorization else 2,
         "status_message": "Successfully completed the test tokenized payment.",
         "md5sig": "A098FEBCC06293734641770555B4D569",
-        "authorization_token": str(drawn_uuid()) if is_hold else None,
+        "authorization_token": str(drawn_uuid()) if is_authorization else None,
     }
     return envelope("Automatic payment charged successfully", data | changes)
 

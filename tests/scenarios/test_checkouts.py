@@ -35,7 +35,7 @@ pytestmark = pytest.mark.integration
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class OperationPoint:
     """The service, the gateway behind it and an app with a key; the gateway lives in the test's own loop."""
 
     program: Program
@@ -94,7 +94,7 @@ def body(**changes: object) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(tmp_path: Path) -> AsyncIterator[OperationPoint]:
     """Starts the program as an operator does, with a gateway of its own."""
     simulator = payrelay_simulator.Simulator()
     async with payrelay_simulator.serve(simulator) as running:
@@ -111,7 +111,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         program = Program(tmp_path, settings | more)
         key = await asyncio.to_thread(program.new_key, "shop")
         await asyncio.to_thread(program.start, port)
-        yield Stage(program=program, gateway=running, client=program.client(key))
+        yield OperationPoint(program=program, gateway=running, client=program.client(key))
         await asyncio.to_thread(program.kill)
 
 
@@ -145,7 +145,7 @@ Entering = Callable[..., Awaitable[Person]]
 
 
 @pytest.fixture
-async def person(stage: Stage) -> AsyncIterator[Entering]:
+async def person(stage: OperationPoint) -> AsyncIterator[Entering]:
     """Gives customers with browsers; no page may have complained at the end, of a breach of its policy for one."""
     complaints: list[str] = []
     async with async_playwright() as playwright:
@@ -178,7 +178,7 @@ async def assert_accessible(page: Page) -> None:
 
 
 @pytest.mark.browser
-async def test_a_customer_pays_and_comes_back_to_the_shop(stage: Stage, person: Entering) -> None:
+async def test_a_customer_pays_and_comes_back_to_the_shop(stage: OperationPoint, person: Entering) -> None:
     """One link, the gateway's page, and the shop again, with an outcome that we know by proof."""
     somebody, checkout = await person(), await stage.opened()
     await somebody.at_the_gateway(checkout["url"])
@@ -192,7 +192,7 @@ async def test_a_customer_pays_and_comes_back_to_the_shop(stage: Stage, person: 
 
 
 @pytest.mark.browser
-async def test_it_works_without_scripts(stage: Stage, person: Entering) -> None:
+async def test_it_works_without_scripts(stage: OperationPoint, person: Entering) -> None:
     """By a button; what the page says, an assistive program can read."""
     somebody, checkout = await person(has_scripts=False), await stage.opened()
     await somebody.page.goto(checkout["url"])
@@ -205,7 +205,7 @@ async def test_it_works_without_scripts(stage: Stage, person: Entering) -> None:
 
 
 @pytest.mark.browser
-async def test_a_refused_card_can_be_followed_by_another(stage: Stage, person: Entering) -> None:
+async def test_a_refused_card_can_be_followed_by_another(stage: OperationPoint, person: Entering) -> None:
     """The refusal is told, and the payment after it counts."""
     somebody, checkout = await person(), await stage.opened()
     await somebody.at_the_gateway(checkout["url"])
@@ -220,7 +220,7 @@ async def test_a_refused_card_can_be_followed_by_another(stage: Stage, person: E
 
 
 @pytest.mark.browser
-async def test_who_cancels_comes_to_the_basket_and_may_begin_again(stage: Stage, person: Entering) -> None:
+async def test_who_cancels_comes_to_the_basket_and_may_begin_again(stage: OperationPoint, person: Entering) -> None:
     """Nothing was taken, and the order is free for another checkout."""
     somebody, checkout = await person(), await stage.opened()
     await somebody.at_the_gateway(checkout["url"])
@@ -236,7 +236,7 @@ async def test_who_cancels_comes_to_the_basket_and_may_begin_again(stage: Stage,
 
 
 @pytest.mark.browser
-async def test_who_goes_back_finds_the_button_and_can_go_on(stage: Stage, person: Entering) -> None:
+async def test_who_goes_back_finds_the_button_and_can_go_on(stage: OperationPoint, person: Entering) -> None:
     """The same form again, as long as it isn't paid."""
     somebody, checkout = await person(has_scripts=False), await stage.opened()
     await somebody.page.goto(checkout["url"])
@@ -253,7 +253,7 @@ async def test_who_goes_back_finds_the_button_and_can_go_on(stage: Stage, person
 
 
 @pytest.mark.browser
-async def test_who_goes_back_from_the_gateway_is_in_the_shop(stage: Stage, person: Entering) -> None:
+async def test_who_goes_back_from_the_gateway_is_in_the_shop(stage: OperationPoint, person: Entering) -> None:
     """A page that presses its own button must not make the back button dead."""
     somebody, checkout = await person(), await stage.opened()
     await somebody.page.goto(f"{SHOP}/basket")
@@ -264,7 +264,7 @@ async def test_who_goes_back_from_the_gateway_is_in_the_shop(stage: Stage, perso
 
 
 @pytest.mark.browser
-async def test_a_double_click_pays_once(stage: Stage, person: Entering) -> None:
+async def test_a_double_click_pays_once(stage: OperationPoint, person: Entering) -> None:
     """On our button, and on the gateway's."""
     somebody, checkout = await person(has_scripts=False), await stage.opened()
     await somebody.page.goto(checkout["url"])
@@ -280,7 +280,7 @@ async def test_a_double_click_pays_once(stage: Stage, person: Entering) -> None:
 
 
 @pytest.mark.browser
-async def test_a_closed_tab_is_opened_again(stage: Stage, person: Entering) -> None:
+async def test_a_closed_tab_is_opened_again(stage: OperationPoint, person: Entering) -> None:
     """The same link leads on, until it is paid; then it says so."""
     somebody, checkout = await person(), await stage.opened(return_to=None, cancel_to=None)
     await somebody.at_the_gateway(checkout["url"])
@@ -298,7 +298,7 @@ async def test_a_closed_tab_is_opened_again(stage: Stage, person: Entering) -> N
 
 
 @pytest.mark.browser
-async def test_who_pays_and_never_comes_back_has_paid(stage: Stage, person: Entering) -> None:
+async def test_who_pays_and_never_comes_back_has_paid(stage: OperationPoint, person: Entering) -> None:
     """The tab was closed on the gateway's page, and the notification lost: the gateway shows it to whoever asks."""
     rule = {"notifications": [{"fault": "lost", "times": None}]}
     await post_to_gateway(stage, "/_sim/faults", rule)
@@ -321,7 +321,7 @@ async def say_nothing(route: Route) -> None:
     await route.fulfill(body="", content_type="text/javascript")
 
 
-async def post_to_gateway(stage: Stage, path: str, value: dict[str, Any]) -> None:
+async def post_to_gateway(stage: OperationPoint, path: str, value: dict[str, Any]) -> None:
     """Tells the gateway what to do."""
     port = int(stage.gateway.base_url.rpartition(":")[2])
     caller = Client(port=port, key=None)
@@ -346,7 +346,7 @@ def encoded(value: dict[str, Any]) -> bytes:
     ids=["approval", "plan", "hold"],
 )
 async def test_every_kind_comes_to_its_end(
-    stage: Stage, person: Entering, changes: dict[str, object], outcome: str | None
+    stage: OperationPoint, person: Entering, changes: dict[str, object], outcome: str | None
 ) -> None:
     """By the gateway's notification, with what came of it."""
     somebody, checkout = await person(), await stage.opened(**changes)
@@ -359,7 +359,7 @@ async def test_every_kind_comes_to_its_end(
 
 
 @pytest.mark.browser
-async def test_our_pages_keep_nobody_out(stage: Stage, person: Entering) -> None:
+async def test_our_pages_keep_nobody_out(stage: OperationPoint, person: Entering) -> None:
     """The form, the waiting and what is said of a wrong address."""
     somebody, checkout = await person(), await stage.opened(return_to=None, cancel_to=None)
     await somebody.context.route("**/continue.js", say_nothing)
@@ -368,7 +368,7 @@ async def test_our_pages_keep_nobody_out(stage: Stage, person: Entering) -> None
         await assert_accessible(somebody.page)
 
 
-async def test_a_form_of_our_own_hands_is_taken_by_the_gateway(stage: Stage) -> None:
+async def test_a_form_of_our_own_hands_is_taken_by_the_gateway(stage: OperationPoint) -> None:
     """For those who post it on their own: the fields of the answer, from a page of theirs."""
     checkout = await stage.opened()
     port = int(stage.gateway.base_url.rpartition(":")[2])
@@ -380,7 +380,7 @@ async def test_a_form_of_our_own_hands_is_taken_by_the_gateway(stage: Stage) -> 
     assert (reply.status, "/pay/visits/" in (reply.header("location") or "")) == (303, True), str(reply)
 
 
-async def test_an_outcome_in_an_address_is_not_believed(stage: Stage) -> None:
+async def test_an_outcome_in_an_address_is_not_believed(stage: OperationPoint) -> None:
     """Anybody can write one."""
     checkout = await stage.opened(return_to=None)
     page = urlsplit(checkout["url"]).path
@@ -394,7 +394,7 @@ async def test_an_outcome_in_an_address_is_not_believed(stage: Stage) -> None:
     assert (await stage.shown(checkout["id"]))["state"] == "open"
 
 
-async def test_a_repeat_is_the_same_checkout_and_another_body_is_refused(stage: Stage) -> None:
+async def test_a_repeat_is_the_same_checkout_and_another_body_is_refused(stage: OperationPoint) -> None:
     """As with every other request that begins something."""
     wanted, key = body(), fresh("key")
     first, again = await stage.post(wanted, key), await stage.post(wanted, key)
@@ -405,7 +405,7 @@ async def test_a_repeat_is_the_same_checkout_and_another_body_is_refused(stage: 
     assert_refused(await stage.post({**wanted, "amount": 5}), 409, "conflict")
 
 
-async def test_no_secret_and_no_person_is_in_the_log(stage: Stage) -> None:
+async def test_no_secret_and_no_person_is_in_the_log(stage: OperationPoint) -> None:
     """Whoever reads the log must not open a customer's page."""
     checkout = await stage.opened()
     path = urlsplit(checkout["url"]).path

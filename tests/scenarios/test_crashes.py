@@ -10,8 +10,8 @@ from tests.scenarios.http_client import Client, Raw, Reply
 from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, state_of
 from tests.scenarios.waiting import until
 
-SETTLED_S = 6.0  # the first look at the gateway comes after 2 s
-UNSETTLED = {"unknown", "needs_attention"}
+RESOLVED_S = 6.0  # the first look at the gateway comes after 2 s
+OPEN_STATES = {"unknown", "needs_attention"}
 
 
 def again(own: Scene) -> Client:
@@ -35,7 +35,7 @@ def test_a_kill_in_the_midst_of_a_charge_is_remembered(own: Scene, is_keyed: boo
     kill_in_the_midst(own, body, key)
     own.program.start()
     client = again(own)
-    assert state_of(client, key) in UNSETTLED
+    assert state_of(client, key) in OPEN_STATES
     repeat = client.charge(body, key=key if is_keyed else None)
     assert repeat.status == (202 if is_keyed else 409), str(repeat)
     assert_refused(client.charge(charge_body(order_id, amount=Raw(text="1.00")), key=fresh("key")), 409, "in_progress")
@@ -62,7 +62,7 @@ def test_a_killed_charge_is_settled_by_proof(own: Scene) -> None:
     own.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
     own.program.start()
     client = again(own)
-    until(lambda: state_of(client, key) == "succeeded", "the charge is settled", deadline_s=SETTLED_S)
+    until(lambda: state_of(client, key) == "succeeded", "the charge is settled", deadline_s=RESOLVED_S)
     reply = client.charge(charge_body(order_id), key=key)
     assert (reply.status, reply.json["data"]["payment_id"]) == (200, record["payment_id"]), str(reply)
     assert own.gateway.count(payhere.CHARGE, order_id) == 1
@@ -87,7 +87,7 @@ def test_an_order_stays_held_where_the_merchants_number_is_set_later(own: Scene,
     assert own.gateway.count(payhere.CHARGE, order_id) == 1
     record = payhere.payment_now(order_id, "345.67")
     own.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
-    until(lambda: state_of(again(own), key) == "succeeded", "the charge is settled", deadline_s=SETTLED_S * 2)
+    until(lambda: state_of(again(own), key) == "succeeded", "the charge is settled", deadline_s=RESOLVED_S * 2)
 
 
 def test_answers_survive_a_kill(own: Scene) -> None:
@@ -135,7 +135,9 @@ def test_a_polite_stop_lets_the_charge_end(own: Scene) -> None:
         answer = running.result()
     own.program.start()
     state = state_of(again(own), key)
-    assert (state == "succeeded") if answer is not None and answer.status == 200 else state in UNSETTLED | {"succeeded"}
+    assert (
+        (state == "succeeded") if answer is not None and answer.status == 200 else state in OPEN_STATES | {"succeeded"}
+    )
     assert own.gateway.count(payhere.CHARGE, order_id) == 1
 
 
@@ -152,7 +154,7 @@ def test_a_polite_stop_does_not_wait_for_ever(own: Scene) -> None:
         held.released.set()
     assert answer is None or answer.status == 202, str(answer)
     own.program.start()
-    assert state_of(again(own).at("hasty"), key) in UNSETTLED
+    assert state_of(again(own).at("hasty"), key) in OPEN_STATES
     assert own.gateway.count(payhere.CHARGE, order_id) == 1
 
 

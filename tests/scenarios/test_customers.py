@@ -151,8 +151,8 @@ def _left_of(folder: Path, customer_id: str, order_id: str) -> dict[str, object]
         [checkout] = connection.execute(
             "SELECT sealed, customer_reference FROM checkouts WHERE order_id = ?", (order_id,)
         )
-        readings = connection.execute("SELECT count(*) FROM readings WHERE subject = ?", (f"order/{order_id}",))
-        return {"customer": row, "bodies": bodies, "checkout": checkout, "readings": readings.fetchone()[0]}
+        read_cache = connection.execute("SELECT count(*) FROM readings WHERE subject = ?", (f"order/{order_id}",))
+        return {"customer": row, "bodies": bodies, "checkout": checkout, "readings": read_cache.fetchone()[0]}
     finally:
         connection.close()
 

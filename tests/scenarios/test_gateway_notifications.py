@@ -30,7 +30,7 @@ PAGES: dict[str, Page] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class OperationPoint:
     """The service, and the gateway behind it in the test's own loop."""
 
     program: Program
@@ -101,7 +101,7 @@ async def until(read: Callable[[], Awaitable[T]], is_so: Callable[[T], bool]) ->
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(tmp_path: Path) -> AsyncIterator[OperationPoint]:
     """Starts the program as an operator does, with a gateway of its own that can reach it."""
     simulator = payrelay_simulator.Simulator()
     async with payrelay_simulator.serve(simulator) as running:
@@ -117,11 +117,11 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         program = Program(tmp_path, settings | {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}"})
         key = await asyncio.to_thread(program.new_key, "shop")
         await asyncio.to_thread(program.start, port)
-        yield Stage(program=program, gateway=running, client=program.client(key))
+        yield OperationPoint(program=program, gateway=running, client=program.client(key))
         await asyncio.to_thread(program.kill)
 
 
-async def test_an_approved_card_is_charged_by_its_handle(stage: Stage) -> None:
+async def test_an_approved_card_is_charged_by_its_handle(stage: OperationPoint) -> None:
     """The whole way from the gateway's page to a charge that its own ledger has."""
     checkout = await stage.opened("preapproval")
     stage.pay(checkout, POOR_VISA)
@@ -136,7 +136,7 @@ async def test_an_approved_card_is_charged_by_its_handle(stage: Stage) -> None:
     assert {row["state"] for row in await stage.notifications(at_least=2)} == {"applied"}
 
 
-async def test_a_hold_is_captured_by_its_checkout(stage: Stage) -> None:
+async def test_a_hold_is_captured_by_its_checkout(stage: OperationPoint) -> None:
     """The app never sees the gateway's token, and doesn't need it."""
     checkout = await stage.opened("authorization")
     stage.pay(checkout)
@@ -149,7 +149,7 @@ async def test_a_hold_is_captured_by_its_checkout(stage: Stage) -> None:
     assert [entry.amount_cents for entry in entries if entry.kind == "capture"] == [80_000]
 
 
-async def test_a_plan_is_followed_by_the_gateways_clock(stage: Stage) -> None:
+async def test_a_plan_is_followed_by_the_gateways_clock(stage: OperationPoint) -> None:
     """Installments are told by the gateway one after the other; the app reads them here."""
     checkout = await stage.opened("recurring", recurrence="1 Month", duration="3 Month")
     stage.pay(checkout)
@@ -174,7 +174,7 @@ async def test_a_plan_is_followed_by_the_gateways_clock(stage: Stage) -> None:
     ],
 )
 async def test_a_payment_counts_however_it_is_told(
-    stage: Stage, fault: str, arguments: dict[str, Any], states: set[str]
+    stage: OperationPoint, fault: str, arguments: dict[str, Any], states: set[str]
 ) -> None:
     """Doubled, late, or beside a forged one: paid once, and each of them visible."""
     stage.misbehave(fault, **arguments)
@@ -187,7 +187,7 @@ async def test_a_payment_counts_however_it_is_told(
     assert [entry.kind for entry in stage.gateway.simulator.ledger()] == ["charge"]
 
 
-async def test_a_failure_that_comes_after_the_payment_changes_nothing(stage: Stage) -> None:
+async def test_a_failure_that_comes_after_the_payment_changes_nothing(stage: OperationPoint) -> None:
     """The first card failed, the second paid; the network turned the two around."""
     stage.misbehave("reordered", behind=1, wait_s=5)
     checkout = await stage.opened()
@@ -198,7 +198,7 @@ async def test_a_failure_that_comes_after_the_payment_changes_nothing(stage: Sta
     assert (await stage.get(f"checkouts/{checkout['id']}"))["state"] == "completed"
 
 
-async def test_a_lost_notification_is_not_needed_for_a_payment(stage: Stage) -> None:
+async def test_a_lost_notification_is_not_needed_for_a_payment(stage: OperationPoint) -> None:
     """The app asks, and the gateway's own search shows it."""
     stage.misbehave("lost")
     checkout = await stage.opened()
@@ -208,7 +208,7 @@ async def test_a_lost_notification_is_not_needed_for_a_payment(stage: Stage) -> 
     assert await stage.notifications(at_least=0) == []
 
 
-async def test_a_lost_notification_is_not_needed_for_a_plan(stage: Stage) -> None:
+async def test_a_lost_notification_is_not_needed_for_a_plan(stage: OperationPoint) -> None:
     """Nothing is ever told of its first payment; the app asks, and is shown the checkout and the subscription."""
     stage.misbehave("lost")
     checkout = await stage.opened("recurring", recurrence="1 Month", duration="3 Month", startup_fee=500)
@@ -222,7 +222,7 @@ async def test_a_lost_notification_is_not_needed_for_a_plan(stage: Stage) -> Non
     assert await stage.notifications(at_least=0) == []
 
 
-async def test_a_chargeback_reaches_the_charge(stage: Stage) -> None:
+async def test_a_chargeback_reaches_the_charge(stage: OperationPoint) -> None:
     """The gateway tells it weeks later; support sees it where it looks."""
     checkout = await stage.opened("preapproval")
     stage.pay(checkout)

@@ -24,7 +24,7 @@ from tests.scenarios.waiting import until
 from payrelay_simulator import DEFAULT_MERCHANT
 
 CUSTOMER: Final = "D3A0" * 8
-SETTLED_S: Final = 10.0
+RESOLVED_S: Final = 10.0
 """The first look at the gateway comes within 2 s, and two busy cores take their time."""
 AMOUNTS: Final = ("1.00", "2.50")
 FAULTS: Final = ("none", "none", "none", "decline", "cut_before", "cut_after", "html_502_after")
@@ -129,7 +129,7 @@ class Relayed(RuleBasedStateMachine):
         key = fresh("key")
         reply = self.client.post("payments/refund", body, key=key)
         if reply.status == 202:
-            reply = self._settled(lambda: self.client.post("payments/refund", body, key=key))
+            reply = self._resolved(lambda: self.client.post("payments/refund", body, key=key))
         assert reply.status == 200, str(reply)
         self.refunded[order] += 1
         self.payments.remove((order, payment_id))
@@ -164,7 +164,7 @@ class Relayed(RuleBasedStateMachine):
             reply = None
         elif is_paid and fault != "none":
             assert reply.status == 202, str(reply)
-            reply = self._settled(lambda: self._charge(order, key, amount))
+            reply = self._resolved(lambda: self._charge(order, key, amount))
             assert reply.json["msg"] == "Settled by proof"
         else:
             assert reply.status == (200 if is_paid else 402), str(reply)
@@ -194,14 +194,14 @@ class Relayed(RuleBasedStateMachine):
         return self.client.charge(body, key=self.keys[key])
 
     @staticmethod
-    def _settled(ask: Any) -> Reply:  # noqa: ANN401, a call without arguments
+    def _resolved(ask: Any) -> Reply:  # noqa: ANN401, a call without arguments
         replies: list[Reply] = []
 
-        def is_settled() -> bool:
+        def is_final() -> bool:
             replies.append(ask())
             return replies[-1].status != 202
 
-        until(is_settled, "it is settled", deadline_s=SETTLED_S)
+        until(is_final, "it is settled", deadline_s=RESOLVED_S)
         return replies[-1]
 
     @staticmethod

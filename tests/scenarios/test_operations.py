@@ -8,7 +8,7 @@ from tests.scenarios.http_client import Client, JsonObject, Reply
 from tests.scenarios.stories import Scene, assert_envelope, assert_refused, charge_body, fresh, state_of
 from tests.scenarios.waiting import until
 
-SETTLED_S = 6.0  # the first look at the gateway comes after 2 s
+RESOLVED_S = 6.0  # the first look at the gateway comes after 2 s
 
 
 def operation(client: Client, path: str) -> JsonObject:
@@ -145,7 +145,7 @@ def test_settling_finds_the_payment(scene: Scene) -> None:
     assert scene.client.charge(charge_body(order_id), key=key).status == 202
     record = payhere.payment_now(order_id, "345.67")
     scene.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
-    until(lambda: state_of(scene.client, key) == "succeeded", "the charge is settled", deadline_s=SETTLED_S)
+    until(lambda: state_of(scene.client, key) == "succeeded", "the charge is settled", deadline_s=RESOLVED_S)
     reply = scene.client.charge(charge_body(order_id), key=key)
     assert (reply.status, reply.json["msg"]) == (200, "Settled by proof"), str(reply)
     assert (reply.json["data"]["payment_id"], reply.json["data"]["md5sig"]) == (record["payment_id"], None)

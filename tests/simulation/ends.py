@@ -20,7 +20,7 @@ async def decide_all(relay: Relay, books: dict[str, Book]) -> list[str]:
         decision = Decision(
             operation_id=book.operation.id,
             seen=State.NEEDS_ATTENTION,
-            verdict=verdict,
+            decided=verdict,
             operator="somebody",
             reason="the ledger says so",
         )

@@ -10,16 +10,16 @@ import msgspec
 from tests.simulation.clients import Ask, Told
 from tests.simulation.fate import Fate
 from tests.simulation.loop import SimulatedLoop
-from tests.simulation.network import DAY_S, Arrival, Gateway
+from tests.simulation.network import DAY_S, Gateway, NotificationContext
 from tests.simulation.process import START_MS, Heard, Process
 
 from payrelay.core.calls import Charge, Effect
 from payrelay.core.payments.operation import (
+    OPEN_STATES,
     TRANSITIONS,
-    UNSETTLED,
     Event,
+    JournalEntry,
     Kind,
-    Line,
     Operation,
     OperationFilter,
     State,
@@ -37,7 +37,7 @@ ENTRY_KINDS: Final = {
     Kind.AUTHORIZATION: "authorization",
     Kind.CAPTURE: "capture",
     Kind.REFUND: "refund",
-    Kind.RELEASE: "release",
+    Kind.VOID: "release",
     Kind.RETRY: "retry",
     Kind.CANCEL: "cancel",
 }
@@ -62,7 +62,7 @@ class Judged(Protocol):
     gateway: Gateway
     processes: list[Process | None]
     told: list[Told]
-    settled_s: list[float]
+    resolved_s: list[float]
     auditor: sqlite3.Connection
 
     async def call(self, ask: Ask, patience_s: float) -> Told:
@@ -83,9 +83,9 @@ class Book:
     """One operation: what our books say of it, and what really became of it."""
 
     operation: Operation
-    history: list[Line]
+    history: list[JournalEntry]
     call: Effect
-    arrivals: list[Arrival]
+    arrivals: list[NotificationContext]
 
     @property
     def entries(self) -> list[LedgerEntry]:
@@ -150,17 +150,17 @@ def _faults_of_history(book: Book) -> Iterator[str]:
     """The states never go backwards: every step is one of the table, in order, and none is missing."""
     state: State | None = None
     at_ms = 0
-    for number, line in enumerate(book.history, start=1):
-        if line.version != number:
+    for number, entry in enumerate(book.history, start=1):
+        if entry.version != number:
             yield f"version {number} is missing from its history"
-        if line.at_ms < at_ms:
+        if entry.at_ms < at_ms:
             yield f"line {number} is older than the one before it"
         if state is None:
-            if line.state not in {State.ACCEPTED, State.SENDING}:
-                yield f"begins as {line.state}"
-        elif line.event is None or TRANSITIONS.get((state, line.event)) is not line.state:
-            yield f"went from {state} by {line.event} to {line.state}"
-        state, at_ms = line.state, line.at_ms
+            if entry.state not in {State.ACCEPTED, State.SENDING}:
+                yield f"begins as {entry.state}"
+        elif entry.event is None or TRANSITIONS.get((state, entry.event)) is not entry.state:
+            yield f"went from {state} by {entry.event} to {entry.state}"
+        state, at_ms = entry.state, entry.at_ms
     if state is not book.operation.state or len(book.history) != book.operation.version:
         yield f"stands otherwise than its history ends, with {state}"
 
@@ -226,7 +226,7 @@ def _faults_of_guards(run: Judged, books: dict[str, Book]) -> Iterator[str]:
 
 def _ended_ms(book: Book) -> int:
     """When it was settled first; what is reopened later is for a person, and holds nobody up that came in between."""
-    return next((line.at_ms for line in book.history if line.state not in UNSETTLED), 2**62)
+    return next((entry.at_ms for entry in book.history if entry.state not in OPEN_STATES), 2**62)
 
 
 def _faults_of_budget(run: Judged) -> Iterator[str]:
@@ -329,13 +329,13 @@ def _shown(heard: Heard) -> tuple[int, bytes]:
 
 def _measure(run: Judged, book: Book) -> None:
     """Notes how long an answer that was lost stayed unknown although what was done could be seen at once."""
-    lost = next((line for line in book.history if line.event in {Event.UNKNOWN, Event.LOST}), None)
+    lost = next((entry for entry in book.history if entry.event in {Event.UNKNOWN, Event.LOST}), None)
     if book.operation.kind not in SEARCHED or not run.fate.spares_reads or run.fate.blind_s[1] or run.fate.stalls:
         return
     seen = book.arrivals and book.entries and book.arrivals[0].visible_at_s == book.arrivals[0].at_s
     if lost is None or not seen:
         return
-    settled = next((line for line in book.history if line.event is Event.PROVED), None)
+    settled = next((entry for entry in book.history if entry.event is Event.PROVED), None)
     if settled is not None:
         run.count("lost and proved")
-        run.settled_s.append((settled.at_ms - lost.at_ms) / 1000)
+        run.resolved_s.append((settled.at_ms - lost.at_ms) / 1000)

@@ -57,9 +57,9 @@ class Noted(NamedTuple):
     """A notification as our books have it."""
 
     digest: str
-    verdict: str
+    kind: str
     state: str
-    why: str
+    reason: str
 
 
 class Judged(Protocol):
@@ -98,7 +98,7 @@ def judge_pages(run: Judged, posted: list[Posted], paid: list[Paid]) -> None:
     for checkout in checkouts:
         run.count(f"checkout {checkout.kind} {checkout.state}")
     for noted in inbox.values():
-        run.count(f"notification {noted.state}: {noted.why}")
+        run.count(f"notification {noted.state}: {noted.reason}")
     for each in paid:
         run.count(f"paid on a page: {each.kind}")
 
@@ -183,7 +183,7 @@ def _faults_of_inbox(inbox: dict[str, Noted], posted: list[Posted]) -> Iterator[
     for noted in inbox.values():
         if noted.state in {"received", "waiting"}:
             yield f"{noted} comes to no end"
-        if noted.why in {"our_fault", "store_down", "body_forgotten", "account_gone"}:
+        if noted.reason in {"our_fault", "store_down", "body_forgotten", "account_gone"}:
             yield f"{noted} is our own fault"
 
 
@@ -244,10 +244,10 @@ def _faults_of_ends(run: Judged, checkouts: list[Checkout], paid: list[Paid]) ->
     plans = Counter(each.entry.order_id for each in paid if each.entry.subscription_id is not None)
     for checkout in checkouts:
         ended_s = (checkout.updated_at_ms - START_MS) / 1000
-        is_looked_for = checkout.kind == "payment" or (checkout.kind == "recurring" and plans[checkout.order_id] == 1)
+        is_inquired = checkout.kind == "payment" or (checkout.kind == "recurring" and plans[checkout.order_id] == 1)
         is_blind = run.fate.blind_s[0] <= ended_s <= run.fate.blind_s[1] + LAST_LOOK_S
         is_blind |= any(ended_s - LAST_LOOK_S < at_s <= ended_s for at_s in run.gateway.lied_at_s)
-        if checkout.state != "expired" or not is_looked_for or is_blind or checkout.order_id in charged:
+        if checkout.state != "expired" or not is_inquired or is_blind or checkout.order_id in charged:
             continue
         others = [each for each in checkouts if each.order_id == checkout.order_id and each.id != checkout.id]
         if any(other.kind != "payment" for other in others):

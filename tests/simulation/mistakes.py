@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 from multidict import CIMultiDict
-from tests.gateways.veil import Veil
+from tests.gateways.veil import GatewayFacade
 from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.network import OPERATION, SimulatedNetwork
 from tests.simulation.process import ACCOUNT, SEAL, Parts
@@ -18,19 +18,19 @@ from payrelay.core.checkouts.checkout import Checkout, event_of
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.notifications.notification import (
     Authenticity,
-    NewsKind,
     Notification,
     NotificationFilter,
+    NotificationKind,
     NotificationState,
 )
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Event, Line, Operation, State, advance
-from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus, Sight
+from payrelay.core.payments.operation import Event, JournalEntry, Operation, State, advance
+from payrelay.core.payments.payment import Observation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
+from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire.requests import WireRequest
@@ -38,10 +38,10 @@ from payrelay.store.chargebacks import Chargeback, Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.events import outbox
-from payrelay.store.inbox import Inbox, Put
-from payrelay.store.payments.journal import Acceptance, Accepted, Claimed, Journal
-from payrelay.store.payments.resolution import Settling
-from payrelay.store.subscriptions import Subscriptions, Whose
+from payrelay.store.inbox import Inbox, StoredNotification
+from payrelay.store.payments.journal import Acceptance, AcceptedOperation, ClaimedOperation, Journal
+from payrelay.store.payments.resolution import ResolutionStore
+from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
 SOMETHING: Final = Payment(
     payment_id="1",
@@ -58,57 +58,59 @@ class Guardless(Journal):
     """Lets an operation begin while another one on the same subject is open."""
 
     async def accept(
-        self, operation: Operation, line: Line, call: Effect, *, barred_by: str | None, now_ms: int
+        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
     ) -> Acceptance:
         """Takes a guard that nobody else has."""
         alone = msgspec.structs.replace(operation, guard=operation.id)
-        return await super().accept(alone, line, call, barred_by=barred_by, now_ms=now_ms)
+        return await super().accept(alone, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
 
 
 class Claimless(Journal):
     """Forgets what it was asked before."""
 
-    async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:  # noqa: ARG002, forgotten
+    async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:  # noqa: ARG002, forgotten
         """Finds nothing."""
         return None
 
     async def accept(
-        self, operation: Operation, line: Line, call: Effect, *, barred_by: str | None, now_ms: int
+        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
     ) -> Acceptance:
         """Takes a claim that nobody else has."""
         new = msgspec.structs.replace(operation, claim=f"key/{operation.id}")
-        return await super().accept(new, line, call, barred_by=barred_by, now_ms=now_ms)
+        return await super().accept(new, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
 
 
 class Hasty(Journal):
     """Says that the intent is stored, and stores it meanwhile."""
 
     async def accept(
-        self, operation: Operation, line: Line, call: Effect, *, barred_by: str | None, now_ms: int
+        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
     ) -> Acceptance:
         """Stores in the background."""
-        storing = asyncio.ensure_future(super().accept(operation, line, call, barred_by=barred_by, now_ms=now_ms))
+        storing = asyncio.ensure_future(
+            super().accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+        )
         storing.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return Accepted(operation)
+        return AcceptedOperation(operation)
 
 
 class Unjournaled(Journal):
     """Sends once more without saying so first."""
 
-    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
+    async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:
         """Leaves out the line that announces a second sending."""
-        return operation if line.event is Event.PROBING else await super().record(operation, line, answer)
+        return operation if entry.event is Event.RESENT_TO_RESOLVE else await super().record(operation, entry, answer)
 
 
 class Forgetful(Journal):
     """Keeps the state and not the answer."""
 
-    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:  # noqa: ARG002, dropped
+    async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:  # noqa: ARG002, dropped
         """Stores without it."""
-        return await super().record(operation, line, None)
+        return await super().record(operation, entry, None)
 
 
-class Shameless(Settling):
+class Shameless(ResolutionStore):
     """Takes whatever payment is there for its own."""
 
     async def owned_by_others(self, operation: Operation, payment_ids: Sequence[str]) -> frozenset[str]:  # noqa: ARG002
@@ -129,42 +131,50 @@ class Optimist(SimulatedNetwork):
         return outcome
 
 
-class Credulous(Veil):
+class Credulous(GatewayFacade):
     """Believes that a search that finds nothing would find whatever there is."""
 
     def __init__(self, account: Gateway) -> None:
         super().__init__(account)
         self._looked_for: dict[str | None, object] = {}
 
-    async def observe(
-        self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float, priority: Priority = Priority.SETTLE
-    ) -> Sight:
+    async def inquire(
+        self,
+        call: PaymentsOfOrder | PaymentsOfSubscription,
+        *,
+        until_s: float,
+        priority: Priority = Priority.RESOLUTION,
+    ) -> Observation:
         """Takes every control query for answered."""
         if self._looked_for.setdefault(OPERATION.get(), call) != call:
             return PaymentsSeen(payments=(SOMETHING,), evidence=Evidence())
-        return await super().observe(call, until_s=until_s, priority=priority)
+        return await super().inquire(call, until_s=until_s, priority=priority)
 
 
-class Lavish(Governor):
+class Lavish(RateLimiter):
     """Gives a place again as soon as its call has ended."""
 
-    def _end(self, place: Permit, *, is_used: bool) -> None:  # noqa: ARG002, it never was
-        super()._end(place, is_used=False)
+    def _end(self, permit: Permit, *, is_used: bool) -> None:  # noqa: ARG002, it never was
+        super()._end(permit, is_used=False)
 
 
-class Trusting(Veil):
+class Trusting(GatewayFacade):
     """Takes what a notification says for what the gateway shows, of the orders of checkouts."""
 
     def __init__(self, account: Gateway, inbox: Inbox) -> None:
         super().__init__(account)
         self._inbox = inbox
 
-    async def observe(
-        self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float, priority: Priority = Priority.SETTLE
-    ) -> Sight:
+    async def inquire(
+        self,
+        call: PaymentsOfOrder | PaymentsOfSubscription,
+        *,
+        until_s: float,
+        priority: Priority = Priority.RESOLUTION,
+    ) -> Observation:
         """Shows what was told."""
         if not isinstance(call, PaymentsOfOrder) or call.order_id not in OWN_ORDERS:
-            return await super().observe(call, until_s=until_s, priority=priority)
+            return await super().inquire(call, until_s=until_s, priority=priority)
         told = await self._inbox.list(NotificationFilter(order_id=call.order_id), before=None, limit=100)
         payments = tuple(
             msgspec.structs.replace(
@@ -182,20 +192,20 @@ class Trusting(Veil):
 class Dropping(Inbox):
     """Says that a notification is stored, and keeps it in memory."""
 
-    async def put(self, notification: Notification, body: bytes) -> Put | None:  # noqa: ARG002, it is lost
+    async def put(self, notification: Notification, body: bytes) -> StoredNotification | None:  # noqa: ARG002, it is lost
         """Takes it for new."""
-        return Put(notification=notification, is_new=True)
+        return StoredNotification(notification=notification, is_new=True)
 
 
 class Gullible(Inbox):
     """Believes a chargeback whoever has signed it."""
 
-    async def put(self, notification: Notification, body: bytes) -> Put | None:
+    async def put(self, notification: Notification, body: bytes) -> StoredNotification | None:
         """Takes it for the gateway's."""
-        if notification.kind is NewsKind.CHARGEBACK and notification.verdict is Authenticity.FORGED:
+        if notification.kind is NotificationKind.CHARGEBACK and notification.authenticity is Authenticity.FORGED:
             at_ms = notification.received_at_ms
             notification = msgspec.structs.replace(
-                notification, verdict=Authenticity.GENUINE, state=NotificationState.RECEIVED, next_at_ms=at_ms
+                notification, authenticity=Authenticity.GENUINE, state=NotificationState.RECEIVED, next_at_ms=at_ms
             )
         return await super().put(notification, body)
 
@@ -214,7 +224,7 @@ class Talkative(Chargebacks):
 class Recounting(Subscriptions):
     """Counts an installment whenever somebody tells of it."""
 
-    async def note(self, whose: Whose, facts: Sequence[Fact], *, now_ms: int) -> None:
+    async def note(self, whose: SubscriptionOwner, facts: Sequence[Fact], *, now_ms: int) -> None:
         """Takes one that is known for another one."""
         new = []
         for fact in facts:
@@ -239,10 +249,10 @@ async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
     stranded = await relay.journal.stranded(before_ms=NEVER_MS if is_sole_owner else 0)
     for operation in stranded:
         event = Event.GAVE_UP if operation.state is State.ACCEPTED else Event.NOT_SENT
-        changed, line = advance(
+        changed, entry = advance(
             operation, event, at_ms=relay.clock.now_ms(), retention=relay.retention, evidence=Evidence()
         )
-        await relay.journal.record(changed, line, None)
+        await relay.journal.record(changed, entry, None)
     return len(stranded)
 
 
@@ -258,7 +268,7 @@ def with_journal(kind: type[Journal]) -> Parts:
 
 
 def _shameless(relay: Relay, database: Database) -> Relay:
-    return replace(relay, settling=Shameless(database))
+    return replace(relay, resolution=Shameless(database))
 
 
 def _credulous(relay: Relay, _: Database) -> Relay:
@@ -292,7 +302,7 @@ def _recounting(relay: Relay, database: Database) -> Relay:
 def _lavish(relay: Relay, _: Database) -> Relay:
     account = relay.accounts[ACCOUNT]
     assert isinstance(account, PayHere)
-    account.governor = Lavish(account.governor.limit, relay.clock)
+    account.rate_limiter = Lavish(account.rate_limiter.limit, relay.clock)
     return relay
 
 

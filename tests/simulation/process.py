@@ -34,7 +34,7 @@ from payrelay.flows.relay import Relay
 from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.kind import PayHereKind
-from payrelay.runtime.hooks import Stage, Watch
+from payrelay.runtime.hooks import Hooks, OperationPoint
 from payrelay.settings import Settings, gateway_settings
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Database
@@ -157,7 +157,7 @@ class Process:
             self.relay = await self._relay(database, stack)
             await around.parts.recover(self.relay, is_sole_owner=around.shared is None)
             stack.push_async_callback(self.relay.background.finish, FINISH_S)
-            chores = tuple(worker.Chore(_rounds_of(chore), chore.do) for chore in worker.CHORES)
+            chores = tuple(worker.Job(_rounds_of(chore), chore.do) for chore in worker.JOBS)
             await stack.enter_async_context(worker.working(self.relay, self._pause, chores))
             self.api = Api(self._context(database, self.relay))
             around.note("up", self.owner.name)
@@ -185,7 +185,7 @@ class Process:
                 database,
                 clock=around.clock,
                 log=self._log,
-                watch=Watch(reached=self._reached, operation_changed=self._changed),
+                hooks=Hooks(reached=self._reached, operation_changed=self._changed),
                 kinds={PAYHERE: PayHereKind(ways)},
             )
         )
@@ -205,11 +205,11 @@ class Process:
             environments={ACCOUNT: "sandbox"},
         )
 
-    def _reached(self, stage: Stage, operation_id: str) -> None:
+    def _reached(self, crash_point: OperationPoint, operation_id: str) -> None:
         OPERATION.set(operation_id)
-        self._around.note(stage, operation_id)
+        self._around.note(crash_point, operation_id)
         self.wake()
-        self.owner.reach(stage)
+        self.owner.reach(crash_point)
 
     def _changed(self, operation: Operation) -> None:
         self._around.note("changed", operation.id, operation.version, operation.state)
@@ -225,7 +225,7 @@ class Process:
             wait_s = self._around.next_due_s() - loop.time()
             if wait_s <= 0:
                 return
-            if self.relay.being_settled:
+            if self.relay.being_resolved:
                 wait_s = min(wait_s, 5.0)
             self._woken = loop.create_future()
             await asyncio.wait({self._woken}, timeout=wait_s)
@@ -243,7 +243,7 @@ class Process:
         raise structlog.DropEvent
 
 
-def _rounds_of(chore: worker.Chore) -> int:
+def _rounds_of(chore: worker.Job) -> int:
     """Rounds in which there is nothing to do are left out: chores come oftener in so many, and upkeep not in all."""
     return 1 if chore.rounds < UPKEEP_ROUNDS else UPKEEP_EVERY
 

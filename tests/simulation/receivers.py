@@ -8,8 +8,8 @@ from tests.simulation.fate import PageFate
 from tests.simulation.loop import wait_seconds
 
 from payrelay.clock import Clock
-from payrelay.core.events.delivery import Endpoint, Tried, judged
-from payrelay.core.events.destinations import Allowed
+from payrelay.core.events.delivery import AttemptResult, Endpoint, judged
+from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.events.event import PublishedEvent
 from payrelay.runtime.webhook_sender import Signer, WebhookSender
 
@@ -57,19 +57,19 @@ class SimulatedSender(WebhookSender):
     """One process's way to them."""
 
     def __init__(self, receivers: Receivers, clock: Clock) -> None:
-        super().__init__(Allowed(), clock)
+        super().__init__(AllowedDestinations(), clock)
         self._receivers = receivers
 
-    async def send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> Tried:
+    async def send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> AttemptResult:
         """Sends an event once; what has come there is there, whatever becomes of the answer."""
         fault = self._receivers.draw_fault()
         signer.headers(event.id, event.at_ms, "{}")
         await wait_seconds(self._receivers.delay_s())
         if fault in {"refused", "silent"}:
             await wait_seconds(15.0 if fault == "silent" else 0.0)
-            return Tried(failure="simulated")
+            return AttemptResult(failure="simulated")
         if fault == "answers 500":
             return judged(500, None, event.at_ms)
         self._receivers.take(endpoint.id, event)
         await wait_seconds(self._receivers.delay_s())
-        return Tried(failure="simulated") if fault == "cut" else judged(200, None, event.at_ms)
+        return AttemptResult(failure="simulated") if fault == "cut" else judged(200, None, event.at_ms)

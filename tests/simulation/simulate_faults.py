@@ -33,20 +33,20 @@ class Summary:
         runs: how many there were.
         failed: the reports of those in which something happened that never should.
         counts: how much of everything there was.
-        settled_s: how long each lost reply was open whose effect could be seen at once, while reads got through.
+        resolved_s: how long each lost reply was open whose effect could be seen at once, while reads got through.
     """
 
     runs: int = 0
     failed: list[Report] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    settled_s: list[float] = field(default_factory=list)
+    resolved_s: list[float] = field(default_factory=list)
 
     def add(self, other: "Summary") -> None:
         """Adds what other seeds came to."""
         self.runs += other.runs
         self.failed += other.failed
         self.counts += other.counts
-        self.settled_s += other.settled_s
+        self.resolved_s += other.resolved_s
 
 
 def run_many(seeds: Sequence[int], parts: Parts | None = None) -> Summary:
@@ -58,7 +58,7 @@ def run_many(seeds: Sequence[int], parts: Parts | None = None) -> Summary:
             report = run(seed, template, parts)
             summary.runs += 1
             summary.counts.update(report.counts)
-            summary.settled_s += report.settled_s
+            summary.resolved_s += report.resolved_s
             if report.failures:
                 summary.failed.append(report)
     gc.enable()
@@ -116,8 +116,8 @@ def _show(console: Console, summary: Summary, elapsed_s: float) -> None:
     for name, number in sorted(summary.counts.items()):
         table.add_row(name, f"{number:,}")
     console.print(table)
-    if summary.settled_s:
-        ordered = sorted(summary.settled_s)
+    if summary.resolved_s:
+        ordered = sorted(summary.resolved_s)
         shares = ", ".join(f"{share} % within {_at(ordered, share):.1f} s" for share in (50, 90, 95, 99, 100))
         console.print(f"Lost replies whose effect could be seen at once ({len(ordered):,}): {shares}")
     for report in sorted(summary.failed, key=lambda each: each.seed)[:FAILURES_SHOWN_MAX]:

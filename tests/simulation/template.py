@@ -11,7 +11,7 @@ from tests.simulation.loop import SimulatedLoop, new_loop
 from tests.simulation.process import SEAL, SimulatedClock
 from tests.simulation.witness import watch_over
 
-from payrelay.flows.access.issue_key import WantedKey, issue_key
+from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.meta import chain_key, verify_key
 
@@ -49,7 +49,7 @@ class Template:
         await verify_key(engine, SEAL)
         await chain_key(engine, SEAL, clock)
         for principal in PRINCIPALS:
-            issued = await issue_key(Credentials(engine), clock, WantedKey(principal=principal, environment="sandbox"))
+            issued = await issue_key(Credentials(engine), clock, KeyRequest(principal=principal, environment="sandbox"))
             self.keys[principal] = issued.key
         await engine.close()
         watch_over(self.path)

@@ -41,7 +41,7 @@ from payrelay_simulator.seeding import CustomerSeed, PaymentSeed, Seed, Subscrip
 from payrelay_simulator.simulator import DEFAULT_MERCHANT
 from payrelay_simulator.world import World
 
-SETTLED_WITHIN_S: Final = 200 * DAY_S
+RESOLVED_WITHIN_S: Final = 200 * DAY_S
 ROUND_S: Final = 86_400.0
 TRACE_LINES_MAX: Final = 20_000
 
@@ -78,7 +78,7 @@ class Report:
         failures: what never should have happened; empty when all is well.
         digest: of everything that happened, in its order.
         counts: how much of everything there was.
-        settled_s: how long each lost reply was open whose effect could be seen at the gateway at once.
+        resolved_s: how long each lost reply was open whose effect could be seen at the gateway at once.
         trace: what happened, where it was asked for.
     """
 
@@ -86,7 +86,7 @@ class Report:
     failures: list[str]
     digest: str
     counts: dict[str, int] = field(default_factory=dict)
-    settled_s: list[float] = field(default_factory=list)
+    resolved_s: list[float] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
 
 
@@ -114,7 +114,7 @@ class Universe:
         self.processes: list[Process | None] = []
         self.crashes = list(fate.crashes)
         self.counts: dict[str, int] = {}
-        self.settled_s: list[float] = []
+        self.resolved_s: list[float] = []
         self._requests = 0
         self._client_random = fate.chance("clients' network")
         self._public_random = fate.chance("public network")
@@ -171,10 +171,10 @@ class Universe:
 
     def note(self, *words: object) -> None:
         """Keeps what happened, for the digest and for people."""
-        line = f"{self.loop.time():.4f} {' '.join(map(str, words))}"
-        self._digest.update(line.encode())
+        entry = f"{self.loop.time():.4f} {' '.join(map(str, words))}"
+        self._digest.update(entry.encode())
         if len(self.trace) < TRACE_LINES_MAX:
-            self.trace.append(line)
+            self.trace.append(entry)
 
     def blame(self, text: str) -> None:
         """Keeps what never should have happened."""
@@ -418,8 +418,8 @@ class Universe:
             await wait_seconds(1.0)
 
     async def _settle(self) -> None:
-        """Waits until nothing is open any more, at most SETTLED_WITHIN_S."""
-        until_s = self.loop.time() + SETTLED_WITHIN_S
+        """Waits until nothing is open any more, at most RESOLVED_WITHIN_S."""
+        until_s = self.loop.time() + RESOLVED_WITHIN_S
         pause_s = 1.0
         while self._is_open() and self.loop.time() < until_s:
             await wait_seconds(pause_s)
@@ -489,6 +489,6 @@ def run(seed: int, template: Template, parts: Parts | None = None, fate: Fate | 
         failures=universe.failures,
         digest=universe._digest.hexdigest(),
         counts=universe.counts,
-        settled_s=universe.settled_s,
+        resolved_s=universe.resolved_s,
         trace=universe.trace,
     )

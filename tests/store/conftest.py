@@ -12,12 +12,12 @@ from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Charge, Effect
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Event, Line, Operation, Retention, advance
+from payrelay.core.payments.operation import Event, JournalEntry, Operation, Retention, advance
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.opening import open_database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.engine.sqlite import InlineExecutor
-from payrelay.store.payments.journal import Acceptance, Accepted, Journal
+from payrelay.store.payments.journal import Acceptance, AcceptedOperation, Journal
 
 CHAIN_KEY = b"c" * 32
 ENGINES = ("sqlite", "inline", pytest.param("postgresql", marks=pytest.mark.postgresql))
@@ -55,19 +55,21 @@ class Book:
         return msgspec.structs.replace(OPERATION, **(own | members))
 
     async def accept(
-        self, operation: Operation, *, call: Effect = CHARGE, barred_by: str | None = None, now_ms: int = 1_000
+        self, operation: Operation, *, call: Effect = CHARGE, conflicts_with: str | None = None, now_ms: int = 1_000
     ) -> Acceptance:
         """Stores an operation with a first line that fits."""
-        line = Line(version=operation.version, at_ms=1_000, event=None, state=operation.state, evidence=Evidence())
-        acceptance = await self.journal.accept(operation, line, call, barred_by=barred_by, now_ms=now_ms)
-        if isinstance(acceptance, Accepted):
+        entry = JournalEntry(
+            version=operation.version, at_ms=1_000, event=None, state=operation.state, evidence=Evidence()
+        )
+        acceptance = await self.journal.accept(operation, entry, call, conflicts_with=conflicts_with, now_ms=now_ms)
+        if isinstance(acceptance, AcceptedOperation):
             self._keep_chain(acceptance.operation)
         return acceptance
 
     async def advance(self, operation: Operation, event: Event, answer: Answer | None = None) -> Operation:
         """Takes an operation through an event, and stores that."""
-        changed, line = advance(self.stored(operation), event, at_ms=2_000, retention=RETENTION, evidence=EVIDENCE)
-        changed = await self.journal.record(changed, line, answer)
+        changed, entry = advance(self.stored(operation), event, at_ms=2_000, retention=RETENTION, evidence=EVIDENCE)
+        changed = await self.journal.record(changed, entry, answer)
         self._keep_chain(changed)
         return changed
 

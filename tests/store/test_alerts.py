@@ -15,7 +15,7 @@ from payrelay.clock import Clock
 from payrelay.core.payments.operation import TRANSITIONS, Event, Operation, State
 from payrelay.errors import Outdated
 from payrelay.store import open_database
-from payrelay.store.alerts import About, Alert, Alerts
+from payrelay.store.alerts import Alert, Alerts, AlertSubject
 from payrelay.store.engine.sqlite import InlineExecutor
 
 NOW_MS = 10_000
@@ -27,7 +27,7 @@ choices = st.lists(st.integers(0, len(Event)), max_size=12)
 @pytest.fixture
 def alerts(book: Book) -> Alerts:
     """Gives the alerts in the same database."""
-    return Alerts(book.database, About.OPERATION)
+    return Alerts(book.database, AlertSubject.OPERATION)
 
 
 async def in_need(book: Book, number: int = 1) -> Operation:
@@ -46,7 +46,7 @@ async def test_an_operation_that_comes_to_need_a_person_is_an_alert(book: Book, 
         subject_id=operation.id,
         version=2,
         created_at_ms=2_000,
-        taken_until_ms=20_000,
+        leased_until_ms=20_000,
         attempts=0,
         given_to=frozenset(),
     )
@@ -55,7 +55,7 @@ async def test_an_operation_that_comes_to_need_a_person_is_an_alert(book: Book, 
 async def test_what_needs_a_person_already_is_no_second_alert(book: Book, alerts: Alerts) -> None:
     """Every later look at it is a change too; nobody is to be called again for those."""
     operation = await in_need(book)
-    for event in (Event.LOOKED, Event.DIFFERED, Event.PENDING):
+    for event in (Event.INQUIRED_ABOUT, Event.DIFFERED, Event.PENDING):
         operation = await book.advance(operation, event)
 
     assert [alert.version for alert in await alerts.take(NOW_MS, until_ms=20_000, limit=10)] == [2]
@@ -150,8 +150,8 @@ async def alerts_of_walk(choices: list[int], folder: Path) -> tuple[set[int], se
         possible = [event for state, event in TRANSITIONS if state is operation.state]
         if possible:
             operation = await book.advance(operation, possible[choice % len(possible)])
-    states = [line.state for line in await book.journal.history(operation.id)]
-    taken = await Alerts(database, About.OPERATION).take(NOW_MS, until_ms=20_000, limit=100)
+    states = [entry.state for entry in await book.journal.history(operation.id)]
+    taken = await Alerts(database, AlertSubject.OPERATION).take(NOW_MS, until_ms=20_000, limit=100)
     await database.close()
     steps = enumerate(pairwise(states), 2)
     needed = {version for version, (before, after) in steps if before is not after is State.NEEDS_ATTENTION}

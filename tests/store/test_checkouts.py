@@ -22,11 +22,11 @@ from payrelay.core.checkouts.hosted_payment import Buyer, Plan, PostalAddress
 from payrelay.core.payments.operation import Event
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store.checkouts import Checkouts, Sought
+from payrelay.store.checkouts import Checkouts, PersonalCheckouts
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.payments.resolution import Settling
+from payrelay.store.payments.resolution import ResolutionStore
 
 CHECKOUT: Final = msgspec.structs.replace(PLAIN_CHECKOUT, idempotency_key="k-1", customer_reference="user-1")
 DETAILS: Final = Details(
@@ -160,7 +160,7 @@ async def test_what_is_filled_in_is_not_told_again(checkouts: Checkouts, databas
 async def test_an_order_is_free_again_when_its_checkout_came_to_nothing(checkouts: Checkouts) -> None:
     """A customer who turned back may try anew."""
     await checkouts.add(CHECKOUT, DETAILS)
-    await checkouts.change(after(CHECKOUT, CheckoutEvent.TURNED_BACK), is_told=True)
+    await checkouts.change(after(CHECKOUT, CheckoutEvent.ABANDONED), is_told=True)
 
     assert await checkouts.add(other(2, order_id="A-1", guard="A-1"), DETAILS)
 
@@ -168,7 +168,7 @@ async def test_an_order_is_free_again_when_its_checkout_came_to_nothing(checkout
 async def test_a_late_completion_does_not_take_the_order_from_another(checkouts: Checkouts) -> None:
     """The first page was paid after all while a second one is open: both facts are kept."""
     await checkouts.add(CHECKOUT, DETAILS)
-    cancelled = after(CHECKOUT, CheckoutEvent.TURNED_BACK)
+    cancelled = after(CHECKOUT, CheckoutEvent.ABANDONED)
     await checkouts.change(cancelled, is_told=True)
     second = other(2, order_id="A-1", guard="A-1")
     await checkouts.add(second, DETAILS)
@@ -194,11 +194,11 @@ async def test_the_first_opening_leaves_it_open_longer(checkouts: Checkouts) -> 
 async def test_one_of_many_looks(checkouts: Checkouts) -> None:
     """Each look costs a place in the gateway's budget."""
     await checkouts.add(CHECKOUT, DETAILS)
-    looks = (checkouts.take_look(CHECKOUT.id, 4_000, next_ms=9_000) for _ in range(5))
+    looks = (checkouts.take_due_inquiry(CHECKOUT.id, 4_000, next_ms=9_000) for _ in range(5))
 
-    assert not await checkouts.take_look(CHECKOUT.id, 3_999, next_ms=9_000)
+    assert not await checkouts.take_due_inquiry(CHECKOUT.id, 3_999, next_ms=9_000)
     assert sum(await asyncio.gather(*looks)) == 1
-    assert await checkouts.take_look(CHECKOUT.id, 9_000, next_ms=12_000)
+    assert await checkouts.take_due_inquiry(CHECKOUT.id, 9_000, next_ms=12_000)
 
 
 async def test_what_has_ended_is_given_to_one_and_for_a_while(checkouts: Checkouts) -> None:
@@ -297,7 +297,7 @@ async def test_a_payment_that_nothing_shows_takes_none_of_another_order(
     expected = () if is_owned else (paid("320025000001"),)
     assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == expected
     await book.accept(charge)
-    owned = await Settling(database).owned_by_others(charge, ("320025000001",))
+    owned = await ResolutionStore(database).owned_by_others(charge, ("320025000001",))
     assert owned == ({"320025000001"} if is_owned else set())
 
 
@@ -312,7 +312,7 @@ async def test_where_a_charge_of_the_order_is_open_nothing_is_taken(checkouts: C
 
 
 @pytest.mark.parametrize(
-    ("members", "is_rival"),
+    ("members", "is_competing"),
     [
         ({"kind": CheckoutKind.PAYMENT, "state": CheckoutState.OPEN}, True),
         ({"kind": CheckoutKind.PAYMENT, "state": CheckoutState.CANCELLED}, False),
@@ -325,20 +325,20 @@ async def test_where_a_charge_of_the_order_is_open_nothing_is_taken(checkouts: C
     ],
 )
 async def test_what_another_checkout_may_have_taken_is_not_given_away(
-    checkouts: Checkouts, members: dict[str, object], *, is_rival: bool
+    checkouts: Checkouts, members: dict[str, object], *, is_competing: bool
 ) -> None:
     """A customer was refused, tried another card, and paid for the plan after all: that pays for no second page."""
     await checkouts.add(msgspec.structs.replace(CHECKOUT, guard=None), DETAILS)
     await checkouts.add(other(2, **{"guard": None, "order_id": "A-1", **members}), DETAILS)
 
-    expected = () if is_rival else (paid("320025000001"),)
+    expected = () if is_competing else (paid("320025000001"),)
     assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == expected
 
 
 async def test_a_payment_is_taken_up_by_one_checkout_alone(checkouts: Checkouts) -> None:
     """Two stories may have found it free at the same moment; the one that writes second finds it taken, and stops."""
     await checkouts.add(CHECKOUT, DETAILS)
-    cancelled = after(CHECKOUT, CheckoutEvent.TURNED_BACK)
+    cancelled = after(CHECKOUT, CheckoutEvent.ABANDONED)
     await checkouts.change(cancelled, is_told=True)
     second = msgspec.structs.replace(CHECKOUT, id="chk_0002", idempotency_key="k-2")
     assert await checkouts.add(second, DETAILS)
@@ -360,15 +360,15 @@ async def test_a_charge_is_not_proved_by_a_checkouts_payment(
     """
     charge = book.new(1)
     await book.accept(charge)
-    settling = Settling(database)
-    assert not await settling.has_rival(charge, failed_since_ms=0)
+    resolution = ResolutionStore(database)
+    assert not await resolution.has_competing(charge, failed_since_ms=0)
     await checkouts.add(CHECKOUT, DETAILS)
-    assert await settling.has_rival(charge, failed_since_ms=0)
+    assert await resolution.has_competing(charge, failed_since_ms=0)
 
     paid_by_page = Result(payment_id="320025000001")
     await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, result=paid_by_page), is_told=True)
-    assert not await settling.has_rival(charge, failed_since_ms=0)
-    assert await settling.owned_by_others(charge, ("320025000001", "320025000002")) == {"320025000001"}
+    assert not await resolution.has_competing(charge, failed_since_ms=0)
+    assert await resolution.owned_by_others(charge, ("320025000001", "320025000002")) == {"320025000001"}
 
 
 @pytest.mark.parametrize("kind", [CheckoutKind.PAYMENT, CheckoutKind.RECURRING])
@@ -383,7 +383,7 @@ async def test_a_charge_is_not_proved_by_an_installment(
     begun = Result(subscription_id="420075000001", payment_id="320025000001")
     await checkouts.change(after(asked, CheckoutEvent.COMPLETED, result=begun), is_told=True)
 
-    assert await Settling(database).has_rival(charge, failed_since_ms=0) is (kind is CheckoutKind.RECURRING)
+    assert await ResolutionStore(database).has_competing(charge, failed_since_ms=0) is (kind is CheckoutKind.RECURRING)
 
 
 async def test_a_person_is_found_by_everything_that_names_it(checkouts: Checkouts) -> None:
@@ -400,7 +400,7 @@ async def test_a_person_is_found_by_everything_that_names_it(checkouts: Checkout
         own = {"id": f"chk_{number}", "order_id": f"A-{number}", "guard": None, "idempotency_key": None}
         checkout = msgspec.structs.replace(CHECKOUT, **own, **{"customer_reference": None, **members})
         assert await checkouts.add(checkout, DETAILS)
-    person = Sought(customer_id="cus_1", merchant=CHECKOUT.merchant, principal="shop", reference="person-7")
+    person = PersonalCheckouts(customer_id="cus_1", merchant=CHECKOUT.merchant, principal="shop", reference="person-7")
     found = [each.id for each in await checkouts.of_person(person, after="", limit=2)]
     found += [each.id for each in await checkouts.of_person(person, after=found[-1], limit=2)]
     unnamed = msgspec.structs.replace(person, reference=None)

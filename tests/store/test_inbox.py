@@ -9,20 +9,20 @@ from tests.samples import NOW_MS
 
 from payrelay.core.notifications.notification import (
     Authenticity,
-    NewsKind,
     Notification,
     NotificationEvent,
     NotificationFilter,
+    NotificationKind,
+    NotificationReason,
     NotificationState,
     NotificationStep,
-    NotifiedStatus,
-    Why,
+    ReportedStatus,
     advance,
 )
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated, StoreUnusable
-from payrelay.store.alerts import About, Alerts
+from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
@@ -94,7 +94,7 @@ async def test_what_was_refused_is_kept_up_to_a_number(inbox: Inbox) -> None:
     refused = {
         "state": NotificationState.REFUSED,
         "verdict": Authenticity.FORGED,
-        "why": Why.FORGED,
+        "why": NotificationReason.FORGED,
         "next_at_ms": None,
     }
     for number in range(REFUSED_MAX):
@@ -116,7 +116,7 @@ async def test_one_order_is_taken_so_often_in_a_day(inbox: Inbox) -> None:
 
     assert await inbox.put(numbered(9_000), BODY) is None
     assert await inbox.put(numbered(9_001, order_id="A-2"), BODY) is not None
-    assert await inbox.put(numbered(9_003, told=NotifiedStatus.CHARGED_BACK), BODY) is not None
+    assert await inbox.put(numbered(9_003, reported=ReportedStatus.CHARGED_BACK), BODY) is not None
     assert await inbox.put(numbered(9_002, received_at_ms=NOW_MS + 86_400_001), BODY) is not None
 
 
@@ -137,7 +137,7 @@ async def test_what_is_due_is_given_once(inbox: Inbox) -> None:
 async def test_a_new_owner_takes_up_what_was_left(inbox: Inbox) -> None:
     """A process died right after its answer: the next one must not wait until nobody can be working on it any more."""
     await inbox.put(NOTIFICATION, BODY)
-    waiting = numbered(2, state=NotificationState.WAITING, why=Why.UNKNOWN_ORDER)
+    waiting = numbered(2, state=NotificationState.WAITING, reason=NotificationReason.UNKNOWN_ORDER)
     await inbox.put(waiting, BODY)
 
     assert await inbox.take_up(NOW_MS + 5) == 1
@@ -148,7 +148,9 @@ async def test_a_change_names_the_version_that_it_was_decided_on(inbox: Inbox) -
     """Of two that decide at once one is void, whoever comes last."""
     await inbox.put(NOTIFICATION, BODY)
     changed = advance(
-        NOTIFICATION, NotificationStep(event=NotificationEvent.TAKEN_UP, why=Why.CHECKOUT_FINISHED), at_ms=NOW_MS + 9
+        NOTIFICATION,
+        NotificationStep(event=NotificationEvent.WORKED_ON, reason=NotificationReason.CHECKOUT_FINISHED),
+        at_ms=NOW_MS + 9,
     )
     await inbox.record(changed)
 
@@ -184,18 +186,18 @@ async def test_bodies_are_forgotten_and_the_rest_stays(inbox: Inbox) -> None:
 
 async def test_the_first_token_is_the_accepted_one(inbox: Inbox, database: Database) -> None:
     """A signature covers no token: whoever repeats it with another must not put another's card in its place."""
-    kind = NewsKind.PREAPPROVAL
+    kind = NotificationKind.PREAPPROVAL
     assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", kind) is None
     assert await inbox.accept_token(NOTIFICATION, kind, "CANARY1", at_ms=NOW_MS)
 
     assert await inbox.accept_token(NOTIFICATION, kind, "CANARY1", at_ms=NOW_MS)
     assert not await inbox.accept_token(NOTIFICATION, kind, "CANARY2", at_ms=NOW_MS)
     assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", kind) is None
-    assert await inbox.accept_token(NOTIFICATION, NewsKind.AUTHORIZATION, "CANARY2", at_ms=NOW_MS)
-    held = await inbox.accepted_token(NOTIFICATION.merchant, "A-1", NewsKind.AUTHORIZATION)
+    assert await inbox.accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, "CANARY2", at_ms=NOW_MS)
+    held = await inbox.accepted_token(NOTIFICATION.merchant, "A-1", NotificationKind.AUTHORIZATION)
     assert held == Secret("CANARY2")
-    assert await inbox.empty_token(NOTIFICATION.merchant, "A-1", NewsKind.AUTHORIZATION)
-    assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", NewsKind.AUTHORIZATION) is None
+    assert await inbox.empty_token(NOTIFICATION.merchant, "A-1", NotificationKind.AUTHORIZATION)
+    assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", NotificationKind.AUTHORIZATION) is None
     assert "CANARY" not in repr(await database.read(rows(Statement(TOKENS, ()))))
 
 
@@ -205,7 +207,7 @@ async def doubted(inbox: Inbox, number: int, **members: object) -> Notification:
     await inbox.put(notification, BODY)
     changed = advance(
         notification,
-        NotificationStep(event=NotificationEvent.DOUBTED, why=Why.OTHER_AMOUNT),
+        NotificationStep(event=NotificationEvent.DOUBTED, reason=NotificationReason.OTHER_AMOUNT),
         at_ms=notification.received_at_ms,
     )
     await inbox.record(changed)
@@ -214,7 +216,7 @@ async def doubted(inbox: Inbox, number: int, **members: object) -> Notification:
 
 async def test_what_needs_a_person_is_an_alert_once_a_day_for_its_order(inbox: Inbox, database: Database) -> None:
     """It is written with the change; and whoever posts the same again and again rings nobody to death."""
-    alerts = Alerts(database, About.NOTIFICATION)
+    alerts = Alerts(database, AlertSubject.NOTIFICATION)
     first = await doubted(inbox, 1)
     await doubted(inbox, 2)
     await doubted(inbox, 3, order_id="A-3")
@@ -232,11 +234,11 @@ async def test_what_needs_a_person_is_an_alert_once_a_day_for_its_order(inbox: I
 
 async def test_many_that_are_refused_are_one_alert_a_day(inbox: Inbox, database: Database) -> None:
     """A flood is one alert; so is a wrong secret, by which all that the gateway sends is refused."""
-    alerts = Alerts(database, About.NOTIFICATION)
+    alerts = Alerts(database, AlertSubject.NOTIFICATION)
     refused = {
         "verdict": Authenticity.FORGED,
         "state": NotificationState.REFUSED,
-        "why": Why.FORGED,
+        "why": NotificationReason.FORGED,
         "next_at_ms": None,
     }
     await inbox.put(numbered(50, **refused, received_at_ms=NOW_MS - 2 * DAY_MS), BODY)

@@ -15,7 +15,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions
 from payrelay.core.customers.customer import CustomerEvent, removed
 from payrelay.core.events.delivery import Endpoint, EndpointState
-from payrelay.core.notifications.notification import NewsKind
+from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import Event
 from payrelay.core.secret import Secret
@@ -30,12 +30,12 @@ from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.endpoints import Endpoints
 from payrelay.store.gateways.access_tokens import AccessTokens
-from payrelay.store.gateways.readings import LastAnswers
+from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
 from payrelay.store.meta import chain_key, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.journal import Journal
-from payrelay.store.seals import SEALED, Exchanged, Seals
+from payrelay.store.seals import SEALED, ReencryptedRows, Seals
 
 OLD: Final = b"k" * 32
 NEW: Final = b"n" * 32
@@ -52,7 +52,7 @@ ENDPOINT: Final = Endpoint(
     reason=None,
     older_ends_at_ms=None,
     failing_since_ms=None,
-    held_until_ms=0,
+    deferred_until_ms=0,
     created_at_ms=1,
     updated_at_ms=1,
 )
@@ -79,12 +79,12 @@ async def fill(database: Database, keys: tuple[bytes, ...], answer: Answer) -> N
     await Checkouts(database, seal).add(CHECKOUT, DETAILS)
     inbox = Inbox(database, seal)
     await inbox.put(NOTIFICATION, BODY)
-    await inbox.accept_token(NOTIFICATION, NewsKind.AUTHORIZATION, TOKEN, at_ms=1)
+    await inbox.accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, TOKEN, at_ms=1)
     endpoints = Endpoints(database, seal)
     await endpoints.add(ENDPOINT, Secret("older"))
     await endpoints.rotate("end_1", Secret("newest"), older_ends_at_ms=2, now_ms=1)
     await AccessTokens(database, seal, Clock(), "merchant/app").put("access", 599.0)
-    await LastAnswers(database, seal).keep(MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1)
+    await ReadingStore(database, seal).keep(MERCHANT, AllSubscriptions(), READING, (), read_at_ms=1)
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ async def filled(database: Database, answer: Answer) -> Database:
     return database
 
 
-async def rotated(database: Database, *, page: int = 1) -> list[Exchanged]:
+async def rotated(database: Database, *, page: int = 1) -> list[ReencryptedRows]:
     """Brings everything under the new key, a page at a time."""
     return [exchanged async for exchanged in Seals(database, Seal((NEW, OLD)), page=page).rotate()]
 
@@ -148,12 +148,12 @@ async def test_afterwards_the_new_key_alone_opens_everything(filled: Database, a
     assert await Checkouts(filled, seal).details_of(CHECKOUT.id) == DETAILS
     inbox = Inbox(filled, seal)
     assert await inbox.body_of(NOTIFICATION.id) == BODY
-    assert await inbox.accepted_token(MERCHANT, "A-1", NewsKind.AUTHORIZATION) == Secret(TOKEN)
+    assert await inbox.accepted_token(MERCHANT, "A-1", NotificationKind.AUTHORIZATION) == Secret(TOKEN)
     target = await Endpoints(filled, seal).target("end_1")
     assert target is not None
     assert (target.newest, target.older) == (Secret("newest"), Secret("older"))
-    kept = await AccessTokens(filled, seal, Clock(), "merchant/app").look()
-    assert (kept is not None, await LastAnswers(filled, seal).last(MERCHANT, AllSubscriptions()) is not None) == (
+    kept = await AccessTokens(filled, seal, Clock(), "merchant/app").read()
+    assert (kept is not None, await ReadingStore(filled, seal).last(MERCHANT, AllSubscriptions()) is not None) == (
         True,
         True,
     )

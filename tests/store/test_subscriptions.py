@@ -9,9 +9,9 @@ from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 from payrelay.runtime.ids import new_id
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
-from payrelay.store.subscriptions import Subscriptions, Whose
+from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
-WHOSE = Whose(account="gateway", merchant="0123456789abcdef", principal="shop")
+WHOSE = SubscriptionOwner(account="gateway", merchant="0123456789abcdef", principal="shop")
 EVENTS = query("events", "SELECT type FROM outbox ORDER BY seq")
 
 
@@ -90,9 +90,9 @@ async def test_many_at_once_lose_nothing(subscriptions: Subscriptions) -> None:
 
 async def test_of_whose_it_is_not_known_nothing_is_told(subscriptions: Subscriptions, database: Database) -> None:
     """A subscription that was begun elsewhere has nobody here who is told of it; it is known all the same."""
-    whose = msgspec.structs.replace(WHOSE, principal=None)
+    owner_of_subscription = msgspec.structs.replace(WHOSE, principal=None)
     seen = Fact(subscription_id="7", at_ms=9, is_seen=True, state=SubscriptionState.STOPPED, amount_minor=5_000)
-    await subscriptions.note(whose, [seen], now_ms=5_000)
+    await subscriptions.note(owner_of_subscription, [seen], now_ms=5_000)
 
     assert await told(database) == []
     standing = await subscriptions.standing(WHOSE.merchant, "7")
@@ -105,9 +105,9 @@ async def test_what_was_noted_before_it_was_known_whose_it_is_is_told_then(
     subscriptions: Subscriptions, database: Database
 ) -> None:
     """Support read the subscription first; the shop must not miss a month for that, nor be told of one twice."""
-    whose = msgspec.structs.replace(WHOSE, principal=None)
+    owner_of_subscription = msgspec.structs.replace(WHOSE, principal=None)
     failed = paid(3, is_paid=False)
-    await subscriptions.note(whose, [paid(1), paid(2), failed], now_ms=5_000)
+    await subscriptions.note(owner_of_subscription, [paid(1), paid(2), failed], now_ms=5_000)
     assert await told(database) == []
     for _ in range(2):
         await subscriptions.note(WHOSE, [paid(2), paid(4)], now_ms=6_000)

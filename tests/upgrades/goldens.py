@@ -19,8 +19,8 @@ from payrelay.core.calls import (
     Effect,
     Item,
     Refund,
-    Release,
     RetrySubscription,
+    Void,
 )
 from payrelay.core.events.event import event_id
 from payrelay.core.payments.audit_chain import AnchoredSpan, ChainKey, Link, row_digest
@@ -61,8 +61,8 @@ CALLS: Final[dict[str, Effect]] = {
     "capture": Capture(authorization_token="e34f3059-7b7d", amount_minor=8_000, description="one is missing"),
     "refund": Refund(payment_id="320025021815", description="late"),
     "refund of a part": Refund(payment_id="320025021815", description="late", amount_minor=10_050),
-    "release": Release(authorization_token="74d7f304-7f9d", description="not wanted"),
-    "release of a part": Release(authorization_token="74d7f304-7f9d", description="not wanted", amount_minor=1),
+    "release": Void(authorization_token="74d7f304-7f9d", description="not wanted"),
+    "release of a part": Void(authorization_token="74d7f304-7f9d", description="not wanted", amount_minor=1),
     "retry": RetrySubscription(subscription_id=420075032251),
     "cancellation": CancelSubscription(subscription_id=9_223_372_036_854_775_807),
 }
@@ -119,8 +119,8 @@ def chain_hashes() -> dict[str, str]:
     return {
         "row": row_digest(OPERATION),
         "row with a customer": row_digest(with_customer),
-        "first line": CHAIN.line("", LINK._replace(version=1, event=None, answer_digest="")),
-        "next line": CHAIN.line("p" * 64, LINK),
+        "first line": CHAIN.entry("", LINK._replace(version=1, event=None, answer_digest="")),
+        "next line": CHAIN.entry("p" * 64, LINK),
         "answer": CHAIN.answer("op_1", b"answer"),
         "anchor": anchor.end(),
     }

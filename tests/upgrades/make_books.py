@@ -29,11 +29,11 @@ from payrelay.core.access.credential import DEFAULT_SCOPES, Rate
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.core.secret import Secret
-from payrelay.flows.access.issue_key import WantedKey, issue_key
+from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.flows.operators.audit import keep_anchors
 from payrelay.flows.operators.decidable import Decision
 from payrelay.flows.operators.decide import decide
-from payrelay.flows.resolution.resolve import settle_one
+from payrelay.flows.resolution.resolve import resolve_one
 from payrelay.runtime.event_delivery import tell_events
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.seals import SEALED
@@ -181,14 +181,14 @@ class Shop:
                 self.gateway.script(place, str(body.get("authorization_token") or body["payment_id"]), behaviour)
             await self.do(f"{what}, {_keyed(key)}", "POST", path, body, key=key)
 
-    async def settle_by_hand(self, operation_id: str, verdict: State) -> None:
+    async def resolve_by_hand(self, operation_id: str, verdict: State) -> None:
         """Decides what became of an operation."""
         operation = await self.world.relay.journal.get(operation_id)
         assert operation is not None
         await decide(
             self.world.relay,
             Decision(
-                operation_id=operation_id, seen=operation.state, verdict=verdict, operator="anna", reason="asked them"
+                operation_id=operation_id, seen=operation.state, decided=verdict, operator="anna", reason="asked them"
             ),
         )
 
@@ -231,8 +231,8 @@ def _keyed(key: str | None) -> str:
 async def make_keys(shop: Shop) -> None:
     """Makes the callers' keys, one of them narrow."""
     credentials, clock = Credentials(shop.world.database), shop.world.clock
-    wide = WantedKey(principal="shop", environment="sandbox", scopes=DEFAULT_SCOPES)
-    narrow = WantedKey(
+    wide = KeyRequest(principal="shop", environment="sandbox", scopes=DEFAULT_SCOPES)
+    narrow = KeyRequest(
         principal="kiosk",
         environment="sandbox",
         accounts=frozenset({"gateway"}),
@@ -259,7 +259,7 @@ async def make_customers(shop: Shop) -> str:
     return str(handles[0])
 
 
-async def make_settled(shop: Shop) -> list[tuple[str, str]]:
+async def make_final(shop: Shop) -> list[tuple[str, str]]:
     """Makes charges and holds that have their outcome; gives the tokens of the holds, with their orders."""
     await shop.charge("charge that succeeded")
     await shop.charge("charge with everything", **FULL)
@@ -271,7 +271,7 @@ async def make_settled(shop: Shop) -> list[tuple[str, str]]:
         what, order_id = f"charge that was decided {verdict}", shop.order("decided")
         shop.gateway.script(payhere.CHARGE, order_id, payhere.cuts)
         lost = await shop.do(what, "POST", "payments/charge", charge_body(order_id), key=f"decided-{verdict}")
-        await shop.settle_by_hand(lost["operation"], verdict)
+        await shop.resolve_by_hand(lost["operation"], verdict)
     tokens = []
     for what in ("hold to be captured", "hold to be released", "hold to be captured, lost", "hold, released in part"):
         for key in (what.replace(" ", "-"), None):
@@ -289,7 +289,7 @@ async def make_proved(shop: Shop) -> None:
     shop.gateway.script(payhere.SEARCH, order_id, payhere.says(payhere.found(record_of(world, order_id))))
     operation = await world.relay.journal.get(lost["operation"])
     assert operation is not None
-    await settle_one(world.relay, operation)
+    await resolve_one(world.relay, operation)
 
 
 def record_of(world: Opened, order_id: str) -> dict[str, object]:
@@ -465,7 +465,7 @@ async def tell_story(shop: Shop, copy: Path) -> int:
     registered = await shop.ask("endpoint", "POST", "endpoints", endpoint)
     await shop.ask("rotated", "POST", f"endpoints/{registered['id']}/rotate", {})
     handle = await make_customers(shop)
-    tokens = await make_settled(shop)
+    tokens = await make_final(shop)
     await make_proved(shop)
     await make_changes(shop, tokens)
     await make_checkouts(shop)

@@ -18,7 +18,7 @@ from payrelay.api.metrics.counters import Metrics
 from payrelay.app import opened_database, opened_relay
 from payrelay.clock import Clock
 from payrelay.flows.relay import Relay
-from payrelay.runtime.hooks import Watch
+from payrelay.runtime.hooks import Hooks
 from payrelay.settings import Settings, read_settings
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.engine.database import Database
@@ -77,7 +77,7 @@ async def opened(settings: Settings, at_ms: int) -> AsyncIterator[Opened]:
     log = structlog.wrap_logger(None, processors=[_dropped], wrapper_class=structlog.make_filtering_bound_logger(0))
     async with (
         opened_database(settings, clock, is_owner=True) as database,
-        opened_relay(settings, database, clock=clock, log=log, watch=Watch()) as relay,
+        opened_relay(settings, database, clock=clock, log=log, hooks=Hooks()) as relay,
     ):
         context = ApiContext(
             relay=relay,

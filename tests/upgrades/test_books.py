@@ -128,7 +128,7 @@ async def test_every_fingerprint_comes_out_as_it_is_stored(world: Opened) -> Non
 
 async def test_every_kept_answer_can_be_read(world: Opened) -> None:
     """What has its outcome has its answer; it is asked for by key for thirty days, and shown to operators for ever."""
-    done = [row for row in await operations_of(world) if row.is_settled]
+    done = [row for row in await operations_of(world) if row.is_final]
     answers = [await world.relay.journal.answer_of(row.id) for row in done]
 
     assert all(isinstance(answer, Answer) for answer in answers)

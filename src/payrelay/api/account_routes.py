@@ -12,9 +12,9 @@ from functools import partial
 from payrelay.api.auth.admission import CallerAdmission
 from payrelay.api.http.queries import decoded
 from payrelay.api.http.visit import Visit
-from payrelay.api.requests.reading import Addressed, read_request
+from payrelay.api.requests.reading import AddressedRequest, read_request
 from payrelay.api.requests.route import Route, require_open
-from payrelay.api.requests.router import Matcher
+from payrelay.api.requests.router import Router
 from payrelay.api.routes.policies import narrowed
 from payrelay.core.access.credential import require
 from payrelay.core.answers import Answer
@@ -36,7 +36,7 @@ class AccountRoutes:
     def __init__(
         self, routes: Iterable[Route], relay: Relay, admission: CallerAdmission, body_timeout_s: float
     ) -> None:
-        self._matcher = Matcher(routes)
+        self._router = Router(routes)
         self._relay = relay
         self._admission = admission
         self._body_timeout_s = body_timeout_s
@@ -52,7 +52,7 @@ class AccountRoutes:
             require_open(route.bound)
         asked = await read_request(visit, to, credential, self._relay.clock, self._body_timeout_s)
         asked = await narrowed(route.bound, self._relay, asked)
-        if asked.patience is None:
+        if asked.wait_preference is None:
             return await route.handler(self._relay, asked)
         if not route.is_effect:
             answer = await route.handler(self._relay, asked)
@@ -60,19 +60,19 @@ class AccountRoutes:
             require(await self._admission.admit(visit), route.scope, account)
             return answer
         ask = partial(route.handler, self._relay, asked)
-        return await answer_when_known(self._relay, asked.request, asked.patience, ask)
+        return await answer_when_known(self._relay, asked.request, asked.wait_preference, ask)
 
-    def _addressed(self, visit: Visit, segments: list[bytes]) -> Addressed:
+    def _addressed(self, visit: Visit, segments: list[bytes]) -> AddressedRequest:
         """Finds where a request goes; raises Refusal (not_found, method_not_allowed)."""
         account = decoded(segments[1])
-        found = self._matcher.find(segments[3:])
+        found = self._router.find(segments[3:])
         if found is None or account not in self._relay.accounts:
             raise Refusal(Code.NOT_FOUND, "there is nothing at this address; /docs tells what there is")
-        visit.line.account = account
+        visit.log_record.account = account
         route = found.methods.get(visit.scope["method"])
         if route is None:
-            visit.line.route = next(iter(found.methods.values())).template
+            visit.log_record.route = next(iter(found.methods.values())).template
             msg = f"this address takes {found.allow} only"
             raise Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", found.allow),))
-        visit.line.route = route.template
-        return Addressed(route=route, account=account, segment=found.segment)
+        visit.log_record.route = route.template
+        return AddressedRequest(route=route, account=account, segment=found.segment)

@@ -20,7 +20,7 @@ from payrelay.api.http.cross_origin import Browsers
 from payrelay.api.http.failures import cut_short, safely_answered
 from payrelay.api.http.incoming_request import Networks, Receive, Scope, Send
 from payrelay.api.http.outgoing import PlainAnswer, note_answer, send_answer
-from payrelay.api.http.streams import Streamed, send_stream
+from payrelay.api.http.streams import StreamedAnswer, send_stream
 from payrelay.api.http.visit import Visit, visit_of
 from payrelay.api.public.open_pages import OpenPages
 from payrelay.core.answers import Answer
@@ -38,7 +38,9 @@ class Api:
         self._metrics = context.metrics
         self._trusted = Networks(context.trusted_proxies)
         self._browsers = Browsers(context.browser_origins)
-        self._admission = CallerAdmission(context.credentials, context.provider, context.relay, context.metrics)
+        self._admission = CallerAdmission(
+            context.credentials, context.identity_provider, context.relay, context.metrics
+        )
         self._routes = AccountRoutes(context.routes, context.relay, self._admission, context.body_timeout_s)
         self._pages = OpenPages(context.relay, context.pages(), context.body_timeout_s)
         self._under_way: set[asyncio.Task[object] | None] = set()
@@ -59,7 +61,7 @@ class Api:
             answer = cut_short(visit)
         finally:
             self._under_way.discard(task)
-        if isinstance(answer, Streamed):
+        if isinstance(answer, StreamedAnswer):
             self._record(visit, answer, perf_counter() - started_s)
             may_go_on = partial(self._admission.is_still_let_in, visit)
             await send_stream(send, visit.receive, answer, visit.own_headers(), may_go_on=may_go_on)
@@ -69,12 +71,12 @@ class Api:
         finally:
             self._record(visit, answer, perf_counter() - started_s)
 
-    def hold_no_longer(self) -> None:
+    def answer_held_responses(self) -> None:
         """Gives the answers that are held back, as they are, and holds none from now on: the program is to end.
 
         Streams end too.
         """
-        self._relay.waiters.close()
+        self._relay.held_responses.close()
         self._relay.dispatch.followers.close()
 
     def leave(self) -> None:
@@ -97,7 +99,9 @@ class Api:
         return await safely_answered(visit, self._routes.answered(visit, segments), self._log)
 
     def _record(self, visit: Visit, answer: Answer | PlainAnswer, duration_s: float) -> None:
-        line = visit.line
-        note_answer(line, answer, duration_s)
-        self._metrics.seen(line.route, line.method, line.status, duration_s, is_replayed=line.is_replayed)
-        self._log.info("request", line=line)
+        log_record = visit.log_record
+        note_answer(log_record, answer, duration_s)
+        self._metrics.seen(
+            log_record.route, log_record.method, log_record.status, duration_s, is_replayed=log_record.is_replayed
+        )
+        self._log.info("request", log_record=log_record)

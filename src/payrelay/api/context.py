@@ -34,7 +34,7 @@ class ApiContext:
         trusted_proxies: whose X-Forwarded-For is believed.
         metrics_networks: who may read ``/metrics``.
         browser_origins: of the pages whose scripts may use the API.
-        provider: lets in who has a token of an identity provider's; None where none is configured.
+        identity_provider: lets in who has a token of an identity provider's; None where none is configured.
         body_timeout_s: how long a body may take to arrive.
         routes: the table; another one only in tests.
     """
@@ -49,7 +49,7 @@ class ApiContext:
     trusted_proxies: tuple[Network, ...] = ()
     metrics_networks: tuple[Network, ...] = ()
     browser_origins: tuple[str, ...] = ()
-    provider: TokenReader | None = None
+    identity_provider: TokenReader | None = None
     body_timeout_s: float = BODY_TIMEOUT_S
     routes: tuple[Route, ...] = field(default=ROUTES)
 

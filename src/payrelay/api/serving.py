@@ -103,7 +103,7 @@ async def serve(
     finally:
         stopping.cancel()
         listener.close()
-        app.hold_no_longer()
+        app.answer_held_responses()
         has_finished = await _drained(app, server, serving, drain_s)
     return has_finished
 

@@ -62,7 +62,7 @@ async def _audit(settings: "Settings", noted: dict[int, str]) -> "AsyncIterator[
 
     async with opened_trail(settings, Clock()) as (trail, since_ms):
         with progress_bar(Console(stderr=True)) as bar:
-            yield Audit(trail, since_ms, Bars(bar), noted=noted)
+            yield Audit(trail, since_ms, ProgressBars(bar), noted=noted)
 
 
 def _noted(text: str) -> tuple[int, str]:
@@ -74,7 +74,7 @@ def _noted(text: str) -> tuple[int, str]:
     return int(match[1]), match[2]
 
 
-class Bars:
+class ProgressBars:
     """A bar for each phase, from when it begins."""
 
     def __init__(self, bar: Progress) -> None:
@@ -108,12 +108,14 @@ def _printable(text: str) -> str:
 
 
 def _summary_lines(summary: "Summary") -> list[str]:
-    looked_at = f"{summary.operations} operations with {summary.lines} lines of history, {summary.anchors} anchors"
-    lines = [f"{looked_at}; the chain began at {rfc3339(summary.chain_since_ms, 'seconds')}."]
-    if summary.lines_before_chain:
-        lines.append(f"{summary.lines_before_chain} lines are from before the chain.")
-    if summary.lines_unanchored:
-        lines.append(f"{summary.lines_unanchored} lines are not anchored yet: of these, removed ones can't be found.")
+    payments_compared = (
+        f"{summary.operations} operations with {summary.entries} lines of history, {summary.anchors} anchors"
+    )
+    lines = [f"{payments_compared}; the chain began at {rfc3339(summary.chain_since_ms, 'seconds')}."]
+    if summary.entries_before_chain:
+        lines.append(f"{summary.entries_before_chain} lines are from before the chain.")
+    if summary.entries_unanchored:
+        lines.append(f"{summary.entries_unanchored} lines are not anchored yet: of these, removed ones can't be found.")
     if summary.newest_anchor is not None and summary.anchored_until_ms is not None:
         lines.append(
             f"The newest anchor, up to {rfc3339(summary.anchored_until_ms, 'seconds')}, is {summary.newest_anchor}."

@@ -16,7 +16,7 @@ from payrelay.errors import SettingsError, StoreError
 from payrelay.gateways.gateway import CheckFinding
 
 if TYPE_CHECKING:
-    from payrelay.app import Shared
+    from payrelay.app import SharedResources
     from payrelay.settings import Settings
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
@@ -98,9 +98,9 @@ def _of_alert_command(program: str) -> CheckFinding:
 
 async def _of_database(
     settings: "Settings", clock: Clock, stack: AsyncExitStack
-) -> "tuple[list[CheckFinding], Shared | None]":
+) -> "tuple[list[CheckFinding], SharedResources | None]":
     """Looks at the store, and gives it, where it can be used; it stays open as long as the stack."""
-    from payrelay.app import Shared, opened_database, seal_of
+    from payrelay.app import SharedResources, opened_database, seal_of
     from payrelay.flows.operators.inspect_database import inspect_database
     from payrelay.flows.operators.pause_account import in_words
 
@@ -119,4 +119,4 @@ async def _of_database(
     except (SettingsError, StoreError) as error:
         return [right, *paused, CheckFinding(subject="encryption key", is_right=False, text=str(error))], None
     key = CheckFinding(subject="encryption key", is_right=True, text="it opens what this database holds")
-    return [right, *paused, key], Shared(database, seal)
+    return [right, *paused, key], SharedResources(database, seal)

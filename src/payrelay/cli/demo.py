@@ -22,7 +22,7 @@ from payrelay.app import Service, remove_database, running
 from payrelay.clock import Clock
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
-from payrelay.flows.access.issue_key import WantedKey, issue_key
+from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.server import address_of, stopped_by_signals
 from payrelay.settings import Settings, surroundings
 from payrelay_simulator import DemoWorld
@@ -53,7 +53,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Places:
+class DemoAddresses:
     """Where the parts of a demo stand: each must know the others' addresses before it starts.
 
     Attributes:
@@ -90,7 +90,7 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
     listener = _listener_near(host, port)
     with _listener_near(SHOP_HOST, SHOP_PORT) as shop_listener:
         shop_port = shop_listener.getsockname()[1]
-    places = Places(host=host, port=listener.getsockname()[1], shop=shop, shop_port=shop_port)
+    places = DemoAddresses(host=host, port=listener.getsockname()[1], shop=shop, shop_port=shop_port)
     with stopped_by_signals() as stop, _LOG.open("wb") as log_file:
         simulator = payrelay_simulator.Simulator()
         world = payrelay_simulator.demo_world(simulator)
@@ -98,7 +98,7 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
             settings = _settings(simulated, places)
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
                 issued = await issue_key(
-                    service.credentials, Clock(), WantedKey(principal="demo", environment="sandbox")
+                    service.credentials, Clock(), KeyRequest(principal="demo", environment="sandbox")
                 )
 
                 async with _serving(service, places, listener, stop), _shop(places, issued.key):
@@ -157,7 +157,7 @@ def curl(sample: Sample, address: str, key: str) -> str:
     return " \\\n  ".join(parts)
 
 
-def _settings(simulated: payrelay_simulator.Running, places: Places) -> Settings:
+def _settings(simulated: payrelay_simulator.Running, places: DemoAddresses) -> Settings:
     merchant = simulated.simulator.merchant
     gateway = {
         "base_url": simulated.base_url,
@@ -194,7 +194,7 @@ def _listener_near(host: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def _serving(
-    service: Service, places: Places, listener: socket.socket, stop: asyncio.Event
+    service: Service, places: DemoAddresses, listener: socket.socket, stop: asyncio.Event
 ) -> AsyncIterator[None]:
     """Serves as long as the context is open, which opens when connections are taken."""
     has_started = asyncio.Event()
@@ -222,7 +222,7 @@ async def _serving(
 
 
 @asynccontextmanager
-async def _shop(places: Places, key: str) -> AsyncIterator[None]:
+async def _shop(places: DemoAddresses, key: str) -> AsyncIterator[None]:
     """Runs the shop as long as the context is open; what it says goes to a file."""
     if places.shop is None:
         yield
@@ -244,7 +244,7 @@ async def _shop(places: Places, key: str) -> AsyncIterator[None]:
             await process.wait()
 
 
-def _introduce(console: Console, places: Places, gateway_address: str, key: str, world: DemoWorld) -> None:
+def _introduce(console: Console, places: DemoAddresses, gateway_address: str, key: str, world: DemoWorld) -> None:
     """Prints what a visitor needs. What is to be copied stands without frame, colour or breaks of our own."""
     console.rule("[bold]Payrelay demo")
     address = places.service

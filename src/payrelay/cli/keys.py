@@ -32,10 +32,10 @@ async def create(
 ) -> int:
     """Make a key, and print it alone on standard output."""
     from payrelay.app import opened_credentials
-    from payrelay.flows.access.issue_key import WantedKey, issue_key
+    from payrelay.flows.access.issue_key import KeyRequest, issue_key
 
     settings = read_settings()
-    wanted = WantedKey(
+    wanted = KeyRequest(
         principal=_name(name),
         environment=settings.key_environment,
         scopes=frozenset(scope) if scope else DEFAULT_SCOPES,

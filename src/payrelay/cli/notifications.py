@@ -16,7 +16,7 @@ from payrelay.core.durations import span_text
 from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import (
-    WHY_PHRASES,
+    REASON_PHRASES,
     Authenticity,
     Notification,
     NotificationFilter,
@@ -39,7 +39,7 @@ STYLES: Final = {
     NotificationState.RECEIVED: "cyan",
     NotificationState.APPLIED: "green",
 }
-VERDICT_PHRASES: Final = {
+AUTHENTICITY_PHRASES: Final = {
     Authenticity.GENUINE: "the gateway: the signature is right",
     Authenticity.FORGED: "unknown: the signature is wrong",
     Authenticity.WRONG_MERCHANT: "somebody else's gateway account",
@@ -138,7 +138,7 @@ def show_page(notification: Notification, now_ms: int) -> RenderableType:
 
 def _facts(notification: Notification, now_ms: int) -> Iterator[tuple[str, str]]:
     yield "what", _what(notification)
-    yield "from", VERDICT_PHRASES[notification.verdict]
+    yield "from", AUTHENTICITY_PHRASES[notification.authenticity]
     yield "on", f"account {notification.account}"
     if notification.message_type is not None:
         yield "about", _word(notification.message_type)
@@ -154,7 +154,7 @@ def _facts(notification: Notification, now_ms: int) -> Iterator[tuple[str, str]]
 
 
 def _what(notification: Notification) -> str:
-    words = [notification.kind.value, _word(notification.told), "order", notification.order_id]
+    words = [notification.kind.value, _word(notification.reported), "order", notification.order_id]
     if notification.amount_minor is not None:
         words += [notification.currency, decimal_text(notification.amount_minor)]
     if notification.payment_id is not None:
@@ -166,11 +166,11 @@ def _what(notification: Notification) -> str:
 
 def _standing(notification: Notification) -> Text:
     state = (_word(notification.state), _style(notification.state))
-    return Text.assemble(state, ": ", printable(WHY_PHRASES[notification.why]))
+    return Text.assemble(state, ": ", printable(REASON_PHRASES[notification.reason]))
 
 
 def _phrase(notification: Notification) -> str:
-    text = WHY_PHRASES[notification.why]
+    text = REASON_PHRASES[notification.reason]
     return f"{text[:1].upper()}{text[1:]}."
 
 
@@ -182,7 +182,7 @@ def _view(notification: Notification) -> dict[str, object]:
     return {
         **shown,
         "amount": None if amount_minor is None else decimal_text(amount_minor),
-        "explanation": WHY_PHRASES[notification.why],
+        "explanation": REASON_PHRASES[notification.reason],
         **{name: None if at_ms is None else rfc3339(at_ms) for name, at_ms in moments.items()},
     }
 

@@ -13,14 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from payrelay.core.answers import Answer
-from payrelay.core.calls import Capture, Charge, Effect, Refund, Release
+from payrelay.core.calls import Capture, Charge, Effect, Refund, Void
 from payrelay.core.durations import span_text
 from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.payments.explanations import phrases_of, printable, sentence_of, what, why
-from payrelay.core.payments.operation import Event, Line, Operation, State
+from payrelay.core.payments.operation import Event, JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
-from payrelay.flows.operators.decide import VERDICTS, Consequence, sentences_of
-from payrelay.flows.operators.review import Group, Study
+from payrelay.flows.operators.decide import EVENT_OF_DECISION, Consequence, sentences_of
+from payrelay.flows.operators.review import Group, OperationStudy
 from payrelay.flows.payments.operation_views import view
 
 TITLES: Final[dict[State | None, str]] = {
@@ -67,7 +67,7 @@ def list_page(groups: Sequence[Group], now_ms: int) -> RenderableType:
     return Page(*parts)
 
 
-def show_page(studied: Study, prospects: Mapping[State, Consequence], now_ms: int) -> RenderableType:
+def show_page(studied: OperationStudy, prospects: Mapping[State, Consequence], now_ms: int) -> RenderableType:
     """Shows all that is known of one operation, and what each decision would do."""
     operation = studied.operation
     state = operation.state.replace("_", " ")
@@ -90,7 +90,7 @@ def show_page(studied: Study, prospects: Mapping[State, Consequence], now_ms: in
 
 def hints_of(operation: Operation) -> list[str]:
     """Gives the commands that decide, to be copied."""
-    return [f"payrelay operations decide {operation.id} {verdict} --reason …" for verdict in VERDICTS]
+    return [f"payrelay operations decide {operation.id} {verdict} --reason …" for verdict in EVENT_OF_DECISION]
 
 
 def consequence_lines(consequence: Consequence) -> list[str]:
@@ -112,18 +112,18 @@ def list_json(groups: Sequence[Group], now_ms: int) -> bytes:
     return _json(shown)
 
 
-def show_json(studied: Study, prospects: Mapping[State, Consequence]) -> bytes:
+def show_json(studied: OperationStudy, prospects: Mapping[State, Consequence]) -> bytes:
     """Gives all that is known of one operation as JSON, with what each decision would do."""
     history = [
         {
-            "at": rfc3339(line.at_ms),
-            "state": line.state,
-            "event": line.event,
-            "text": sentence_of(line),
-            "seen": phrases_of(line.evidence),
-            "evidence": line.evidence,
+            "at": rfc3339(entry.at_ms),
+            "state": entry.state,
+            "event": entry.event,
+            "text": sentence_of(entry),
+            "seen": phrases_of(entry.evidence),
+            "evidence": entry.evidence,
         }
-        for line in studied.history
+        for entry in studied.history
     ]
     decisions = {
         verdict: {"answer": _answer_json(each.answer), "consequences": sentences_of(each)}
@@ -164,7 +164,7 @@ def _count(group: Group) -> str:
 def _asked(operation: Operation, call: Effect, now_ms: int) -> Iterator[tuple[str, str]]:
     yield "what", what(operation)
     match call:
-        case Charge(items=words) | Capture(description=words) | Refund(description=words) | Release(description=words):
+        case Charge(items=words) | Capture(description=words) | Refund(description=words) | Void(description=words):
             yield "described as", f"“{words}”"
     if isinstance(call, Refund) and call.amount_minor is None:
         yield "how much", "the whole payment"
@@ -176,7 +176,7 @@ def _asked(operation: Operation, call: Effect, now_ms: int) -> Iterator[tuple[st
     yield "request", operation.request_id
 
 
-def _charged_back(studied: Study) -> Iterator[tuple[str, str]]:
+def _charged_back(studied: OperationStudy) -> Iterator[tuple[str, str]]:
     for each in studied.chargebacks:
         yield (
             each.at,
@@ -193,7 +193,7 @@ def _facts(facts: Iterator[tuple[str, str]]) -> Table:
     return table
 
 
-def _history(history: Sequence[Line]) -> Table:
+def _history(history: Sequence[JournalEntry]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -210,18 +210,20 @@ def _history(history: Sequence[Line]) -> Table:
     return table
 
 
-def _likeness(line: Line) -> object:
+def _likeness(entry: JournalEntry) -> object:
     """Gives what makes a look as good as the one before it, so that a hundred of them need two lines."""
-    is_look = line.event is Event.LOOKED
-    return (line.event, line.evidence.seen, line.evidence.control, line.evidence.cause) if is_look else line.version
+    is_look = entry.event is Event.INQUIRED_ABOUT
+    return (
+        (entry.event, entry.evidence.seen, entry.evidence.control, entry.evidence.cause) if is_look else entry.version
+    )
 
 
 def _prospect(consequence: Consequence) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for line in consequence_lines(consequence):
-        table.add_row("·", printable(line))
+    for entry in consequence_lines(consequence):
+        table.add_row("·", printable(entry))
     return table
 
 

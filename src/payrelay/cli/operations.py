@@ -127,7 +127,7 @@ async def decide_operation(
         decision = Decision(
             operation_id=operation.id,
             seen=operation.state,
-            verdict=State(verdict),
+            decided=State(verdict),
             operator=who,
             reason=why,
             payment_id=paid,
@@ -155,7 +155,7 @@ async def _is_confirmed(relay: "Relay", operation: Operation, decision: "Decisio
     errors.print(f"{operation.id}, {printable(what(operation))}", markup=False)
     for line in consequence_lines(consequence):
         errors.print(f"· {printable(line)}", markup=False)
-    return typer.confirm(f"Decide, for good, that it {decision.verdict}?", err=True)
+    return typer.confirm(f"Decide, for good, that it {decision.decided}?", err=True)
 
 
 def _payment_id(text: str | None) -> str | None:

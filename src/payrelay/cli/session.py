@@ -75,7 +75,7 @@ async def session(
     import structlog
 
     from payrelay.app import opened_database, opened_relay
-    from payrelay.runtime.hooks import Watch
+    from payrelay.runtime.hooks import Hooks
 
     def say_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
         complain(told(event))
@@ -86,7 +86,7 @@ async def session(
     )
     async with (
         opened_database(settings, Clock(), is_owner=False) as database,
-        opened_relay(settings, database, clock=Clock(), log=log, watch=Watch()) as relay,
+        opened_relay(settings, database, clock=Clock(), log=log, hooks=Hooks()) as relay,
     ):
         yield relay
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from payrelay.cli.session import DONE, WRONG, awaited, read_settings, session
 from payrelay.core.moments import spoken
-from payrelay.core.payments.operation import PROBED, Operation, State
+from payrelay.core.payments.operation import INQUIRED, Operation, State
 
 if TYPE_CHECKING:
     from payrelay.flows.relay import Relay
@@ -52,11 +52,11 @@ async def settle(
 
 async def _open(relay: "Relay") -> list[Operation]:
     found: list[Operation] = []
-    for state in sorted(PROBED):
-        page = await relay.settling.in_state(state)
+    for state in sorted(INQUIRED):
+        page = await relay.resolution.in_state(state)
         while page:
             found += page
-            page = await relay.settling.in_state(state, after=page[-1].id)
+            page = await relay.resolution.in_state(state, after=page[-1].id)
     return found
 
 
@@ -66,7 +66,7 @@ async def _named(relay: "Relay", operation_ids: list[str], errors: Console) -> l
         operation = await relay.journal.get(operation_id)
         if operation is None:
             errors.print(f"payrelay: there is no operation {operation_id}", markup=False)
-        elif operation.state not in PROBED:
+        elif operation.state not in INQUIRED:
             errors.print(f"payrelay: {operation_id} is {operation.state}: there is nothing to ask for", markup=False)
         else:
             found.append(operation)
@@ -75,7 +75,7 @@ async def _named(relay: "Relay", operation_ids: list[str], errors: Console) -> l
 
 async def _look(relay: "Relay", wanted: list[Operation], errors: Console) -> list[Operation]:
     """Looks for each once, some at a time, and gives them as they are then."""
-    from payrelay.flows.resolution.resolve import AT_ONCE_MAX, settle_one
+    from payrelay.flows.resolution.resolve import AT_ONCE_MAX, resolve_one
 
     gate = asyncio.Semaphore(AT_ONCE_MAX)
     columns = (TextColumn("Asking the gateway"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -85,7 +85,7 @@ async def _look(relay: "Relay", wanted: list[Operation], errors: Console) -> lis
 
         async def look(operation: Operation) -> Operation:
             async with gate:
-                await settle_one(relay, operation)
+                await resolve_one(relay, operation)
             progress.advance(task)
             return await relay.journal.get(operation.id) or operation
 
@@ -107,11 +107,11 @@ def _tell(console: Console, operations: list[Operation], now_ms: int) -> None:
 
 def _line(operation: Operation, now_ms: int) -> str:
     words = f"{operation.id}  {operation.kind} of {operation.subject}: {operation.state.replace('_', ' ')}"
-    if operation.state not in PROBED or operation.probe_at_ms is None:
+    if operation.state not in INQUIRED or operation.inquire_at_ms is None:
         return words
-    if operation.probe_at_ms <= now_ms:
+    if operation.inquire_at_ms <= now_ms:
         return f"{words}, asked for again at once"
-    at = spoken(operation.probe_at_ms)
+    at = spoken(operation.inquire_at_ms)
     return f"{words}, asked for again at {at} UTC"
 
 

@@ -17,13 +17,13 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from payrelay.core.secret import Starred
+from payrelay.core.secret import MaskedRepr
 
 SUBSCRIPTION_ID_DIGITS_MAX: Final = 19
 """What a 64-bit integer can hold; the gateway's ids have 12 digits today."""
 
 
-class Call(Starred, frozen=True, kw_only=True, tag_field="call", omit_defaults=True, forbid_unknown_fields=True):
+class Call(MaskedRepr, frozen=True, kw_only=True, tag_field="call", omit_defaults=True, forbid_unknown_fields=True):
     """The base of all calls.
 
     Where it is stored, what is absent is left out, so that older versions can read it. One with a member that this
@@ -88,7 +88,7 @@ class Refund(Call, frozen=True, kw_only=True, tag="refund"):
     amount_minor: int | None = None
 
 
-class Release(Call, frozen=True, kw_only=True, tag="release"):
+class Void(Call, frozen=True, kw_only=True, tag="release"):
     """Lets go of what an authorization holds (a refund by authorization token).
 
     What an amount means here is not documented by the gateway; it is passed on as asked.
@@ -139,7 +139,7 @@ class PaymentsOfSubscription(Call, frozen=True, kw_only=True, tag="payments_of_s
     subscription_id: int
 
 
-Effect = Charge | Capture | Refund | Release | RetrySubscription | CancelSubscription
+Effect = Charge | Capture | Refund | Void | RetrySubscription | CancelSubscription
 """The calls that change something at the gateway; each becomes an operation."""
 
 Read = PaymentsOfOrder | AllSubscriptions | OneSubscription | PaymentsOfSubscription

@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.secret import Starred
+from payrelay.core.secret import MaskedRepr
 from payrelay.errors import Code, FieldError
 
 
-class Verdict(StrEnum):
+class OutcomeKind(StrEnum):
     """What became of an effect."""
 
     SUCCEEDED = "succeeded"
@@ -38,20 +38,20 @@ _NOT_EXECUTED: Final = frozenset(
     {Code.GATEWAY_REFUSED_US, Code.GATEWAY_BUSY, Code.GATEWAY_UNREACHABLE, Code.UNAVAILABLE}
 )
 
-CODES_OF_VERDICT: Final[dict[Verdict, frozenset[Code | None]]] = {
-    Verdict.SUCCEEDED: frozenset({None}),
-    Verdict.DECLINED: frozenset({Code.DECLINED}),
-    Verdict.REFUSED: frozenset({Code.INVALID_REQUEST, Code.CONFLICT, Code.NOT_FOUND}),
-    Verdict.PENDING: frozenset({Code.PENDING}),
-    Verdict.UNKNOWN: frozenset({Code.OUTCOME_UNKNOWN}),
-    Verdict.DIFFERED: frozenset({Code.OUTCOME_UNKNOWN}),
-    Verdict.NOT_EXECUTED: _NOT_EXECUTED,
-    Verdict.NOT_SENT: _NOT_EXECUTED | {Code.INTERNAL},
+CODES_OF_KIND: Final[dict[OutcomeKind, frozenset[Code | None]]] = {
+    OutcomeKind.SUCCEEDED: frozenset({None}),
+    OutcomeKind.DECLINED: frozenset({Code.DECLINED}),
+    OutcomeKind.REFUSED: frozenset({Code.INVALID_REQUEST, Code.CONFLICT, Code.NOT_FOUND}),
+    OutcomeKind.PENDING: frozenset({Code.PENDING}),
+    OutcomeKind.UNKNOWN: frozenset({Code.OUTCOME_UNKNOWN}),
+    OutcomeKind.DIFFERED: frozenset({Code.OUTCOME_UNKNOWN}),
+    OutcomeKind.NOT_EXECUTED: _NOT_EXECUTED,
+    OutcomeKind.NOT_SENT: _NOT_EXECUTED | {Code.INTERNAL},
 }
 """What a client can be told of each verdict; None is a success. Nothing that may have taken effect reads as failed."""
 
 
-class Facts(Starred, frozen=True, kw_only=True):
+class Facts(MaskedRepr, frozen=True, kw_only=True):
     """What the reply to an effect told, under our names; ids as text."""
 
     order_id: str | None = None
@@ -75,7 +75,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a success was for that differed from what was asked: ``500.00 LKR for order A-1``."""
     elapsed_ms: int | None = None
     seen: str | None = None
-    """What was seen when the gateway was asked what became of it: one of ``core.payments.proof.Seen``."""
+    """What was seen when the gateway was asked what became of it: one of ``core.payments.proof.MatchResult``."""
     control: str | None = None
     """What the control query beside it came to: one of ``core.payments.proof.Control``."""
     payment_ids: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What an effect came to.
 
     Attributes:
-        verdict: what became of it.
+        kind: what became of it.
         code: what the client is told; None exactly when the verdict is SUCCEEDED.
         msg: one sentence for people: the gateway's own where it answered.
         raw_msg: the gateway's ``msg`` as JSON text, byte for byte, or None where there was none.
@@ -103,7 +103,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         retry_after_s: seconds, where there is a reason for another wait than the usual one.
     """
 
-    verdict: Verdict
+    kind: OutcomeKind
     code: Code | None
     msg: str
     raw_msg: bytes | None = None
@@ -115,8 +115,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raises ValueError where the client would be told anything else than the state that is stored."""
-        if self.code not in CODES_OF_VERDICT[self.verdict]:
-            raise ValueError(f"an effect that is {self.verdict} can't be answered with {self.code}")
+        if self.code not in CODES_OF_KIND[self.kind]:
+            raise ValueError(f"an effect that is {self.kind} can't be answered with {self.code}")
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

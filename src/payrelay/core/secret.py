@@ -12,7 +12,7 @@ STARS: Final = "********"
 SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token", "card_holder"})
 
 
-class Starred(msgspec.Struct, frozen=True, kw_only=True):
+class MaskedRepr(msgspec.Struct, frozen=True, kw_only=True):
     """The base of values that carry a gateway's token among others: what is printed of one shows stars in its place."""
 
     def __repr__(self) -> str:

@@ -22,16 +22,16 @@ from typing import Final
 import msgspec
 
 from payrelay.core.payments.changes import Change, Report, says, what_follows
-from payrelay.core.payments.operation import Line, Operation
+from payrelay.core.payments.operation import JournalEntry, Operation
 from payrelay.errors import IllegalTransition, Outdated
 from payrelay.flows.relay import Relay
-from payrelay.runtime.hooks import Stage
+from payrelay.runtime.hooks import OperationPoint
 
 DECISIONS_MAX: Final = 5
 """How often a row may change under first-hand news before we call it our own fault; a row has at most three writers."""
 
 
-class Overruled(IllegalTransition):
+class OverruledError(IllegalTransition):
     """The news says nothing against what stands; ``operation`` is the row as it does, as far as it could be read."""
 
     def __init__(self, operation: Operation, report: Report, reason: str) -> None:
@@ -47,7 +47,7 @@ async def apply(relay: Relay, operation: Operation, report: Report) -> Change:
     Gives the change with the row as it is stored. Raises Outdated where somebody else was quicker, of first-hand news
     only where that happened DECISIONS_MAX times in a row; Overruled where the news loses; and StoreError.
     """
-    current, meanwhile = operation, list[Line]()
+    current, meanwhile = operation, list[JournalEntry]()
     for _ in range(DECISIONS_MAX if report.is_firsthand else 1):
         now_ms = relay.clock.now_ms()
         try:
@@ -62,16 +62,16 @@ async def apply(relay: Relay, operation: Operation, report: Report) -> Change:
 
 
 async def _commit(relay: Relay, before: Operation, change: Change) -> Change:
-    relay.watch.reached(Stage.RECORDING, before.id)
+    relay.hooks.reached(OperationPoint.RECORDING, before.id)
     stored = await _stored(relay, before, change)
-    relay.watch.reached(Stage.RECORDED, before.id)
-    relay.watch.operation_changed(stored)
+    relay.hooks.reached(OperationPoint.RECORDED, before.id)
+    relay.hooks.operation_changed(stored)
     return msgspec.structs.replace(change, operation=stored)
 
 
 async def _stored(relay: Relay, before: Operation, change: Change) -> Operation:
     try:
-        return await relay.journal.record(change.operation, change.line, change.answer)
+        return await relay.journal.record(change.operation, change.entry, change.answer)
     except Outdated:
         if change.operation.guard in {None, before.guard}:
             raise
@@ -80,22 +80,22 @@ async def _stored(relay: Relay, before: Operation, change: Change) -> Operation:
         return await _stored(relay, before, msgspec.structs.replace(change, operation=unguarded))
 
 
-async def _as_it_stands(relay: Relay, known: Operation, report: Report) -> tuple[Operation, list[Line]]:
+async def _as_it_stands(relay: Relay, known: Operation, report: Report) -> tuple[Operation, list[JournalEntry]]:
     """Reads the row anew, and the lines that came since the reporter knew it."""
     current = await relay.journal.get(known.id)
     if current is None:
         raise _overruled(relay, known, report, f"operation {known.id} is gone from the store")
-    return current, [line for line in await relay.journal.history(known.id) if line.version > known.version]
+    return current, [entry for entry in await relay.journal.history(known.id) if entry.version > known.version]
 
 
-def _overruled(relay: Relay, operation: Operation, report: Report, reason: str) -> Overruled:
+def _overruled(relay: Relay, operation: Operation, report: Report, reason: str) -> OverruledError:
     """Makes the exception; logs where first-hand news of the outcome contradicts what stands.
 
     A row that was never known to be stored, for its commit was in doubt, contradicts nothing by not being there.
     """
-    overruled = Overruled(operation, report, reason)
+    overruled = OverruledError(operation, report, reason)
     if report.is_firsthand and says(report) is not None and operation.chain and not overruled.is_agreed:
         relay.log.error(
-            "reply_after_settling", operation_id=operation.id, state=operation.state, verdict=report.event.value
+            "reply_after_settling", operation_id=operation.id, state=operation.state, kind=report.event.value
         )
     return overruled

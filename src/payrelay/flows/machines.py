@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from payrelay.runtime.alert_channels import AlertChannels
 from payrelay.runtime.background import Background
 from payrelay.runtime.event_delivery import Dispatch
-from payrelay.runtime.held_responses import Waiters
-from payrelay.runtime.hooks import Watch
+from payrelay.runtime.held_responses import HeldResponses
+from payrelay.runtime.hooks import Hooks
 from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
-from payrelay.runtime.read_cache import Readings
+from payrelay.runtime.read_cache import ReadCache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,22 +20,22 @@ class Machines:
 
     Attributes:
         paused: knows the accounts that take no new effects.
-        readings: shares and keeps what is read.
+        read_cache: shares and keeps what is read.
         dispatch: what events are published, sent and followed with.
         alarm: what alerts are given with.
         new_id: makes an id from its prefix and the time in milliseconds.
         pause: waits a number of seconds; only for repeating an unstored outcome.
-        watch: told of what happens.
-        waiters: requests whose answers are held back until their operations are settled.
+        hooks: told of what happens.
+        held_responses: requests whose answers are held back until their operations are settled.
         background: work that outlives its request.
     """
 
     paused: PausedAccounts
-    readings: Readings
+    read_cache: ReadCache
     dispatch: Dispatch
     alarm: AlertChannels
     new_id: Callable[[str, int], str] = new_id
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    watch: Watch = field(default_factory=Watch)
-    waiters: Waiters = field(default_factory=Waiters)
+    hooks: Hooks = field(default_factory=Hooks)
+    held_responses: HeldResponses = field(default_factory=HeldResponses)
     background: Background = field(default_factory=Background)

@@ -36,8 +36,8 @@ class Relay(Stores, Machines):
         public_url: our address from outside, without a slash at its end; None where it isn't set.
         return_links: the apps' own links that a customer may be sent back to.
         withdrawals: ids of operations that the background is trying to withdraw.
-        being_settled: ids of operations that this process is looking for now, and whether somebody asked for that.
-        nudged: when operations were last looked for because somebody asked, by ``clock.boot_s``.
+        being_resolved: ids of operations that this process is looking for now, and whether somebody asked for that.
+        inquired_now: when operations were last looked for because somebody asked, by ``clock.boot_s``.
         being_worked_on: ids of notifications that this process is working on now.
     """
 
@@ -48,8 +48,8 @@ class Relay(Stores, Machines):
     public_url: str | None = None
     return_links: tuple[LinkRule, ...] = ()
     withdrawals: set[str] = field(default_factory=set)
-    being_settled: dict[str, bool] = field(default_factory=dict)
-    nudged: dict[str, float] = field(default_factory=dict)
+    being_resolved: dict[str, bool] = field(default_factory=dict)
+    inquired_now: dict[str, float] = field(default_factory=dict)
     being_worked_on: set[str] = field(default_factory=set)
 
     def account(self, name: str) -> Gateway:
@@ -74,19 +74,19 @@ class Relay(Stores, Machines):
         return next((account for account in self.accounts.values() if account.merchant == merchant), None)
 
     async def read(self, request: "Request", call: Read) -> CachedReading:
-        """Tells what the gateway says to a read, as new as is asked for; see ``readings``.
+        """Tells what the gateway says to a read, as new as is asked for; see ``read_cache``.
 
         Raises Refusal (not_found) where no account of that name is configured.
         """
         account = self.account(request.account)
         ask = partial(self._ask, account, request.account, call)
         question = Question(gateway=account, call=call, ask=ask)
-        return await self.readings.read(question, is_insisting=request.is_insisting)
+        return await self.read_cache.read(question, is_insisting=request.is_insisting)
 
     async def _ask(self, account: Gateway, name: str, call: Read) -> Reading:
         began_s = self.clock.boot_s()
         reading = await account.read(call)
-        self.watch.call_made(name, call, reading.code or FOUND, self.clock.boot_s() - began_s)
+        self.hooks.call_made(name, call, reading.code or FOUND, self.clock.boot_s() - began_s)
         return reading
 
 

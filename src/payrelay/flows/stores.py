@@ -9,7 +9,7 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
-from payrelay.store.payments.resolution import Settling
+from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.subscriptions import Subscriptions
 
 
@@ -19,7 +19,7 @@ class Stores:
 
     Attributes:
         journal: where operations are kept.
-        settling: what settling asks the store.
+        resolution: what settling asks the store.
         inbox: where notifications are kept.
         chargebacks: where payments that were taken back are kept.
         customers: where stored customers are kept.
@@ -29,7 +29,7 @@ class Stores:
     """
 
     journal: Journal
-    settling: Settling
+    resolution: ResolutionStore
     inbox: Inbox
     chargebacks: Chargebacks
     customers: Customers

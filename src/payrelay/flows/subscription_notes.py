@@ -12,11 +12,16 @@ from payrelay.core.subscriptions.subscription import Fact, SubscriptionState, fa
 from payrelay.errors import StoreError
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.read_cache import Question
-from payrelay.store.subscriptions import Subscriptions, Whose
+from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
 
 async def note_cancelled(
-    subscriptions: Subscriptions, whose: Whose, subscription_id: str, *, now_ms: int, log: FilteringBoundLogger
+    subscriptions: Subscriptions,
+    whose: SubscriptionOwner,
+    subscription_id: str,
+    *,
+    now_ms: int,
+    log: FilteringBoundLogger,
 ) -> None:
     """Notes that a subscription was cancelled through us; raises nothing, because the answer is worth more than that.
 
@@ -41,7 +46,7 @@ class ReadingNotes:
         facts = facts_of_reading(question, reading, read_at_ms)
         name = next((name for name, each in self.accounts.items() if each.merchant == question.merchant), None)
         if facts and name is not None:
-            whose = Whose(account=name, merchant=question.merchant)
+            whose = SubscriptionOwner(account=name, merchant=question.merchant)
             await self.subscriptions.note(whose, facts, now_ms=read_at_ms)
 
 

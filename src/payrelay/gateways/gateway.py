@@ -26,13 +26,13 @@ import msgspec
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.gateways.capabilities import Capabilities
-from payrelay.core.notifications.notification import Authenticity, News
+from payrelay.core.notifications.notification import Authenticity, NotificationContent
 from payrelay.core.outcomes import Evidence, Outcome, Reading
-from payrelay.core.payments.payment import Payment, Sight
+from payrelay.core.payments.payment import Observation, Payment
 from payrelay.core.secret import STARS
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
-from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
+from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 
 Headers: TypeAlias = Mapping[str, str]
 """The headers of a request: names in small letters; of one that came more than once, all values, joined by ", "."""
@@ -45,11 +45,11 @@ class EffectCause(StrEnum):
 
     ALREADY_CAPTURED = "already_captured"
     """The gateway says that this hold was captured before."""
-    ALREADY_RELEASED = "already_released"
+    ALREADY_VOIDED = "already_released"
     """The gateway says that this hold was let go of before."""
     ALREADY_CANCELLED = "already_cancelled"
     """The gateway says that this subscription was cancelled before."""
-    NO_SUCH_HOLD = "no_such_hold"
+    NO_SUCH_AUTHORIZATION = "no_such_hold"
     """The gateway knows no such hold."""
 
 
@@ -70,20 +70,20 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         operation_id: of the operation that it is sent for: the same each time that one operation is sent, and never
             another one's. Goes to the gateway as its idempotency key, where it keeps such keys.
-        place: in the gateway's budget; ended by the gateway.
+        permit: in the gateway's budget; ended by the gateway.
         send_by_s: nothing of it is sent after this time, by ``clock.boot_s``.
-        resent: journals that it is about to be sent once more; anything but True forbids it.
+        is_retry: journals that it is about to be sent once more; anything but True forbids it.
         notify_url: goes into a charge that names none itself.
     """
 
     operation_id: str
-    place: Permit
+    permit: Permit
     send_by_s: float
-    resent: Callable[[Evidence], Awaitable[bool]]
+    is_retry: Callable[[Evidence], Awaitable[bool]]
     notify_url: str | None = None
 
 
-class Returns(msgspec.Struct, frozen=True, kw_only=True):
+class ReturnUrls(msgspec.Struct, frozen=True, kw_only=True):
     """Addresses of ours: where the gateway sends the browser back to, and where it sends its notification."""
 
     return_url: str
@@ -104,7 +104,7 @@ class HostedPage(msgspec.Struct, frozen=True, kw_only=True):
 
     checkout_id: str
     asked: HostedPayment
-    returns: Returns
+    returns: ReturnUrls
     today: date
 
 
@@ -134,11 +134,11 @@ class NoCheckout(msgspec.Struct, frozen=True, kw_only=True):
     msg: str
 
 
-class Received(msgspec.Struct, frozen=True, kw_only=True):
+class ReceivedNotification(msgspec.Struct, frozen=True, kw_only=True):
     """A notification that was read: who it is from, and what it says in our words."""
 
-    verdict: Authenticity
-    news: News
+    authenticity: Authenticity
+    content: NotificationContent
 
 
 class UnreadableNotification(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,7 +193,7 @@ class Gateway(Protocol):
         ...
 
     @property
-    def governor(self) -> Governor:
+    def rate_limiter(self) -> RateLimiter:
         """Gives out the places in the account's budget."""
         ...
 
@@ -205,7 +205,7 @@ class Gateway(Protocol):
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         """Sends an effect, and says what it came to. It is sent a second time only where the first did nothing.
 
-        The second sending is journaled by ``sending.resent`` before. The place is ended when this returns, and when it
+        The second sending is journaled by ``sending.is_retry`` before. The place is ended when this returns, and when it
         is cancelled; a call that is cancelled may have been sent.
         """
         ...
@@ -214,9 +214,13 @@ class Gateway(Protocol):
         """Makes a read. Waits for a place until then (by ``clock.boot_s``), without a moment for the usual time."""
         ...
 
-    async def observe(
-        self, call: PaymentsOfOrder | PaymentsOfSubscription, *, until_s: float, priority: Priority = Priority.SETTLE
-    ) -> Sight:
+    async def inquire(
+        self,
+        call: PaymentsOfOrder | PaymentsOfSubscription,
+        *,
+        until_s: float,
+        priority: Priority = Priority.RESOLUTION,
+    ) -> Observation:
         """Looks at payments, to prove something by them. That the gateway could not be asked is *unseen*."""
         ...
 
@@ -242,7 +246,7 @@ class Gateway(Protocol):
         """Gives the way to the gateway's page for one checkout. May be repeated: the same checkout is paid once."""
         ...
 
-    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:
+    def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:
         """Reads a notification, and tells who it is from.
 
         The verdict is given on the request as it came, with its headers; it is stored, and a notification that was

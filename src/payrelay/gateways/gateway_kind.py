@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from payrelay.clock import Clock
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.pacing.rate_limiter import Governor
+from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.token_shelf import TokenShelf
 
 
@@ -52,20 +52,20 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Means:
+class GatewayResources:
     """What an account is opened with.
 
     Attributes:
         clock: tells the time.
         merchant: what the books have had the account's merchant as since it was first used; None where there are none.
-        governor: gives out the places in its budget.
+        rate_limiter: gives out the places in its budget.
         shelf: gives the shelf on which processes share an access token, by the token's name; None where nothing is
             shared.
     """
 
     clock: Clock
     merchant: str | None
-    governor: Governor
+    rate_limiter: RateLimiter
     shelf: Callable[[str], TokenShelf] | None
 
 
@@ -86,6 +86,6 @@ class GatewayKind(Protocol):
         """Tells how the books know an account."""
         ...
 
-    def opened(self, common: Common, own: BaseModel, means: Means) -> Gateway:
+    def opened(self, common: Common, own: BaseModel, means: GatewayResources) -> Gateway:
         """Makes the account's gateway; nothing is called yet."""
         ...

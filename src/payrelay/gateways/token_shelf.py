@@ -25,7 +25,7 @@ class KeptToken(Protocol):
 class TokenShelf(Protocol):
     """Where processes share a token. All of it raises StoreUnavailable where the shelf can't be reached."""
 
-    async def look(self) -> KeptToken | None:
+    async def read(self) -> KeptToken | None:
         """Gives the token that is there."""
         ...
 

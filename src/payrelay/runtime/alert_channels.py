@@ -28,7 +28,7 @@ class NotGivenError(Exception):
     """The alert was not taken; the text says why, in a few words without a secret."""
 
 
-Outlet = Callable[[bytes], Awaitable[None]]
+AlertChannel = Callable[[bytes], Awaitable[None]]
 """Gives an alert, as JSON; raises NotGivenError where it was not taken."""
 
 
@@ -38,12 +38,12 @@ class AlertChannels:
 
     Attributes:
         alerts: where those of each kind are kept until they were given.
-        outlets: the addressees by the names under which the store remembers them.
+        channels: the addressees by the names under which the store remembers them.
         under_way: alerts that this process is giving now, by what they are about and its version.
     """
 
     alerts: tuple[Alerts, ...]
-    outlets: Mapping[str, Outlet]
+    channels: Mapping[str, AlertChannel]
     under_way: set[tuple[str, int]] = field(default_factory=set)
 
 

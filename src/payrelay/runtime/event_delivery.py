@@ -21,14 +21,14 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
+from payrelay.core.events.delivery import AttemptResult, deferred_until_ms, is_to_be_stopped, next_try_ms
 from payrelay.core.events.delivery import EndpointState as Is
-from payrelay.core.events.delivery import Tried, held_until_ms, is_to_be_stopped, next_try_ms
 from payrelay.core.events.event import PublishedEvent
 from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreError
 from payrelay.runtime.followers import Followers
-from payrelay.runtime.hooks import Passage, Watch, nobody
+from payrelay.runtime.hooks import FlowPoint, Hooks, nobody
 from payrelay.runtime.webhook_sender import Secrets, Signer, WebhookSender, host_of
 from payrelay.store.events.deliveries import Deliveries, FailedDelivery, LeasedDelivery
 from payrelay.store.events.endpoints import Endpoints, Target
@@ -42,7 +42,7 @@ ON_THEIR_WAY_MAX: Final = 512
 """Events that are on their way at once, to all endpoints together: each has a connection. Lanes share them equally."""
 TAKEN_MAX: Final = 512
 """Events that a lane has taken at once, so that what is on its way never waits for the store."""
-TAKEN_FOR_MS: Final = 45_000
+LEASE_MS: Final = 45_000
 """How long a process keeps what it took: three times what a send may take."""
 BEGUN_BEFORE_MS: Final = 20_000
 """What has not begun so long before that is somebody else's."""
@@ -97,10 +97,10 @@ class Dispatch:
     clock: Clock
     log: FilteringBoundLogger
     counted: Callable[[DeliveryOutcome], None] = nobody
-    passed: Callable[[Passage, str], None] = nobody
+    passed: Callable[[FlowPoint, str], None] = nobody
     chance: Callable[[], float] = random.random
     room: int = ON_THEIR_WAY_MAX
-    lanes: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    workers: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     is_closing: bool = False
     waking: asyncio.TimerHandle | None = None
     working: set[asyncio.Task[None]] = field(default_factory=set)
@@ -119,14 +119,14 @@ class Dispatch:
         self.working.add(task)
         task.add_done_callback(self.working.discard)
 
-    def told_by(self, watch: Watch) -> Watch:
+    def told_by(self, hooks: Hooks) -> Hooks:
         """Gives the same watch, which wakes this up too."""
 
         def changed(operation: Operation) -> None:
-            watch.operation_changed(operation)
+            hooks.operation_changed(operation)
             self.wake()
 
-        return replace(watch, operation_changed=changed)
+        return replace(hooks, operation_changed=changed)
 
     async def close(self, within_s: float = FINISH_S) -> None:
         """Begins nothing more, waits for what is on its way, but no longer than ``within_s``, and hangs up."""
@@ -134,7 +134,7 @@ class Dispatch:
         self.followers.close()
         if self.waking is not None:
             self.waking.cancel()
-        tasks = {*self.lanes.values(), *self.working}
+        tasks = {*self.workers.values(), *self.working}
         if tasks:
             _, unfinished = await asyncio.wait(tasks, timeout=within_s)
             for task in unfinished:
@@ -151,23 +151,23 @@ async def tell_events(dispatch: Dispatch) -> None:
     for _ in range(ROUNDS_MAX):
         if not await _publish(dispatch):
             break
-    await dispatch.followers.look()
+    await dispatch.followers.poll()
     if dispatch.is_closing:
         return
     for endpoint_id in await dispatch.deliveries.endpoints_due(dispatch.clock.now_ms()):
-        if endpoint_id not in dispatch.lanes:
-            lane = asyncio.get_running_loop().create_task(_Lane(dispatch, endpoint_id).run())
-            dispatch.lanes[endpoint_id] = lane
-            lane.add_done_callback(lambda _, ended=endpoint_id: dispatch.lanes.pop(ended, None))  # type: ignore[misc]
+        if endpoint_id not in dispatch.workers:
+            worker = asyncio.get_running_loop().create_task(_EndpointWorker(dispatch, endpoint_id).run())
+            dispatch.workers[endpoint_id] = worker
+            worker.add_done_callback(lambda _, ended=endpoint_id: dispatch.workers.pop(ended, None))  # type: ignore[misc]
 
 
 async def _publish(dispatch: Dispatch) -> bool:
     """Publishes one unit of events; tells whether there may be more."""
     if not await dispatch.feed.has_unpublished():
         return False
-    dispatch.passed(Passage.PUBLISHING, "")
+    dispatch.passed(FlowPoint.PUBLISHING, "")
     count = await dispatch.feed.publish(dispatch.clock.now_ms())
-    dispatch.passed(Passage.PUBLISHED, "")
+    dispatch.passed(FlowPoint.PUBLISHED, "")
     return count == PUBLISHED_MAX
 
 
@@ -185,18 +185,18 @@ async def _safely(dispatch: Dispatch) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    taken: LeasedDelivery
+    lease: LeasedDelivery
     event: PublishedEvent
 
 
 @dataclass(frozen=True, slots=True)
-class _Flown:
-    taken: LeasedDelivery
-    tried: Tried
+class _AttemptedDelivery:
+    lease: LeasedDelivery
+    tried: AttemptResult
     url: str
 
 
-class _Lane:
+class _EndpointWorker:
     """Sends what is due to one endpoint until nothing more is.
 
     While some are on their way, others lie ready, and what came of still others is stored.
@@ -206,11 +206,11 @@ class _Lane:
         self._dispatch = dispatch
         self._id = endpoint_id
         self._ready: deque[_Load] = deque()
-        self._landed: list[_Flown] = []
+        self._attempted: list[_AttemptedDelivery] = []
         self._late: list[LeasedDelivery] = []
         self._senders: set[asyncio.Task[None]] = set()
         self._width = NARROW
-        self._news = asyncio.Event()
+        self._content = asyncio.Event()
         self._target: Target | None = None
 
     async def run(self) -> None:
@@ -230,30 +230,30 @@ class _Lane:
     async def _wait(self) -> None:
         """Returns when there is something to do that is worth asking the store."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._news.wait(), AGAIN_S)
+            await asyncio.wait_for(self._content.wait(), AGAIN_S)
         until_s = asyncio.get_running_loop().time() + STORED_AFTER_S
-        while self._senders and len(self._landed) < STORED_AT_ONCE:
-            self._news.clear()
+        while self._senders and len(self._attempted) < STORED_AT_ONCE:
+            self._content.clear()
             left_s = until_s - asyncio.get_running_loop().time()
             if left_s <= 0:
                 return
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), left_s)
+                await asyncio.wait_for(self._content.wait(), left_s)
 
     async def _turn(self) -> bool:
         """Stores what landed, takes what is due and sets it on its way; gives False when nothing is left to do."""
-        self._news.clear()
-        landed, self._landed = self._landed, []
-        if landed:
-            self._dispatch.passed(Passage.KEEPING, self._id)
-            await _keep(self._dispatch, self._id, landed)
-            self._dispatch.passed(Passage.KEPT, self._id)
+        self._content.clear()
+        attempted_deliveries, self._attempted = self._attempted, []
+        if attempted_deliveries:
+            self._dispatch.passed(FlowPoint.KEEPING, self._id)
+            await _keep(self._dispatch, self._id, attempted_deliveries)
+            self._dispatch.passed(FlowPoint.KEPT, self._id)
         await self._take()
         for _ in range(min(len(self._ready), self._width - len(self._senders))):
             sender = asyncio.get_running_loop().create_task(self._send())
             self._senders.add(sender)
             sender.add_done_callback(self._sent)
-        return bool(self._senders or self._landed or self._ready)
+        return bool(self._senders or self._attempted or self._ready)
 
     async def _take(self) -> None:
         """Takes more where little lies ready; gives back what may not be sent now, or was not begun in time."""
@@ -269,26 +269,26 @@ class _Lane:
             or target.endpoint.updated_at_ms != self._target.endpoint.updated_at_ms
         ):
             self._target = target
-        if target is None or target.endpoint.state is not Is.ACTIVE or target.endpoint.held_until_ms > now_ms:
+        if target is None or target.endpoint.state is not Is.ACTIVE or target.endpoint.deferred_until_ms > now_ms:
             await self._give_back(now_ms)
             return
         is_well = target.endpoint.failing_since_ms is None
-        share = self._dispatch.room // max(1, len(self._dispatch.lanes))
+        share = self._dispatch.room // max(1, len(self._dispatch.workers))
         self._width = max(NARROW, min(WIDE, share)) if is_well else NARROW
         room = (TAKEN_MAX if is_well else NARROW) - len(self._ready) - len(self._senders)
         if room <= 0:
             return
-        until_ms = now_ms + TAKEN_FOR_MS
-        self._dispatch.passed(Passage.CLAIMING, self._id)
+        until_ms = now_ms + LEASE_MS
+        self._dispatch.passed(FlowPoint.CLAIMING, self._id)
         taken = await self._dispatch.deliveries.take(self._id, now_ms, until_ms=until_ms, limit=room)
-        self._dispatch.passed(Passage.CLAIMED, self._id)
+        self._dispatch.passed(FlowPoint.CLAIMED, self._id)
         events = await self._dispatch.feed.at([one.position for one in taken]) if taken else []
         by_position = {event.position: event for event in events}
         self._ready += [_Load(one, by_position[one.position]) for one in taken if one.position in by_position]
 
     async def _give_back(self, now_ms: int) -> None:
         loads, self._ready = [*self._ready], deque()
-        await self._dispatch.deliveries.give_back(self._id, [load.taken for load in loads], now_ms=now_ms)
+        await self._dispatch.deliveries.give_back(self._id, [load.lease for load in loads], now_ms=now_ms)
 
     async def _send(self) -> None:
         """Sends one after the other of what lies ready."""
@@ -298,46 +298,48 @@ class _Lane:
         signer = _signer(target, self._dispatch.clock.now_ms())
         while self._ready and len(self._senders) <= self._width and target is self._target:
             load = self._ready.popleft()
-            if load.taken.until_ms - self._dispatch.clock.now_ms() < BEGUN_BEFORE_MS:
-                self._late.append(load.taken)
+            if load.lease.until_ms - self._dispatch.clock.now_ms() < BEGUN_BEFORE_MS:
+                self._late.append(load.lease)
                 continue
-            self._dispatch.passed(Passage.DELIVERING, self._id)
+            self._dispatch.passed(FlowPoint.DELIVERING, self._id)
             tried = await self._dispatch.sender.send(target.endpoint, signer, load.event)
-            self._dispatch.passed(Passage.DELIVERED, self._id)
-            self._landed.append(_Flown(load.taken, tried, target.endpoint.url))
+            self._dispatch.passed(FlowPoint.DELIVERED, self._id)
+            self._attempted.append(_AttemptedDelivery(load.lease, tried, target.endpoint.url))
             if not tried.is_delivered:
                 self._width = NARROW
             if tried.retry_after_s is not None or tried.is_gone:
                 self._target = None
-            self._news.set()
+            self._content.set()
 
     def _sent(self, sender: asyncio.Task[None]) -> None:
         self._senders.discard(sender)
-        self._news.set()
+        self._content.set()
 
 
-async def _keep(dispatch: Dispatch, endpoint_id: str, flown: list[_Flown]) -> None:
+async def _keep(dispatch: Dispatch, endpoint_id: str, attempted: list[_AttemptedDelivery]) -> None:
     """Stores what came of some tries."""
     now_ms = dispatch.clock.now_ms()
     by_status: dict[int, list[LeasedDelivery]] = {}
-    for one in flown:
+    for one in attempted:
         if one.tried.is_delivered and one.tried.status is not None:
-            by_status.setdefault(one.tried.status, []).append(one.taken)
+            by_status.setdefault(one.tried.status, []).append(one.lease)
     for status, taken in by_status.items():
         await dispatch.deliveries.delivered(endpoint_id, taken, status=status, now_ms=now_ms)
         for _ in taken:
             dispatch.counted(DeliveryOutcome.DELIVERED)
-    for one in flown:
+    for one in attempted:
         if not one.tried.is_delivered:
             await _fail(dispatch, one, now_ms)
 
 
-async def _fail(dispatch: Dispatch, flown: _Flown, now_ms: int) -> None:
-    taken, tried = flown.taken, flown.tried
+async def _fail(dispatch: Dispatch, attempted: _AttemptedDelivery, now_ms: int) -> None:
+    taken, tried = attempted.lease, attempted.tried
     again_ms = next_try_ms(taken.attempts, now_ms, retry_after_s=tried.retry_after_s, chance=dispatch.chance())
     words = tried.failure or ""
-    failure = FailedDelivery(taken=taken, status=tried.status, words=words, next_try_ms=again_ms, url=flown.url)
-    since_ms = await dispatch.deliveries.failed(failure, now_ms=now_ms, held_until_ms=held_until_ms(now_ms, tried))
+    failure = FailedDelivery(lease=taken, status=tried.status, words=words, next_try_ms=again_ms, url=attempted.url)
+    since_ms = await dispatch.deliveries.failed(
+        failure, now_ms=now_ms, deferred_until_ms=deferred_until_ms(now_ms, tried)
+    )
     dispatch.counted(DeliveryOutcome.FAILED if again_ms is not None else DeliveryOutcome.GIVEN_UP)
     dispatch.log.warning(
         "event_not_delivered",
@@ -348,9 +350,9 @@ async def _fail(dispatch: Dispatch, flown: _Flown, now_ms: int) -> None:
         is_given_up=again_ms is None,
     )
     if tried.is_gone:
-        await stop_endpoint(dispatch, taken.endpoint_id, _GONE, url=flown.url)
+        await stop_endpoint(dispatch, taken.endpoint_id, _GONE, url=attempted.url)
     elif is_to_be_stopped(since_ms, now_ms):
-        await stop_endpoint(dispatch, taken.endpoint_id, _TOO_LONG, url=flown.url)
+        await stop_endpoint(dispatch, taken.endpoint_id, _TOO_LONG, url=attempted.url)
 
 
 async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str, *, url: str | None = None) -> None:

@@ -2,7 +2,7 @@
 
 Rules:
 
-1. Whoever follows begins with ``place``, and reads the feed after that: what was published before is read, what is
+1. Whoever follows begins with ``slot``, and reads the feed after that: what was published before is read, what is
    published later is told, and what is both is known by its position. One credential takes only so much of the room.
 2. The feed is read once for all who follow. Nobody is waited for: who takes too long is let go, and resumes.
 """
@@ -30,7 +30,7 @@ class Holder(NamedTuple):
     """Whose room is taken: by the id of a credential, with how many places it may have."""
 
     credential_id: str
-    places_max: int
+    slots_max: int
 
 
 class Follower:
@@ -64,7 +64,7 @@ class Follower:
 
 
 class Followers:
-    """All who follow in this process; ``look`` is called whenever something may have been published."""
+    """All who follow in this process; ``poll`` is called whenever something may have been published."""
 
     def __init__(self, feed: Feed, *, limit: int = FOLLOWERS_MAX) -> None:
         self._feed = feed
@@ -81,14 +81,14 @@ class Followers:
         """How many follow now."""
         return self._count
 
-    async def place(self, reader: Reader, subject: str | None, *, holder: Holder) -> Follower | None:
+    async def slot(self, reader: Reader, subject: str | None, *, holder: Holder) -> Follower | None:
         """Begins to tell of a reader's events about a subject, of all for None; gives None where there is no room.
 
         Whoever has it gives it back by ``leave``. Raises Refusal (rate_limited) where the holder has all of its places,
         and StoreError.
         """
-        if self._held[holder.credential_id] >= holder.places_max:
-            msg = f"this credential follows events in {holder.places_max} requests already"
+        if self._held[holder.credential_id] >= holder.slots_max:
+            msg = f"this credential follows events in {holder.slots_max} requests already"
             raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=AGAIN_AFTER_S)
         if self._is_closed or self._count >= self._limit:
             return None
@@ -117,7 +117,7 @@ class Followers:
             if not self._by_key:
                 self._position = None
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Tells of what was published since the last look; raises StoreError where the store can't be asked."""
         async with self._looking:
             while self._position is not None:

@@ -1,7 +1,7 @@
 """Who waits for which operation, so that those who wait hear of a change at once and the store is asked rarely.
 
 A change made by this process is told (``tell``). One made by another is seen when somebody looks: of those who wait
-for the same operation one looks at a time, each LOOK_EVERY_S.
+for the same operation one looks at a time, each POLL_EVERY_S.
 """
 
 import asyncio
@@ -10,26 +10,26 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
-from payrelay.core.payments.operation import UNSETTLED, Operation, State
-from payrelay.runtime.hooks import Watch
+from payrelay.core.payments.operation import OPEN_STATES, Operation, State
+from payrelay.runtime.hooks import Hooks
 
-AWAITED: Final = UNSETTLED - {State.NEEDS_ATTENTION}
+AWAITED: Final = OPEN_STATES - {State.NEEDS_ATTENTION}
 """What may change soon without anybody's doing; a person's decision is not waited for."""
 WAITERS_MAX: Final = 1_000
-"""Requests that are held at once; each has a connection, and costs the store up to one read in LOOK_EVERY_S."""
-LOOK_EVERY_S: Final = 1.0
+"""Requests that are held at once; each has a connection, and costs the store up to one read in POLL_EVERY_S."""
+POLL_EVERY_S: Final = 1.0
 """Between two looks at the store for one operation: each is one read by its primary key."""
 
 
-class Vigil:
+class HeldResponse:
     """Those who wait for one operation, as long as there is one of them."""
 
-    __slots__ = ("_look_every_s", "_looks_again_s", "_over", "waiting")
+    __slots__ = ("_over", "_poll_every_s", "_polls_again_s", "waiting")
 
-    def __init__(self, look_every_s: float) -> None:
+    def __init__(self, poll_every_s: float) -> None:
         self.waiting = 0
-        self._look_every_s = look_every_s
-        self._looks_again_s = float("-inf")
+        self._poll_every_s = poll_every_s
+        self._polls_again_s = float("-inf")
         self._over = asyncio.Event()
 
     @property
@@ -44,24 +44,24 @@ class Vigil:
     def takes_turn(self) -> bool:
         """True for the one who is to look at the store now."""
         now_s = asyncio.get_running_loop().time()
-        if now_s < self._looks_again_s:
+        if now_s < self._polls_again_s:
             return False
-        self._looks_again_s = now_s + self._look_every_s
+        self._polls_again_s = now_s + self._poll_every_s
         return True
 
     async def pause(self) -> None:
         """Waits until it is time to look again, or the vigil is over."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._over.wait(), self._look_every_s)
+            await asyncio.wait_for(self._over.wait(), self._poll_every_s)
 
 
-class Waiters:
+class HeldResponses:
     """The vigils by operation; there are at most ``limit`` who wait."""
 
-    def __init__(self, *, limit: int = WAITERS_MAX, look_every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(self, *, limit: int = WAITERS_MAX, poll_every_s: float = POLL_EVERY_S) -> None:
         self._limit = limit
-        self._look_every_s = look_every_s
-        self._vigils: dict[str, Vigil] = {}
+        self._poll_every_s = poll_every_s
+        self._vigils: dict[str, HeldResponse] = {}
         self._count = 0
         self._is_closed = False
 
@@ -71,12 +71,12 @@ class Waiters:
         return self._count
 
     @contextmanager
-    def place(self, operation_id: str) -> Iterator[Vigil | None]:
+    def slot(self, operation_id: str) -> Iterator[HeldResponse | None]:
         """Gives the vigil for an operation as long as the context is open; None where there is no room, or no time."""
         if self._is_closed or self._count >= self._limit:
             yield None
             return
-        vigil = self._vigils.setdefault(operation_id, Vigil(self._look_every_s))
+        vigil = self._vigils.setdefault(operation_id, HeldResponse(self._poll_every_s))
         vigil.waiting += 1
         self._count += 1
         try:
@@ -99,9 +99,9 @@ class Waiters:
         for vigil in self._vigils.values():
             vigil.end()
 
-    def told_by(self, watch: Watch) -> Watch:
+    def told_by(self, hooks: Hooks) -> Hooks:
         """Gives the same watch, which tells the waiters too."""
-        return replace(watch, operation_changed=_both(watch.operation_changed, self.tell))
+        return replace(hooks, operation_changed=_both(hooks.operation_changed, self.tell))
 
 
 def _both(first: Callable[[Operation], None], second: Callable[[Operation], None]) -> Callable[[Operation], None]:

@@ -10,7 +10,7 @@ from payrelay.core.payments.operation import Operation
 CallMade = Callable[[str, Effect | Read, str, float], None]
 
 
-class Stage(StrEnum):
+class OperationPoint(StrEnum):
     """The places on an operation's way between which the process may die, in their order; each is announced."""
 
     ACCEPTING = "accepting"
@@ -24,21 +24,21 @@ class Stage(StrEnum):
     """It is about to be handed to the gateway's client."""
     RESENDING = "resending"
     """It was turned away for its token, and its second sending is about to be stored."""
-    RESENT = "resent"
+    RETRIED = "resent"
     REPLIED = "replied"
     """What the gateway's client made of it is known."""
     RECORDING = "recording"
     """A change of it is about to be stored."""
     RECORDED = "recorded"
-    LOOKING = "looking"
+    INQUIRING = "looking"
     """The gateway is about to be asked what became of it."""
-    LOOKED = "looked"
-    PROBING = "probing"
+    INQUIRED_ABOUT = "looked"
+    RESENT_TO_RESOLVE = "probing"
     """It is about to be sent once more, which can't do it twice, and that is on disk."""
-    PROBED = "probed"
+    INQUIRED = "probed"
 
 
-class Passage(StrEnum):
+class FlowPoint(StrEnum):
     """The same for what comes in and what is told: on the ways of checkouts, notifications, customers and events."""
 
     OPENING = "opening"
@@ -86,7 +86,7 @@ def nobody(*_: object) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Watch:
+class Hooks:
     """Functions that are called as things happen; they must be quick and raise nothing.
 
     Attributes:
@@ -98,7 +98,7 @@ class Watch:
         reached: with a stage and the id of an operation that has come there.
         passed: with a passage and the id of what has come there, or an endpoint's id; a few are of many at once.
         notified: with an account's name and who a notification that came to it is from: one of
-            ``notifications.Verdict``, or ``unreadable``.
+            ``notifications.OutcomeKind``, or ``unreadable``.
         worked_on: with where a notification came to stand, and why there.
     """
 
@@ -106,7 +106,7 @@ class Watch:
     call_made: CallMade = nobody
     alerted: Callable[[str], None] = nobody
     event_tried: Callable[[str], None] = nobody
-    reached: Callable[[Stage, str], None] = nobody
-    passed: Callable[[Passage, str], None] = nobody
+    reached: Callable[[OperationPoint, str], None] = nobody
+    passed: Callable[[FlowPoint, str], None] = nobody
     notified: Callable[[str, str], None] = nobody
     worked_on: Callable[[str, str], None] = nobody

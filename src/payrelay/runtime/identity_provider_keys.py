@@ -19,7 +19,7 @@ from joserfc.jwk import Key
 from structlog.typing import FilteringBoundLogger
 
 from payrelay.clock import Clock
-from payrelay.core.access.signatures import provider_keys
+from payrelay.core.access.signatures import identity_keys
 from payrelay.errors import Code, Refusal
 
 KEPT_S: Final = 600.0
@@ -42,7 +42,7 @@ class FetchError(Exception):
     """The keys did not come; the text says why, in a few words."""
 
 
-class ProviderKeys:
+class IdentityProviderKeys:
     """Gives the provider's keys by their ids."""
 
     def __init__(self, fetch: Fetch, clock: Clock, log: FilteringBoundLogger) -> None:
@@ -89,7 +89,7 @@ class ProviderKeys:
 
     async def _refresh(self) -> None:
         try:
-            keys = provider_keys(_members(await self._fetch()))
+            keys = identity_keys(_members(await self._fetch()))
         except (FetchError, ValueError) as error:
             # What a decoder says may repeat what came; a failure of ours is said in words of ours.
             reason = str(error) if isinstance(error, FetchError) else "what came is no set of keys"

@@ -31,7 +31,7 @@ from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import Code, StoreError
 from payrelay.gateways.gateway import Gateway
-from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, LastAnswer, Version, subject_of
+from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, StoredReading, Version, subject_of
 
 FRESH_S: Final = 2.0
 """How long what was found is served again: the time in which an app that opens asks the same several times over."""
@@ -111,14 +111,14 @@ class Question:
         return self.merchant, subject_of(self.call)
 
 
-class AnswerShelf(Protocol):
+class ReadingShelf(Protocol):
     """What is needed of the place where last known answers lie (``store.gateways.readings``); all raise StoreError."""
 
     async def version(self, merchant: str, call: Read, /) -> Version:
         """Gives the version of what a read shows, with all that was committed before."""
         ...
 
-    async def last(self, merchant: str, call: Read, /) -> LastAnswer | None:
+    async def last(self, merchant: str, call: Read, /) -> StoredReading | None:
         """Gives the answer that is kept; None where there is none that can be read."""
         ...
 
@@ -153,7 +153,7 @@ Note: TypeAlias = Callable[[Question, Reading, int], Awaitable[None]]
 """Notes what an answer tells beside what was asked; with the moment of the question. Raises StoreError."""
 
 
-class Readings:
+class ReadCache:
     """All reads of this process.
 
     Args:
@@ -166,7 +166,7 @@ class Readings:
 
     def __init__(
         self,
-        last: AnswerShelf,
+        last: ReadingShelf,
         clock: Clock,
         log: FilteringBoundLogger,
         *,
@@ -180,7 +180,7 @@ class Readings:
         self._stale_after_s = stale_after_s
         self._calls: dict[tuple[_Key, Version], asyncio.Task[Reading]] = {}
         self._numbers = itertools.count()
-        self._kept = _Kept()
+        self._kept = _CachedReadings()
         self._behind = _WriteBehind(last, clock, log, start, note)
 
     async def read(self, question: Question, *, is_insisting: bool = False) -> CachedReading:
@@ -281,7 +281,7 @@ class _Found(NamedTuple):
     came_s: float
 
 
-class _Kept:
+class _CachedReadings:
     """What was found a moment ago, the oldest first."""
 
     def __init__(self) -> None:
@@ -328,7 +328,7 @@ class _WriteBehind:
     """Stores answers one after the other in the background: what is new, and what was stored a while ago."""
 
     def __init__(
-        self, last: AnswerShelf, clock: Clock, log: FilteringBoundLogger, start: Start, note: "Note | None"
+        self, last: ReadingShelf, clock: Clock, log: FilteringBoundLogger, start: Start, note: "Note | None"
     ) -> None:
         self._last = last
         self._clock = clock

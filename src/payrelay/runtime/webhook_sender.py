@@ -20,8 +20,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from standardwebhooks import Webhook
 
 from payrelay.clock import Clock
-from payrelay.core.events.delivery import Endpoint, Tried, judged
-from payrelay.core.events.destinations import Allowed, DestinationError, may_reach, require_destination
+from payrelay.core.events.delivery import AttemptResult, Endpoint, judged
+from payrelay.core.events.destinations import AllowedDestinations, DestinationError, may_reach, require_destination
 from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.moments import rfc3339
 from payrelay.core.secret import Secret
@@ -84,7 +84,7 @@ class Signer:
 class GuardedResolver(AbstractResolver):
     """Resolves names, and gives only addresses that may be called: all that a name leads to, or none of them."""
 
-    def __init__(self, allowed: Allowed, inner: AbstractResolver) -> None:
+    def __init__(self, allowed: AllowedDestinations, inner: AbstractResolver) -> None:
         self._allowed = allowed
         self._inner = inner
 
@@ -107,7 +107,7 @@ class WebhookSender:
 
     def __init__(
         self,
-        allowed: Allowed,
+        allowed: AllowedDestinations,
         clock: Clock,
         *,
         limit_s: float = SEND_MAX_S,
@@ -120,7 +120,7 @@ class WebhookSender:
         self._require = lru_cache(_CHECKED_MAX)(partial(require_destination, allowed=allowed))
         self._session: aiohttp.ClientSession | None = None
 
-    async def send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> Tried:
+    async def send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> AttemptResult:
         """Sends an event once, and tells what came of it; raises nothing but a cancellation."""
         body = body_of(event)
         headers = signer.headers(event.id, self._clock.now_ms(), body.decode())
@@ -131,15 +131,15 @@ class WebhookSender:
                 tried = judged(response.status, response.headers.get("Retry-After"), self._clock.now_ms())
                 await _read_some(response)
         except DestinationError as error:
-            return Tried(failure=f"its address {error}")
+            return AttemptResult(failure=f"its address {error}")
         except TimeoutError:
-            return Tried(failure=f"had not answered after {self._limit_s:g} s")
+            return AttemptResult(failure=f"had not answered after {self._limit_s:g} s")
         except aiohttp.ClientConnectorDNSError as error:
-            return Tried(failure=_of_resolving(error))
+            return AttemptResult(failure=_of_resolving(error))
         except aiohttp.ClientSSLError:
-            return Tried(failure="has no certificate that is trusted")
+            return AttemptResult(failure="has no certificate that is trusted")
         except (aiohttp.ClientError, OSError, ValueError):
-            return Tried(failure="could not be reached")
+            return AttemptResult(failure="could not be reached")
         return tried
 
     async def close(self) -> None:

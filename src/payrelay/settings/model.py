@@ -25,7 +25,7 @@ from payrelay.core.access.client_token import USUAL_SCOPES
 from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.return_links import LinkRule
 from payrelay.core.database_url import embedded_file
-from payrelay.core.events.destinations import Allowed
+from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret, secret_of
 from payrelay.errors import SettingsError
@@ -91,12 +91,12 @@ class EventSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
 
-    allowed_hosts: Annotated[Allowed, PlainValidator(parse.allowed_hosts)] = Allowed()
+    allowed_hosts: Annotated[AllowedDestinations, PlainValidator(parse.allowed_hosts)] = AllowedDestinations()
     """Where events may be sent although it is no public address, or not over https."""
 
 
 class IdentitySettings(BaseModel):
-    """An identity provider whose own tokens are taken; see ``core.access.identity_provider.Provider``."""
+    """An identity provider whose own tokens are taken; see ``core.access.identity_provider.IdentityProvider``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 

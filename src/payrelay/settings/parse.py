@@ -19,7 +19,7 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.checkouts.return_links import LinkRule, parse_rule
 from payrelay.core.database_url import embedded_file
 from payrelay.core.durations import span_s
-from payrelay.core.events.destinations import Allowed, allowed_of
+from payrelay.core.events.destinations import AllowedDestinations, allowed_of
 from payrelay.core.gateways.rate_limit import CALLS_MIN, RateLimit
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
@@ -191,7 +191,7 @@ def encryption_keys(secret: Secret) -> Secret:
     return secret
 
 
-def allowed_hosts(value: object) -> Allowed:
+def allowed_hosts(value: object) -> AllowedDestinations:
     """Reads a list of names and networks."""
     texts = parts(value)
     if not isinstance(texts, list | tuple) or len(texts) > NETWORKS_MAX:

@@ -175,13 +175,13 @@ def _with_files(tree: _Tree, location: tuple[str, ...]) -> _Tree:
 
 def _one_line(errors: list[ErrorDetails]) -> str:
     """Names what is wrong, setting by setting, in one line and without a value."""
-    problems = [f"{variable_name(error['loc'])} {_complaint(error)}" for error in errors]
+    problems = [f"{variable_name(error['loc'])} {_problem(error)}" for error in errors]
     hidden = len(problems) - PROBLEMS_SHOWN_MAX
     tail = f"; and {hidden} more" if hidden > 0 else ""
     return "; ".join(problems[:PROBLEMS_SHOWN_MAX]) + tail
 
 
-def _complaint(error: ErrorDetails) -> str:
+def _problem(error: ErrorDetails) -> str:
     match error["type"]:
         case "missing":
             return "is missing"

@@ -16,7 +16,7 @@ from payrelay.store.statements import alerts as statements
 _SEPARATOR: Final = ","
 
 
-class About(StrEnum):
+class AlertSubject(StrEnum):
     """What an alert is about; each kind has a table of its own."""
 
     OPERATION = "operation"
@@ -28,9 +28,9 @@ class About(StrEnum):
 
 
 _QUERIES: Final = {
-    About.OPERATION: statements.OF_OPERATIONS,
-    About.NOTIFICATION: statements.OF_NOTIFICATIONS,
-    About.ENDPOINT: statements.OF_ENDPOINTS,
+    AlertSubject.OPERATION: statements.OF_OPERATIONS,
+    AlertSubject.NOTIFICATION: statements.OF_NOTIFICATIONS,
+    AlertSubject.ENDPOINT: statements.OF_ENDPOINTS,
 }
 
 
@@ -41,7 +41,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
         subject_id, version: the operation or notification, and its version that came to need a person; or the endpoint,
             and when it was stopped, in milliseconds.
         created_at_ms: when that was.
-        taken_until_ms: until then nobody else takes it.
+        leased_until_ms: until then nobody else takes it.
         attempts: how often it was tried before.
         given_to: the addressees that have it already.
     """
@@ -49,7 +49,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     subject_id: str
     version: int
     created_at_ms: int
-    taken_until_ms: int
+    leased_until_ms: int
     attempts: int
     given_to: frozenset[str]
 
@@ -65,7 +65,7 @@ _Alerts: TypeAlias = list[Alert]
 class Alerts:
     """Gives out the alerts of one kind that are due, to one process each."""
 
-    def __init__(self, database: Database, about: About) -> None:
+    def __init__(self, database: Database, about: AlertSubject) -> None:
         self.about = about
         self._database = database
         self._queries = _QUERIES[about]
@@ -86,7 +86,7 @@ class Alerts:
 
     async def put_off(self, alert: Alert, given_to: frozenset[str], until_ms: int) -> None:
         """Says when it is tried again, and who has it already; nothing where somebody else has taken it meanwhile."""
-        parameters = (alert.subject_id, alert.version, alert.taken_until_ms, until_ms, _names(given_to))
+        parameters = (alert.subject_id, alert.version, alert.leased_until_ms, until_ms, _names(given_to))
         await self._database.write(all_rows(Statement(self._queries.put_off, parameters, is_whole=True)))
 
 

@@ -33,7 +33,7 @@ _decode: Final = msgspec.msgpack.Decoder(Details).decode
 _Checkouts: TypeAlias = list[Checkout]
 
 
-class Sought(msgspec.Struct, frozen=True, kw_only=True):
+class PersonalCheckouts(msgspec.Struct, frozen=True, kw_only=True):
     """By what a person's checkouts are found: a stored customer, and its principal's own name for it.
 
     ``reference`` is None where there is none, or it shall not be looked for by it.
@@ -97,9 +97,9 @@ class Checkouts:
         statement = Statement(statements.MARK_OPENED, (checkout_id, at_ms, left_open_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
-    async def take_look(self, checkout_id: str, now_ms: int, *, next_ms: int) -> bool:
+    async def take_due_inquiry(self, checkout_id: str, now_ms: int, *, next_ms: int) -> bool:
         """Tells whether the caller is the one to look at the gateway now; nobody else is before ``next_ms``."""
-        statement = Statement(statements.TAKE_LOOK, (checkout_id, now_ms, next_ms), is_whole=True)
+        statement = Statement(statements.TAKE_DUE_INQUIRY, (checkout_id, now_ms, next_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     async def take_ending(self, now_ms: int, *, until_ms: int, limit: int) -> _Checkouts:
@@ -127,7 +127,7 @@ class Checkouts:
         statement = Statement(statements.FORGET_ORDER, (merchant, principal, order_id), is_whole=True)
         return await self._database.write(count_rows(statement))
 
-    async def of_person(self, person: Sought, *, after: str, limit: int) -> _Checkouts:
+    async def of_person(self, person: PersonalCheckouts, *, after: str, limit: int) -> _Checkouts:
         """Reads one page of a person's checkouts, by their ids above ``after``."""
         parameters = (*msgspec.structs.astuple(person), after, min(limit, OF_PERSON_MAX))
         return await self._many(Statement(statements.OF_PERSON, parameters))
@@ -140,9 +140,9 @@ class Checkouts:
         """
         return await self._database.read(_unowned(checkout, payments))
 
-    async def has_rival(self, checkout: Checkout) -> bool:
+    async def has_competing(self, checkout: Checkout) -> bool:
         """Tells whether a charge of the same order, or another checkout, may turn out to own what is found of it."""
-        return bool(await self._database.read(all_rows(_rival_of(checkout))))
+        return bool(await self._database.read(all_rows(_competing_with(checkout))))
 
     async def _one(self, statement: Statement) -> Checkout | None:
         row = await self._database.read(first_row(statement))
@@ -181,7 +181,7 @@ def _change(checkout: Checkout, *, is_told: bool, is_paid: bool) -> Unit[None]:
 
 
 def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Payment, ...]]:
-    if (yield _rival_of(checkout)):
+    if (yield _competing_with(checkout)):
         return ()
     unowned = []
     for payment in payments:
@@ -191,8 +191,8 @@ def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Pa
     return tuple(unowned)
 
 
-def _rival_of(checkout: Checkout) -> Statement:
-    return Statement(statements.ORDER_HAS_RIVAL, (checkout.order_id, checkout.merchant, checkout.id))
+def _competing_with(checkout: Checkout) -> Statement:
+    return Statement(statements.ORDER_HAS_COMPETING, (checkout.order_id, checkout.merchant, checkout.id))
 
 
 def _checkout(row: Row) -> Checkout:

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.customers.customer import Approval, Customer, CustomerEvent, CustomerFilter, told_of
+from payrelay.core.customers.customer import Approval, Customer, CustomerEvent, CustomerFilter, event_of_customer
 from payrelay.core.secret import Secret
 from payrelay.errors import Outdated
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, first_row
@@ -162,11 +162,11 @@ def names_context(customer_id: str) -> bytes:
 def _add(customer: Customer, parameters: tuple[Value, ...]) -> Unit[bool]:
     if not (yield Statement(statements.ADD_CUSTOMER, parameters)):
         return False
-    yield from outbox.put(told_of(customer, None))
+    yield from outbox.put(event_of_customer(customer, None))
     return True
 
 
 def _change(customer: Customer, parameters: tuple[Value, ...], event: CustomerEvent) -> Unit[None]:
     if not (yield Statement(statements.CHANGE_CUSTOMER, parameters)):
         raise Outdated(f"the customer {customer.id!r} was changed since it was read")
-    yield from outbox.put(told_of(customer, event))
+    yield from outbox.put(event_of_customer(customer, event))

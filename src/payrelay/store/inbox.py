@@ -15,9 +15,9 @@ import msgspec
 
 from payrelay.core.notifications.notification import (
     Authenticity,
-    NewsKind,
     Notification,
     NotificationFilter,
+    NotificationKind,
     needs_person,
 )
 from payrelay.core.payments.schedules import DAY_MS
@@ -29,7 +29,7 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
 from payrelay.store.statements.pagination import given_of, page_of
-from payrelay.store.statements.payments.operations import BUMP
+from payrelay.store.statements.payments.operations import INVALIDATE
 
 REFUSED_MAX: Final = 1_000
 """Refused notifications that are kept of a merchant account, for somebody to look at."""
@@ -44,7 +44,7 @@ chargeback out by it.
 """
 
 
-class Put(msgspec.Struct, frozen=True, kw_only=True):
+class StoredNotification(msgspec.Struct, frozen=True, kw_only=True):
     """A notification is stored: just now, or before."""
 
     notification: Notification
@@ -70,7 +70,7 @@ class Inbox:
         self._refused_max = refused_max
         self._of_an_order_max = of_an_order_max
 
-    async def put(self, notification: Notification, body: bytes) -> Put | None:
+    async def put(self, notification: Notification, body: bytes) -> StoredNotification | None:
         """Stores a notification, or counts that it came again; None where it is one too many to be kept.
 
         Of several that put the same at once, one stores it. Raises StoreUnavailable.
@@ -86,7 +86,11 @@ class Inbox:
         row = await self._database.write(_put(notification, parameters))
         if row is None:
             return None
-        return Put(notification=notification, is_new=True) if not row else Put(notification=_of(row), is_new=False)
+        return (
+            StoredNotification(notification=notification, is_new=True)
+            if not row
+            else StoredNotification(notification=_of(row), is_new=False)
+        )
 
     async def record(self, notification: Notification) -> None:
         """Stores where a notification stands now. Raises Outdated, and writes nothing, where it was changed meanwhile.
@@ -143,19 +147,19 @@ class Inbox:
         statement = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id), is_whole=True)
         return await self._database.write(count_rows(statement))
 
-    async def accept_token(self, notification: Notification, kind: NewsKind, token: str, *, at_ms: int) -> bool:
+    async def accept_token(self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int) -> bool:
         """Accepts a token for the notification's order, once for each kind; False where it was another one before.
 
         May be repeated. Of several different ones at once, one is accepted. A hold's token is kept, sealed; that of an
         approval lies with its customer, and here is its hash alone.
         """
         subject = (notification.merchant, notification.order_id, kind)
-        kept = token.encode() if kind is NewsKind.AUTHORIZATION else b""
+        kept = token.encode() if kind is NotificationKind.AUTHORIZATION else b""
         sealed = self._seal.seal(kept, token_context(*subject))
         accepted = (*subject, secret_hash(token), sealed, notification.id, at_ms)
         return await self._database.write(_accept_token(accepted))
 
-    async def accepted_token(self, merchant: str, order_id: str, kind: NewsKind) -> Secret | None:
+    async def accepted_token(self, merchant: str, order_id: str, kind: NotificationKind) -> Secret | None:
         """Gives the token that was accepted for an order; None where there is none, or it isn't kept.
 
         Raises StoreUnusable.
@@ -166,7 +170,7 @@ class Inbox:
         token = self._seal.open(sealed, token_context(*subject)).decode() if isinstance(sealed, bytes) else ""
         return Secret(token) if token else None
 
-    async def empty_token(self, merchant: str, order_id: str, kind: NewsKind) -> bool:
+    async def empty_token(self, merchant: str, order_id: str, kind: NotificationKind) -> bool:
         """Destroys the token that was accepted for an order; its hash stays, so that no other one is accepted."""
         subject = (merchant, order_id, kind)
         parameters = (*subject, self._seal.seal(b"", token_context(*subject)))
@@ -184,7 +188,7 @@ def body_context(notification_id: str) -> bytes:
     return f"notification/{notification_id}".encode()
 
 
-def token_context(merchant: str, order_id: str, kind: NewsKind) -> bytes:
+def token_context(merchant: str, order_id: str, kind: NotificationKind) -> bytes:
     """Says where a sealed token belongs; a merchant is a hash in hex, and a kind a word."""
     return f"accepted token/{merchant}/{kind}/{order_id}".encode()
 
@@ -192,8 +196,8 @@ def token_context(merchant: str, order_id: str, kind: NewsKind) -> bytes:
 def _put(notification: Notification, parameters: tuple[Value, ...]) -> Unit[Row | None]:
     """Gives an empty row for a new one, the row as it is stored for a repeat, None for one too many."""
     if (yield Statement(statements.PUT_NOTIFICATION, parameters)):
-        if notification.verdict is Authenticity.GENUINE:
-            yield Statement(BUMP, (notification.merchant,))  # what was read before it is no news any more
+        if notification.authenticity is Authenticity.GENUINE:
+            yield Statement(INVALIDATE, (notification.merchant,))  # what was read before it is no news any more
         else:
             at_ms = notification.received_at_ms
             since = (at_ms // DAY_MS, at_ms, at_ms - DAY_MS, REFUSED_ALERT_FROM)
@@ -208,9 +212,9 @@ def _record(notification: Notification) -> Unit[None]:
     parameters = (
         notification.id,
         notification.version,
-        notification.verdict,
+        notification.authenticity,
         notification.state,
-        notification.why,
+        notification.reason,
         notification.attempts,
         notification.next_at_ms,
         notification.gives_up_at_ms,

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Final, NamedTuple
 
-from payrelay.core.notifications.notification import NewsKind
+from payrelay.core.notifications.notification import NotificationKind
 from payrelay.errors import Outdated, StoreUnusable
 from payrelay.store import checkouts, customers, inbox
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
@@ -58,7 +58,7 @@ def _access_token_context(account: str) -> bytes:
 
 
 def _accepted_token_context(merchant: str, order_id: str, kind: str) -> bytes:
-    return inbox.token_context(merchant, order_id, NewsKind(kind))
+    return inbox.token_context(merchant, order_id, NotificationKind(kind))
 
 
 SEALED: Final[tuple[SealedColumn, ...]] = (
@@ -79,7 +79,7 @@ SEALED: Final[tuple[SealedColumn, ...]] = (
 """Every sealed column of the schema; what the store can't do without comes first."""
 
 
-class Exchanged(NamedTuple):
+class ReencryptedRows(NamedTuple):
     """What became of one page of values.
 
     Attributes:
@@ -117,7 +117,7 @@ class Seals:
             counted[column] = Counter({blob_of(key_id).hex(): int(number or 0) for key_id, number in rows})
         return counted
 
-    async def rotate(self) -> AsyncIterator[Exchanged]:
+    async def rotate(self) -> AsyncIterator[ReencryptedRows]:
         """Brings everything under the first key, a page at a time; tells of each page once it is on disk.
 
         Each page is a unit of work of its own. Raises StoreUnavailable; it may be begun again then.
@@ -132,7 +132,7 @@ class Seals:
         query = statements.page_of_others(column.table, column.column, column.keys)
         return Statement(query, (self._seal.key_id, *behind, self._page))
 
-    async def _exchange(self, column: SealedColumn, rows: list[Row]) -> Exchanged:
+    async def _exchange(self, column: SealedColumn, rows: list[Row]) -> ReencryptedRows:
         wanted, unopened = [], []
         for sealed, *keys in rows:
             context = column.context(*keys)
@@ -144,7 +144,7 @@ class Seals:
             query = statements.exchange(column.table, column.column, column.keys)
             wanted.append(Statement(query, (self._seal.seal(plain, context), sealed, *keys)))
         done = await self._write(wanted)
-        return Exchanged(column, done, len(wanted) - done, tuple(unopened))
+        return ReencryptedRows(column, done, len(wanted) - done, tuple(unopened))
 
     async def _write(self, wanted: list[Statement]) -> int:
         if not wanted:

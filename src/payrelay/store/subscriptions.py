@@ -29,7 +29,7 @@ class Installment(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class SubscriptionStanding(msgspec.Struct, frozen=True, kw_only=True):
     """How a subscription stands: what is known of it, how many installments are paid, and its last ones."""
 
     subscription: Subscription
@@ -38,7 +38,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     last_failure: Installment | None
 
 
-class Whose(msgspec.Struct, frozen=True, kw_only=True):
+class SubscriptionOwner(msgspec.Struct, frozen=True, kw_only=True):
     """Whose subscription it is: under which account and merchant, and who is told of it where that is known."""
 
     account: str
@@ -53,7 +53,7 @@ class Subscriptions:
         self._database = database
         self._new_id = new_id
 
-    async def note(self, whose: Whose, facts: Sequence[Fact], *, now_ms: int) -> None:
+    async def note(self, whose: SubscriptionOwner, facts: Sequence[Fact], *, now_ms: int) -> None:
         """Joins facts to what is known, with the events that tell of it; at most FACTS_MAX at once.
 
         May be repeated: what is known already changes nothing, and is told once. Raises StoreError.
@@ -65,7 +65,7 @@ class Subscriptions:
                 continue  # another process was quicker with the same subscription; it is joined to that
         return await self._database.write(self._note(whose, facts, now_ms))
 
-    async def standing(self, merchant: str, subscription_id: str) -> Standing | None:
+    async def standing(self, merchant: str, subscription_id: str) -> SubscriptionStanding | None:
         """Reads how a subscription stands; None where nothing is known of it."""
         return await self._database.read(_standing(merchant, subscription_id))
 
@@ -74,16 +74,16 @@ class Subscriptions:
         key = (merchant, subscription_id, payment)
         return bool(await self._database.read(all_rows(Statement(statements.IS_PAID, key))))
 
-    async def list(self, merchant: str, *, after: str, limit: int) -> "list[Standing]":
+    async def list(self, merchant: str, *, after: str, limit: int) -> "list[SubscriptionStanding]":
         """Reads one page of those that are known, by their ids above ``after``."""
         return await self._database.read(_page(merchant, after, min(limit, PAGE_MAX)))
 
-    def _note(self, whose: Whose, facts: Sequence[Fact], now_ms: int) -> Unit[None]:
+    def _note(self, whose: SubscriptionOwner, facts: Sequence[Fact], now_ms: int) -> Unit[None]:
         # Always in the same order: two that note the same ones at once would wait for each other otherwise.
         for fact in sorted(facts[:FACTS_MAX], key=lambda each: (each.subscription_id, each.payment or "")):
             yield from self._note_one(whose, fact, now_ms)
 
-    def _note_one(self, whose: Whose, fact: Fact, now_ms: int) -> Unit[None]:
+    def _note_one(self, whose: SubscriptionOwner, fact: Fact, now_ms: int) -> Unit[None]:
         key = (whose.merchant, fact.subscription_id)
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
         before = _subscription(rows[0]) if rows else _unknown(whose, fact)
@@ -111,7 +111,7 @@ class Subscriptions:
             yield from put_event(event_of(after, kind, event_id, at_ms=now_ms, paid=paid, fact=told))
 
 
-def _unknown(whose: Whose, fact: Fact) -> Subscription:
+def _unknown(whose: SubscriptionOwner, fact: Fact) -> Subscription:
     return Subscription(merchant=whose.merchant, subscription_id=fact.subscription_id, account=whose.account)
 
 
@@ -120,7 +120,7 @@ def _paid(subscription: Subscription) -> Unit[int]:
     key = (subscription.merchant, subscription.subscription_id)
     rows = yield Statement(statements.COUNT_PAID, key)
     counted = rows[0][0]
-    return max(subscription.told_paid or 0, counted if isinstance(counted, int) else 0)
+    return max(subscription.notified_paid or 0, counted if isinstance(counted, int) else 0)
 
 
 def _tried(subscription: Subscription) -> Unit[list[Fact]]:
@@ -132,21 +132,21 @@ def _tried(subscription: Subscription) -> Unit[list[Fact]]:
     return [msgspec.convert({**known, **dict(zip(names, row, strict=True))}, Fact, strict=False) for row in rows]
 
 
-def _standing(merchant: str, subscription_id: str) -> Unit[Standing | None]:
+def _standing(merchant: str, subscription_id: str) -> Unit[SubscriptionStanding | None]:
     rows = yield Statement(statements.GET_SUBSCRIPTION, (merchant, subscription_id))
     if not rows:
         return None
     return (yield from _standing_of(_subscription(rows[0])))
 
 
-def _standing_of(subscription: Subscription) -> Unit[Standing]:
+def _standing_of(subscription: Subscription) -> Unit[SubscriptionStanding]:
     paid = yield from _paid(subscription)
     last_paid = yield from _last(subscription, is_paid=True)
     last_failure = yield from _last(subscription, is_paid=False)
-    return Standing(subscription=subscription, paid=paid, last_paid=last_paid, last_failure=last_failure)
+    return SubscriptionStanding(subscription=subscription, paid=paid, last_paid=last_paid, last_failure=last_failure)
 
 
-def _page(merchant: str, after: str, limit: int) -> "Unit[list[Standing]]":
+def _page(merchant: str, after: str, limit: int) -> "Unit[list[SubscriptionStanding]]":
     rows = yield Statement(statements.LIST_SUBSCRIPTIONS, (merchant, after, limit))
     found = []
     for row in rows:

@@ -10,11 +10,11 @@ from tests.core.access.test_client_token import PARENT, TOKEN
 from payrelay.api.auth.authentication import (
     CREDENTIAL_KEPT_MS,
     AuthenticationFailure,
-    Doorkeeper,
+    Authenticator,
     TokenReaders,
     Unauthenticated,
 )
-from payrelay.api.auth.client_tokens import Reason, TokenDoor, TokenSources
+from payrelay.api.auth.client_tokens import ClientTokenReader, Reason, TokenSources
 from payrelay.api.http.incoming_request import Headers
 from payrelay.core.access.client_token import LEEWAY_MS, ClientToken, Parentage
 from payrelay.core.access.credential import Credential
@@ -53,24 +53,26 @@ def books() -> Books:
 
 
 @pytest.fixture
-def doorkeeper(books: Books, keyring: Keyring, clock: MovableClock) -> Doorkeeper:
+def doorkeeper(books: Books, keyring: Keyring, clock: MovableClock) -> Authenticator:
     """Gives a doorkeeper who knows client tokens."""
-    return Doorkeeper(keyring, clock, TokenReaders(client_tokens=TokenDoor(TokenSources(books, books), clock)))
+    return Authenticator(
+        keyring, clock, TokenReaders(client_tokens=ClientTokenReader(TokenSources(books, books), clock))
+    )
 
 
-async def admitted(doorkeeper: Doorkeeper, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Credential:
+async def admitted(doorkeeper: Authenticator, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Credential:
     """Comes to the door with a token."""
     return await doorkeeper.admit(Headers([(b"authorization", f"Bearer {signed(token, key)}".encode())]))
 
 
-async def refusal(doorkeeper: Doorkeeper, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Unauthenticated:
+async def refusal(doorkeeper: Authenticator, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Unauthenticated:
     """Comes to the door with a token that opens nothing."""
     with pytest.raises(Unauthenticated) as raised:
         await admitted(doorkeeper, token, key)
     return raised.value
 
 
-async def test_a_token_is_let_in_as_what_it_is_for(doorkeeper: Doorkeeper, books: Books) -> None:
+async def test_a_token_is_let_in_as_what_it_is_for(doorkeeper: Authenticator, books: Books) -> None:
     """Bound, under its parent's name; within a second one look into the store serves all its requests."""
     credential = await admitted(doorkeeper)
     await admitted(doorkeeper)
@@ -92,7 +94,7 @@ async def test_a_token_is_let_in_as_what_it_is_for(doorkeeper: Doorkeeper, books
     ],
 )
 async def test_what_is_wrong_with_a_token_is_counted(
-    doorkeeper: Doorkeeper, changes: dict[str, Any], key: SigningKey, reason: Reason
+    doorkeeper: Authenticator, changes: dict[str, Any], key: SigningKey, reason: Reason
 ) -> None:
     """Those who guess are slowed down as they are with keys; who held a good one is not."""
     refused = await refusal(doorkeeper, msgspec.structs.replace(TOKEN, **changes), key)
@@ -101,7 +103,7 @@ async def test_what_is_wrong_with_a_token_is_counted(
     assert refused.failure is (AuthenticationFailure.ENDED if reason is Reason.UNKNOWN else AuthenticationFailure.WRONG)
 
 
-async def test_a_token_ends_to_the_second(doorkeeper: Doorkeeper, clock: MovableClock) -> None:
+async def test_a_token_ends_to_the_second(doorkeeper: Authenticator, clock: MovableClock) -> None:
     """Remembered or not: the clock is looked at for every request."""
     clock.at_s = TOKEN.expires_at_ms / 1000 - 0.5
     await admitted(doorkeeper)
@@ -113,7 +115,7 @@ async def test_a_token_ends_to_the_second(doorkeeper: Doorkeeper, clock: Movable
         clock.at_s += 10
 
 
-async def test_a_token_from_the_future_is_early(doorkeeper: Doorkeeper, clock: MovableClock) -> None:
+async def test_a_token_from_the_future_is_early(doorkeeper: Authenticator, clock: MovableClock) -> None:
     """Our processes' clocks differ by less."""
     clock.at_s = (TOKEN.issued_at_ms - LEEWAY_MS) / 1000 - 2
     assert (await refusal(doorkeeper)).reason == Reason.EARLY
@@ -131,7 +133,7 @@ async def test_a_token_from_the_future_is_early(doorkeeper: Doorkeeper, clock: M
     ],
 )
 async def test_a_revocation_counts_within_a_second(
-    doorkeeper: Doorkeeper, books: Books, clock: MovableClock, parentage: Parentage, reason: Reason
+    doorkeeper: Authenticator, books: Books, clock: MovableClock, parentage: Parentage, reason: Reason
 ) -> None:
     """Of the token or of its key; what is remembered is forgotten by then."""
     await admitted(doorkeeper)
@@ -142,7 +144,7 @@ async def test_a_revocation_counts_within_a_second(
     assert (refused.reason, refused.failure) == (reason, AuthenticationFailure.ENDED)
 
 
-async def test_the_texts_of_tokens_are_refused_by_form(doorkeeper: Doorkeeper, books: Books) -> None:
+async def test_the_texts_of_tokens_are_refused_by_form(doorkeeper: Authenticator, books: Books) -> None:
     """Without a look into the store, however long they are."""
     for text in ("prt_", "prt_a.b", "prt_a.b.", f"prt_{'x' * 3000}.y.{'z' * 3000}", "prt_é.b.c", "prt_a.b.c.d"):
         with pytest.raises(Unauthenticated) as raised:
@@ -152,7 +154,7 @@ async def test_the_texts_of_tokens_are_refused_by_form(doorkeeper: Doorkeeper, b
     assert books.asked == 0
 
 
-async def test_a_store_that_is_down_is_not_a_wrong_token(doorkeeper: Doorkeeper, books: Books) -> None:
+async def test_a_store_that_is_down_is_not_a_wrong_token(doorkeeper: Authenticator, books: Books) -> None:
     """An app must not throw its token away because our store was restarted."""
     books.is_broken = True
     with pytest.raises(StoreUnavailable):
@@ -162,5 +164,5 @@ async def test_a_store_that_is_down_is_not_a_wrong_token(doorkeeper: Doorkeeper,
 async def test_where_there_are_no_tokens_there_are_none(keyring: Keyring, clock: MovableClock) -> None:
     """A program without them lets nobody in by one."""
     with pytest.raises(Unauthenticated) as raised:
-        await admitted(Doorkeeper(keyring, clock))
+        await admitted(Authenticator(keyring, clock))
     assert raised.value.failure is AuthenticationFailure.WRONG

@@ -6,7 +6,7 @@ from tests.api.fakes import Caller, Keyring, Stories
 
 from payrelay.errors import Code, Refusal, StoreUnavailable
 
-Lines = Callable[[], list[dict[str, Any]]]
+LogLines = Callable[[], list[dict[str, Any]]]
 
 
 async def test_a_refusal_is_rendered(call: Caller, stories: Stories) -> None:
@@ -36,7 +36,7 @@ async def test_a_caller_that_can_not_be_looked_up_is_503(call: Caller, keyring: 
     assert (await call("GET", "/gateway/api/subscriptions")).status == 503
 
 
-async def test_our_own_fault_is_500_and_keeps_its_secrets(call: Caller, stories: Stories, log_lines: Lines) -> None:
+async def test_our_own_fault_is_500_and_keeps_its_secrets(call: Caller, stories: Stories, log_lines: LogLines) -> None:
     """The client gets an id, the log the place; what the exception says, which may be a card, goes nowhere."""
     stories.answer = ValueError("4111111111111111")
     reply = await call("POST", "/gateway/api/payments/charge", body=b'{"card":"4111111111111111"}')

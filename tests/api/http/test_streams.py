@@ -10,7 +10,7 @@ from tests.databases import sqlite_url
 from tests.runtime.receivers import OWNER, SetClock, dispatch_on, event, put
 
 from payrelay.api.http.incoming_request import Message
-from payrelay.api.http.streams import RETRY_MS, SIGN_OF_LIFE, MayGoOn, Streamed, send_stream
+from payrelay.api.http.streams import RETRY_MS, SIGN_OF_LIFE, MayGoOn, StreamedAnswer, send_stream
 from payrelay.clock import Clock
 from payrelay.flows.events.read_events import STREAM_S_MAX, EventStream
 from payrelay.runtime.event_delivery import Dispatch
@@ -69,13 +69,13 @@ class Wire:
                 await self.came.wait()
 
 
-async def opened(dispatch: Dispatch, *, after: int = 0, heartbeat_s: float = 5) -> Streamed:
+async def opened(dispatch: Dispatch, *, after: int = 0, heartbeat_s: float = 5) -> StreamedAnswer:
     """Begins to follow the customer."""
-    follower = await dispatch.followers.place(OWNER.reader, SUBJECT, holder=Holder("k1", 10))
+    follower = await dispatch.followers.slot(OWNER.reader, SUBJECT, holder=Holder("k1", 10))
     assert follower is not None
     until_s = dispatch.clock.boot_s() + STREAM_S_MAX
     stream = EventStream(dispatch, follower, OWNER.reader, SUBJECT, after, heartbeat_s=heartbeat_s, until_s=until_s)
-    return Streamed(stream=stream)
+    return StreamedAnswer(stream=stream)
 
 
 async def always() -> bool:
@@ -85,14 +85,14 @@ async def always() -> bool:
 
 async def sent(
     wire: Wire,
-    streamed: Streamed,
+    streamed: StreamedAnswer,
     headers: Sequence[tuple[bytes, bytes]] = (),
     *,
     may_go_on: MayGoOn = always,
-    look_every_s: float = 5.0,
+    poll_every_s: float = 5.0,
 ) -> None:
     """Sends a stream over a wire."""
-    await send_stream(wire.send, wire.receive, streamed, headers, may_go_on=may_go_on, look_every_s=look_every_s)
+    await send_stream(wire.send, wire.receive, streamed, headers, may_go_on=may_go_on, poll_every_s=poll_every_s)
 
 
 def about(number: int) -> Any:  # noqa: ANN401 - an event
@@ -110,7 +110,7 @@ async def test_what_was_told_comes_first_then_what_is_told(dispatch: Dispatch, d
     await wire.until(b"id: 1\n")
     await put(database, about(3), event(4))
     await dispatch.feed.publish(0)
-    await dispatch.followers.look()
+    await dispatch.followers.poll()
     await wire.until(b"id: 3\n")
     dispatch.followers.close()
     await sending
@@ -178,7 +178,7 @@ async def test_a_stream_ends_with_the_credential_that_opened_it(dispatch: Dispat
         return not revoked.is_set()
 
     streamed = await opened(dispatch)
-    sending = asyncio.create_task(sent(wire, streamed, may_go_on=may_go_on, look_every_s=0.001))
+    sending = asyncio.create_task(sent(wire, streamed, may_go_on=may_go_on, poll_every_s=0.001))
     await wire.until(SIGN_OF_LIFE)
     assert not sending.done()
     revoked.set()
@@ -194,7 +194,7 @@ async def test_a_client_that_takes_nothing_loses_its_place(dispatch: Dispatch) -
         await asyncio.Event().wait()
 
     streamed = await opened(dispatch)
-    sending = send_stream(stuck, Wire().receive, streamed, [], may_go_on=always, look_every_s=0.001)
+    sending = send_stream(stuck, Wire().receive, streamed, [], may_go_on=always, poll_every_s=0.001)
     clock = dispatch.clock
     assert isinstance(clock, SetClock)
     clock.at_ms += int(STREAM_S_MAX * 1000) + 1

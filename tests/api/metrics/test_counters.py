@@ -20,7 +20,7 @@ def test_alerts_are_counted_by_what_became_of_them() -> None:
     """Somebody watches for those that nobody took."""
     metrics = Metrics()
     for outcome in ("raised", "failed", "failed"):
-        metrics.watch.alerted(outcome)
+        metrics.hooks.alerted(outcome)
     assert sample(metrics, "payrelay_alerts_total", outcome="failed") == 2
 
 
@@ -56,7 +56,7 @@ def test_replays_are_counted() -> None:
 def test_calls_to_a_gateway_are_counted_and_timed() -> None:
     """An operator sees how the gateway does, by what was asked of it and what it came to."""
     metrics = Metrics()
-    metrics.watch.call_made("gateway", PaymentsOfOrder(order_id="A-1"), "found", 0.3)
+    metrics.hooks.call_made("gateway", PaymentsOfOrder(order_id="A-1"), "found", 0.3)
     labels = {"account": "gateway", "call": "payments_of_order"}
     assert sample(metrics, "payrelay_gateway_calls_total", outcome="found", **labels) == 1
     assert sample(metrics, "payrelay_gateway_call_seconds_sum", **labels) == 0.3

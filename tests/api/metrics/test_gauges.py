@@ -7,7 +7,7 @@ from payrelay.api.metrics.gauges import KEPT_S, Gauges
 from payrelay.core.gateways.permits import BudgetSnapshot
 from payrelay.core.payments.operation import OpenCount, State
 
-BUDGET = BudgetSnapshot(limit_calls=20, used=3, waiting=2, is_shut=False, blocked_s=0.0)
+BUDGET = BudgetSnapshot(limit_calls=20, used=3, waiting=2, is_open=False, blocked_s=0.0)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_budget_is_shown_by_account(gauges: Gauges) -> None:
 
 def test_no_limit_is_no_number(gauges: Gauges, snapshots: dict[str, BudgetSnapshot]) -> None:
     """A number that stands for "none" would be drawn as one."""
-    snapshots["gateway"] = BudgetSnapshot(limit_calls=None, used=0, waiting=0, is_shut=True, blocked_s=7.5)
+    snapshots["gateway"] = BudgetSnapshot(limit_calls=None, used=0, waiting=0, is_open=True, blocked_s=7.5)
     assert value(gauges, "budget_limit", account="gateway") is None
     assert value(gauges, "budget_shut", account="gateway") == 1
     assert value(gauges, "budget_blocked_seconds", account="gateway") == 7.5

@@ -14,7 +14,7 @@ from tests.samples import ASKED
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.public.checkout_pages import ASSETS, asset, back_page, checkout_page, targets_of
 from payrelay.api.public.router import PUBLIC_ROUTES
-from payrelay.core.checkouts.checkout import Checkout, CheckoutState, Settled
+from payrelay.core.checkouts.checkout import Checkout, CheckoutOutcome, CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.gateways.pauses import Pause
 from payrelay.errors import Refusal
@@ -94,7 +94,7 @@ async def finished(relay: Relay, wanted: NewCheckout, outcome: CheckoutState) ->
     checkout = await opened_checkout(relay, wanted)
     await finish_by_notification(
         relay,
-        Settled(account="gateway", merchant=checkout.merchant, order_id=checkout.order_id, outcome=outcome),
+        CheckoutOutcome(account="gateway", merchant=checkout.merchant, order_id=checkout.order_id, outcome=outcome),
     )
     return checkout
 
@@ -255,7 +255,7 @@ async def test_an_order_that_was_paid_otherwise_is_not_paid_again(world: World) 
     first = await opened_checkout(relay, new(amount_minor=5))
     await back_at(relay, first, is_cancelled=True)
     second = await opened_checkout(relay)
-    paid = Settled(
+    paid = CheckoutOutcome(
         account="gateway",
         merchant=first.merchant,
         order_id="A-1",

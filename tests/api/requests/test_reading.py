@@ -16,7 +16,9 @@ async def test_a_client_that_would_rather_wait_may(call: Caller, stories: Storie
         reply = await call(method, target, headers={"Prefer": prefer}, body=b"{}")
         assert (reply.status, reply.headers["preference-applied"]) == (200, f"wait={wait_s}")
     await call("GET", "/gateway/api/operations/op_1", headers={"Prefer": prefer})
-    assert [asked.patience.wait_s for _, asked in stories.asked if asked.patience is not None] == [wait_s] * 3
+    assert [asked.wait_preference.wait_s for _, asked in stories.asked if asked.wait_preference is not None] == [
+        wait_s
+    ] * 3
 
 
 @pytest.mark.parametrize("prefer", ["", "wait=0", "wait=soon", "respond-async"])
@@ -24,22 +26,22 @@ async def test_who_prefers_nothing_is_answered_at_once(call: Caller, stories: St
     """Also where the preference can't be read: nothing is refused for it."""
     reply = await call("POST", "/gateway/api/payments/charge", headers={"Prefer": prefer}, body=b"{}")
     assert (reply.status, "preference-applied" in reply.headers) == (200, False)
-    assert stories.asked[0][1].patience is None
+    assert stories.asked[0][1].wait_preference is None
 
 
 async def test_a_read_is_never_held(call: Caller, stories: Stories) -> None:
     """There is nothing to wait for."""
     await call("GET", "/gateway/api/payments/A-1", headers={"Prefer": "wait=10"})
-    assert stories.asked[0][1].patience is None
+    assert stories.asked[0][1].wait_preference is None
 
 
 async def test_who_waits_is_noticed_when_gone(call: Caller, stories: Stories) -> None:
     """The server says so once the body was read; what a client still sends before that is passed over."""
     pieces: list[Message] = [{"type": "http.request"}, {"type": "http.request"}, {"type": "http.disconnect"}]
     await call("DELETE", "/gateway/api/subscriptions/1", headers={"Prefer": "wait=10"}, pieces=pieces)
-    patience = stories.asked[0][1].patience
-    assert patience is not None
-    await patience.gone()
+    wait_preference = stories.asked[0][1].wait_preference
+    assert wait_preference is not None
+    await wait_preference.gone()
 
 
 @pytest.mark.parametrize("target", ["/gateway/api/payments/1?x=1", "/gateway/api/subscriptions/1?expand=all"])

@@ -1,10 +1,10 @@
 import pytest
 
-from payrelay.api.requests.router import Matcher
+from payrelay.api.requests.router import Router
 from payrelay.api.routes.table import ROUTES
 from payrelay.errors import Code, Refusal
 
-MATCHER = Matcher(ROUTES)
+MATCHER = Router(ROUTES)
 
 
 def found(path: str) -> tuple[dict[str, str], str] | None:

@@ -14,9 +14,9 @@ from tests.flows.world import World, asked, opened
 
 from payrelay.api.openapi.examples import REQUESTS
 from payrelay.api.requests.body import CheckedValue, parse_body
-from payrelay.api.requests.route import Asked
+from payrelay.api.requests.route import ParsedRequest
 from payrelay.api.routes.customers import ROUTES, CardExpiry, CustomerBody, CustomerNamesBody, MaskedCard
-from payrelay.core.customers.customer import HandedOver
+from payrelay.core.customers.customer import ExistingApproval
 from payrelay.core.secret import Secret
 from payrelay.flows.customers.change_customer import NewNames
 
@@ -37,7 +37,7 @@ def test_a_token_is_handed_over_with_what_is_known() -> None:
     whole = parse_body(json.dumps(WHOLE).encode(), CustomerBody).given()
     bare = parse_body(b'{"customer_token":"t","label":null}', CustomerBody).given()
 
-    assert whole == HandedOver(
+    assert whole == ExistingApproval(
         token=Secret("CANARY59AFEE022C"),
         reference="user-17",
         label="Blue card",
@@ -46,7 +46,7 @@ def test_a_token_is_handed_over_with_what_is_known() -> None:
         card_expiry="01/29",
         card_holder="CANARY PERERA",
     )
-    assert bare == HandedOver(token=Secret("t"))
+    assert bare == ExistingApproval(token=Secret("t"))
     assert (type(whole.card_no_masked), type(whole.card_expiry)) == (str, str)
 
 
@@ -171,10 +171,10 @@ async def test_each_handler_leads_to_its_story(tmp_path: Path) -> None:
     world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
     relay = world.relay
 
-    def sent(customer_id: str = "", body: bytes = b"", **query: str) -> Asked:
-        return Asked(request=asked(), id=customer_id, body=body, query=query)
+    def sent(customer_id: str = "", body: bytes = b"", **query: str) -> ParsedRequest:
+        return ParsedRequest(request=asked(), id=customer_id, body=body, query=query)
 
-    async def data(name: str, request: Asked) -> Any:  # noqa: ANN401, whatever JSON has
+    async def data(name: str, request: ParsedRequest) -> Any:  # noqa: ANN401, whatever JSON has
         [handler] = [route.handler for route in ROUTES if route.name == name]
         return json.loads((await handler(relay, request)).body)["data"]
 

@@ -13,7 +13,7 @@ from tests.gateways.still_gateway import StillGateway
 from tests.relays import relay_over
 from tests.store.test_checkouts import CHECKOUT, DETAILS
 
-from payrelay.api.requests.route import Asked
+from payrelay.api.requests.route import ParsedRequest
 from payrelay.api.routes.policies import own_subscription, resolved
 from payrelay.core.access.credential import Bound
 from payrelay.core.checkouts.checkout import CheckoutKind
@@ -25,7 +25,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.relay import Relay, Request
 from payrelay.store import open_database
-from payrelay.store.subscriptions import Whose
+from payrelay.store.subscriptions import SubscriptionOwner
 
 MERCHANT = CHECKOUT.merchant
 CUSTOMER = "cus_" + "a" * 32
@@ -60,7 +60,7 @@ async def begin(relay: Relay, number: int, *, principal: str | None = "shop", **
     }
     assert await relay.checkouts.add(msgspec.structs.replace(CHECKOUT, **(own | members)), DETAILS)
     fact = Fact(subscription_id=subscription_id, at_ms=1_000, is_seen=False, order_id=order_id, paid=1)
-    whose = Whose(account="gateway", merchant=MERCHANT, principal=principal)
+    whose = SubscriptionOwner(account="gateway", merchant=MERCHANT, principal=principal)
     await relay.subscriptions.note(whose, [fact], now_ms=1_000)
     return subscription_id
 
@@ -72,7 +72,7 @@ async def may(relay: Relay, bound: Bound, subscription_id: str) -> bool:
     )
     request = await resolved(relay, request)
     assert request.credential.bound is not None
-    asked = Asked(request=request, id=subscription_id)
+    asked = ParsedRequest(request=request, id=subscription_id)
     try:
         await own_subscription(relay, asked, request.credential.bound)
     except Refusal as refusal:

@@ -3,7 +3,7 @@ from tests.api.bodies import CAPTURE, CHARGE, LEFT_OUT, REFUND, written, wrong
 
 from payrelay.api.requests.body import parse_body
 from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody, RefundBody
-from payrelay.core.calls import Capture, Charge, Item, Refund, Release
+from payrelay.core.calls import Capture, Charge, Item, Refund, Void
 
 
 def test_a_charge_becomes_a_call() -> None:
@@ -98,7 +98,7 @@ def test_a_refund_is_of_a_payment_or_of_a_hold() -> None:
     assert parse_body(written(REFUND), RefundBody).call() == Refund(
         payment_id="320027150501", description="Item is out of stock"
     )
-    assert parse_body(written(REFUND, **token), RefundBody).call() == Release(
+    assert parse_body(written(REFUND, **token), RefundBody).call() == Void(
         authorization_token="74d7", description="Item is out of stock"
     )
     assert set(wrong(written(REFUND, authorization_token="74d7"), RefundBody)) == {"authorization_token"}

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from payrelay.core.access.client_token import CLIENT_SCOPES, USUAL_SCOPES
 from payrelay.core.access.credential import Bound, Scope, is_usable
-from payrelay.core.access.identity_provider import LEEWAY_S, Provider, ProviderClaimsError, bearer_of
+from payrelay.core.access.identity_provider import LEEWAY_S, IdentityClaimsError, IdentityProvider, bearer_of
 
 NOW_S = 1_800_000_000
-PROVIDER = Provider(
+PROVIDER = IdentityProvider(
     issuer="https://login.example/",
     audience="payrelay",
     customer_claim="sub",
@@ -31,10 +31,10 @@ CLAIMS: dict[str, Any] = {
 }
 
 
-def reason(claims: dict[str, Any], provider: Provider = PROVIDER) -> str:
+def reason(claims: dict[str, Any], identity_provider: IdentityProvider = PROVIDER) -> str:
     """Gives why the claims are refused."""
-    with pytest.raises(ProviderClaimsError) as raised:
-        bearer_of(claims, provider, NOW_S * 1000)
+    with pytest.raises(IdentityClaimsError) as raised:
+        bearer_of(claims, identity_provider, NOW_S * 1000)
     return raised.value.reason
 
 
@@ -59,11 +59,11 @@ def test_the_claim_may_hold_the_customers_id() -> None:
 
 def test_an_order_may_be_named_too() -> None:
     """Then it must be: a token without its order would be for all of them."""
-    provider = msgspec.structs.replace(PROVIDER, order_claim="https://shop.example/order")
+    identity_provider = msgspec.structs.replace(PROVIDER, order_claim="https://shop.example/order")
 
-    made = bearer_of(CLAIMS | {"https://shop.example/order": "A-1"}, provider, NOW_S * 1000)
+    made = bearer_of(CLAIMS | {"https://shop.example/order": "A-1"}, identity_provider, NOW_S * 1000)
     assert made.bound == Bound(reference="user-17", order_id="A-1")
-    assert reason(CLAIMS, provider) == "claims"
+    assert reason(CLAIMS, identity_provider) == "claims"
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_clocks_may_differ_a_little(changes: dict[str, Any]) -> None:
 @given(st.frozensets(st.sampled_from(Scope)))
 def test_a_provider_never_allows_what_phones_may_not(scopes: frozenset[Scope]) -> None:
     """Whatever the settings say, and the claims have no say at all."""
-    provider = msgspec.structs.replace(PROVIDER, scopes=scopes)
+    identity_provider = msgspec.structs.replace(PROVIDER, scopes=scopes)
     claims = CLAIMS | {"scope": "payments:refund", "scopes": ["payments:refund"], "principal": "other"}
 
-    made = bearer_of(claims, provider, NOW_S * 1000)
+    made = bearer_of(claims, identity_provider, NOW_S * 1000)
     assert made.scopes == scopes & CLIENT_SCOPES
     assert made.principal == "shop"
 
@@ -130,7 +130,7 @@ def test_odd_claims_break_nothing(changes: dict[str, object]) -> None:
     """They allow what they should, or are refused with a reason."""
     try:
         made = bearer_of(CLAIMS | changes, PROVIDER, NOW_S * 1000)
-    except ProviderClaimsError:
+    except IdentityClaimsError:
         return
     assert made.bound == Bound(reference=str((CLAIMS | changes)["sub"]))
     assert is_usable(made, NOW_S * 1000)

@@ -16,15 +16,15 @@ from tests.core.access.test_client_token import TOKEN
 
 from payrelay.core.access.client_token import PREFIX, ClaimsError, claims_of
 from payrelay.core.access.signatures import (
-    PROVIDER_ALGORITHMS,
+    IDENTITY_PROVIDER_ALGORITHMS,
     TYPE,
     BadSignature,
     SigningKey,
+    identity_claims,
+    identity_keys,
     is_client_token,
-    is_provider_token,
+    is_identity_token,
     key_id_of,
-    provider_claims,
-    provider_keys,
     signed,
     verified,
 )
@@ -64,7 +64,7 @@ def test_a_token_is_read_as_it_was_signed() -> None:
     """And it can be told from a key, and by which key it was signed."""
     assert verified(TEXT, KEY) == TOKEN
     assert is_client_token(TEXT)
-    assert not is_provider_token(TEXT)
+    assert not is_identity_token(TEXT)
     assert key_id_of(TEXT) == "k1"
 
 
@@ -129,12 +129,12 @@ def test_our_own_key_signs_nothing_else_into_a_token() -> None:
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda some: some.decode("latin-1")))
 def test_noise_is_no_token(text: str) -> None:
     """Whatever comes in, it is refused and nothing breaks."""
-    assert key_id_of(text) is None or is_provider_token(text) or "." not in text
+    assert key_id_of(text) is None or is_identity_token(text) or "." not in text
     for candidate in (text, PREFIX + text, f"{PREFIX}{text}.{text}.{text}"):
         with pytest.raises((BadSignature, ClaimsError)):
             verified(candidate, KEY)
         with pytest.raises(BadSignature):
-            provider_claims(candidate, RSA)
+            identity_claims(candidate, RSA)
 
 
 def test_a_signing_key_is_not_printed() -> None:
@@ -149,37 +149,37 @@ def test_a_signing_key_is_not_printed() -> None:
 )
 def test_a_providers_token_is_read_with_its_public_key(key: Key, algorithm: str) -> None:
     """Each algorithm of the list, with the key as the provider publishes it; and no other claims than it signed."""
-    assert algorithm in PROVIDER_ALGORITHMS
+    assert algorithm in IDENTITY_PROVIDER_ALGORITHMS
     text = jwt.encode({"alg": algorithm, "kid": key.kid}, CLAIMS, key, registry=Anything())
-    public = provider_keys({"keys": [key.as_dict(private=False)]})[str(key.kid)]
+    public = identity_keys({"keys": [key.as_dict(private=False)]})[str(key.kid)]
 
-    assert is_provider_token(text)
-    assert provider_claims(text, public) == CLAIMS
+    assert is_identity_token(text)
+    assert identity_claims(text, public) == CLAIMS
     header, _, signature = text.split(".")
     with pytest.raises(BadSignature):
-        provider_claims(f"{header}.{encoded(CLAIMS | {'sub': 'user-2'})}.{signature}", public)
+        identity_claims(f"{header}.{encoded(CLAIMS | {'sub': 'user-2'})}.{signature}", public)
 
 
-@pytest.mark.parametrize("algorithm", sorted(set(JWSRegistry.algorithms) - set(PROVIDER_ALGORITHMS)))
+@pytest.mark.parametrize("algorithm", sorted(set(JWSRegistry.algorithms) - set(IDENTITY_PROVIDER_ALGORITHMS)))
 def test_no_other_algorithm_is_a_providers(algorithm: str) -> None:
     """Neither none, nor a shared secret, nor what nobody has looked at."""
     head = encoded({"alg": algorithm, "kid": "rsa"})
     for signature in ("", "AAAA"):
         with pytest.raises(BadSignature):
-            provider_claims(f"{head}.{encoded(CLAIMS)}.{signature}", RSA)
+            identity_claims(f"{head}.{encoded(CLAIMS)}.{signature}", RSA)
 
 
 @pytest.mark.parametrize("algorithm", ["HS256", "RS256", "ES256"])
 def test_a_public_key_is_no_shared_secret(algorithm: str) -> None:
     """HS256 with the provider's public key as the secret would let anybody sign."""
-    public = provider_keys({"keys": [RSA.as_dict(private=False)]})["rsa"]
+    public = identity_keys({"keys": [RSA.as_dict(private=False)]})["rsa"]
     signing_input = f"{encoded({'alg': algorithm, 'kid': 'rsa'})}.{encoded(CLAIMS)}"
     secrets = [RSA.as_pem(private=False), RSA.as_der(private=False), str(RSA.as_dict(private=False)["n"]).encode()]
     for secret in secrets:
         digest = hmac.digest(secret, signing_input.encode(), "sha256")
         signature = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
         with pytest.raises(BadSignature):
-            provider_claims(f"{signing_input}.{signature}", public)
+            identity_claims(f"{signing_input}.{signature}", public)
 
 
 def test_keys_that_are_of_no_use_are_passed_over() -> None:
@@ -189,7 +189,7 @@ def test_keys_that_are_of_no_use_are_passed_over() -> None:
     other_curve = ECKey.generate_key("P-384", {"kid": "p384"}).as_dict(private=False)
     shared = {"kty": "oct", "kid": "oct", "k": "c2VjcmV0c2VjcmV0c2VjcmV0"}
     nameless = {name: value for name, value in EC.as_dict(private=False).items() if name != "kid"}
-    found = provider_keys(
+    found = identity_keys(
         {
             "keys": [
                 weak,
@@ -217,4 +217,4 @@ def test_keys_that_are_of_no_use_are_passed_over() -> None:
 def test_what_is_no_set_of_keys_is_told(answer: dict[str, object]) -> None:
     """An error page must not take the place of the keys that are known."""
     with pytest.raises(ValueError, match="keys"):
-        provider_keys(answer)
+        identity_keys(answer)

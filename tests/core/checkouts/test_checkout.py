@@ -10,25 +10,25 @@ from hypothesis import strategies as st
 from tests.samples import ASKED, CHECKOUT
 
 from payrelay.core.checkouts.checkout import (
-    HOLDING,
-    LOOK_MS_MAX,
-    LOOKED_FOR_MS,
+    HOLDING_ORDER,
+    INQUIRED_FOR_MS,
+    INQUIRY_MS_MAX,
     STATE_SENTENCES,
     TRANSITIONS,
     Checkout,
     CheckoutEvent,
     CheckoutKind,
+    CheckoutOutcome,
     CheckoutState,
     Details,
     Result,
-    Settled,
     addressee,
     advance,
     begins_after,
     event_of,
     fits,
-    is_looked_for,
-    next_look_ms,
+    is_inquired,
+    next_inquiry_ms,
 )
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 
@@ -86,7 +86,7 @@ def test_an_order_is_held_while_it_may_be_paid_by_this_one(events: tuple[Checkou
     """Another checkout may be opened as soon as this one has come to nothing."""
     checkout = after(*events)
 
-    assert checkout.guard == ("A-1" if checkout.state in HOLDING else None)
+    assert checkout.guard == ("A-1" if checkout.state in HOLDING_ORDER else None)
 
 
 def test_a_change_counts_and_says_when() -> None:
@@ -134,18 +134,18 @@ def test_a_failure_brings_no_ids() -> None:
 @pytest.mark.parametrize("outcome", [CheckoutState.OPEN, CheckoutState.EXPIRED])
 def test_no_news_open_or_expire_anything(outcome: CheckoutState) -> None:
     """Time alone ends a checkout."""
-    news = Settled(account="gateway", merchant="m", order_id="A-1", outcome=outcome)
+    content = CheckoutOutcome(account="gateway", merchant="m", order_id="A-1", outcome=outcome)
     with pytest.raises(ValueError, match=f"no news make a checkout {outcome}"):
-        assert news.event
+        assert content.event
 
 
 def test_news_say_what_came_of_it() -> None:
     """The ids go on to whoever asks."""
-    news = Settled(
+    content = CheckoutOutcome(
         account="gateway", merchant="m", order_id="A-1", outcome=CheckoutState.COMPLETED, subscription_id="42"
     )
 
-    assert (news.event, news.result) == (CheckoutEvent.COMPLETED, Result(subscription_id="42"))
+    assert (content.event, content.result) == (CheckoutEvent.COMPLETED, Result(subscription_id="42"))
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ OF_ORDER: list[dict[str, object]] = [
 def test_of_an_orders_checkouts_the_one_that_fits_is_meant(members: dict[str, object], expected: str | None) -> None:
     """A customer may pay on the page of one that was given up, after another amount was asked for the same order."""
     checkouts = [msgspec.structs.replace(CHECKOUT, **each) for each in OF_ORDER]
-    news = Settled(
+    content = CheckoutOutcome(
         account="gateway",
         merchant=CHECKOUT.merchant,
         order_id=CHECKOUT.order_id,
@@ -204,7 +204,7 @@ def test_of_an_orders_checkouts_the_one_that_fits_is_meant(members: dict[str, ob
         amount_minor=CHECKOUT.amount_minor,
         currency=CHECKOUT.currency,
     )
-    chosen = addressee(checkouts, msgspec.structs.replace(news, **members))
+    chosen = addressee(checkouts, msgspec.structs.replace(content, **members))
 
     assert (None if chosen is None else chosen.id) == expected
 
@@ -248,21 +248,21 @@ def test_looks_come_less_often_with_time(age_ms: int) -> None:
 
     plan = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING)
 
-    assert 3_000 <= next_look_ms(CHECKOUT, now_ms) - now_ms <= LOOK_MS_MAX
-    assert 30_000 <= next_look_ms(plan, now_ms) - now_ms <= LOOK_MS_MAX
+    assert 3_000 <= next_inquiry_ms(CHECKOUT, now_ms) - now_ms <= INQUIRY_MS_MAX
+    assert 30_000 <= next_inquiry_ms(plan, now_ms) - now_ms <= INQUIRY_MS_MAX
 
 
 def test_only_what_can_be_shown_and_is_not_completed_is_looked_for_and_not_for_ever() -> None:
     """The gateway's records show payments and plans alone; each look costs a place in the budget."""
     held = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.AUTHORIZATION)
 
-    assert is_looked_for(CHECKOUT, 4_000)
-    assert is_looked_for(msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING), 4_000)
-    assert is_looked_for(after(CheckoutEvent.EXPIRED), 4_000)
-    assert not is_looked_for(CHECKOUT, 3_999)
-    assert not is_looked_for(CHECKOUT, 1_000 + LOOKED_FOR_MS)
-    assert not is_looked_for(held, 4_000)
-    assert not is_looked_for(after(CheckoutEvent.COMPLETED), 4_000)
+    assert is_inquired(CHECKOUT, 4_000)
+    assert is_inquired(msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING), 4_000)
+    assert is_inquired(after(CheckoutEvent.EXPIRED), 4_000)
+    assert not is_inquired(CHECKOUT, 3_999)
+    assert not is_inquired(CHECKOUT, 1_000 + INQUIRED_FOR_MS)
+    assert not is_inquired(held, 4_000)
+    assert not is_inquired(after(CheckoutEvent.COMPLETED), 4_000)
 
 
 def test_a_plan_begins_after_the_days_before_its_own() -> None:

@@ -18,12 +18,12 @@ from payrelay.core.customers.customer import (
     approved,
     approved_again,
     erased,
+    event_of_customer,
     is_handle,
     is_repeat,
     masked,
     removed,
     renamed,
-    told_of,
 )
 from payrelay.core.events.event import TYPES
 from payrelay.core.secret import Secret
@@ -194,7 +194,7 @@ def test_no_state_but_the_first_leads_to_active() -> None:
 def test_what_is_told_names_nobody(event: CustomerEvent | None, kind: str) -> None:
     """An event can't be called back from whoever received it: no name, no reference, no token."""
     labelled = renamed(CUSTOMER, Names(reference="nimal@example.com", label="Nimal's card"), at_ms=2_000)
-    told = told_of(labelled, event)
+    told = event_of_customer(labelled, event)
 
     assert told.type == kind
     assert kind in TYPES
@@ -207,8 +207,8 @@ def test_each_version_is_told_by_an_event_of_its_own() -> None:
     """Receivers drop an event whose id they know."""
     changed = again(order_id="A-2")
 
-    assert told_of(CUSTOMER, None).id != told_of(changed, CustomerEvent.APPROVED).id
-    assert told_of(changed, CustomerEvent.APPROVED) == told_of(changed, CustomerEvent.APPROVED)
+    assert event_of_customer(CUSTOMER, None).id != event_of_customer(changed, CustomerEvent.APPROVED).id
+    assert event_of_customer(changed, CustomerEvent.APPROVED) == event_of_customer(changed, CustomerEvent.APPROVED)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from payrelay.core.events.delivery import (
     JITTER,
     RETRY_AFTER_MS_MAX,
     STOPPED_AFTER_MS,
+    AttemptResult,
     PatternError,
-    Tried,
-    held_until_ms,
+    deferred_until_ms,
     is_to_be_stopped,
     judged,
     next_try_ms,
@@ -96,9 +96,12 @@ def test_retry_after_is_seconds_or_a_date(text: str, seconds: int | None) -> Non
 
 def test_a_receiver_holds_everything_for_a_while_at_most() -> None:
     """One that asks for a year is asked again within the hour."""
-    assert held_until_ms(NOW_MS, Tried(status=500, failure="x")) == NOW_MS
-    assert held_until_ms(NOW_MS, Tried(status=429, failure="x", retry_after_s=10)) == NOW_MS + 10_000
-    assert held_until_ms(NOW_MS, Tried(status=429, failure="x", retry_after_s=10**8)) == NOW_MS + RETRY_AFTER_MS_MAX
+    assert deferred_until_ms(NOW_MS, AttemptResult(status=500, failure="x")) == NOW_MS
+    assert deferred_until_ms(NOW_MS, AttemptResult(status=429, failure="x", retry_after_s=10)) == NOW_MS + 10_000
+    assert (
+        deferred_until_ms(NOW_MS, AttemptResult(status=429, failure="x", retry_after_s=10**8))
+        == NOW_MS + RETRY_AFTER_MS_MAX
+    )
 
 
 def test_an_endpoint_is_stopped_after_three_days() -> None:

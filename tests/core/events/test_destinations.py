@@ -5,7 +5,7 @@ import ipaddress
 import pytest
 
 from payrelay.core.events.destinations import (
-    Allowed,
+    AllowedDestinations,
     DestinationError,
     allowed_of,
     is_public,
@@ -13,7 +13,7 @@ from payrelay.core.events.destinations import (
     require_destination,
 )
 
-NOWHERE = Allowed()
+NOWHERE = AllowedDestinations()
 PRIVATE = (
     "0.0.0.0",  # noqa: S104 - an address to be refused
     "10.1.2.3",

@@ -4,7 +4,16 @@ import pytest
 
 from payrelay.core.events.event import TOLD, TYPES, OutgoingEvent, event_id, of_operation
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import TRANSITIONS, Event, Kind, Line, Operation, Retention, State, advance
+from payrelay.core.payments.operation import (
+    TRANSITIONS,
+    Event,
+    JournalEntry,
+    Kind,
+    Operation,
+    Retention,
+    State,
+    advance,
+)
 
 RETENTION = Retention(keyed_ms=30_000, unkeyed_ms=10_000)
 
@@ -71,7 +80,11 @@ def test_every_change_to_a_told_state_is_told_and_no_look_is(step: tuple[State, 
 
     outgoing = told(before, event)
 
-    if after in {State.ACCEPTED, State.SENDING} or event in {Event.LOOKED, Event.PROBING, Event.RESENT}:
+    if after in {State.ACCEPTED, State.SENDING} or event in {
+        Event.INQUIRED_ABOUT,
+        Event.RESENT_TO_RESOLVE,
+        Event.RETRIED,
+    }:
         assert outgoing is None
     elif before is not after:
         assert outgoing is not None
@@ -80,9 +93,9 @@ def test_every_change_to_a_told_state_is_told_and_no_look_is(step: tuple[State, 
 
 def test_the_first_line_tells_nothing() -> None:
     """That an operation was accepted is what its own client is told."""
-    line = Line(version=1, at_ms=1_000, event=None, state=State.SENDING, evidence=Evidence())
+    entry = JournalEntry(version=1, at_ms=1_000, event=None, state=State.SENDING, evidence=Evidence())
 
-    assert of_operation(operation(), line) is None
+    assert of_operation(operation(), entry) is None
 
 
 def test_the_id_is_the_same_for_the_same_change_and_sorts_by_time() -> None:
@@ -103,8 +116,8 @@ def test_an_amount_that_is_not_known_is_nothing() -> None:
     bare = Operation(
         **{**{name: getattr(operation(), name) for name in Operation.__struct_fields__}, "amount_minor": None}
     )
-    changed, line = advance(bare, Event.SUCCEEDED, at_ms=5, retention=RETENTION, evidence=Evidence())
-    event = of_operation(changed, line)
+    changed, entry = advance(bare, Event.SUCCEEDED, at_ms=5, retention=RETENTION, evidence=Evidence())
+    event = of_operation(changed, entry)
 
     assert event is not None
     assert event.data["amount"] is None

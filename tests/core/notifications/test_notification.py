@@ -11,22 +11,22 @@ from payrelay.core.notifications.notification import (
     AGAIN_AFTER_MS,
     DOUBTED_BY,
     PUT_OFF_BY,
-    TAKEN_UP_BY,
+    REASON_OF_AUTHENTICITY,
+    REASON_PHRASES,
     TRANSITIONS,
     UNFINISHED,
     WAITS_FOR_MS,
-    WHY_OF_VERDICT,
-    WHY_PHRASES,
+    WORKED_ON_BY,
     Authenticity,
     ExpectedAmount,
-    News,
-    NewsKind,
     Notification,
+    NotificationContent,
     NotificationEvent,
+    NotificationKind,
+    NotificationReason,
     NotificationState,
     NotificationStep,
-    NotifiedStatus,
-    Why,
+    ReportedStatus,
     advance,
     differs,
     needs_person,
@@ -37,16 +37,16 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.secret import Secret
 from payrelay.errors import IllegalTransition
 
-NEWS = News(
-    kind=NewsKind.PAYMENT,
-    told=NotifiedStatus.SUCCEEDED,
+NEWS = NotificationContent(
+    kind=NotificationKind.PAYMENT,
+    reported=ReportedStatus.SUCCEEDED,
     order_id="A-1",
     amount_minor=100_000,
     currency="LKR",
     payment_id="320025000001",
 )
 PAYMENT = msgspec.structs.replace(samples.PAYMENT, at_ms=NOW_MS)
-WAIT = NotificationStep(event=NotificationEvent.PUT_OFF, why=Why.UNKNOWN_ORDER)
+WAIT = NotificationStep(event=NotificationEvent.PUT_OFF, reason=NotificationReason.UNKNOWN_ORDER)
 
 
 def replaced(**members: object) -> Notification:
@@ -61,12 +61,12 @@ def test_what_the_table_lacks_is_an_error(state: NotificationState, event: Notif
     before = replaced(state=state)
     if (state, event) in TRANSITIONS:
         assert (
-            advance(before, NotificationStep(event=event, why=Why.INFORMED), at_ms=NOW_MS).state
+            advance(before, NotificationStep(event=event, reason=NotificationReason.INFORMED), at_ms=NOW_MS).state
             is TRANSITIONS[state, event]
         )
     else:
         with pytest.raises(IllegalTransition, match=f"{state}.*{event}"):
-            advance(before, NotificationStep(event=event, why=Why.INFORMED), at_ms=NOW_MS)
+            advance(before, NotificationStep(event=event, reason=NotificationReason.INFORMED), at_ms=NOW_MS)
 
 
 def test_only_what_is_unfinished_is_worked_on_again() -> None:
@@ -75,7 +75,7 @@ def test_only_what_is_unfinished_is_worked_on_again() -> None:
         ended = replaced(state=state)
         for event in NotificationEvent:
             if (state, event) in TRANSITIONS:
-                after = advance(ended, NotificationStep(event=event, why=Why.INFORMED), at_ms=NOW_MS)
+                after = advance(ended, NotificationStep(event=event, reason=NotificationReason.INFORMED), at_ms=NOW_MS)
                 assert (after.next_at_ms is not None) == (after.state in UNFINISHED)
 
 
@@ -90,16 +90,20 @@ def test_it_waits_longer_each_time_and_then_no_more() -> None:
             now_ms = waiting.next_at_ms
 
     assert waiting.state is NotificationState.IGNORED
-    assert waiting.why is Why.UNKNOWN_ORDER
+    assert waiting.reason is NotificationReason.UNKNOWN_ORDER
     assert WAITS_FOR_MS <= now_ms - NOW_MS <= WAITS_FOR_MS + max(AGAIN_AFTER_MS)
     assert tries < 30
 
 
 def test_a_replay_begins_the_wait_anew() -> None:
     """An operator who has mended something must not find it given up at once."""
-    old = replaced(state=NotificationState.IGNORED, attempts=17, next_at_ms=None, why=Why.UNKNOWN_ORDER)
+    old = replaced(
+        state=NotificationState.IGNORED, attempts=17, next_at_ms=None, reason=NotificationReason.UNKNOWN_ORDER
+    )
     later_ms = NOW_MS + 10 * WAITS_FOR_MS
-    again = advance(old, NotificationStep(event=NotificationEvent.REPLAYED, why=Why.REPLAYED), at_ms=later_ms)
+    again = advance(
+        old, NotificationStep(event=NotificationEvent.REPLAYED, reason=NotificationReason.REPLAYED), at_ms=later_ms
+    )
 
     assert (again.state, again.attempts, again.next_at_ms) == (NotificationState.RECEIVED, 0, later_ms)
     assert advance(again, WAIT, at_ms=later_ms).state is NotificationState.WAITING
@@ -107,10 +111,12 @@ def test_a_replay_begins_the_wait_anew() -> None:
 
 def test_a_repeat_wakes_only_what_it_can_change() -> None:
     """A repeat of what was applied is nothing; one of what was given up, or misjudged, is another chance."""
-    applied = replaced(state=NotificationState.APPLIED, why=Why.CHECKOUT_FINISHED)
-    given_up = replaced(state=NotificationState.IGNORED, why=Why.NOT_SHOWN)
-    informed = replaced(state=NotificationState.IGNORED, why=Why.INFORMED)
-    misjudged = replaced(state=NotificationState.REFUSED, why=Why.FORGED, verdict=Authenticity.FORGED)
+    applied = replaced(state=NotificationState.APPLIED, reason=NotificationReason.CHECKOUT_FINISHED)
+    given_up = replaced(state=NotificationState.IGNORED, reason=NotificationReason.NOT_SHOWN)
+    informed = replaced(state=NotificationState.IGNORED, reason=NotificationReason.INFORMED)
+    misjudged = replaced(
+        state=NotificationState.REFUSED, reason=NotificationReason.FORGED, authenticity=Authenticity.FORGED
+    )
 
     assert step_of_repeat(applied, Authenticity.GENUINE) is None
     assert step_of_repeat(informed, Authenticity.GENUINE) is None
@@ -123,12 +129,14 @@ def test_a_repeat_wakes_only_what_it_can_change() -> None:
 
 def test_every_reason_has_its_words_and_at_most_one_place() -> None:
     """What stands in a list must be said in words, and mean one thing."""
-    assert set(WHY_PHRASES) == set(Why)
-    assert set(WHY_OF_VERDICT) == set(Authenticity)
-    groups = (TAKEN_UP_BY, PUT_OFF_BY, DOUBTED_BY)
+    assert set(REASON_PHRASES) == set(NotificationReason)
+    assert set(REASON_OF_AUTHENTICITY) == set(Authenticity)
+    groups = (WORKED_ON_BY, PUT_OFF_BY, DOUBTED_BY)
     assert len(frozenset.union(*groups)) == sum(map(len, groups))
-    assert step_of(Why.INFORMED) == NotificationStep(event=NotificationEvent.PASSED_OVER, why=Why.INFORMED)
-    assert step_of(Why.OTHER_TOKEN).event is NotificationEvent.DOUBTED
+    assert step_of(NotificationReason.INFORMED) == NotificationStep(
+        event=NotificationEvent.PASSED_OVER, reason=NotificationReason.INFORMED
+    )
+    assert step_of(NotificationReason.OTHER_TOKEN).event is NotificationEvent.DOUBTED
 
 
 def test_amount_and_currency_are_compared() -> None:
@@ -172,11 +180,11 @@ def test_without_an_id_only_a_single_one_counts() -> None:
 
 def test_nothing_secret_is_printed() -> None:
     """A traceback must not show a token or a name."""
-    news = msgspec.structs.replace(
+    content = msgspec.structs.replace(
         NEWS, customer_token="CANARY1", authorization_token="CANARY2", card_holder=Secret("CANARY3")
     )
 
-    assert "CANARY" not in repr(news)
+    assert "CANARY" not in repr(content)
 
 
 def test_every_state_is_described() -> None:
@@ -189,18 +197,18 @@ def test_every_state_is_described() -> None:
 @pytest.mark.parametrize(
     ("state", "why", "told", "is_needed"),
     [
-        (NotificationState.NEEDS_ATTENTION, Why.OTHER_AMOUNT, NotifiedStatus.SUCCEEDED, True),
-        (NotificationState.NEEDS_ATTENTION, Why.OPERATION_OPEN, NotifiedStatus.SUCCEEDED, False),
-        (NotificationState.IGNORED, Why.NOT_SHOWN, NotifiedStatus.SUCCEEDED, True),
-        (NotificationState.IGNORED, Why.UNKNOWN_PAYMENT, NotifiedStatus.CHARGED_BACK, True),
-        (NotificationState.IGNORED, Why.NOT_SHOWN, NotifiedStatus.FAILED, False),
-        (NotificationState.IGNORED, Why.UNKNOWN_ORDER, NotifiedStatus.SUCCEEDED, False),
-        (NotificationState.WAITING, Why.NOT_SHOWN, NotifiedStatus.SUCCEEDED, False),
-        (NotificationState.REFUSED, Why.FORGED, NotifiedStatus.SUCCEEDED, False),
+        (NotificationState.NEEDS_ATTENTION, NotificationReason.OTHER_AMOUNT, ReportedStatus.SUCCEEDED, True),
+        (NotificationState.NEEDS_ATTENTION, NotificationReason.OPERATION_OPEN, ReportedStatus.SUCCEEDED, False),
+        (NotificationState.IGNORED, NotificationReason.NOT_SHOWN, ReportedStatus.SUCCEEDED, True),
+        (NotificationState.IGNORED, NotificationReason.UNKNOWN_PAYMENT, ReportedStatus.CHARGED_BACK, True),
+        (NotificationState.IGNORED, NotificationReason.NOT_SHOWN, ReportedStatus.FAILED, False),
+        (NotificationState.IGNORED, NotificationReason.UNKNOWN_ORDER, ReportedStatus.SUCCEEDED, False),
+        (NotificationState.WAITING, NotificationReason.NOT_SHOWN, ReportedStatus.SUCCEEDED, False),
+        (NotificationState.REFUSED, NotificationReason.FORGED, ReportedStatus.SUCCEEDED, False),
     ],
 )
 def test_a_person_is_called_where_one_is_needed(
-    state: NotificationState, why: Why, told: NotifiedStatus, *, is_needed: bool
+    state: NotificationState, why: NotificationReason, told: ReportedStatus, *, is_needed: bool
 ) -> None:
     """For money that nobody can prove, and never twice for the same; what is of nobody here is nobody's trouble."""
-    assert needs_person(msgspec.structs.replace(NOTIFICATION, state=state, why=why, told=told)) is is_needed
+    assert needs_person(msgspec.structs.replace(NOTIFICATION, state=state, reason=why, reported=told)) is is_needed

@@ -45,11 +45,11 @@ ROWS: Final = st.tuples(*[TEXTS | NUMBERS | st.none() for _ in HASHED])
 ANCHORED: Final = st.lists(st.tuples(TEXTS, NUMBERS, TEXTS), max_size=4)
 
 
-def anchored(previous: str, span: AnchoredSpan, lines: Lines) -> str:
+def anchored(previous: str, span: AnchoredSpan, entries: Lines) -> str:
     """Gives the digest of an anchor over some lines."""
     digest = KEY.anchor(previous, span)
-    for line in lines:
-        digest.add(*line)
+    for entry in entries:
+        digest.add(*entry)
     return digest.end()
 
 
@@ -60,7 +60,7 @@ def test_two_lines_have_one_hash_only_where_they_are_equal(
     """A line that was changed in any member, or stands behind another, is found by its hash."""
     is_equal = (before, one) == (before_other, other)
 
-    assert (KEY.line(before, one) == KEY.line(before_other, other)) is is_equal
+    assert (KEY.entry(before, one) == KEY.entry(before_other, other)) is is_equal
 
 
 @given(LINKS, st.sampled_from(Link._fields), TEXTS | NUMBERS | st.none())
@@ -68,7 +68,7 @@ def test_every_member_of_a_line_counts(link: Link, name: str, value: str | int |
     """One changed member changes the hash, and nothing else does."""
     changed = Link(**{**link._asdict(), name: value})
 
-    assert (KEY.line("", changed) == KEY.line("", link)) is (changed == link)
+    assert (KEY.entry("", changed) == KEY.entry("", link)) is (changed == link)
 
 
 @given(LINKS, st.data())
@@ -79,7 +79,7 @@ def test_what_moves_from_one_member_to_the_next_is_seen(link: Link, data: st.Dat
     moved = link._replace(**{first: getattr(link, first) + "x"})
     other = link._replace(**{second: "x" + getattr(link, second)})
 
-    assert KEY.line("", moved) != KEY.line("", other)
+    assert KEY.entry("", moved) != KEY.entry("", other)
 
 
 @given(LINKS, TEXTS)
@@ -87,7 +87,7 @@ def test_a_hash_is_an_hmac(link: Link, before: str) -> None:
     """It is computed from a kept state for speed; it must be what the standard says, and can be computed elsewhere."""
     message = msgspec.msgpack.encode(("line", before, link))
 
-    assert ChainKey(SECRET).line(before, link) == hmac.digest(SECRET, message, "sha256").hex()
+    assert ChainKey(SECRET).entry(before, link) == hmac.digest(SECRET, message, "sha256").hex()
 
 
 def test_a_short_key_is_refused() -> None:
@@ -99,7 +99,7 @@ def test_a_short_key_is_refused() -> None:
 @given(LINKS, TEXTS)
 def test_without_the_key_no_hash_can_be_made(link: Link, before: str) -> None:
     """The database alone, in wrong hands, yields no chain that holds."""
-    assert KEY.line(before, link) != ChainKey(b"x" * 32).line(before, link)
+    assert KEY.entry(before, link) != ChainKey(b"x" * 32).entry(before, link)
 
 
 @given(ROWS, ROWS)
@@ -163,15 +163,15 @@ def test_two_anchors_have_one_digest_only_where_all_is_equal(one: Anchored, othe
 
 
 @given(SPANS, ANCHORED, ANCHORED)
-def test_the_lines_of_an_anchor_alone_decide(span: AnchoredSpan, lines: Lines, more: Lines) -> None:
+def test_the_lines_of_an_anchor_alone_decide(span: AnchoredSpan, entries: Lines, more: Lines) -> None:
     """The same with one span, where unequal lines are all there is to tell the anchors apart."""
-    assert (anchored("", span, lines) == anchored("", span, more)) is (lines == more)
+    assert (anchored("", span, entries) == anchored("", span, more)) is (entries == more)
 
 
 @given(TEXTS, SPANS, ANCHORED)
-def test_the_digest_of_an_anchor_is_an_hmac(previous: str, span: AnchoredSpan, lines: Lines) -> None:
+def test_the_digest_of_an_anchor_is_an_hmac(previous: str, span: AnchoredSpan, entries: Lines) -> None:
     """Over its span, its lines and their number: an anchor that was kept elsewhere is computed again years later."""
-    parts = [("anchor", previous, span), *lines, len(lines)]
+    parts = [("anchor", previous, span), *entries, len(entries)]
     message = b"".join(msgspec.msgpack.encode(part) for part in parts)
 
-    assert anchored(previous, span, lines) == hmac.digest(SECRET, message, "sha256").hex()
+    assert anchored(previous, span, entries) == hmac.digest(SECRET, message, "sha256").hex()

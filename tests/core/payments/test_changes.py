@@ -11,19 +11,19 @@ from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Change, Report, says, what_follows
 from payrelay.core.payments.operation import (
     FROZEN,
-    PROBED,
+    INQUIRED,
+    OPEN_STATES,
     TRANSITIONS,
-    UNSETTLED,
     Event,
+    JournalEntry,
     Kind,
-    Line,
     Operation,
     Retention,
     State,
     advance,
     captured_guard,
 )
-from payrelay.core.payments.proof import Seen
+from payrelay.core.payments.proof import MatchResult
 from payrelay.core.secret import secret_hash
 from payrelay.errors import IllegalTransition
 
@@ -37,7 +37,7 @@ TO_NOTHING = [Event.NOT_SENT, Event.NOT_EXECUTED, Event.REFUSED, Event.DECLINED]
 reports = st.builds(
     Report,
     event=st.sampled_from(Event),
-    evidence=st.sampled_from([Evidence(), Evidence(seen=Seen.ALREADY_DONE)]),
+    evidence=st.sampled_from([Evidence(), Evidence(seen=MatchResult.ALREADY_DONE)]),
     answer=st.just(ANSWER),
     facts=st.builds(
         Facts,
@@ -47,23 +47,23 @@ reports = st.builds(
         authorization_token=st.sampled_from([None, "token"]),
     ),
     send_by_ms=st.sampled_from([None, 77]),
-    probe_at_ms=st.sampled_from([None, 99, msgspec.UNSET]),
+    inquire_at_ms=st.sampled_from([None, 99, msgspec.UNSET]),
 )
 
 
-def follow(operation: Operation, report: Report, *meanwhile: Line) -> Change:
+def follow(operation: Operation, report: Report, *meanwhile: JournalEntry) -> Change:
     """Decides at a moment of its own."""
     return what_follows(operation, report, at_ms=5_000, retention=RETENTION, meanwhile=meanwhile)
 
 
-def line_of(event: Event) -> Line:
+def entry_of(event: Event) -> JournalEntry:
     """Gives a line that somebody else wrote."""
-    return Line(version=2, at_ms=3_000, event=event, state=State.UNKNOWN, evidence=Evidence())
+    return JournalEntry(version=2, at_ms=3_000, event=event, state=State.UNKNOWN, evidence=Evidence())
 
 
 def standing(make_operation: MakeOperation, state: State, kind: Kind = Kind.CHARGE, **members: object) -> Operation:
     """Gives an operation as the store has it in a state: what is settled holds no guard, and its claim has an end."""
-    is_open = state in UNSETTLED
+    is_open = state in OPEN_STATES
     usual = {"guard": "order/A-1" if is_open else None, "claim_ends_at_ms": None if is_open else 9_000}
     return make_operation(**({"state": state, "kind": kind, "version": 4} | usual | members))
 
@@ -73,7 +73,7 @@ def standing(make_operation: MakeOperation, state: State, kind: Kind = Kind.CHAR
     state=st.sampled_from(State),
     kind=st.sampled_from(Kind),
     is_known=st.booleans(),
-    meanwhile=st.sampled_from([(), (line_of(Event.LOOKED),), (line_of(Event.PROBING),)]),
+    meanwhile=st.sampled_from([(), (entry_of(Event.INQUIRED_ABOUT),), (entry_of(Event.RESENT_TO_RESOLVE),)]),
 )
 def test_the_law_of_every_change(
     make_operation: MakeOperation,
@@ -82,30 +82,32 @@ def test_the_law_of_every_change(
     kind: Kind,
     *,
     is_known: bool,
-    meanwhile: tuple[Line, ...],
+    meanwhile: tuple[JournalEntry, ...],
 ) -> None:
     """For every state and event: guard, claim, answer, next look, version and what is known, or an error."""
     known = {"payment_id": "asked", "result_ref": "known"} if is_known else {}
-    before = standing(make_operation, state, kind, probe_at_ms=42, **known)
+    before = standing(make_operation, state, kind, inquire_at_ms=42, **known)
     try:
         change = follow(before, report, *meanwhile)
     except IllegalTransition:
         return
-    after, line = change.operation, change.line
-    assert TRANSITIONS[state, line.event or Event.UNKNOWN] is after.state
-    assert (after.version, line.version, line.state) == (5, 5, after.state)
+    after, entry = change.operation, change.entry
+    assert TRANSITIONS[state, entry.event or Event.UNKNOWN] is after.state
+    assert (after.version, entry.version, entry.state) == (5, 5, after.state)
     assert change.meanwhile == tuple(meanwhile)
     assert change.answer == (ANSWER if after.state in FROZEN else None)
     is_captured = kind is Kind.CAPTURE and after.state is State.SUCCEEDED
     assert after.guard == (
-        "order/A-1" if after.state in UNSETTLED else captured_guard("order/A-1") if is_captured else None
+        "order/A-1" if after.state in OPEN_STATES else captured_guard("order/A-1") if is_captured else None
     )
-    if after.state in UNSETTLED:
+    if after.state in OPEN_STATES:
         assert (after.claim, after.claim_ends_at_ms) == (before.claim, None)
     if after.state is before.state:
         assert (after.claim, after.claim_ends_at_ms) == (before.claim, before.claim_ends_at_ms)
-    assert after.state not in PROBED or after.probe_at_ms is not None
-    assert after.probe_at_ms == report.probe_at_ms or after.state in PROBED or report.probe_at_ms is msgspec.UNSET
+    assert after.state not in INQUIRED or after.inquire_at_ms is not None
+    assert (
+        after.inquire_at_ms == report.inquire_at_ms or after.state in INQUIRED or report.inquire_at_ms is msgspec.UNSET
+    )
     assert after.send_by_ms == (report.send_by_ms or before.send_by_ms)
 
 
@@ -123,15 +125,15 @@ def test_a_report_fills_in_and_a_person_may_say_otherwise(make_operation: MakeOp
 def test_what_was_never_sent_while_it_waited_was_given_up(make_operation: MakeOperation, event: Event) -> None:
     """Nothing leaves from ``accepted``: a sender that withdraws and a process that died mean the same by it."""
     change = follow(standing(make_operation, State.ACCEPTED), Report(event=event))
-    assert (change.line.event, change.operation.state) == (Event.GAVE_UP, State.NOT_SENT)
+    assert (change.entry.event, change.operation.state) == (Event.GAVE_UP, State.NOT_SENT)
 
 
 @pytest.mark.parametrize(
     "report",
     [
-        *(Report(event=event, is_resent=True) for event in SHOWING),
+        *(Report(event=event, is_retried=True) for event in SHOWING),
         Report(event=Event.PROVED),
-        Report(event=Event.LOOKED, evidence=Evidence(seen=Seen.ALREADY_DONE)),
+        Report(event=Event.INQUIRED_ABOUT, evidence=Evidence(seen=MatchResult.ALREADY_DONE)),
     ],
 )
 def test_what_shows_an_effect_that_was_taken_for_failed_reopens_it(
@@ -139,7 +141,7 @@ def test_what_shows_an_effect_that_was_taken_for_failed_reopens_it(
 ) -> None:
     """Whoever tells it, it is one thing: the guard comes back, and a person has seen what is there."""
     change = follow(standing(make_operation, State.FAILED), report)
-    assert (change.line.event, change.operation.state) == (Event.REAPPEARED, State.NEEDS_ATTENTION)
+    assert (change.entry.event, change.operation.state) == (Event.REAPPEARED, State.NEEDS_ATTENTION)
     assert change.operation.guard == "order/A-1"
 
 
@@ -147,14 +149,16 @@ def test_what_shows_an_effect_that_was_taken_for_failed_reopens_it(
 def test_a_late_reply_to_the_only_sending_is_told_as_what_it_was(make_operation: MakeOperation, event: Event) -> None:
     """Nothing showed itself at the gateway: the gateway answered, and a person who decides must read what it said."""
     change = follow(standing(make_operation, State.FAILED), Report(event=event, is_firsthand=True))
-    assert (change.line.event, change.operation.state) == (event, State.NEEDS_ATTENTION)
+    assert (change.entry.event, change.operation.state) == (event, State.NEEDS_ATTENTION)
     assert change.operation.guard == "order/A-1"
 
 
 def test_a_look_that_settles_nothing_prolongs_no_key_and_may_be_the_last(make_operation: MakeOperation) -> None:
     """A key is kept for a time from the failure on; and the search for what failed has an end."""
-    after = follow(standing(make_operation, State.FAILED), Report(event=Event.LOOKED, probe_at_ms=None)).operation
-    assert (after.state, after.claim_ends_at_ms, after.probe_at_ms) == (State.FAILED, 9_000, None)
+    after = follow(
+        standing(make_operation, State.FAILED), Report(event=Event.INQUIRED_ABOUT, inquire_at_ms=None)
+    ).operation
+    assert (after.state, after.claim_ends_at_ms, after.inquire_at_ms) == (State.FAILED, 9_000, None)
 
 
 @pytest.mark.parametrize("state", [State.UNKNOWN, State.NEEDS_ATTENTION])
@@ -168,9 +172,9 @@ def test_that_nobody_knows_is_written_once(make_operation: MakeOperation, state:
 def test_a_sending_that_came_to_nothing_loses_against_a_later_one(make_operation: MakeOperation, event: Event) -> None:
     """The later one may have taken effect; a look in between says nothing about that."""
     before, report = standing(make_operation, State.UNKNOWN), Report(event=event, answer=ANSWER)
-    assert follow(before, report, line_of(Event.LOOKED)).line.event is event
+    assert follow(before, report, entry_of(Event.INQUIRED_ABOUT)).entry.event is event
     with pytest.raises(IllegalTransition, match="sent once more"):
-        follow(before, report, line_of(Event.PROBING))
+        follow(before, report, entry_of(Event.RESENT_TO_RESOLVE))
 
 
 @pytest.mark.parametrize("event", [Event.SUCCEEDED, Event.DISPROVED])
@@ -193,10 +197,10 @@ def test_where_nothing_is_reported_beside_the_table_is_all(
     is_silenced = event is Event.UNKNOWN and state is not State.SENDING
     if is_heard_otherwise or is_silenced or (state, event) not in TRANSITIONS:
         return
-    changed, line = advance(before, event, at_ms=5_000, retention=RETENTION, evidence=Evidence())
+    changed, entry = advance(before, event, at_ms=5_000, retention=RETENTION, evidence=Evidence())
     change = follow(before, Report(event=event, answer=ANSWER))
     is_reopened = state is State.FAILED and changed.state is State.NEEDS_ATTENTION
-    assert change.line == line
+    assert change.entry == entry
     assert change.operation == (msgspec.structs.replace(changed, guard="order/A-1") if is_reopened else changed)
 
 
@@ -204,14 +208,16 @@ def test_where_nothing_is_reported_beside_the_table_is_all(
     ("event", "seen", "state"),
     [
         (Event.SUCCEEDED, None, State.SUCCEEDED),
-        (Event.PROVED, Seen.ALREADY_DONE, State.SUCCEEDED),
-        (Event.LOOKED, Seen.ALREADY_DONE, State.SUCCEEDED),
+        (Event.PROVED, MatchResult.ALREADY_DONE, State.SUCCEEDED),
+        (Event.INQUIRED_ABOUT, MatchResult.ALREADY_DONE, State.SUCCEEDED),
         (Event.DIFFERED, None, State.NEEDS_ATTENTION),
         (Event.NOT_EXECUTED, None, State.NOT_SENT),
         (Event.GRANTED, None, None),
     ],
 )
-def test_what_a_report_says_is_where_it_would_have_it_stand(event: Event, seen: Seen | None, state: State) -> None:
+def test_what_a_report_says_is_where_it_would_have_it_stand(
+    event: Event, seen: MatchResult | None, state: State
+) -> None:
     """Against that is held what stands: only where the two differ somebody has to look."""
     assert says(Report(event=event, evidence=Evidence(seen=seen))) is state
 

@@ -16,32 +16,32 @@ from payrelay.core.payments.explanations import (
     what,
     why,
 )
-from payrelay.core.payments.operation import Event, Kind, Line, State
-from payrelay.core.payments.proof import Control, Seen
-from payrelay.core.payments.sentences import FIRST_LINE
+from payrelay.core.payments.operation import Event, JournalEntry, Kind, State
+from payrelay.core.payments.proof import Control, MatchResult
+from payrelay.core.payments.sentences import FIRST_ENTRY
 from payrelay.gateways.payhere.connections import LossCause
 from payrelay.gateways.payhere.wire.replies import Cause
 
-NOT_YET = Evidence(seen=Seen.NOTHING, control=Control.FOUND)
+NOT_YET = Evidence(seen=MatchResult.NOTHING, control=Control.FOUND)
 
 
-def history_of(*lines: tuple[Event | None, State, Evidence]) -> list[Line]:
+def history_of(*lines: tuple[Event | None, State, Evidence]) -> list[JournalEntry]:
     """Gives a history."""
     return [
-        Line(version=number, at_ms=number, event=event, state=state, evidence=evidence)
+        JournalEntry(version=number, at_ms=number, event=event, state=state, evidence=evidence)
         for number, (event, state, evidence) in enumerate(lines, 1)
     ]
 
 
 BEGUN = (None, State.SENDING, Evidence())
 LOST = (Event.UNKNOWN, State.UNKNOWN, Evidence(cause="timeout", elapsed_ms=30_000))
-LOOKED = (Event.LOOKED, State.UNKNOWN, NOT_YET)
+INQUIRED_ABOUT = (Event.INQUIRED_ABOUT, State.UNKNOWN, NOT_YET)
 
 
 def test_every_word_of_a_history_has_a_phrase() -> None:
     """A person who decides about money must not have to guess what `other_shape` means."""
     assert CAUSE_PHRASES.keys() >= {*Cause, *LossCause}
-    assert SEEN_PHRASES.keys() == set(Seen)
+    assert SEEN_PHRASES.keys() == set(MatchResult)
     assert CONTROL_PHRASES.keys() == set(Control)
 
 
@@ -53,21 +53,21 @@ def test_no_two_phrases_read_the_same(phrases: Mapping[str, str]) -> None:
 
 def test_why_tells_what_brought_it_there() -> None:
     """A list has one line for it, and that is the line that counts."""
-    assert why(history_of(BEGUN)) == FIRST_LINE.removesuffix(".")
+    assert why(history_of(BEGUN)) == FIRST_ENTRY.removesuffix(".")
     assert why(history_of(BEGUN, LOST)) == "No reply came in time"
 
 
 @pytest.mark.parametrize(("looks", "times"), [(1, "once"), (4, "4 times")])
 def test_why_tells_what_was_seen_since(looks: int, times: str) -> None:
     """That it was looked for in vain is news."""
-    assert why(history_of(BEGUN, LOST, *[LOOKED] * looks)) == (
+    assert why(history_of(BEGUN, LOST, *[INQUIRED_ABOUT] * looks)) == (
         f"No reply came in time; looked {times} since: there is no payment"
     )
 
 
 def test_a_look_that_saw_nothing_new_is_not_told() -> None:
     """A second sending that never left is no observation."""
-    not_sent = (Event.LOOKED, State.UNKNOWN, Evidence(cause="no_connection"))
+    not_sent = (Event.INQUIRED_ABOUT, State.UNKNOWN, Evidence(cause="no_connection"))
 
     assert why(history_of(BEGUN, LOST, not_sent)) == "No reply came in time"
 
@@ -75,13 +75,13 @@ def test_a_look_that_saw_nothing_new_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("event", "evidence", "text"),
     [
-        (Event.UNCLEAR, Evidence(seen=Seen.SEVERAL_FIT), "No reply came in time; several payments fit"),
+        (Event.UNCLEAR, Evidence(seen=MatchResult.SEVERAL_FIT), "No reply came in time; several payments fit"),
         (Event.UNCLEAR, Evidence(seen="a_new_word"), "No reply came in time; a_new_word"),
         (Event.UNCLEAR, Evidence(), "No reply came in time; what the gateway shows can't settle it"),
         (Event.DIFFERED, Evidence(cause="other_amount"), "The reply was for another amount than was asked"),
         (
             Event.REAPPEARED,
-            Evidence(seen=Seen.ONE_FITS),
+            Evidence(seen=MatchResult.ONE_FITS),
             "It showed itself at the gateway after it had been taken for not done",
         ),
         (Event.DIFFERED, Evidence(cause="a_new_word"), "A_new_word"),
@@ -100,7 +100,7 @@ def test_everything_that_was_seen_is_told() -> None:
         answered="500.00 LKR for order A-1",
         gateway_msg="Charged",
         elapsed_ms=9_990,
-        seen=Seen.NOTHING,
+        seen=MatchResult.NOTHING,
         control=Control.NONE_KNOWN,
         payment_ids=("1", "2"),
         notification_id="ntf_1",
@@ -131,8 +131,8 @@ def test_nothing_seen_is_nothing_told() -> None:
 
 def test_a_line_is_a_sentence() -> None:
     """The same sentences as the API's."""
-    assert [sentence_of(line) for line in history_of(BEGUN, LOST)] == [
-        FIRST_LINE,
+    assert [sentence_of(entry) for entry in history_of(BEGUN, LOST)] == [
+        FIRST_ENTRY,
         "No answer came that can be relied on.",
     ]
 
@@ -143,7 +143,7 @@ def test_a_line_is_a_sentence() -> None:
         ({"amount_minor": 123_456_700}, "charge of LKR 1,234,567.00 for order A-1"),
         ({"payment_id": "7"}, "charge of LKR 1,000.00 for order A-1, payment 7"),
         ({"kind": Kind.CAPTURE, "currency": None, "order_id": None, "amount_minor": 5}, "capture of a hold of 0.05"),
-        ({"kind": Kind.RELEASE, "currency": None, "order_id": None, "amount_minor": None}, "release of a hold"),
+        ({"kind": Kind.VOID, "currency": None, "order_id": None, "amount_minor": None}, "release of a hold"),
         (
             {"kind": Kind.CANCEL, "order_id": None, "amount_minor": None, "subscription_id": "42"},
             "cancellation for subscription 42",
@@ -162,12 +162,12 @@ def test_a_text_of_others_does_not_steer_a_terminal(text: str, shown: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("entry", "words"),
     [
-        (BEGUN, FIRST_LINE),
+        (BEGUN, FIRST_ENTRY),
         (LOST, "No answer came that can be relied on: no reply came in time."),
         (
-            LOOKED,
+            INQUIRED_ABOUT,
             (
                 "We asked the gateway what became of it; that did not settle it: there is no payment; a search for what"
                 " is known to be there found it."
@@ -175,28 +175,28 @@ def test_a_text_of_others_does_not_steer_a_terminal(text: str, shown: str) -> No
         ),
     ],
 )
-def test_a_line_is_told_with_what_was_seen(line: tuple[Event | None, State, Evidence], words: str) -> None:
+def test_a_line_is_told_with_what_was_seen(entry: tuple[Event | None, State, Evidence], words: str) -> None:
     """Support reads it to the customer as it stands."""
-    assert told(history_of(line)[0]) == words
+    assert told(history_of(entry)[0]) == words
 
 
 def test_words_that_have_no_phrase_are_shown_as_they_are() -> None:
     """A history that a newer version wrote is read by an older one while they are exchanged."""
     evidence = Evidence(seen="new_sight", control="new_control", cause="new_cause")
-    line = (Event.LOOKED, State.UNKNOWN, evidence)
+    entry = (Event.INQUIRED_ABOUT, State.UNKNOWN, evidence)
 
     assert phrases_of(evidence) == ["new_sight", "new_control", "new_cause"]
-    assert told(history_of(line)[0]).endswith(": new_sight; new_control; new_cause.")
-    assert why(history_of(BEGUN, LOST, line)) == "No reply came in time; looked once since: new_sight"
+    assert told(history_of(entry)[0]).endswith(": new_sight; new_control; new_cause.")
+    assert why(history_of(BEGUN, LOST, entry)) == "No reply came in time; looked once since: new_sight"
 
 
 def test_looks_before_a_person_was_called_are_not_counted_as_looks_since() -> None:
     """What called the person says what was seen in the end; the looks before led there."""
-    unclear = (Event.UNCLEAR, State.NEEDS_ATTENTION, Evidence(seen=Seen.SEVERAL_FIT))
+    unclear = (Event.UNCLEAR, State.NEEDS_ATTENTION, Evidence(seen=MatchResult.SEVERAL_FIT))
 
-    assert why(history_of(BEGUN, LOST, LOOKED, unclear)) == "No reply came in time; several payments fit"
+    assert why(history_of(BEGUN, LOST, INQUIRED_ABOUT, unclear)) == "No reply came in time; several payments fit"
 
 
 def test_a_step_within_a_state_did_not_bring_it_there() -> None:
     """An operation that is sent again with another access token is where it was."""
-    assert why(history_of(BEGUN, (Event.RESENT, State.SENDING, Evidence()))) == FIRST_LINE.removesuffix(".")
+    assert why(history_of(BEGUN, (Event.RETRIED, State.SENDING, Evidence()))) == FIRST_ENTRY.removesuffix(".")

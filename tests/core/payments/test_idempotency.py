@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from payrelay.core.calls import Charge, Effect, Item, Refund, Release, RetrySubscription
+from payrelay.core.calls import Charge, Effect, Item, Refund, RetrySubscription, Void
 from payrelay.core.payments.idempotency import Repeat, claim_of, decide_repeat, fingerprint, parse_key
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.secret import secret_hash
@@ -102,7 +102,7 @@ def test_the_fingerprint_feels_the_account_and_the_kind_of_call() -> None:
     """The same values on another account, or as a release in place of a refund, are another request."""
     calls: list[Effect] = [
         Refund(payment_id="1", description="d"),
-        Release(authorization_token="1", description="d"),
+        Void(authorization_token="1", description="d"),
         RetrySubscription(subscription_id=1),
     ]
     prints = {fingerprint(account, call) for call in calls for account in ("gateway", "gateway2")}

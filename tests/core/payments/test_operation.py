@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import (
-    EVENT_OF_VERDICT,
+    EVENT_OF_OUTCOME,
     FINAL,
-    FIRST_PROBE_MS,
+    FIRST_INQUIRY_MS,
     FROZEN,
+    OPEN_STATES,
     TRANSITIONS,
-    UNSETTLED,
     Event,
+    JournalEntry,
     Kind,
-    Line,
     Operation,
     Retention,
     State,
@@ -28,13 +28,13 @@ MakeOperation = Callable[..., Operation]
 
 RETENTION = Retention(keyed_ms=30 * 86_400_000, unkeyed_ms=86_400_000)
 ALL_PAIRS = [(state, event) for state in State for event in Event]
-NEWS = frozenset(EVENT_OF_VERDICT.values())
+NEWS = frozenset(EVENT_OF_OUTCOME.values())
 
 choices = st.lists(st.integers(0, len(Event)), max_size=8)
 """Which of the events that are possible comes next, by number."""
 
 
-def move(operation: Operation, event: Event, *, at_ms: int = 2_000) -> tuple[Operation, Line]:
+def move(operation: Operation, event: Event, *, at_ms: int = 2_000) -> tuple[Operation, JournalEntry]:
     """Advances with nothing special about it."""
     return advance(operation, event, at_ms=at_ms, retention=RETENTION, evidence=Evidence())
 
@@ -77,8 +77,8 @@ def test_what_failed_and_shows_itself_after_all_is_for_a_person() -> None:
 
 def test_states_are_either_final_or_unsettled() -> None:
     """A state that were neither would hold its guard, or lose it, by accident."""
-    assert frozenset(State) == UNSETTLED | FINAL
-    assert not UNSETTLED & FINAL
+    assert frozenset(State) == OPEN_STATES | FINAL
+    assert not OPEN_STATES & FINAL
     assert State.NOT_SENT in FINAL - FROZEN
 
 
@@ -90,13 +90,13 @@ def test_every_reply_has_its_place_while_one_can_come(state: State) -> None:
 
 def test_every_verdict_is_an_event() -> None:
     """The adapter's word for what happened is the table's."""
-    assert set(EVENT_OF_VERDICT) == set(Verdict)
+    assert set(EVENT_OF_OUTCOME) == set(OutcomeKind)
 
 
 def test_nothing_is_sent_from_a_row_that_was_not_granted() -> None:
     """``sending`` is reached from ``accepted`` by a grant alone: a crash before it is surely not sent."""
     ways_in = {pair for pair, state in TRANSITIONS.items() if state is State.SENDING}
-    assert ways_in == {(State.ACCEPTED, Event.GRANTED), (State.SENDING, Event.RESENT)}
+    assert ways_in == {(State.ACCEPTED, Event.GRANTED), (State.SENDING, Event.RETRIED)}
 
 
 def test_time_alone_never_says_that_something_failed() -> None:
@@ -118,7 +118,7 @@ def test_the_guard_is_held_exactly_while_unsettled_or_captured(
     for operation in walk(start, story):
         is_captured = kind is Kind.CAPTURE and operation.state is State.SUCCEEDED
         held = captured_guard("authorization/f00") if is_captured else None
-        is_held = operation.state in UNSETTLED and not has_failed
+        is_held = operation.state in OPEN_STATES and not has_failed
         assert operation.guard == ("authorization/f00" if is_held else held)
         has_failed = has_failed or operation.state is State.FAILED
 
@@ -155,7 +155,7 @@ def test_an_unsettled_operation_keeps_its_claim_without_end(
     for operation in walk(start, story):
         if operation.state is State.FAILED:
             break  # told, and without a key given back; it may be reopened for a person all the same
-        if operation.state in UNSETTLED:
+        if operation.state in OPEN_STATES:
             assert (operation.claim, operation.claim_ends_at_ms) == (start.claim, None)
 
 
@@ -195,40 +195,40 @@ def test_no_claim_has_no_end(make_operation: MakeOperation) -> None:
 def test_the_line_tells_of_the_step_that_it_belongs_to(make_operation: MakeOperation) -> None:
     """History and row are written together and must agree."""
     evidence = Evidence(cause="timeout")
-    settled, line = advance(make_operation(version=3), Event.UNKNOWN, at_ms=9, retention=RETENTION, evidence=evidence)
-    assert line == Line(version=4, at_ms=9, event=Event.UNKNOWN, state=State.UNKNOWN, evidence=evidence)
+    settled, entry = advance(make_operation(version=3), Event.UNKNOWN, at_ms=9, retention=RETENTION, evidence=evidence)
+    assert entry == JournalEntry(version=4, at_ms=9, event=Event.UNKNOWN, state=State.UNKNOWN, evidence=evidence)
     assert (settled.version, settled.updated_at_ms) == (4, 9)
 
 
 @pytest.mark.parametrize("state", State)
 def test_settled_means_final(make_operation: MakeOperation, state: State) -> None:
     """The word that clients read is the set that the code uses."""
-    assert make_operation(state=state).is_settled is (state in FINAL)
+    assert make_operation(state=state).is_final is (state in FINAL)
 
 
 @pytest.mark.parametrize(
-    ("event", "probe_at_ms"),
+    ("event", "inquire_at_ms"),
     [
-        (Event.UNKNOWN, 2_000 + FIRST_PROBE_MS),
-        (Event.PENDING, 2_000 + FIRST_PROBE_MS),
+        (Event.UNKNOWN, 2_000 + FIRST_INQUIRY_MS),
+        (Event.PENDING, 2_000 + FIRST_INQUIRY_MS),
         (Event.SUCCEEDED, None),
         (Event.DIFFERED, None),
     ],
 )
 def test_what_is_open_is_asked_for_a_second_later(
-    make_operation: MakeOperation, event: Event, probe_at_ms: int | None
+    make_operation: MakeOperation, event: Event, inquire_at_ms: int | None
 ) -> None:
     """Somebody waits for it; what is settled, or a person's, is not asked for any more."""
-    assert move(make_operation(probe_at_ms=1), event)[0].probe_at_ms == probe_at_ms
+    assert move(make_operation(inquire_at_ms=1), event)[0].inquire_at_ms == inquire_at_ms
 
 
 def test_a_probe_that_is_named_is_kept(make_operation: MakeOperation) -> None:
     """The schedule knows better when the next look is due."""
     unknown = make_operation(state=State.UNKNOWN)
     probed, _ = advance(
-        unknown, Event.LOOKED, at_ms=2_000, retention=RETENTION, evidence=Evidence(), probe_at_ms=32_000
+        unknown, Event.INQUIRED_ABOUT, at_ms=2_000, retention=RETENTION, evidence=Evidence(), inquire_at_ms=32_000
     )
-    assert probed.probe_at_ms == 32_000
+    assert probed.inquire_at_ms == 32_000
 
 
 @pytest.mark.parametrize("amount_minor", [None, 100_000])
@@ -239,4 +239,4 @@ def test_what_failed_is_looked_for_the_next_day_where_it_could_show_itself(
     """Somebody was told that it failed; nothing at the gateway would show a refund of a part, or a capture."""
     can_show = kind in {Kind.CHARGE, Kind.RETRY} or (kind is Kind.REFUND and amount_minor is None)
     unknown = make_operation(state=State.UNKNOWN, kind=kind, amount_minor=amount_minor)
-    assert move(unknown, Event.DISPROVED)[0].probe_at_ms == (2_000 + DAY_MS if can_show else None)
+    assert move(unknown, Event.DISPROVED)[0].inquire_at_ms == (2_000 + DAY_MS if can_show else None)

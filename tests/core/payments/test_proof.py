@@ -9,26 +9,26 @@ from tests.draws import examples
 
 from payrelay.core.calls import Charge
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Event, Line, State
+from payrelay.core.payments.operation import Event, JournalEntry, State
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.proof import (
     ABSENT,
     CONTRADICTORY,
     GIVEN_UP_AFTER_MS,
-    LOOKS_MIN,
+    INQUIRIES_MIN,
     PROVED_ABSENT_AFTER_MS,
     REFUND_STATUSES,
     RETRY_WITHIN_MS,
     STILL_UNCLEAR_AFTER_MS,
     TOLERANCE_MS,
     Control,
-    Look,
-    Seen,
+    Finding,
+    MatchResult,
     SendingWindow,
-    look_for_capture,
-    look_for_charge,
-    look_for_refund,
-    look_for_retry,
+    finding_for_capture,
+    finding_for_charge,
+    finding_for_refund,
+    finding_for_retry,
     open_since_ms,
     ruling,
     ruling_after_failure,
@@ -57,39 +57,39 @@ def changed(**members: object) -> Payment:
     return msgspec.structs.replace(PAYMENT, **members)
 
 
-def charge_look(*payments: Payment, others: frozenset[str] = frozenset(), has_rival: bool = False) -> Look:
+def charge_finding(*payments: Payment, others: frozenset[str] = frozenset(), has_competing: bool = False) -> Finding:
     """Looks for the charge among these payments."""
-    return look_for_charge(CALL, OPERATION, SPAN, payments, others, has_rival=has_rival)
+    return finding_for_charge(CALL, OPERATION, SPAN, payments, others, has_competing=has_competing)
 
 
-def line(state: State, event: Event | None = None, at_ms: int = BEGAN_MS, **evidence: str) -> Line:
+def entry(state: State, event: Event | None = None, at_ms: int = BEGAN_MS, **evidence: str) -> JournalEntry:
     """Gives a line of history."""
-    return Line(version=1, at_ms=at_ms, event=event, state=state, evidence=msgspec.convert(evidence, Evidence))
+    return JournalEntry(version=1, at_ms=at_ms, event=event, state=state, evidence=msgspec.convert(evidence, Evidence))
 
 
-def looks(count: int, seen: Seen = Seen.NOTHING, control: Control = Control.FOUND) -> list[Line]:
+def looks(count: int, seen: MatchResult = MatchResult.NOTHING, control: Control = Control.FOUND) -> list[JournalEntry]:
     """Gives so many observations."""
-    return [line(State.UNKNOWN, Event.LOOKED, seen=seen, control=control) for _ in range(count)]
+    return [entry(State.UNKNOWN, Event.INQUIRED_ABOUT, seen=seen, control=control) for _ in range(count)]
 
 
 def test_it_reaches_the_gateway_between_the_intent_to_send_and_the_end_of_the_time_out() -> None:
     """Waiting for a place is no sending; where nothing tells when that ended, it counts from the beginning."""
-    history = [line(State.ACCEPTED, at_ms=BEGAN_MS - 5_000), line(State.SENDING, Event.GRANTED)]
+    history = [entry(State.ACCEPTED, at_ms=BEGAN_MS - 5_000), entry(State.SENDING, Event.GRANTED)]
     assert span_of(history, OPERATION, 30_000) == SPAN
     assert span_of([], OPERATION, 30_000).began_ms == OPERATION.created_at_ms
 
 
 def test_it_is_open_since_its_outcome_was_lost() -> None:
     """From then on its looks are counted, not from each look anew."""
-    history = [line(State.SENDING), line(State.UNKNOWN, at_ms=BEGAN_MS + 7), line(State.UNKNOWN, at_ms=BEGAN_MS + 9)]
+    history = [entry(State.SENDING), entry(State.UNKNOWN, at_ms=BEGAN_MS + 7), entry(State.UNKNOWN, at_ms=BEGAN_MS + 9)]
     assert open_since_ms(history, OPERATION) == BEGAN_MS + 7
     assert open_since_ms([], OPERATION) == OPERATION.created_at_ms
 
 
 def test_one_payment_that_fits_in_every_part_is_the_charge() -> None:
     """Payments of other amounts beside it change nothing."""
-    look = charge_look(changed(payment_id="1", amount_minor=99_999), PAYMENT)
-    assert look == Look(seen=Seen.ONE_FITS, payment=PAYMENT, looked_at=("1", "320"))
+    finding = charge_finding(changed(payment_id="1", amount_minor=99_999), PAYMENT)
+    assert finding == Finding(seen=MatchResult.ONE_FITS, payment=PAYMENT, payments_compared=("1", "320"))
 
 
 @pytest.mark.parametrize(
@@ -106,43 +106,47 @@ def test_one_payment_that_fits_in_every_part_is_the_charge() -> None:
 )
 def test_one_of_equal_amount_that_does_not_fit_otherwise_is_for_a_person(members: dict[str, object]) -> None:
     """It may be the charge, oddly recorded, or somebody else's: neither may be guessed."""
-    assert charge_look(changed(**members)).seen is Seen.ONE_RESEMBLES
+    assert charge_finding(changed(**members)).seen is MatchResult.ONE_RESEMBLES
 
 
 @pytest.mark.parametrize("at_ms", [BEGAN_MS - TOLERANCE_MS, SPAN.ended_ms + TOLERANCE_MS])
 def test_five_minutes_are_tolerated_on_both_sides(at_ms: int) -> None:
     """The gateway's clock is another one; the edges themselves belong to it."""
-    assert charge_look(changed(at_ms=at_ms)).seen is Seen.ONE_FITS
+    assert charge_finding(changed(at_ms=at_ms)).seen is MatchResult.ONE_FITS
     assert TOLERANCE_MS == 300_000
 
 
 def test_two_that_fit_are_for_a_person() -> None:
     """One of them may be somebody else's."""
-    assert charge_look(PAYMENT, changed(payment_id="321")).seen is Seen.SEVERAL_FIT
+    assert charge_finding(PAYMENT, changed(payment_id="321")).seen is MatchResult.SEVERAL_FIT
 
 
 def test_a_payment_of_another_operation_is_none_of_this_one() -> None:
     """Each payment belongs to one operation; alone it says that this one isn't there."""
-    both = charge_look(PAYMENT, changed(payment_id="321"), others=frozenset({"321"}))
-    assert (both.seen, both.payment) == (Seen.ONE_FITS, PAYMENT)
-    assert charge_look(PAYMENT, others=frozenset({"320"})).seen is Seen.ONLY_OTHERS
-    assert charge_look().seen is Seen.NOTHING
+    both = charge_finding(PAYMENT, changed(payment_id="321"), others=frozenset({"321"}))
+    assert (both.seen, both.payment) == (MatchResult.ONE_FITS, PAYMENT)
+    assert charge_finding(PAYMENT, others=frozenset({"320"})).seen is MatchResult.ONLY_OTHERS
+    assert charge_finding().seen is MatchResult.NOTHING
 
 
 def test_while_another_operation_may_own_it_nothing_is_proved() -> None:
     """Two open charges of one order must not both be proved by one payment."""
-    look = charge_look(PAYMENT, has_rival=True)
-    assert look.seen is Seen.MAY_BE_ANOTHERS
-    assert ruling(look, None, [], SPAN, LATE_MS - 1) is Event.LOOKED
-    assert ruling(look, None, [], SPAN, LATE_MS) is Event.UNCLEAR
+    finding = charge_finding(PAYMENT, has_competing=True)
+    assert finding.seen is MatchResult.MAY_BE_ANOTHERS
+    assert ruling(finding, None, [], SPAN, LATE_MS - 1) is Event.INQUIRED_ABOUT
+    assert ruling(finding, None, [], SPAN, LATE_MS) is Event.UNCLEAR
 
 
 def test_a_charge_whose_payment_was_named_is_proved_by_that_one_alone() -> None:
     """A pending reply names it."""
     named = msgspec.structs.replace(OPERATION, payment_id="320")
-    assert look_for_charge(CALL, named, SPAN, [PAYMENT], frozenset(), has_rival=False).seen is Seen.ONE_FITS
+    assert (
+        finding_for_charge(CALL, named, SPAN, [PAYMENT], frozenset(), has_competing=False).seen is MatchResult.ONE_FITS
+    )
     other = [changed(payment_id="321")]
-    assert look_for_charge(CALL, named, SPAN, other, frozenset(), has_rival=False).seen is Seen.ONE_RESEMBLES
+    assert (
+        finding_for_charge(CALL, named, SPAN, other, frozenset(), has_competing=False).seen is MatchResult.ONE_RESEMBLES
+    )
 
 
 PAYMENTS: Final = st.lists(
@@ -162,16 +166,16 @@ PAYMENTS: Final = st.lists(
 OTHERS: Final = st.frozensets(st.sampled_from(["320", "321", "322"]))
 
 
-@given(payments=PAYMENTS, others=OTHERS, has_rival=st.booleans())
+@given(payments=PAYMENTS, others=OTHERS, has_competing=st.booleans())
 def test_a_charge_is_proved_by_exactly_one_fitting_payment_and_never_by_anothers(
-    payments: list[Payment], others: frozenset[str], *, has_rival: bool
+    payments: list[Payment], others: frozenset[str], *, has_competing: bool
 ) -> None:
     """Whatever the gateway shows: a success that is none would be a parcel sent for nothing."""
-    look = charge_look(*payments, others=others, has_rival=has_rival)
+    finding = charge_finding(*payments, others=others, has_competing=has_competing)
     fitting = [payment for payment in payments if payment.payment_id not in others and changed_to_fit(payment)]
-    proves = ruling(look, None, [], SPAN, LATE_MS - 1) is Event.PROVED
-    assert proves == (len(fitting) == 1 and not has_rival)
-    if look.seen in ABSENT:
+    proves = ruling(finding, None, [], SPAN, LATE_MS - 1) is Event.PROVED
+    assert proves == (len(fitting) == 1 and not has_competing)
+    if finding.seen in ABSENT:
         assert not any(p.amount_minor == 100_000 and p.payment_id not in others for p in payments)
 
 
@@ -183,10 +187,10 @@ def changed_to_fit(payment: Payment) -> bool:
 
 
 @given(
-    seen=st.sampled_from(Seen),
+    seen=st.sampled_from(MatchResult),
     control=st.sampled_from([None, *Control]),
     earlier=st.lists(
-        st.tuples(st.sampled_from(Seen), st.sampled_from([None, *Control]), st.sampled_from([None, *Event])),
+        st.tuples(st.sampled_from(MatchResult), st.sampled_from([None, *Control]), st.sampled_from([None, *Event])),
         max_size=12,
     ),
     after_ms=st.one_of(
@@ -196,75 +200,80 @@ def changed_to_fit(payment: Payment) -> bool:
 )
 @settings(max_examples=examples(500))
 def test_nothing_is_called_failed_too_early_or_unseen(
-    seen: Seen,
+    seen: MatchResult,
     control: Control | None,
-    earlier: list[tuple[Seen, Control | None, Event | None]],
+    earlier: list[tuple[MatchResult, Control | None, Event | None]],
     after_ms: int,
 ) -> None:
     """Only after 96 hours, with six looks that were controlled, the last one among them, and each showing nothing."""
     history = [
-        Line(version=1, at_ms=0, event=event, state=State.UNKNOWN, evidence=Evidence(seen=was, control=controlled))
+        JournalEntry(
+            version=1, at_ms=0, event=event, state=State.UNKNOWN, evidence=Evidence(seen=was, control=controlled)
+        )
         for was, controlled, event in earlier
     ]
-    event = ruling(Look(seen=seen), control, history, SPAN, BEGAN_MS + after_ms)
+    event = ruling(Finding(seen=seen), control, history, SPAN, BEGAN_MS + after_ms)
     counted = sum(
-        was in ABSENT and controlled is Control.FOUND and kind is Event.LOOKED for was, controlled, kind in earlier
+        was in ABSENT and controlled is Control.FOUND and kind is Event.INQUIRED_ABOUT
+        for was, controlled, kind in earlier
     )
     if event is Event.DISPROVED:
         assert after_ms >= PROVED_ABSENT_AFTER_MS == 96 * 3_600_000
-        assert seen not in CONTRADICTORY | {Seen.ONE_FITS, Seen.REFUND_SHOWN, Seen.MAY_BE_ANOTHERS}
+        assert seen not in CONTRADICTORY | {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN, MatchResult.MAY_BE_ANOTHERS}
         assert control is Control.FOUND
-        assert counted + 1 >= LOOKS_MIN == 6
-    assert (event is Event.PROVED) == (seen in {Seen.ONE_FITS, Seen.REFUND_SHOWN})
+        assert counted + 1 >= INQUIRIES_MIN == 6
+    assert (event is Event.PROVED) == (seen in {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN})
 
 
 @pytest.mark.parametrize("seen", sorted(ABSENT))
-def test_the_sixth_controlled_look_after_four_days_settles_it(seen: Seen) -> None:
+def test_the_sixth_controlled_look_after_four_days_settles_it(seen: MatchResult) -> None:
     """Five are too few, a day earlier is too early, and looks without a control query count for nothing."""
-    look = Look(seen=seen)
-    assert ruling(look, Control.FOUND, looks(5, seen), SPAN, LATE_MS) is Event.DISPROVED
-    assert ruling(look, Control.FOUND, looks(4, seen), SPAN, LATE_MS) is Event.LOOKED
-    assert ruling(look, Control.FOUND, looks(9, seen), SPAN, LATE_MS - 1) is Event.LOOKED
-    assert ruling(look, Control.FOUND, looks(9, seen, Control.NOT_FOUND), SPAN, LATE_MS) is Event.LOOKED
-    assert ruling(look, Control.NOT_FOUND, looks(9, seen), SPAN, LATE_MS) is Event.LOOKED
+    finding = Finding(seen=seen)
+    assert ruling(finding, Control.FOUND, looks(5, seen), SPAN, LATE_MS) is Event.DISPROVED
+    assert ruling(finding, Control.FOUND, looks(4, seen), SPAN, LATE_MS) is Event.INQUIRED_ABOUT
+    assert ruling(finding, Control.FOUND, looks(9, seen), SPAN, LATE_MS - 1) is Event.INQUIRED_ABOUT
+    assert ruling(finding, Control.FOUND, looks(9, seen, Control.NOT_FOUND), SPAN, LATE_MS) is Event.INQUIRED_ABOUT
+    assert ruling(finding, Control.NOT_FOUND, looks(9, seen), SPAN, LATE_MS) is Event.INQUIRED_ABOUT
 
 
 def test_without_an_order_known_to_be_paid_it_is_for_a_person_after_four_days() -> None:
     """A search that has never found anything may be one that finds nothing."""
-    look = Look(seen=Seen.NOTHING)
-    assert ruling(look, Control.NONE_KNOWN, looks(9), SPAN, LATE_MS) is Event.UNCLEAR
-    assert ruling(look, Control.NONE_KNOWN, looks(9), SPAN, LATE_MS - 1) is Event.LOOKED
+    finding = Finding(seen=MatchResult.NOTHING)
+    assert ruling(finding, Control.NONE_KNOWN, looks(9), SPAN, LATE_MS) is Event.UNCLEAR
+    assert ruling(finding, Control.NONE_KNOWN, looks(9), SPAN, LATE_MS - 1) is Event.INQUIRED_ABOUT
 
 
 @pytest.mark.parametrize("seen", sorted(CONTRADICTORY))
-def test_what_contradicts_itself_is_for_a_person_at_once(seen: Seen) -> None:
+def test_what_contradicts_itself_is_for_a_person_at_once(seen: MatchResult) -> None:
     """Waiting makes it no clearer."""
-    assert ruling(Look(seen=seen), None, [], SPAN, BEGAN_MS) is Event.UNCLEAR
+    assert ruling(Finding(seen=seen), None, [], SPAN, BEGAN_MS) is Event.UNCLEAR
 
 
 def test_what_failed_and_shows_itself_is_for_a_person() -> None:
     """Somebody was told that it failed; what only resembles it is no reason to frighten them."""
-    shown = {seen for seen in Seen if ruling_after_failure(Look(seen=seen), (), BEGAN_MS) is Event.REAPPEARED}
-    assert shown == {Seen.ONE_FITS, Seen.REFUND_SHOWN, Seen.SEVERAL_FIT}
-    assert {ruling_after_failure(Look(seen=seen), (), BEGAN_MS) for seen in set(Seen) - shown} == {Event.LOOKED}
+    shown = {seen for seen in MatchResult if ruling_after_failure(Finding(seen=seen), (), BEGAN_MS) is Event.REAPPEARED}
+    assert shown == {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN, MatchResult.SEVERAL_FIT}
+    assert {ruling_after_failure(Finding(seen=seen), (), BEGAN_MS) for seen in set(MatchResult) - shown} == {
+        Event.INQUIRED_ABOUT
+    }
 
 
 @pytest.mark.parametrize(
     ("state", "seen", "passed_ms", "event"),
     [
-        (State.FAILED, Seen.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS, Event.REAPPEARED),
-        (State.FAILED, Seen.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS - 1, Event.LOOKED),
-        (State.FAILED, Seen.ONLY_OTHERS, STILL_UNCLEAR_AFTER_MS, Event.LOOKED),
-        (State.UNKNOWN, Seen.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS, Event.LOOKED),
+        (State.FAILED, MatchResult.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS, Event.REAPPEARED),
+        (State.FAILED, MatchResult.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS - 1, Event.INQUIRED_ABOUT),
+        (State.FAILED, MatchResult.ONLY_OTHERS, STILL_UNCLEAR_AFTER_MS, Event.INQUIRED_ABOUT),
+        (State.UNKNOWN, MatchResult.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS, Event.INQUIRED_ABOUT),
     ],
 )
 def test_what_failed_and_may_be_anothers_for_long_is_for_a_person(
-    state: State, seen: Seen, passed_ms: int, event: Event
+    state: State, seen: MatchResult, passed_ms: int, event: Event
 ) -> None:
     """Money was taken by one of two; while the other waits for a person, nobody would hear of this one."""
-    history = (line(state, Event.LOOKED, seen=seen.value),)
-    look = Look(seen=Seen.MAY_BE_ANOTHERS)
-    assert ruling_after_failure(look, history, BEGAN_MS + passed_ms) is event
+    history = (entry(state, Event.INQUIRED_ABOUT, seen=seen.value),)
+    finding = Finding(seen=MatchResult.MAY_BE_ANOTHERS)
+    assert ruling_after_failure(finding, history, BEGAN_MS + passed_ms) is event
 
 
 @pytest.mark.parametrize(
@@ -272,32 +281,32 @@ def test_what_failed_and_may_be_anothers_for_long_is_for_a_person(
     [
         ({"status": "CHARGEBACKED"}, Event.REAPPEARED),
         ({"status": "REFUNDED"}, Event.REAPPEARED),
-        ({"status": "REFUNDED", "description": "Coffee"}, Event.LOOKED),
+        ({"status": "REFUNDED", "description": "Coffee"}, Event.INQUIRED_ABOUT),
     ],
 )
 def test_what_failed_and_was_taken_back_is_for_a_person(members: dict[str, object], event: Event) -> None:
     """A payment that its bank takes back before the gateway shows it was made all the same; its shop was told no."""
-    look = look_for_charge(CALL, OPERATION, SPAN, [changed(**members)], frozenset(), has_rival=False)
-    assert (look.seen, ruling_after_failure(look, (), BEGAN_MS)) == (Seen.ONE_RESEMBLES, event)
+    finding = finding_for_charge(CALL, OPERATION, SPAN, [changed(**members)], frozenset(), has_competing=False)
+    assert (finding.seen, ruling_after_failure(finding, (), BEGAN_MS)) == (MatchResult.ONE_RESEMBLES, event)
     two = [changed(**members), changed(**members, payment_id="321")]
-    both = look_for_charge(CALL, OPERATION, SPAN, two, frozenset(), has_rival=False)
-    assert (both.seen, both.payment) == (Seen.ONE_RESEMBLES, None)
+    both = finding_for_charge(CALL, OPERATION, SPAN, two, frozenset(), has_competing=False)
+    assert (both.seen, both.payment) == (MatchResult.ONE_RESEMBLES, None)
 
 
-@pytest.mark.parametrize(("off_ms", "event"), [(0, Event.REAPPEARED), (RETRY_WITHIN_MS + 1, Event.LOOKED)])
+@pytest.mark.parametrize(("off_ms", "event"), [(0, Event.REAPPEARED), (RETRY_WITHIN_MS + 1, Event.INQUIRED_ABOUT)])
 def test_a_retry_that_failed_and_was_taken_back_is_for_a_person(off_ms: int, event: Event) -> None:
     """The same of an installment; one of another time is the gateway's own."""
     new = changed(at_ms=BEGAN_MS + off_ms, status="CHARGEBACKED")
-    look = look_for_retry(frozenset(), SPAN, [new], frozenset(), has_rival=False)
-    assert (look.seen, ruling_after_failure(look, (), BEGAN_MS)) == (Seen.ONE_RESEMBLES, event)
+    finding = finding_for_retry(frozenset(), SPAN, [new], frozenset(), has_competing=False)
+    assert (finding.seen, ruling_after_failure(finding, (), BEGAN_MS)) == (MatchResult.ONE_RESEMBLES, event)
 
 
 @pytest.mark.parametrize("off_ms", [-RETRY_WITHIN_MS, 0, RETRY_WITHIN_MS])
 def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
     """The edges belong to it; those that were there before do not count."""
     new, old = changed(at_ms=BEGAN_MS + off_ms), changed(payment_id="1")
-    look = look_for_retry(frozenset({"1"}), SPAN, [old, new], frozenset(), has_rival=False)
-    assert (look.seen, look.payment, RETRY_WITHIN_MS) == (Seen.ONE_FITS, new, 600_000)
+    finding = finding_for_retry(frozenset({"1"}), SPAN, [old, new], frozenset(), has_competing=False)
+    assert (finding.seen, finding.payment, RETRY_WITHIN_MS) == (MatchResult.ONE_FITS, new, 600_000)
 
 
 @pytest.mark.parametrize(
@@ -311,66 +320,76 @@ def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
 )
 def test_any_other_new_payment_of_the_subscription_is_for_a_person(members: dict[str, object]) -> None:
     """The gateway retries by itself, once a day."""
-    look = look_for_retry(frozenset(), SPAN, [changed(**members)], frozenset(), has_rival=False)
-    assert look.seen is Seen.ONE_RESEMBLES
+    finding = finding_for_retry(frozenset(), SPAN, [changed(**members)], frozenset(), has_competing=False)
+    assert finding.seen is MatchResult.ONE_RESEMBLES
 
 
 def test_a_new_payment_that_another_retry_may_have_made_is_no_proof() -> None:
     """The gateway's answer to a retry names no payment, and what an earlier one made may show itself late."""
-    look = look_for_retry(frozenset(), SPAN, [PAYMENT], frozenset(), has_rival=True)
-    assert look.seen is Seen.MAY_BE_ANOTHERS
+    finding = finding_for_retry(frozenset(), SPAN, [PAYMENT], frozenset(), has_competing=True)
+    assert finding.seen is MatchResult.MAY_BE_ANOTHERS
 
 
 def test_several_new_payments_of_the_subscription_are_for_a_person() -> None:
     """And none at all is no retry, whether there were others before or not."""
     nobody: frozenset[str] = frozenset()
     two = [PAYMENT, changed(payment_id="1")]
-    assert look_for_retry(nobody, SPAN, two, nobody, has_rival=False).seen is Seen.SEVERAL_FIT
-    assert look_for_retry(frozenset({"320"}), SPAN, [PAYMENT], nobody, has_rival=False).seen is Seen.ONLY_OTHERS
-    assert look_for_retry(nobody, SPAN, [PAYMENT], frozenset({"320"}), has_rival=False).seen is Seen.ONLY_OTHERS
-    assert look_for_retry(nobody, SPAN, [], nobody, has_rival=False).seen is Seen.NOTHING
+    assert finding_for_retry(nobody, SPAN, two, nobody, has_competing=False).seen is MatchResult.SEVERAL_FIT
+    assert (
+        finding_for_retry(frozenset({"320"}), SPAN, [PAYMENT], nobody, has_competing=False).seen
+        is MatchResult.ONLY_OTHERS
+    )
+    assert (
+        finding_for_retry(nobody, SPAN, [PAYMENT], frozenset({"320"}), has_competing=False).seen
+        is MatchResult.ONLY_OTHERS
+    )
+    assert finding_for_retry(nobody, SPAN, [], nobody, has_competing=False).seen is MatchResult.NOTHING
 
 
 @pytest.mark.parametrize("status", sorted(REFUND_STATUSES))
 def test_a_refund_shows_in_the_payment_where_it_can_only_be_ours(status: str) -> None:
     """Not where the payment wasn't seen received before, or another refund of it is known."""
     payments = [changed(payment_id="1"), changed(status=status)]
-    look = look_for_refund("320", payments, is_refund_ours=True)
-    assert (look.seen, look.payment) == (Seen.REFUND_SHOWN, payments[1])
-    assert look_for_refund("320", payments, is_refund_ours=False).seen is Seen.OTHERWISE
+    finding = finding_for_refund("320", payments, is_refund_ours=True)
+    assert (finding.seen, finding.payment) == (MatchResult.REFUND_SHOWN, payments[1])
+    assert finding_for_refund("320", payments, is_refund_ours=False).seen is MatchResult.OTHERWISE
 
 
 def test_a_payment_that_is_still_received_speaks_against_the_refund() -> None:
     """Anything else than that, a refund, or an absent record is for a person to read."""
-    assert look_for_refund("320", [PAYMENT], is_refund_ours=True).seen is Seen.STILL_RECEIVED
-    assert look_for_refund("321", [PAYMENT], is_refund_ours=True).seen is Seen.NOTHING
+    assert finding_for_refund("320", [PAYMENT], is_refund_ours=True).seen is MatchResult.STILL_RECEIVED
+    assert finding_for_refund("321", [PAYMENT], is_refund_ours=True).seen is MatchResult.NOTHING
     charged_back = [changed(status="CHARGEBACKED")]
-    assert look_for_refund("320", charged_back, is_refund_ours=True).seen is Seen.OTHERWISE
+    assert finding_for_refund("320", charged_back, is_refund_ours=True).seen is MatchResult.OTHERWISE
 
 
 def test_a_capture_is_confirmed_by_the_one_payment_of_its_amount() -> None:
     """Of the order's payments that belong to nobody else."""
-    look = look_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset({"1"}), has_rival=False)
-    assert (look.seen, look.payment) == (Seen.ONE_FITS, PAYMENT)
+    finding = finding_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset({"1"}), has_competing=False)
+    assert (finding.seen, finding.payment) == (MatchResult.ONE_FITS, PAYMENT)
 
 
 @pytest.mark.parametrize("members", [{"amount_minor": 99_999}, {"amount_minor": None}, {"status": "REFUNDED"}])
 def test_a_capture_of_another_amount_is_for_a_person(members: dict[str, object]) -> None:
     """So is one that shows nothing, nothing of its own, or two; each is called what it is."""
-    assert look_for_capture(100_000, [changed(**members)], frozenset(), has_rival=False).seen is Seen.OTHERWISE
-    assert look_for_capture(100_000, [], frozenset(), has_rival=False).seen is Seen.NOTHING
     assert (
-        look_for_capture(100_000, [changed(payment_id="1")], frozenset({"1"}), has_rival=False).seen is Seen.ONLY_OTHERS
+        finding_for_capture(100_000, [changed(**members)], frozenset(), has_competing=False).seen
+        is MatchResult.OTHERWISE
+    )
+    assert finding_for_capture(100_000, [], frozenset(), has_competing=False).seen is MatchResult.NOTHING
+    assert (
+        finding_for_capture(100_000, [changed(payment_id="1")], frozenset({"1"}), has_competing=False).seen
+        is MatchResult.ONLY_OTHERS
     )
     assert (
-        look_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset(), has_rival=False).seen
-        is Seen.SEVERAL_FIT
+        finding_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset(), has_competing=False).seen
+        is MatchResult.SEVERAL_FIT
     )
 
 
 def test_a_payment_that_another_operation_may_own_confirms_no_capture() -> None:
     """A charge on the order whose answer was lost may have made it, and the capture's own may show itself later."""
-    assert look_for_capture(100_000, [PAYMENT], frozenset(), has_rival=True).seen is Seen.MAY_BE_ANOTHERS
+    assert finding_for_capture(100_000, [PAYMENT], frozenset(), has_competing=True).seen is MatchResult.MAY_BE_ANOTHERS
 
 
 @pytest.mark.parametrize("others", [frozenset(), frozenset({"320"})])
@@ -389,27 +408,31 @@ def test_a_payment_that_another_operation_may_own_confirms_no_capture() -> None:
 def test_a_look_names_every_payment_that_it_looked_at(payments: list[Payment], others: frozenset[str]) -> None:
     """Whatever it judged of them: the history is what a person decides by, and what an audit reads."""
     looks_of_all_kinds = [
-        charge_look(*payments, others=others),
-        look_for_retry(frozenset(), SPAN, payments, others, has_rival=False),
-        look_for_refund("320", payments, is_refund_ours=True),
-        look_for_capture(100_000, payments, others, has_rival=False),
+        charge_finding(*payments, others=others),
+        finding_for_retry(frozenset(), SPAN, payments, others, has_competing=False),
+        finding_for_refund("320", payments, is_refund_ours=True),
+        finding_for_capture(100_000, payments, others, has_competing=False),
     ]
-    assert {look.looked_at for look in looks_of_all_kinds} == {tuple(payment.payment_id for payment in payments)}
+    assert {finding.payments_compared for finding in looks_of_all_kinds} == {
+        tuple(payment.payment_id for payment in payments)
+    }
 
 
 def test_a_search_that_never_works_is_for_a_person_after_a_week() -> None:
     """Nobody waits for ever; one that works by then settles it as always."""
-    look, week_ms = Look(seen=Seen.NOTHING), BEGAN_MS + GIVEN_UP_AFTER_MS
-    assert ruling(look, Control.NOT_FOUND, looks(9), SPAN, week_ms) is Event.UNCLEAR
-    assert ruling(look, Control.NOT_FOUND, looks(9), SPAN, week_ms - 1) is Event.LOOKED
-    assert ruling(look, Control.FOUND, looks(9), SPAN, week_ms) is Event.DISPROVED
+    finding, week_ms = Finding(seen=MatchResult.NOTHING), BEGAN_MS + GIVEN_UP_AFTER_MS
+    assert ruling(finding, Control.NOT_FOUND, looks(9), SPAN, week_ms) is Event.UNCLEAR
+    assert ruling(finding, Control.NOT_FOUND, looks(9), SPAN, week_ms - 1) is Event.INQUIRED_ABOUT
+    assert ruling(finding, Control.FOUND, looks(9), SPAN, week_ms) is Event.DISPROVED
 
 
-@pytest.mark.parametrize("status", [PaymentStatus.HELD, PaymentStatus.RECEIVED])
+@pytest.mark.parametrize("status", [PaymentStatus.AUTHORIZED, PaymentStatus.RECEIVED])
 def test_a_hold_that_shows_itself_is_for_a_person(status: PaymentStatus) -> None:
     """A search doesn't give the token by which it is captured or let go of."""
-    hold = msgspec.structs.replace(CALL, authorize=True)
-    look = look_for_charge(hold, OPERATION, SPAN, [changed(status=status)], frozenset(), has_rival=False)
+    authorization = msgspec.structs.replace(CALL, authorize=True)
+    finding = finding_for_charge(
+        authorization, OPERATION, SPAN, [changed(status=status)], frozenset(), has_competing=False
+    )
 
-    assert look.seen is Seen.ONE_RESEMBLES
-    assert ruling(look, None, [], SPAN, LATE_MS) is Event.UNCLEAR
+    assert finding.seen is MatchResult.ONE_RESEMBLES
+    assert ruling(finding, None, [], SPAN, LATE_MS) is Event.UNCLEAR

@@ -5,14 +5,14 @@ import msgspec
 import pytest
 from tests.core.payments.test_proof import CALL, OPERATION, PAYMENT
 
-from payrelay.core.calls import CancelSubscription, Capture, Effect, Refund, Release, RetrySubscription
+from payrelay.core.calls import CancelSubscription, Capture, Effect, Refund, RetrySubscription, Void
 from payrelay.core.payments.operation import Kind
 from payrelay.core.payments.resolved_answers import (
     BY_DECISION,
     BY_PROOF,
     FAILED_SENTENCE,
     failed_answer,
-    settled_answer,
+    resolved_answer,
 )
 
 NOTED: Final = msgspec.structs.replace(CALL, custom_1="x", custom_2="y")
@@ -27,7 +27,7 @@ CAPTURED: Final = (
 )
 WITHOUT_DATA: Final[tuple[Effect, ...]] = (
     Refund(payment_id="320", description="d"),
-    Release(authorization_token="t", description="d"),
+    Void(authorization_token="t", description="d"),
     RetrySubscription(subscription_id=42),
     CancelSubscription(subscription_id=42),
 )
@@ -35,20 +35,20 @@ WITHOUT_DATA: Final[tuple[Effect, ...]] = (
 
 def test_a_charge_that_was_proved_has_every_member_of_the_interface() -> None:
     """From the request and the record; what nobody knows is null, and nothing is invented."""
-    answer = settled_answer(OPERATION, NOTED, payment=PAYMENT, msg=BY_PROOF)
+    answer = resolved_answer(OPERATION, NOTED, payment=PAYMENT, msg=BY_PROOF)
     assert (answer.http_status, answer.code) == (200, None)
     assert answer.body == b'{"status":1,"msg":"Settled by proof","data":' + CHARGED + b"}"
 
 
 def test_a_capture_of_our_own_hold_tells_what_the_hold_was_for() -> None:
     """The amount is the one that was held; the captured amount the one that was asked."""
-    answer = settled_answer(OPERATION, CAPTURE, payment=PAYMENT, msg=BY_PROOF, hold=NOTED)
+    answer = resolved_answer(OPERATION, CAPTURE, payment=PAYMENT, msg=BY_PROOF, authorization=NOTED)
     assert answer.body == b'{"status":1,"msg":"Settled by proof","data":' + CAPTURED + b"}"
 
 
 def test_a_capture_of_a_hold_that_was_made_elsewhere_leaves_open_what_it_was_for() -> None:
     """Null where nobody told us; the members are there all the same."""
-    data = json.loads(settled_answer(OPERATION, CAPTURE, payment=None, msg=BY_DECISION).body)["data"]
+    data = json.loads(resolved_answer(OPERATION, CAPTURE, payment=None, msg=BY_DECISION).body)["data"]
     assert list(data) == list(json.loads(CAPTURED))
     unknown = {name for name, value in data.items() if value is None}
     assert unknown == {"status_message", "payment_id", "amount", "items", "md5sig", "custom_1", "custom_2"}
@@ -57,7 +57,7 @@ def test_a_capture_of_a_hold_that_was_made_elsewhere_leaves_open_what_it_was_for
 @pytest.mark.parametrize("call", WITHOUT_DATA, ids=lambda call: type(call).__name__)
 def test_what_has_no_data_in_the_interface_has_none_here(call: Effect) -> None:
     """A refund's number is not known."""
-    answer = settled_answer(OPERATION, call, payment=None, msg=BY_DECISION)
+    answer = resolved_answer(OPERATION, call, payment=None, msg=BY_DECISION)
     assert answer.body == b'{"status":1,"msg":"Settled by decision","data":null}'
 
 
@@ -65,7 +65,7 @@ def test_what_has_no_data_in_the_interface_has_none_here(call: Effect) -> None:
 def test_an_id_is_a_number(payment_id: str | None, written: int | None) -> None:
     """As in the gateway's own answers; JSON knows no leading zeros."""
     known = msgspec.structs.replace(OPERATION, payment_id=payment_id)
-    body = settled_answer(known, CALL, payment=None, msg=BY_DECISION).body
+    body = resolved_answer(known, CALL, payment=None, msg=BY_DECISION).body
     assert json.loads(body)["data"]["payment_id"] == written
 
 

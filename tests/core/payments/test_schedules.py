@@ -7,7 +7,7 @@ from payrelay.core.payments.schedules import (
     REAPPEARANCE_MS,
     UNSEEN_MS_MAX,
     UNSEEN_MS_MIN,
-    next_probe_ms,
+    next_inquiry_ms,
     next_search_ms,
     next_try_ms,
 )
@@ -20,7 +20,7 @@ def test_it_is_asked_densely_at_first_and_daily_in_the_end() -> None:
     """Somebody waits in the first minute; the gateway says the same of not yet and of never for days."""
     moments, now_ms = [], 1_000
     for _ in range(15):
-        now_ms = next_probe_ms(1_000, now_ms)
+        now_ms = next_inquiry_ms(1_000, now_ms)
         moments.append((now_ms - 1_000) / 1_000)
     hours = [hour * HOUR_MS / 1_000 for hour in (1, 6, 24, 48, 72, 96, 120, 144, 168)]
     assert moments == [2, 10, 30, 120, 300, 900, *hours]
@@ -30,25 +30,25 @@ def test_it_is_asked_densely_at_first_and_daily_in_the_end() -> None:
 def test_the_next_look_is_always_in_the_future_and_within_a_day(open_ms: int, for_ms: int) -> None:
     """One in the past would be made again and again; one too far away would be forgotten."""
     now_ms = open_ms + for_ms
-    assert now_ms < next_probe_ms(open_ms, now_ms) <= now_ms + DAY_MS
+    assert now_ms < next_inquiry_ms(open_ms, now_ms) <= now_ms + DAY_MS
 
 
 def test_a_clock_that_was_set_back_moves_no_look_out_of_reach() -> None:
     """An operation that seems to begin in the future is asked for 2 s after its beginning."""
-    assert next_probe_ms(10_000, 4_000) == 12_000
+    assert next_inquiry_ms(10_000, 4_000) == 12_000
 
 
 def test_after_the_last_probe_it_is_looked_for_on_whole_days() -> None:
     """A time of day that drifts by what a look lasts would fall behind by one look in the end."""
-    assert next_probe_ms(0, 5 * DAY_MS + 1) == 6 * DAY_MS
+    assert next_inquiry_ms(0, 5 * DAY_MS + 1) == 6 * DAY_MS
 
 
 @given(open_ms=MOMENTS, for_ms=OPEN_FOR)
 def test_what_could_not_be_looked_at_is_tried_no_later_than_the_schedule(open_ms: int, for_ms: int) -> None:
     """That was no look; and a gateway that is down is not asked more often than every 5 s for it."""
     now_ms = open_ms + for_ms
-    try_ms, probe_ms = next_try_ms(open_ms, now_ms), next_probe_ms(open_ms, now_ms)
-    assert min(now_ms + UNSEEN_MS_MIN, probe_ms) <= try_ms <= min(now_ms + UNSEEN_MS_MAX, probe_ms)
+    try_ms, inquiry_ms = next_try_ms(open_ms, now_ms), next_inquiry_ms(open_ms, now_ms)
+    assert min(now_ms + UNSEEN_MS_MIN, inquiry_ms) <= try_ms <= min(now_ms + UNSEEN_MS_MAX, inquiry_ms)
 
 
 def test_tries_wait_half_as_long_as_it_has_been_open() -> None:

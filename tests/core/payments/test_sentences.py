@@ -1,9 +1,9 @@
 import pytest
 
 from payrelay.core.payments.operation import Event, State
-from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_LINE, STATE_SENTENCES
+from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_ENTRY, STATE_SENTENCES
 
-SENTENCES = [*STATE_SENTENCES.values(), *EVENT_SENTENCES.values(), FIRST_LINE]
+SENTENCES = [*STATE_SENTENCES.values(), *EVENT_SENTENCES.values(), FIRST_ENTRY]
 
 
 def test_every_state_and_every_event_has_a_sentence() -> None:

@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 from tests.core.notifications.test_notification import NEWS
 from tests.samples import NOTIFICATION
 
-from payrelay.core.notifications.notification import MessageType, NewsKind, NotifiedStatus, PlanStatus
+from payrelay.core.notifications.notification import MessageType, NotificationKind, PlanStatus, ReportedStatus
 from payrelay.core.subscriptions.subscription import (
     Fact,
     Subscription,
     SubscriptionState,
     event_of,
     events_of,
-    fact_of_news,
+    fact_of_notification,
     joined,
 )
 
 UNKNOWN = Subscription(merchant="0123456789abcdef", subscription_id="42", account="gateway")
-OF_PLAN = msgspec.structs.replace(NEWS, kind=NewsKind.RECURRING, subscription_id="42", installments_paid=2)
+OF_PLAN = msgspec.structs.replace(NEWS, kind=NotificationKind.RECURRING, subscription_id="42", installments_paid=2)
 
 told = st.builds(
     Fact,
@@ -66,7 +66,7 @@ def test_who_counts_more_installments_knows_more() -> None:
 
     assert after([stopped]).state is SubscriptionState.STOPPED
     assert after([stopped, paid, late]).state is SubscriptionState.ACTIVE
-    assert after([stopped, paid, late]).told_at_ms == 2
+    assert after([stopped, paid, late]).notified_at_ms == 2
 
 
 def test_what_the_gateway_shows_stands_until_more_is_told() -> None:
@@ -103,18 +103,18 @@ def test_what_has_ended_has_no_next_date() -> None:
             SubscriptionState.COMPLETED,
             True,
         ),
-        ({"message_type": MessageType.STOPPED, "told": NotifiedStatus.FAILED}, SubscriptionState.STOPPED, False),
+        ({"message_type": MessageType.STOPPED, "told": ReportedStatus.FAILED}, SubscriptionState.STOPPED, False),
         (
-            {"message_type": MessageType.INSTALLMENT_FAILED, "told": NotifiedStatus.FAILED},
+            {"message_type": MessageType.INSTALLMENT_FAILED, "told": ReportedStatus.FAILED},
             SubscriptionState.ACTIVE,
             False,
         ),
-        ({"plan_status": PlanStatus.CANCELLED, "told": NotifiedStatus.FAILED}, SubscriptionState.STOPPED, False),
+        ({"plan_status": PlanStatus.CANCELLED, "told": ReportedStatus.FAILED}, SubscriptionState.STOPPED, False),
     ],
 )
 def test_news_become_facts(members: dict[str, object], state: SubscriptionState, is_paid: bool) -> None:  # noqa: FBT001
     """The gateway says it in three fields that may disagree; the message is the most exact."""
-    fact = fact_of_news(msgspec.structs.replace(OF_PLAN, **members), NOTIFICATION)
+    fact = fact_of_notification(msgspec.structs.replace(OF_PLAN, **members), NOTIFICATION)
 
     assert fact is not None
     assert (fact.state, fact.is_paid, fact.payment, fact.paid) == (state, is_paid, "320025000001", 2)
@@ -122,17 +122,20 @@ def test_news_become_facts(members: dict[str, object], state: SubscriptionState,
 
 def test_what_is_of_no_subscription_is_no_fact() -> None:
     """A chargeback takes a payment back; the plan goes on."""
-    assert fact_of_news(NEWS, NOTIFICATION) is None
-    assert fact_of_news(msgspec.structs.replace(OF_PLAN, told=NotifiedStatus.CHARGED_BACK), NOTIFICATION) is None
-    pending = fact_of_news(msgspec.structs.replace(OF_PLAN, told=NotifiedStatus.PENDING), NOTIFICATION)
+    assert fact_of_notification(NEWS, NOTIFICATION) is None
+    assert (
+        fact_of_notification(msgspec.structs.replace(OF_PLAN, reported=ReportedStatus.CHARGED_BACK), NOTIFICATION)
+        is None
+    )
+    pending = fact_of_notification(msgspec.structs.replace(OF_PLAN, reported=ReportedStatus.PENDING), NOTIFICATION)
     assert pending is not None
     assert pending.payment is None
 
 
 def test_a_failure_without_a_number_is_still_one() -> None:
     """The gateway may name no payment where none was made."""
-    failed = {"payment_id": None, "told": NotifiedStatus.FAILED, "message_type": MessageType.INSTALLMENT_FAILED}
-    fact = fact_of_news(msgspec.structs.replace(OF_PLAN, **failed), NOTIFICATION)
+    failed = {"payment_id": None, "told": ReportedStatus.FAILED, "message_type": MessageType.INSTALLMENT_FAILED}
+    fact = fact_of_notification(msgspec.structs.replace(OF_PLAN, **failed), NOTIFICATION)
 
     assert fact is not None
     assert fact.payment == f"ntf:{NOTIFICATION.id}"
@@ -152,8 +155,8 @@ def test_each_change_is_told_by_its_name() -> None:
     fact = Fact(subscription_id="42", at_ms=1, is_seen=False, state=SubscriptionState.ACTIVE, next_on="2026-02-15")
     first = joined(UNKNOWN, fact, principal="shop")
     known = msgspec.structs.replace(first, version=1)
-    ended = msgspec.structs.replace(known, told_state=SubscriptionState.COMPLETED)
-    later = msgspec.structs.replace(known, told_next_on="2026-03-15")
+    ended = msgspec.structs.replace(known, notified_state=SubscriptionState.COMPLETED)
+    later = msgspec.structs.replace(known, notified_next_on="2026-03-15")
 
     assert events_of(UNKNOWN, first, fact, is_new_payment=False) == [("subscription.updated", None)]
     assert events_of(known, known, fact, is_new_payment=False) == []

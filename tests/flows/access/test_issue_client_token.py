@@ -6,7 +6,7 @@ from tests.flows.world import World, asked
 
 from payrelay.core.access.client_token import ClientToken
 from payrelay.errors import Code, Refusal
-from payrelay.flows.access.issue_client_token import WantedToken, issue_client_token
+from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
 from payrelay.flows.customers.remove_customer import remove_customer
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.signing_keys import SigningKeys
@@ -32,6 +32,6 @@ async def test_no_token_is_given_for_a_customer_that_is_removed_meanwhile(world:
     )
     customer = await approved_in(world)
     with pytest.raises(Refusal) as refused:
-        await issue_client_token(world.relay, asked(), WantedToken(customer_id=customer.id, order_id="A-1"))
+        await issue_client_token(world.relay, asked(), ClientTokenRequest(customer_id=customer.id, order_id="A-1"))
 
     assert refused.value.code is Code.NOT_FOUND

@@ -7,26 +7,26 @@ import pytest
 from tests.flows.hosted import LIFE_S, current, hosting, new, opened, seen, told
 from tests.flows.world import CHARGE, Gate, Raising, World, asked
 
-from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, Checkout, CheckoutState, Settled
+from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, Checkout, CheckoutOutcome, CheckoutState
 from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.payment import Unseen
+from payrelay.core.payments.payment import NoObservation
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.flows.checkouts.finish_checkout import (
     FORGOTTEN_AFTER_MS,
-    TAKEN_FOR_MS,
+    LEASE_MS,
     end_checkouts,
     end_overdue,
     finish_by_notification,
     finish_with,
     forget_checkouts,
-    look,
-    note_turned_back,
+    inquire,
+    note_abandoned,
 )
 from payrelay.flows.payments.charge import charge
 
 MERCHANT = "0123456789abcdef"
-PAID = Settled(
+PAID = CheckoutOutcome(
     account="gateway",
     merchant=MERCHANT,
     order_id="A-1",
@@ -71,12 +71,12 @@ async def test_other_money_completes_nothing(world: World, change: dict[str, obj
     assert await told(world) == []
 
 
-@pytest.mark.parametrize("news", list(itertools.permutations((PAID, FAILED, CANCELLED, APPROVED))))
-async def test_any_order_of_news_comes_to_the_same_end(world: World, news: Sequence[Settled]) -> None:
+@pytest.mark.parametrize("content", list(itertools.permutations((PAID, FAILED, CANCELLED, APPROVED))))
+async def test_any_order_of_news_comes_to_the_same_end(world: World, content: Sequence[CheckoutOutcome]) -> None:
     """Notifications come late, twice and in any order."""
     relay = hosting(world)
     checkout = await opened(relay)
-    for each in news:
+    for each in content:
         await finish_by_notification(relay, each)
     done = await current(relay, checkout.id)
 
@@ -88,7 +88,7 @@ async def test_of_two_checkouts_of_an_order_it_is_the_one_that_fits(world: World
     """The first was cancelled, the second asks for another amount, and the first is paid after all."""
     relay = hosting(world)
     first = await opened(relay)
-    await note_turned_back(relay, first)
+    await note_abandoned(relay, first)
     second = await opened(relay, new(amount_minor=500))
     await finish_by_notification(relay, PAID)
 
@@ -100,7 +100,7 @@ async def test_what_is_proved_of_a_checkout_is_no_other_ones(world: World) -> No
     """While the gateway was asked, the order was asked for anew, and is held by another checkout that would fit too."""
     relay = hosting(world)
     first = await opened(relay)
-    first = await note_turned_back(relay, first)
+    first = await note_abandoned(relay, first)
     second = await opened(relay)
     done = await finish_with(relay, first, PAID)
 
@@ -112,7 +112,7 @@ async def test_what_is_told_again_of_a_payment_goes_to_whom_it_completed(world: 
     """Not to another checkout of equal amount that holds the order by now."""
     relay = hosting(world)
     first = await opened(relay)
-    await note_turned_back(relay, first)
+    await note_abandoned(relay, first)
     second = await opened(relay)
     await finish_by_notification(relay, msgspec.structs.replace(PAID, payment_id="320025000002"))
     third = await finish_by_notification(relay, msgspec.structs.replace(PAID, payment_id="320025000002"))
@@ -137,7 +137,7 @@ async def test_an_order_that_is_paid_in_two_checkouts_is_told_to_people(world: W
     """The customer turned back, began anew, and then paid on both pages."""
     relay = hosting(world)
     first = await opened(relay)
-    await note_turned_back(relay, first)
+    await note_abandoned(relay, first)
     await opened(relay, new(amount_minor=500))
     await finish_by_notification(relay, PAID)
     assert "checkout_paid_twice" not in world.log_events
@@ -176,7 +176,7 @@ async def test_a_payment_that_the_gateway_shows_completes(world: World) -> None:
     relay = hosting(world)
     checkout = await later(world, await opened(relay))
     world.account.sights.append(seen())
-    done = await look(relay, checkout)
+    done = await inquire(relay, checkout)
 
     assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
     assert await told(world) == ["checkout.completed"]
@@ -199,7 +199,7 @@ async def test_any_other_payment_does_not(world: World, members: dict[str, objec
     checkout = await later(world, await opened(relay))
     world.account.sights.append(seen(**members))
 
-    assert (await look(relay, checkout)).state is CheckoutState.OPEN
+    assert (await inquire(relay, checkout)).state is CheckoutState.OPEN
     assert await told(world) == []
 
 
@@ -207,9 +207,9 @@ async def test_what_can_not_be_seen_changes_nothing(world: World) -> None:
     """An error is no observation."""
     relay = hosting(world)
     checkout = await later(world, await opened(relay))
-    world.account.sights.append(Unseen(code=Code.GATEWAY_BUSY, evidence=Evidence()))
+    world.account.sights.append(NoObservation(code=Code.GATEWAY_BUSY, evidence=Evidence()))
 
-    assert await look(relay, checkout) == checkout
+    assert await inquire(relay, checkout) == checkout
 
 
 async def test_a_look_that_fails_is_told_to_the_log_alone(world: World) -> None:
@@ -218,7 +218,7 @@ async def test_a_look_that_fails_is_told_to_the_log_alone(world: World) -> None:
     checkout = await later(world, await opened(relay))
     world.steps.put("observe", Raising(StoreUnavailable("busy")))
 
-    assert await look(relay, checkout) == checkout
+    assert await inquire(relay, checkout) == checkout
     assert "checkout_not_looked_for" in world.log_events
 
 
@@ -226,12 +226,12 @@ async def test_who_asks_again_at_once_makes_no_second_look(world: World) -> None
     """A page that refreshes itself must not use up the gateway's budget."""
     relay = hosting(world)
     checkout = await opened(relay)
-    await look(relay, checkout)
+    await inquire(relay, checkout)
     assert world.steps.passed == []
     await later(world, checkout)
-    await look(relay, checkout)
-    await look(relay, await current(relay, checkout.id))
-    await look(relay, checkout)
+    await inquire(relay, checkout)
+    await inquire(relay, await current(relay, checkout.id))
+    await inquire(relay, checkout)
 
     assert world.steps.passed == ["observe"]
 
@@ -242,7 +242,7 @@ async def test_a_name_that_leads_elsewhere_by_now_is_not_asked(world: World) -> 
     checkout = await later(world, await opened(relay))
     world.account.merchant = "f" * 16
 
-    assert await look(relay, checkout) == checkout
+    assert await inquire(relay, checkout) == checkout
     assert world.steps.passed == []
 
 
@@ -255,7 +255,7 @@ async def test_a_charge_of_the_same_order_that_is_open_keeps_the_payment(world: 
     await gate.reached.wait()
     world.account.sights.append(seen())
 
-    assert (await look(relay, checkout)).state is CheckoutState.OPEN
+    assert (await inquire(relay, checkout)).state is CheckoutState.OPEN
     gate.opened.set()
     await from_charge
 
@@ -268,12 +268,12 @@ async def charge_tea(world: World) -> None:
 async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(world: World) -> None:
     """A customer turned back, and pays on the next page: that is told of one of the two, and not of both."""
     relay = hosting(world)
-    first = await note_turned_back(relay, await opened(relay))
+    first = await note_abandoned(relay, await opened(relay))
     await opened(relay)
     world.clock.passed_ms += 10_000
     world.account.sights.append(seen())
 
-    assert (await look(relay, first)).state is CheckoutState.CANCELLED
+    assert (await inquire(relay, first)).state is CheckoutState.CANCELLED
 
 
 async def test_time_ends_what_nobody_was_told_of(world: World) -> None:
@@ -308,7 +308,7 @@ async def test_whoever_comes_across_what_is_over_makes_the_gateway_be_asked_once
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += LIFE_S * 1000
-    world.account.sights.append(Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
+    world.account.sights.append(NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
     for _ in range(5):
         assert (await end_overdue(relay, checkout)).state is CheckoutState.OPEN
 
@@ -352,7 +352,7 @@ async def test_an_end_that_fails_comes_again(world: World) -> None:
     for _ in range(2):
         await end_checkouts(relay)
         await relay.background.finish(1)
-        world.clock.passed_ms += TAKEN_FOR_MS
+        world.clock.passed_ms += LEASE_MS
 
     assert "checkout_not_ended" in world.log_events
     assert (await current(relay, checkout.id)).state is CheckoutState.EXPIRED
@@ -365,8 +365,8 @@ async def test_nothing_ends_unseen_while_the_gateway_is_down(world: World) -> No
     await relay.checkouts.mark_opened(checkout.id, world.clock.now_ms(), left_open_ms=0)
     world.clock.passed_ms += LIFE_S * 1000
     states = []
-    for passed_ms in (TAKEN_FOR_MS, 24 * 3_600_000, 0):
-        world.account.sights.append(Unseen(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
+    for passed_ms in (LEASE_MS, 24 * 3_600_000, 0):
+        world.account.sights.append(NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
         await end_checkouts(relay)
         await relay.background.finish(1)
         states.append((await current(relay, checkout.id)).state)

@@ -18,14 +18,14 @@ from tests.flows.notifications.test_apply_plans import installment
 from tests.flows.world import Crash, Raising
 
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Settled
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutOutcome, CheckoutState
 from payrelay.core.checkouts.hosted_payment import Plan
-from payrelay.core.outcomes import Verdict
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
-from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_with, look
-from payrelay.flows.notifications.ingest import take_notification
+from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_with, inquire
+from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.gateways.gateway import NO_HEADERS
-from payrelay.store.subscriptions import Whose
+from payrelay.store.subscriptions import SubscriptionOwner
 
 OTHER = "420075000001"
 SHOWN: dict[str, object] = {
@@ -59,7 +59,7 @@ async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
 async def looked(world: InboxWorld) -> Checkout:
     """Asks for the checkout, a while later."""
     world.clock.passed_ms += 20_000
-    return await look(world.relay, await world.checkout())
+    return await inquire(world.relay, await world.checkout())
 
 
 def asked_of(world: InboxWorld) -> list[str]:
@@ -190,7 +190,7 @@ async def test_what_was_read_before_is_told_all_the_same(world: InboxWorld) -> N
         payment="320025000001",
         is_paid=True,
     )
-    whose = Whose(account="gateway", merchant=MERCHANT)
+    whose = SubscriptionOwner(account="gateway", merchant=MERCHANT)
     await world.relay.subscriptions.note(whose, [seen], now_ms=world.clock.now_ms())
     await looked(world)
 
@@ -330,7 +330,7 @@ async def test_a_notification_that_comes_meanwhile_is_told_once(world: InboxWorl
     world.payments.append(payment_of())
 
     async def be_told() -> None:
-        await take_notification(world.relay, "gateway", NO_HEADERS, FIRST)
+        await ingest_notification(world.relay, "gateway", NO_HEADERS, FIRST)
         for _ in range(20_000):
             if not (await world.checkout()).is_open:
                 return
@@ -394,7 +394,7 @@ async def test_an_order_that_was_asked_for_otherwise_too_is_left_alone(
 async def test_a_payment_that_is_an_operations_is_not_the_plans(world: InboxWorld) -> None:
     """It was charged under the same order, through us."""
     await world.open_checkout(CheckoutKind.RECURRING)
-    await world.charge(Verdict.SUCCEEDED, payment_id="320025000001")
+    await world.charge(OutcomeKind.SUCCEEDED, payment_id="320025000001")
     world.payments.append(payment_of())
 
     assert (await looked(world)).state is CheckoutState.OPEN
@@ -422,7 +422,7 @@ async def test_a_second_plan_that_was_told_of_meanwhile_is_for_people(world: Inb
     """The customer pays each month twice; the payment of one plan is never shown as the other's."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
-    news = Settled(
+    content = CheckoutOutcome(
         account="gateway",
         merchant=MERCHANT,
         order_id="A-1",
@@ -431,7 +431,7 @@ async def test_a_second_plan_that_was_told_of_meanwhile_is_for_people(world: Inb
     )
 
     async def be_told() -> None:
-        await finish_with(world.relay, await world.checkout(), news)
+        await finish_with(world.relay, await world.checkout(), content)
 
     world.steps.put("list", be_told)
     done = await looked(world)

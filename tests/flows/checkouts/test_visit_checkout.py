@@ -2,10 +2,10 @@ import pytest
 from tests.flows.hosted import LIFE_S, current, hosting, new, opened, secret_of, seen, told
 from tests.flows.world import World
 
-from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, CheckoutState, Settled
+from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, CheckoutOutcome, CheckoutState
 from payrelay.core.gateways.pauses import Pause
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
-from payrelay.flows.checkouts.visit_checkout import Visited, come_back, visit
+from payrelay.flows.checkouts.visit_checkout import CheckoutVisit, come_back, visit
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm
 from payrelay.runtime.paused_accounts import PAUSES_KEPT_MS
@@ -14,12 +14,14 @@ from payrelay.store.gateways.pauses import Pauses
 LINKS = {"return_to": "myshop://paid?x=1", "cancel_to": "https://shop.example/basket"}
 
 
-def news(relay: Relay, outcome: CheckoutState = CheckoutState.COMPLETED) -> Settled:
+def content(relay: Relay, outcome: CheckoutState = CheckoutState.COMPLETED) -> CheckoutOutcome:
     """News of the order."""
-    return Settled(account="gateway", merchant=relay.account("gateway").merchant, order_id="A-1", outcome=outcome)
+    return CheckoutOutcome(
+        account="gateway", merchant=relay.account("gateway").merchant, order_id="A-1", outcome=outcome
+    )
 
 
-async def visited(relay: Relay, checkout_id: str) -> Visited:
+async def visited(relay: Relay, checkout_id: str) -> CheckoutVisit:
     """What is at its page."""
     secret = await secret_of(relay, await current(relay, checkout_id))
     found = await visit(relay, "gateway", checkout_id, secret)
@@ -27,7 +29,7 @@ async def visited(relay: Relay, checkout_id: str) -> Visited:
     return found
 
 
-async def came_back(relay: Relay, checkout_id: str, *, is_cancelled: bool = False) -> Visited:
+async def came_back(relay: Relay, checkout_id: str, *, is_cancelled: bool = False) -> CheckoutVisit:
     """What who comes back finds."""
     secret = await secret_of(relay, await current(relay, checkout_id))
     found = await come_back(relay, "gateway", checkout_id, secret, is_cancelled=is_cancelled)
@@ -94,7 +96,7 @@ async def test_what_is_finished_has_no_form_any_more(world: World, outcome: Chec
     """Or the customer would pay twice."""
     relay = hosting(world)
     checkout = await opened(relay, new(**LINKS))
-    await finish_by_notification(relay, news(relay, outcome))
+    await finish_by_notification(relay, content(relay, outcome))
     found = await visited(relay, checkout.id)
 
     assert (found.way, found.checkout.state) == (None, outcome)
@@ -107,7 +109,7 @@ async def test_an_order_that_was_paid_by_another_page_is_not_paid_again(world: W
     first = await opened(relay, new(amount_minor=100))
     await came_back(relay, first.id, is_cancelled=True)
     second = await opened(relay)
-    paid = Settled(
+    paid = CheckoutOutcome(
         account="gateway",
         merchant=first.merchant,
         order_id="A-1",
@@ -166,7 +168,7 @@ async def test_who_cancels_is_believed_until_something_better_is_known(world: Wo
     assert found.onward == f"https://shop.example/basket?checkout={checkout.id}&state=cancelled"
     assert (found.checkout.state, found.checkout.guard) == (CheckoutState.CANCELLED, None)
 
-    await finish_by_notification(relay, news(relay))
+    await finish_by_notification(relay, content(relay))
     again = await came_back(relay, checkout.id, is_cancelled=True)
     assert again.onward == f"myshop://paid?x=1&checkout={checkout.id}&state=completed"
     assert await told(world) == ["checkout.cancelled", "checkout.completed"]

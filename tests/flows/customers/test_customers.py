@@ -14,17 +14,17 @@ from tests.flows.world import World, asked, outcome_of
 from payrelay.core.access.credential import Bound
 from payrelay.core.answers import Answer
 from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder
-from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Settled
-from payrelay.core.customers.customer import Customer, CustomerEvent, CustomerFilter, CustomerState, HandedOver
+from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutOutcome, CheckoutState
+from payrelay.core.customers.customer import Customer, CustomerEvent, CustomerFilter, CustomerState, ExistingApproval
 from payrelay.core.notifications.notification import (
     Authenticity,
-    NewsKind,
     Notification,
+    NotificationKind,
+    NotificationReason,
     NotificationState,
-    NotifiedStatus,
-    Why,
+    ReportedStatus,
 )
-from payrelay.core.outcomes import Reading, Verdict
+from payrelay.core.outcomes import OutcomeKind, Reading
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
@@ -38,7 +38,7 @@ from payrelay.flows.customers.show_customer import show_customer
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay, Request
 from payrelay.store.customers import Customers
-from payrelay.store.gateways.readings import LastAnswers
+from payrelay.store.gateways.readings import ReadingStore
 
 OTHERS = [{"principal": "other"}, {"bound": Bound(customer_id="cus_9")}, {"bound": Bound(order_id="A-1")}]
 
@@ -206,12 +206,12 @@ NOTIFICATION = Notification(
     account="gateway",
     merchant=MERCHANT,
     digest="d" * 64,
-    verdict=Authenticity.GENUINE,
+    authenticity=Authenticity.GENUINE,
     state=NotificationState.APPLIED,
-    why=Why.CUSTOMER_APPROVED,
+    reason=NotificationReason.CUSTOMER_APPROVED,
     version=2,
-    kind=NewsKind.PREAPPROVAL,
-    told=NotifiedStatus.SUCCEEDED,
+    kind=NotificationKind.PREAPPROVAL,
+    reported=ReportedStatus.SUCCEEDED,
     order_id="APPROVED-1",
     payment_id=None,
     subscription_id=None,
@@ -231,7 +231,7 @@ NOTIFICATION = Notification(
 async def _notified(world: World) -> None:
     inbox = world.relay.inbox
     await inbox.put(NOTIFICATION, b"card_holder_name=CANARY+PERERA")
-    await inbox.accept_token(NOTIFICATION, NewsKind.PREAPPROVAL, TOKEN, at_ms=1)
+    await inbox.accept_token(NOTIFICATION, NotificationKind.PREAPPROVAL, TOKEN, at_ms=1)
 
 
 async def test_removal_destroys_every_copy_of_the_token(world: World) -> None:
@@ -242,16 +242,16 @@ async def test_removal_destroys_every_copy_of_the_token(world: World) -> None:
     await remove_customer(world.relay, asked(), customer.id)
 
     assert await inbox.body_of("ntf_0001") is None
-    assert await inbox.accepted_token(MERCHANT, "APPROVED-1", NewsKind.PREAPPROVAL) is None
-    assert not await inbox.accept_token(NOTIFICATION, NewsKind.PREAPPROVAL, "another", at_ms=2)
-    assert await inbox.accept_token(NOTIFICATION, NewsKind.PREAPPROVAL, TOKEN, at_ms=2)
+    assert await inbox.accepted_token(MERCHANT, "APPROVED-1", NotificationKind.PREAPPROVAL) is None
+    assert not await inbox.accept_token(NOTIFICATION, NotificationKind.PREAPPROVAL, "another", at_ms=2)
+    assert await inbox.accept_token(NOTIFICATION, NotificationKind.PREAPPROVAL, TOKEN, at_ms=2)
 
 
 async def test_erasure_reaches_every_order_of_the_person(world: World) -> None:
     """The gateway's answers hold name, address and telephone of whoever paid; one for each order, however many."""
     await _notified(world)
     customer = await approved_in(world)
-    last = LastAnswers(world.database, SEAL)
+    last = ReadingStore(world.database, SEAL)
     orders = [f"A-{number}" for number in range(ORDERS_AT_ONCE + 2)]
     reading = Reading(code=None, msg="", raw_msg=b'""', raw_data=b'[{"customer":{"fist_name":"CANARY"}}]')
     for number, order_id in enumerate(orders):
@@ -273,10 +273,10 @@ async def _asked_for(world: World, number: int, **members: Any) -> Checkout:  # 
     new_one = new(order_id=order_id, kind=CheckoutKind.PREAPPROVAL, amount_minor=None, customer_reference="person-7")
     checkout = await opened(relay, new_one, key=f"CANARY-{number}")
     if members:
-        news = Settled(
+        content = CheckoutOutcome(
             account="gateway", merchant=MERCHANT, order_id=order_id, outcome=CheckoutState.COMPLETED, **members
         )
-        assert await finish_by_notification(relay, news) is not None
+        assert await finish_by_notification(relay, content) is not None
     inbox = relay.inbox
     own = {"id": f"ntf_000{number}", "digest": f"{number}" * 64, "order_id": order_id}
     await inbox.put(msgspec.structs.replace(NOTIFICATION, **own), b"card_holder_name=CANARY+PERERA")
@@ -325,7 +325,7 @@ async def test_the_books_keep_what_was_charged(world: World) -> None:
 
 async def test_a_token_is_handed_over_once(world: World) -> None:
     """A migration that broke off is run again from its beginning."""
-    given = HandedOver(token=Secret(TOKEN), reference="person-7", card_no_masked="4916217501611292")
+    given = ExistingApproval(token=Secret(TOKEN), reference="person-7", card_no_masked="4916217501611292")
     first, second = [await import_customer(world.relay, asked(), given) for _ in range(2)]
 
     assert first.body == second.body
@@ -335,7 +335,7 @@ async def test_a_token_is_handed_over_once(world: World) -> None:
 
 async def test_a_removed_customer_is_handed_over_anew(world: World) -> None:
     """Whoever hands a token over means it: that is no repeat of an approval."""
-    given = HandedOver(token=Secret(TOKEN))
+    given = ExistingApproval(token=Secret(TOKEN))
     first = data_of(await import_customer(world.relay, asked(), given))
     await remove_customer(world.relay, asked(), first["id"])
     second = data_of(await import_customer(world.relay, asked(), given))
@@ -346,7 +346,7 @@ async def test_a_removed_customer_is_handed_over_anew(world: World) -> None:
 async def test_a_handle_is_no_token(world: World) -> None:
     """A customer whose token is a handle could never be charged."""
     with pytest.raises(Refusal) as caught:
-        await import_customer(world.relay, asked(), HandedOver(token=Secret("cus_1")))
+        await import_customer(world.relay, asked(), ExistingApproval(token=Secret("cus_1")))
 
     assert [field.path for field in caught.value.fields] == ["customer_token"]
 
@@ -438,7 +438,7 @@ async def test_a_repeat_is_answered_after_the_card_was_replaced(world: World) ->
 async def test_handle_and_token_are_two_requests_under_one_guard(world: World) -> None:
     """Under one key the second is refused; without one the order's guard holds while the first is open."""
     customer = await approved_in(world)
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked("k-1"), charge_by(customer.id))
     codes = []
     for key in ("k-1", "k-2", None):

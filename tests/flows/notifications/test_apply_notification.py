@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.flows.inbox_world import (
     AMOUNT_MINOR,
-    HOLD_TOKEN,
+    AUTHORIZATION_TOKEN,
     MERCHANT,
     PAYMENT_ID,
     TOKEN,
@@ -19,15 +19,15 @@ from tests.flows.inbox_world import (
 )
 from tests.flows.world import CHARGE, asked
 
-from payrelay.core.calls import Capture, Release
+from payrelay.core.calls import Capture, Void
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.customers.customer import CustomerState
-from payrelay.core.notifications.notification import NotificationState, Why
-from payrelay.core.outcomes import Verdict
+from payrelay.core.notifications.notification import NotificationReason, NotificationState
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import State as OperationState
 from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
-from payrelay.flows.checkouts.finish_checkout import note_turned_back
+from payrelay.flows.checkouts.finish_checkout import note_abandoned
 from payrelay.flows.customers.erase_customer import remove
 from payrelay.flows.operators.audit import Audit
 from payrelay.flows.operators.review import study
@@ -50,7 +50,7 @@ async def test_a_payment_counts_when_the_gateway_shows_it(world: InboxWorld) -> 
     world.payments.append(payment_of())
     taken = await world.take(body_of())
 
-    assert (taken.state, taken.why) == (NotificationState.APPLIED, Why.CHECKOUT_FINISHED)
+    assert (taken.state, taken.reason) == (NotificationState.APPLIED, NotificationReason.CHECKOUT_FINISHED)
     checkout = await world.checkout()
     assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, PAYMENT_ID)
     assert await world.event_types() == ["checkout.completed"]
@@ -62,7 +62,7 @@ async def test_a_payment_that_was_proved_costs_no_further_call(world: InboxWorld
     world.payments.append(payment_of())
     for number in range(3):
         taken = await world.take(body_of(custom_1=str(number)))
-        assert taken.why is Why.CHECKOUT_FINISHED
+        assert taken.reason is NotificationReason.CHECKOUT_FINISHED
 
     assert world.account.observed == 1
 
@@ -71,7 +71,7 @@ async def test_a_payment_that_is_not_shown_yet_is_waited_for(world: InboxWorld) 
     """The notification may be quicker than the gateway's own search; and a false one is never shown."""
     await world.open_checkout()
     taken = await world.take(body_of())
-    assert (taken.state, taken.why) == (NotificationState.WAITING, Why.NOT_SHOWN)
+    assert (taken.state, taken.reason) == (NotificationState.WAITING, NotificationReason.NOT_SHOWN)
     assert (await world.checkout()).state is CheckoutState.OPEN
     world.payments.append(payment_of())
     await world.later(3_000)
@@ -85,7 +85,7 @@ async def test_a_gateway_that_cannot_be_seen_proves_nothing(world: InboxWorld) -
     await world.open_checkout()
     world.payments.append(payment_of())
     world.account.is_hidden = True
-    assert (await world.take(body_of())).why is Why.UNSEEN
+    assert (await world.take(body_of())).reason is NotificationReason.UNSEEN
     world.account.is_hidden = False
     await world.later()
 
@@ -100,7 +100,7 @@ async def test_a_signature_with_other_fields_pays_for_nothing(world: InboxWorld,
     await world.open_checkout()
     world.payments.append(payment_of(**members))
 
-    assert (await world.take(body_of())).why is Why.NOT_SHOWN
+    assert (await world.take(body_of())).reason is NotificationReason.NOT_SHOWN
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
@@ -111,7 +111,7 @@ async def test_another_amount_than_was_asked_is_for_a_person(world: InboxWorld, 
     world.payments.append(payment_of())
     taken = await world.take(body_of())
 
-    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.OTHER_AMOUNT)
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.OTHER_AMOUNT)
     assert "notification_needs_attention" in world.world.log_events
     assert (await world.checkout()).state is CheckoutState.OPEN
 
@@ -123,13 +123,13 @@ async def test_an_order_that_was_paid_twice_is_for_a_person(world: InboxWorld) -
     await world.take(body_of())
     taken = await world.take(body_of(payment_id="320025000002"))
 
-    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.SECOND_PAYMENT)
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.SECOND_PAYMENT)
     assert (await world.checkout()).payment_id == PAYMENT_ID
 
 
 async def test_before_our_own_row_it_waits(world: InboxWorld) -> None:
     """A row may be a moment late; a notification that was dropped for that would be lost for good."""
-    assert (await world.take(body_of())).why is Why.UNKNOWN_ORDER
+    assert (await world.take(body_of())).reason is NotificationReason.UNKNOWN_ORDER
     await world.open_checkout()
     world.payments.append(payment_of())
     await world.later()
@@ -156,17 +156,17 @@ async def test_what_says_nothing_changes_nothing(world: InboxWorld, status: str)
     await world.open_checkout()
     taken = await world.take(body_of(status))
 
-    assert (taken.state, taken.why) == (NotificationState.IGNORED, Why.INFORMED)
+    assert (taken.state, taken.reason) == (NotificationState.IGNORED, NotificationReason.INFORMED)
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
 async def test_a_lost_charge_is_looked_for_at_once(world: InboxWorld) -> None:
     """The client waits for an answer that was lost; the notification is the moment to ask the gateway."""
-    operation = await world.charge(Verdict.UNKNOWN)
+    operation = await world.charge(OutcomeKind.UNKNOWN)
     world.payments.append(payment_of(at_ms=world.clock.now_ms()))
     taken = await world.take(body_of())
 
-    assert taken.why is Why.OPERATION_LOOKED_FOR
+    assert taken.reason is NotificationReason.OPERATION_INQUIRED
     settled = await world.relay.journal.get(operation.id)
     assert settled is not None
     assert (settled.state, settled.payment_id) == (OperationState.SUCCEEDED, PAYMENT_ID)
@@ -174,8 +174,8 @@ async def test_a_lost_charge_is_looked_for_at_once(world: InboxWorld) -> None:
 
 async def test_a_failure_disproves_no_charge(world: InboxWorld) -> None:
     """A customer's first try may have failed where the second was paid: only the gateway's records tell."""
-    operation = await world.charge(Verdict.UNKNOWN)
-    assert (await world.take(body_of("-2"))).why is Why.INFORMED
+    operation = await world.charge(OutcomeKind.UNKNOWN)
+    assert (await world.take(body_of("-2"))).reason is NotificationReason.INFORMED
 
     settled = await world.relay.journal.get(operation.id)
     assert settled is not None
@@ -184,12 +184,12 @@ async def test_a_failure_disproves_no_charge(world: InboxWorld) -> None:
 
 async def test_a_charges_payment_pays_for_no_checkout(world: InboxWorld) -> None:
     """One payment, one effect: the charge took it, and the page under the same order is still unpaid."""
-    await world.charge(Verdict.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
     await world.open_checkout()
     world.payments.append(payment_of())
     taken = await world.take(body_of())
 
-    assert taken.why is Why.OPERATION_SETTLED
+    assert taken.reason is NotificationReason.OPERATION_RESOLVED
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
@@ -199,20 +199,20 @@ async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: Inb
     While the page may be paid nobody can tell whose it is. So it is when the customer turned back from it: who stood on
     the gateway's page by then could pay all the same.
     """
-    operation = await world.charge(Verdict.UNKNOWN)
+    operation = await world.charge(OutcomeKind.UNKNOWN)
     await world.open_checkout()
     world.account.is_hidden = True
     taken = await world.take(body_of())
-    assert (taken.state, taken.why) == (NotificationState.WAITING, Why.OPERATION_UNDER_WAY)
+    assert (taken.state, taken.reason) == (NotificationState.WAITING, NotificationReason.OPERATION_UNDER_WAY)
     world.account.is_hidden = False
     world.payments.append(payment_of(at_ms=world.clock.now_ms()))
     await world.later()
-    assert [each.why for each in await world.all()] == [Why.OPERATION_UNDER_WAY]
+    assert [each.reason for each in await world.all()] == [NotificationReason.OPERATION_UNDER_WAY]
     assert (await world.checkout()).state is CheckoutState.OPEN
-    await note_turned_back(world.relay, await world.checkout())
+    await note_abandoned(world.relay, await world.checkout())
     await world.later()
 
-    assert [each.why for each in await world.all()] == [Why.OPERATION_UNDER_WAY]
+    assert [each.reason for each in await world.all()] == [NotificationReason.OPERATION_UNDER_WAY]
     assert (await world.checkout()).state is CheckoutState.CANCELLED
     lost = await world.relay.journal.get(operation.id)
     assert lost is not None
@@ -221,21 +221,21 @@ async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: Inb
 
 async def test_what_a_person_has_yet_to_decide_pays_for_no_checkout(world: InboxWorld) -> None:
     """The payment may be the charge's; whoever decides about that decides about this."""
-    await world.charge(Verdict.DIFFERED)
+    await world.charge(OutcomeKind.DIFFERED)
     await world.open_checkout()
     world.payments.append(payment_of())
     taken = await world.take(body_of())
 
-    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.OPERATION_OPEN)
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.OPERATION_OPEN)
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
 async def test_another_payment_of_a_settled_order_is_not_the_charges(world: InboxWorld) -> None:
     """The charge has its payment; one more for the same order is nobody's here, and stays to be seen."""
-    await world.charge(Verdict.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
 
-    assert (await world.take(body_of(payment_id="320025000009"))).why is Why.UNKNOWN_ORDER
-    assert (await world.take(body_of())).why is Why.OPERATION_SETTLED
+    assert (await world.take(body_of(payment_id="320025000009"))).reason is NotificationReason.UNKNOWN_ORDER
+    assert (await world.take(body_of())).reason is NotificationReason.OPERATION_RESOLVED
 
 
 async def test_an_approval_becomes_a_customer(world: InboxWorld) -> None:
@@ -243,7 +243,7 @@ async def test_an_approval_becomes_a_customer(world: InboxWorld) -> None:
     await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
     taken = await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN))
 
-    assert taken.why is Why.CUSTOMER_APPROVED
+    assert taken.reason is NotificationReason.CUSTOMER_APPROVED
     (customer,) = await world.all_customers()
     checkout = await world.checkout()
     assert (checkout.state, checkout.customer_id) == (CheckoutState.COMPLETED, customer.id)
@@ -259,17 +259,17 @@ async def test_a_second_token_is_for_a_person(world: InboxWorld) -> None:
     await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN))
     taken = await world.take(body_of(payhere_amount="10.00", customer_token="F" * 32))
 
-    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.OTHER_TOKEN)
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.OTHER_TOKEN)
     assert len(await world.all_customers()) == 1
     again = await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN, custom_1="later"))
-    assert again.why is Why.CUSTOMER_APPROVED
+    assert again.reason is NotificationReason.CUSTOMER_APPROVED
     assert len(await world.all_customers()) == 1
 
 
 async def test_an_approval_with_an_amount_needs_its_payment(world: InboxWorld) -> None:
     """Money was to be taken with it: without the gateway's record nobody knows that it was."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL)
-    assert (await world.take(body_of(customer_token=TOKEN))).why is Why.NOT_SHOWN
+    assert (await world.take(body_of(customer_token=TOKEN))).reason is NotificationReason.NOT_SHOWN
     assert await world.all_customers() == []
     world.payments.append(payment_of())
     await world.later()
@@ -292,35 +292,35 @@ async def test_an_approval_without_a_token_is_for_a_person(world: InboxWorld) ->
     """The customer believes to have approved; without the token nothing can be charged."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
 
-    assert (await world.take(body_of(payhere_amount="10.00"))).why is Why.INCOMPLETE
+    assert (await world.take(body_of(payhere_amount="10.00"))).reason is NotificationReason.INCOMPLETE
 
 
 async def test_a_lost_hold_is_proved_by_its_token(world: InboxWorld) -> None:
     """No search shows a hold: that the gateway tells its token is the only proof, and the token is what captures it."""
-    operation = await world.charge(Verdict.UNKNOWN, HOLD)
-    taken = await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+    operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
+    taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
 
-    assert taken.why is Why.OPERATION_PROVED
+    assert taken.reason is NotificationReason.OPERATION_PROVED
     settled = await world.relay.journal.get(operation.id)
     assert settled is not None
-    assert (settled.state, settled.result_ref) == (OperationState.SUCCEEDED, secret_hash(HOLD_TOKEN))
-    line = (await world.relay.journal.history(operation.id))[-1]
-    assert (line.evidence.seen, line.evidence.notification_id) == ("notified", taken.id)
+    assert (settled.state, settled.result_ref) == (OperationState.SUCCEEDED, secret_hash(AUTHORIZATION_TOKEN))
+    entry = (await world.relay.journal.history(operation.id))[-1]
+    assert (entry.evidence.seen, entry.evidence.notification_id) == ("notified", taken.id)
     answer = await world.relay.journal.answer_of(operation.id)
     assert answer is not None
-    assert msgspec.json.decode(answer.body)["data"]["authorization_token"] == HOLD_TOKEN
+    assert msgspec.json.decode(answer.body)["data"]["authorization_token"] == AUTHORIZATION_TOKEN
     assert [each async for each in Audit(world.relay.journal.trail, 0, lambda *_: None).findings()] == []
-    call = Capture(authorization_token=HOLD_TOKEN, amount_minor=100_000, description="Tea")
+    call = Capture(authorization_token=AUTHORIZATION_TOKEN, amount_minor=100_000, description="Tea")
     assert (await capture(world.relay, asked("k-2"), call)).http_status == 200
-    again = await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN, custom_1="late"))
-    assert again.why is Why.OPERATION_SETTLED
+    again = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN, custom_1="late"))
+    assert again.reason is NotificationReason.OPERATION_RESOLVED
 
 
 @pytest.mark.parametrize("fields", [{"payhere_amount": "999.00"}, {"payhere_currency": "USD"}, {"order_id": "A-2"}])
 async def test_a_hold_of_something_else_proves_nothing(world: InboxWorld, fields: dict[str, str]) -> None:
     """What is signed is compared with what was asked."""
-    operation = await world.charge(Verdict.UNKNOWN, HOLD)
-    await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN, **fields))
+    operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
+    await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN, **fields))
 
     stored = await world.relay.journal.get(operation.id)
     assert stored is not None
@@ -329,11 +329,11 @@ async def test_a_hold_of_something_else_proves_nothing(world: InboxWorld, fields
 
 async def test_a_hold_that_may_be_a_pages_proves_no_operation(world: InboxWorld) -> None:
     """The customer held the money on the page meanwhile: the lost hold would be called made, and never was."""
-    operation = await world.charge(Verdict.UNKNOWN, HOLD)
+    operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
-    taken = await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+    taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
 
-    assert taken.why is Why.OPERATION_UNDER_WAY
+    assert taken.reason is NotificationReason.OPERATION_UNDER_WAY
     stored = await world.relay.journal.get(operation.id)
     assert stored is not None
     assert stored.state is OperationState.UNKNOWN
@@ -341,9 +341,9 @@ async def test_a_hold_that_may_be_a_pages_proves_no_operation(world: InboxWorld)
 
 async def test_a_hold_that_is_another_operations_proves_nothing(world: InboxWorld) -> None:
     """The notification of an earlier hold of the same order, sent again, must not settle a later one."""
-    await world.charge(Verdict.SUCCEEDED, HOLD, authorization_token=HOLD_TOKEN)
-    second = await world.charge(Verdict.UNKNOWN, HOLD, "k-2")
-    await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+    await world.charge(OutcomeKind.SUCCEEDED, HOLD, authorization_token=AUTHORIZATION_TOKEN)
+    second = await world.charge(OutcomeKind.UNKNOWN, HOLD, "k-2")
+    await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
 
     stored = await world.relay.journal.get(second.id)
     assert stored is not None
@@ -354,25 +354,25 @@ async def test_a_hold_that_is_another_operations_proves_nothing(world: InboxWorl
 async def test_a_hold_that_is_an_operations_completes_no_checkout(world: InboxWorld, payment_id: str | None) -> None:
     """One hold would count for two; the payment beside its token is not signed, and may be any."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
-    await world.charge(Verdict.SUCCEEDED, HOLD, authorization_token=HOLD_TOKEN)
-    taken = await world.take(body_of("3", payment_id=payment_id, authorization_token=HOLD_TOKEN))
+    await world.charge(OutcomeKind.SUCCEEDED, HOLD, authorization_token=AUTHORIZATION_TOKEN)
+    taken = await world.take(body_of("3", payment_id=payment_id, authorization_token=AUTHORIZATION_TOKEN))
 
-    assert taken.why is Why.OPERATION_SETTLED
+    assert taken.reason is NotificationReason.OPERATION_RESOLVED
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
 async def test_a_hold_of_a_checkout_keeps_its_token_sealed(world: InboxWorld) -> None:
     """It is captured by that token later; another one under the same signature is for a person."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
-    taken = await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
-    assert taken.why is Why.CHECKOUT_FINISHED
+    taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
+    assert taken.reason is NotificationReason.CHECKOUT_FINISHED
     assert (await world.checkout()).state is CheckoutState.COMPLETED
     other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
 
-    assert other.why is Why.OTHER_TOKEN
+    assert other.reason is NotificationReason.OTHER_TOKEN
     call = Capture(authorization_token="chk_0001", amount_minor=100_000, description="Tea")
     assert (await capture(world.relay, asked("k-1"), call)).http_status == 200
-    assert world.account.ledger == [msgspec.structs.replace(call, authorization_token=HOLD_TOKEN)]
+    assert world.account.ledger == [msgspec.structs.replace(call, authorization_token=AUTHORIZATION_TOKEN)]
     captured = await world.world.operation()
     assert (captured.order_id, captured.currency) == ("A-1", "LKR")
     again = msgspec.structs.replace(call, amount_minor=1)
@@ -385,12 +385,12 @@ async def test_a_checkout_that_holds_nothing_is_not_captured(world: InboxWorld, 
     """Not yet held, or somebody else's: nothing is sent, and who asks hears which field it is."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     if principal == "another":
-        await world.take(body_of("3", payment_id=None, authorization_token=HOLD_TOKEN))
+        await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
     request = asked("k-1", principal=principal)
     with pytest.raises(Refusal) as refused:
         await capture(world.relay, request, Capture(authorization_token="chk_0001", amount_minor=1, description="Tea"))
     with pytest.raises(Refusal) as not_released:
-        await refund(world.relay, request, Release(authorization_token="chk_0001", description="Tea"))
+        await refund(world.relay, request, Void(authorization_token="chk_0001", description="Tea"))
 
     assert [each.path for each in refused.value.fields] == ["authorization_token"]
     assert not_released.value.code is Code.INVALID_REQUEST
@@ -399,11 +399,11 @@ async def test_a_checkout_that_holds_nothing_is_not_captured(world: InboxWorld, 
 
 async def test_a_chargeback_stands_with_its_payment(world: InboxWorld) -> None:
     """The bank took the money back: whoever sees the charge must see that, and the charge itself did succeed."""
-    operation = await world.charge(Verdict.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    operation = await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
     taken = await world.take(body_of("-3"))
     await world.take(body_of("-3", custom_1="again"))
 
-    assert taken.why is Why.CHARGEBACK_KEPT
+    assert taken.reason is NotificationReason.CHARGEBACK_KEPT
     (kept,) = await world.chargebacks.of_operation(operation.id)
     studied = await study(world.relay, operation.id)
     assert studied is not None
@@ -419,7 +419,7 @@ async def test_a_chargeback_of_a_checkout_is_told_too(world: InboxWorld) -> None
     """It may come before the notification of the payment itself; then it waits for that."""
     await world.open_checkout()
     world.payments.append(payment_of())
-    assert (await world.take(body_of("-3"))).why is Why.UNKNOWN_PAYMENT
+    assert (await world.take(body_of("-3"))).reason is NotificationReason.UNKNOWN_PAYMENT
     await world.take(body_of())
     await world.later()
 
@@ -431,9 +431,9 @@ async def test_a_chargeback_of_a_checkout_is_told_too(world: InboxWorld) -> None
 
 async def test_a_chargeback_of_another_payment_is_not_believed(world: InboxWorld) -> None:
     """The number of the payment is not signed."""
-    await world.charge(Verdict.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
+    await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
 
-    assert (await world.take(body_of("-3", payment_id="320025000009"))).why is Why.UNKNOWN_PAYMENT
+    assert (await world.take(body_of("-3", payment_id="320025000009"))).reason is NotificationReason.UNKNOWN_PAYMENT
 
 
 async def test_a_chargeback_finds_the_payment_of_an_earlier_checkout(world: InboxWorld) -> None:
@@ -441,11 +441,11 @@ async def test_a_chargeback_finds_the_payment_of_an_earlier_checkout(world: Inbo
     first = await world.open_checkout(state=CheckoutState.CANCELLED, guard=None)
     await world.open_checkout(amount_minor=200_000)
     world.payments.append(payment_of())
-    assert (await world.take(body_of())).why is Why.CHECKOUT_FINISHED
+    assert (await world.take(body_of())).reason is NotificationReason.CHECKOUT_FINISHED
     paid = await world.checkouts.get(first.id)
     assert paid is not None
     assert (paid.state, paid.payment_id) == (CheckoutState.COMPLETED, PAYMENT_ID)
-    assert (await world.take(body_of("-3"))).why is Why.CHARGEBACK_KEPT
+    assert (await world.take(body_of("-3"))).reason is NotificationReason.CHARGEBACK_KEPT
 
     assert (await world.checkouts.of_order(MERCHANT, "A-1"))[0].state is CheckoutState.OPEN
 
@@ -455,7 +455,7 @@ async def test_an_approval_goes_to_the_checkout_that_asked_for_one(world: InboxW
     first = await world.open_checkout(CheckoutKind.PREAPPROVAL, state=CheckoutState.EXPIRED, guard=None)
     second = await world.open_checkout()
     world.payments.append(payment_of())
-    assert (await world.take(body_of(customer_token=TOKEN))).why is Why.CUSTOMER_APPROVED
+    assert (await world.take(body_of(customer_token=TOKEN))).reason is NotificationReason.CUSTOMER_APPROVED
 
     states = {each.id: each.state for each in await world.checkouts.of_order(MERCHANT, "A-1")}
     assert states == {first.id: CheckoutState.COMPLETED, second.id: CheckoutState.OPEN}
@@ -467,7 +467,7 @@ async def test_an_old_payment_pays_for_nothing_that_is_asked_now(world: InboxWor
     world.payments.append(payment_of(at_ms=checkout.created_at_ms - 86_400_000))
     taken = await world.take(body_of())
 
-    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.EARLIER_PAYMENT)
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.EARLIER_PAYMENT)
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
@@ -483,7 +483,7 @@ async def test_an_earlier_approval_heard_again_brings_nobody_back(world: InboxWo
     assert customer.order_id == "A-2"
     await remove(world.relay, customer)
     repeat = body_of(order_id="A-1", payhere_amount="10.00", customer_token=TOKEN, custom_1="again")
-    assert (await world.take(repeat)).why is Why.CUSTOMER_APPROVED
+    assert (await world.take(repeat)).reason is NotificationReason.CUSTOMER_APPROVED
 
     assert [each.state for each in await world.all_customers()] == [CustomerState.REMOVED]
 
@@ -491,16 +491,18 @@ async def test_an_earlier_approval_heard_again_brings_nobody_back(world: InboxWo
 async def test_a_hold_of_no_amount_is_not_the_one_that_was_asked_for(world: InboxWorld) -> None:
     """Nothing parts the order from the amount in what is signed: that of A- over 11000.00 is that of A-11000 over 0."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
-    taken = await world.take(body_of("3", payhere_amount="0.00", payment_id=None, authorization_token=HOLD_TOKEN))
+    taken = await world.take(
+        body_of("3", payhere_amount="0.00", payment_id=None, authorization_token=AUTHORIZATION_TOKEN)
+    )
 
-    assert taken.why is Why.OTHER_AMOUNT
+    assert taken.reason is NotificationReason.OTHER_AMOUNT
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        (CheckoutKind.AUTHORIZATION, body_of("3", authorization_token=HOLD_TOKEN)),
+        (CheckoutKind.AUTHORIZATION, body_of("3", authorization_token=AUTHORIZATION_TOKEN)),
         (CheckoutKind.PREAPPROVAL, body_of(payhere_amount="10.00", customer_token=TOKEN)),
     ],
 )
@@ -522,7 +524,7 @@ async def test_a_payment_is_of_the_checkout_that_asked_for_one(world: InboxWorld
     world.payments.append(payment_of())
     taken = await world.take(body_of())
 
-    assert taken.why is Why.CHECKOUT_FINISHED
+    assert taken.reason is NotificationReason.CHECKOUT_FINISHED
     assert (await world.checkout()).state is CheckoutState.COMPLETED
     other = await world.checkouts.get("chk_0002")
     assert other is not None
@@ -535,7 +537,7 @@ async def test_a_payment_is_of_the_checkout_that_asked_for_so_much(world: InboxW
     await world.open_checkout(amount_minor=500)
     world.payments.append(payment_of())
 
-    assert (await world.take(body_of())).why is Why.CHECKOUT_FINISHED
+    assert (await world.take(body_of())).reason is NotificationReason.CHECKOUT_FINISHED
     assert (await world.checkout()).state is CheckoutState.COMPLETED
 
 
@@ -545,7 +547,7 @@ async def test_an_account_that_is_gone_is_waited_for(world: InboxWorld) -> None:
     accounts = dict(world.relay.accounts)
     world.relay.accounts.clear()  # type: ignore[attr-defined]
     await world.later()
-    assert [each.why for each in await world.all()] == [Why.ACCOUNT_GONE]
+    assert [each.reason for each in await world.all()] == [NotificationReason.ACCOUNT_GONE]
     world.relay.accounts.update(accounts)  # type: ignore[attr-defined]
     await world.open_checkout()
     world.payments.append(payment_of())

@@ -17,10 +17,10 @@ from tests.flows.inbox_world import (
 from payrelay.core.calls import OneSubscription, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
 from payrelay.core.checkouts.hosted_payment import Plan
-from payrelay.core.notifications.notification import NotificationState, Why
+from payrelay.core.notifications.notification import NotificationReason, NotificationState
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.flows.subscription_notes import note_cancelled
-from payrelay.store.subscriptions import Whose
+from payrelay.store.subscriptions import SubscriptionOwner
 
 VICTIM = "420075000001"
 PLAN = {
@@ -56,7 +56,7 @@ async def test_a_plan_is_followed_to_its_end(world: InboxWorld) -> None:
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2, 3)]
     first = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
-    assert first.why is Why.SUBSCRIPTION_NOTED
+    assert first.reason is NotificationReason.SUBSCRIPTION_NOTED
     checkout = await world.checkout()
     assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
     assert checkout.payment_id == "320025000001"
@@ -90,7 +90,7 @@ async def test_an_installment_counts_when_the_gateway_shows_it(world: InboxWorld
     await world.open_checkout(CheckoutKind.RECURRING)
     taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
 
-    assert taken.why is Why.NOT_SHOWN
+    assert taken.reason is NotificationReason.NOT_SHOWN
     assert await world.subscriptions.standing("0123456789abcdef", SUBSCRIPTION_ID) is None
 
 
@@ -100,7 +100,7 @@ async def test_a_plan_that_begins_later_is_proved_by_itself(world: InboxWorld) -
     await world.open_checkout(CheckoutKind.RECURRING, plan=trial)
     taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
 
-    assert taken.why is Why.SUBSCRIPTION_NOTED
+    assert taken.reason is NotificationReason.SUBSCRIPTION_NOTED
     checkout = await world.checkout()
     assert (checkout.state, checkout.subscription_id) == (CheckoutState.COMPLETED, SUBSCRIPTION_ID)
     assert checkout.payment_id is None
@@ -120,7 +120,7 @@ async def test_the_order_of_one_moves_no_plan_of_another(world: InboxWorld, body
     failed = body_of("-2", message_type="RECURRING_STOPPED", item_rec_status="-1", subscription_id=VICTIM)
     taken = await world.take(own if body == "paid" else failed)
 
-    assert taken.why is Why.NOT_SHOWN
+    assert taken.reason is NotificationReason.NOT_SHOWN
     assert (await world.checkout()).subscription_id is None
     assert await world.subscriptions.standing(MERCHANT, VICTIM) is None
     assert await world.event_types() == []
@@ -133,7 +133,7 @@ async def test_a_plan_of_another_amount_is_for_a_person(world: InboxWorld) -> No
     world.payments.append(payment_of())
     taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
 
-    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.OTHER_AMOUNT)
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.OTHER_AMOUNT)
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
@@ -146,7 +146,7 @@ async def test_a_second_plan_of_an_order_is_for_a_person(world: InboxWorld) -> N
     second = {"message_type": "AUTHORIZATION_SUCCESS", "subscription_id": VICTIM}
     taken = await world.take(body_of(**second, payment_id="320025000002"))
 
-    assert (taken.state, taken.why) == (NotificationState.NEEDS_ATTENTION, Why.SECOND_PAYMENT)
+    assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.SECOND_PAYMENT)
     assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
     known = await world.subscriptions.standing(MERCHANT, VICTIM)
     assert known is not None
@@ -161,12 +161,14 @@ async def test_an_installment_of_another_plan_of_the_order_does_not_count(world:
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     taken = await world.take(installment(2))
 
-    assert taken.why is Why.NOT_SHOWN
+    assert taken.reason is NotificationReason.NOT_SHOWN
     assert (await world.standing()).paid == 1
 
 
-@pytest.mark.parametrize(("word", "why"), [("ACTIVE", Why.NOT_SHOWN), ("CANCELLED", Why.SUBSCRIPTION_NOTED)])
-async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: str, why: Why) -> None:
+@pytest.mark.parametrize(
+    ("word", "why"), [("ACTIVE", NotificationReason.NOT_SHOWN), ("CANCELLED", NotificationReason.SUBSCRIPTION_NOTED)]
+)
+async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: str, why: NotificationReason) -> None:
     """That it ended is not signed; whoever believed it would deliver nothing more to somebody who pays."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -174,7 +176,7 @@ async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: st
     world.account.plans[SUBSCRIPTION_ID]["status"] = word
     taken = await world.take(installment(2, "RECURRING_STOPPED", "-2"))
 
-    assert taken.why is why
+    assert taken.reason is why
     expected = SubscriptionState.ACTIVE if word == "ACTIVE" else SubscriptionState.STOPPED
     assert (await world.standing()).subscription.state is expected
 
@@ -186,7 +188,7 @@ async def test_what_comes_after_the_end_tells_of_no_going_on(world: InboxWorld) 
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     world.account.plans[SUBSCRIPTION_ID]["status"] = "CANCELLED"
     relay = world.relay
-    whose = Whose(account="gateway", merchant=relay.account("gateway").merchant)
+    whose = SubscriptionOwner(account="gateway", merchant=relay.account("gateway").merchant)
     await note_cancelled(relay.subscriptions, whose, SUBSCRIPTION_ID, now_ms=relay.clock.now_ms(), log=relay.log)
     world.clock.passed_ms += 5_000
     await world.take(installment(2))
@@ -205,7 +207,7 @@ async def test_installments_are_counted_by_what_is_shown(world: InboxWorld) -> N
         body_of(**PLAN, message_type="RECURRING_INSTALLMENT_SUCCESS", item_rec_install_paid="99", item_rec_status="0")
     )
 
-    assert taken.why is Why.SUBSCRIPTION_NOTED
+    assert taken.reason is NotificationReason.SUBSCRIPTION_NOTED
     assert (await world.standing()).paid == 2
 
 
@@ -216,11 +218,11 @@ async def test_a_plan_that_cannot_be_seen_is_waited_for(world: InboxWorld, call:
     world.payments.append(payment_of())
     world.account.unreadable.add(call)
     body = body_of(**PLAN, message_type="RECURRING_INSTALLMENT_SUCCESS", item_rec_install_paid="2")
-    assert (await world.take(body)).why is Why.UNSEEN
+    assert (await world.take(body)).reason is NotificationReason.UNSEEN
     world.account.unreadable.clear()
     await world.later()
 
-    assert [each.why for each in await world.all()] == [Why.SUBSCRIPTION_NOTED]
+    assert [each.reason for each in await world.all()] == [NotificationReason.SUBSCRIPTION_NOTED]
 
 
 async def test_a_chargeback_finds_an_installment_that_is_shown_with_its_plan_alone(world: InboxWorld) -> None:
@@ -230,7 +232,7 @@ async def test_a_chargeback_finds_an_installment_that_is_shown_with_its_plan_alo
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
     world.account.hidden.add(PaymentsOfOrder)
 
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.CHARGEBACK_KEPT
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.CHARGEBACK_KEPT
     assert (await world.events())[-1] == ("payment.charged_back", "payment:320025000002", "shop")
 
 
@@ -242,7 +244,7 @@ async def test_a_chargeback_of_a_known_installment_needs_no_call(world: InboxWor
     await world.take(installment(2, "RECURRING_INSTALLMENT_SUCCESS"))
     world.account.is_hidden = True
 
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.CHARGEBACK_KEPT
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.CHARGEBACK_KEPT
 
 
 async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: InboxWorld) -> None:
@@ -250,10 +252,10 @@ async def test_a_chargeback_of_a_plan_takes_back_no_payment_of_another(world: In
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002"), payment_of(payment_id="7", order_id="B-7")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
-    assert (await world.take(body_of("-3", payment_id="7"))).why is Why.UNKNOWN_PAYMENT
+    assert (await world.take(body_of("-3", payment_id="7"))).reason is NotificationReason.UNKNOWN_PAYMENT
     assert await world.chargebacks.of_payment(MERCHANT, "7") is None
     world.account.is_hidden = True
-    assert (await world.take(body_of("-3", payment_id="320025000002"))).why is Why.UNSEEN
+    assert (await world.take(body_of("-3", payment_id="320025000002"))).reason is NotificationReason.UNSEEN
     world.account.is_hidden = False
     await world.later()
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.draws import examples
 from tests.flows.inbox_world import (
-    HOLD_TOKEN,
+    AUTHORIZATION_TOKEN,
     MERCHANT,
     PAYMENT_ID,
     SUBSCRIPTION_ID,
@@ -27,9 +27,9 @@ from tests.flows.world import Crash, Raising
 
 from payrelay.core.checkouts.checkout import CheckoutKind
 from payrelay.core.notifications.notification import UNFINISHED
-from payrelay.core.outcomes import Verdict
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.errors import Refusal, StoreUnavailable
-from payrelay.flows.notifications.ingest import take_notification
+from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.gateways.gateway import NO_HEADERS
 
 PAID = [
@@ -46,9 +46,9 @@ APPROVED = [
     body_of("-2", payhere_amount="10.00", payment_id=None),
     body_of(payhere_amount="10.00", customer_token=TOKEN, custom_1="again"),
 ]
-HELD = [
-    body_of("3", payment_id=None, authorization_token=HOLD_TOKEN),
-    body_of("3", payment_id=PAYMENT_ID, authorization_token=HOLD_TOKEN),
+AUTHORIZED = [
+    body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN),
+    body_of("3", payment_id=PAYMENT_ID, authorization_token=AUTHORIZATION_TOKEN),
     body_of("0", payment_id=None),
 ]
 SUBSCRIBED = [
@@ -58,7 +58,7 @@ SUBSCRIBED = [
     installment(4, "RECURRING_INSTALLMENT_FAILED", "-2"),
     installment(5, "RECURRING_STOPPED", "-2"),
 ]
-STORIES = {"paid": PAID, "approved": APPROVED, "held": HELD, "subscribed": SUBSCRIBED}
+STORIES = {"paid": PAID, "approved": APPROVED, "held": AUTHORIZED, "subscribed": SUBSCRIBED}
 
 
 async def prepare(world: InboxWorld, story: str) -> None:
@@ -71,7 +71,7 @@ async def prepare(world: InboxWorld, story: str) -> None:
         case "approved":
             await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
         case "held":
-            await world.charge(Verdict.UNKNOWN, HOLD)
+            await world.charge(OutcomeKind.UNKNOWN, HOLD)
         case "subscribed":
             await world.open_checkout(CheckoutKind.RECURRING)
 
@@ -115,7 +115,7 @@ def is_passing(kind: str) -> bool:
 async def take(world: InboxWorld, body: bytes) -> None:
     """Delivers a body as a gateway does that doesn't look at the answer."""
     with contextlib.suppress(Refusal):
-        await take_notification(world.relay, "gateway", NO_HEADERS, body)
+        await ingest_notification(world.relay, "gateway", NO_HEADERS, body)
     await world.finish()
 
 
@@ -176,7 +176,7 @@ async def die(story: str, step: str, number: int) -> object:
             await prepare(world, story)
             world.steps.put(step, Raising(Crash()), first=world.steps.passed.count(step) + number)
             with contextlib.suppress(Crash):
-                await take_notification(world.relay, "gateway", NO_HEADERS, STORIES[story][0])
+                await ingest_notification(world.relay, "gateway", NO_HEADERS, STORIES[story][0])
             await world.relay.background.finish(20)
             await world.restart()
             if not await world.all():  # it was never said to be taken: the gateway sends it again

@@ -8,11 +8,11 @@ from tests.flows.inbox_world import InboxWorld, body_of, inbox_world, payment_of
 from tests.flows.world import Raising
 
 from payrelay.core.checkouts.checkout import CheckoutState
-from payrelay.core.notifications.notification import Authenticity, NotificationState, Why
+from payrelay.core.notifications.notification import Authenticity, NotificationReason, NotificationState
 from payrelay.errors import Code, IllegalTransition, Refusal, StoreUnavailable, StoreUnusable
-from payrelay.flows.notifications.ingest import take_notification
+from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.gateways.gateway import NO_HEADERS
-from payrelay.store.alerts import About, Alerts
+from payrelay.store.alerts import Alerts, AlertSubject
 
 
 @pytest.fixture
@@ -24,17 +24,17 @@ async def world(tmp_path: Path) -> AsyncIterator[InboxWorld]:
 
 async def test_the_same_body_is_one_notification(world: InboxWorld) -> None:
     """A gateway that wasn't answered in time repeats; the second must find the first."""
-    first = await take_notification(world.relay, "gateway", NO_HEADERS, body_of())
-    second = await take_notification(world.relay, "gateway", NO_HEADERS, body_of())
+    first = await ingest_notification(world.relay, "gateway", NO_HEADERS, body_of())
+    second = await ingest_notification(world.relay, "gateway", NO_HEADERS, body_of())
     await world.finish()
 
     assert first.id == second.id
     assert [each.repeats for each in await world.all()] == [1]
-    assert world.told == [Authenticity.GENUINE, Authenticity.GENUINE]
+    assert world.reported == [Authenticity.GENUINE, Authenticity.GENUINE]
 
 
 @pytest.mark.parametrize(
-    ("body", "verdict"),
+    ("body", "authenticity"),
     [
         (body_of(secret="another"), Authenticity.FORGED),
         (body_of().replace(b"1000.00", b"1.00"), Authenticity.FORGED),
@@ -42,20 +42,20 @@ async def test_the_same_body_is_one_notification(world: InboxWorld) -> None:
     ],
 )
 async def test_what_is_not_the_gateways_is_refused_and_kept(
-    world: InboxWorld, body: bytes, verdict: Authenticity
+    world: InboxWorld, body: bytes, authenticity: Authenticity
 ) -> None:
     """Somebody tries to get goods for nothing, or a secret is wrong: either is to be seen, and leads to nothing."""
     await world.open_checkout()
     world.payments.append(payment_of())
     with pytest.raises(Refusal) as refused:
-        await take_notification(world.relay, "gateway", NO_HEADERS, body)
+        await ingest_notification(world.relay, "gateway", NO_HEADERS, body)
     await world.later()
 
     assert refused.value.code is Code.FORBIDDEN
     (kept,) = await world.all()
-    assert (kept.state, kept.verdict, kept.next_at_ms) == (NotificationState.REFUSED, verdict, None)
+    assert (kept.state, kept.authenticity, kept.next_at_ms) == (NotificationState.REFUSED, authenticity, None)
     assert (await world.checkout()).state is CheckoutState.OPEN
-    assert world.told == [verdict]
+    assert world.reported == [authenticity]
     assert world.account.observed == 0
 
 
@@ -63,7 +63,7 @@ async def test_without_a_secret_it_may_be_sent_again(world: InboxWorld) -> None:
     """Whoever forgot MERCHANT_SECRET loses nothing: the repeat is worked on once it is there."""
     world.account.sign_with(None)
     with pytest.raises(Refusal) as refused:
-        await take_notification(world.relay, "gateway", NO_HEADERS, body_of())
+        await ingest_notification(world.relay, "gateway", NO_HEADERS, body_of())
     assert refused.value.code is Code.UNAVAILABLE
     world.account.sign_with("MzExMTIyMjMzMw==")
     await world.open_checkout()
@@ -72,18 +72,18 @@ async def test_without_a_secret_it_may_be_sent_again(world: InboxWorld) -> None:
     await world.later()
 
     assert (await world.checkout()).state is CheckoutState.COMPLETED
-    assert [each.verdict for each in await world.all()] == [Authenticity.GENUINE]
+    assert [each.authenticity for each in await world.all()] == [Authenticity.GENUINE]
 
 
 async def test_what_is_no_notification_is_told_why(world: InboxWorld) -> None:
     """Somebody who tries the address with JSON should see what is wrong; nothing of it is kept."""
     with pytest.raises(Refusal, match="merchant_id") as refused:
-        await take_notification(world.relay, "gateway", NO_HEADERS, b'{"order_id":"A-1"}')
+        await ingest_notification(world.relay, "gateway", NO_HEADERS, b'{"order_id":"A-1"}')
 
     assert refused.value.code is Code.MALFORMED_REQUEST
     assert await world.all() == []
     with pytest.raises(Refusal) as unknown:
-        await take_notification(world.relay, "elsewhere", NO_HEADERS, body_of())
+        await ingest_notification(world.relay, "elsewhere", NO_HEADERS, body_of())
     assert unknown.value.code is Code.NOT_FOUND
 
 
@@ -91,10 +91,10 @@ async def test_nothing_is_said_to_be_taken_that_is_not_on_disk(world: InboxWorld
     """A gateway that hears a failure sends it again; one that hears a success does not."""
     world.steps.put("write", Raising(StoreUnavailable("down")))
     with pytest.raises(StoreUnavailable):
-        await take_notification(world.relay, "gateway", NO_HEADERS, body_of())
+        await ingest_notification(world.relay, "gateway", NO_HEADERS, body_of())
 
     assert await world.all() == []
-    assert (await world.take(body_of())).why is Why.UNKNOWN_ORDER
+    assert (await world.take(body_of())).reason is NotificationReason.UNKNOWN_ORDER
 
 
 async def test_what_was_given_up_is_tried_again_when_it_comes_again(world: InboxWorld) -> None:
@@ -103,7 +103,7 @@ async def test_what_was_given_up_is_tried_again_when_it_comes_again(world: Inbox
     for _ in range(20):
         await world.later(6 * 3_600_000)
     (given_up,) = await world.all()
-    assert (given_up.state, given_up.why) == (NotificationState.IGNORED, Why.UNKNOWN_ORDER)
+    assert (given_up.state, given_up.reason) == (NotificationState.IGNORED, NotificationReason.UNKNOWN_ORDER)
     await world.open_checkout(created_at_ms=given_up.received_at_ms)
     world.payments.append(payment_of())
     await world.take(body_of())
@@ -119,9 +119,11 @@ async def test_what_can_never_be_applied_does_not_wait_for_ever(world: InboxWorl
     world.account.payments = [payment_of()]
     world.steps.put("observe", Raising(fault), times=100)
     taken = await world.take(body_of())
-    assert (taken.state, taken.why) == (NotificationState.WAITING, Why.OUR_FAULT)
+    assert (taken.state, taken.reason) == (NotificationState.WAITING, NotificationReason.OUR_FAULT)
     for _ in range(30):
         await world.later(6 * 3_600_000)
 
-    assert [(each.state, each.why) for each in await world.all()] == [(NotificationState.IGNORED, Why.OUR_FAULT)]
-    assert await Alerts(world.database, About.NOTIFICATION).next_due_ms() is not None
+    assert [(each.state, each.reason) for each in await world.all()] == [
+        (NotificationState.IGNORED, NotificationReason.OUR_FAULT)
+    ]
+    assert await Alerts(world.database, AlertSubject.NOTIFICATION).next_due_ms() is not None

@@ -15,22 +15,22 @@ from payrelay.core.notifications.notification import (
     Authenticity,
     Notification,
     NotificationEvent,
+    NotificationReason,
     NotificationState,
     NotificationStep,
-    Why,
 )
 from payrelay.core.notifications.notification import advance as step_of_news
-from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, Operation, advance
 from payrelay.errors import StoreUnavailable
 from payrelay.flows.events.manage_endpoints import Changes, change_endpoint, remove_endpoint
-from payrelay.flows.operators.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, TAKEN_FOR_MS, begin_alerts
+from payrelay.flows.operators.alert import AGAIN_AFTER_MS, AT_ONCE_MAX, GIVEN_UP_AFTER_MS, LEASE_MS, begin_alerts
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
 from payrelay.runtime.alert_channels import AlertChannels, NotGivenError
 from payrelay.runtime.event_delivery import stop_endpoint
-from payrelay.runtime.hooks import Watch
-from payrelay.store.alerts import About, Alerts
+from payrelay.runtime.hooks import Hooks
+from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
 
 BODY = b"card_holder_name=S+Perera"
@@ -65,13 +65,13 @@ class Scene:
 
     def another(self) -> Relay:
         """Gives a relay as of another process on the same database."""
-        kinds = tuple(Alerts(self.world.database, about) for about in About)
-        alarm = AlertChannels(alerts=kinds, outlets=self.pagers)
-        return replace(self.world.relay, alarm=alarm, watch=Watch(alerted=self.outcomes.append))
+        kinds = tuple(Alerts(self.world.database, about) for about in AlertSubject)
+        alarm = AlertChannels(alerts=kinds, channels=self.pagers)
+        return replace(self.world.relay, alarm=alarm, hooks=Hooks(alerted=self.outcomes.append))
 
     async def need(self, number: int = 1) -> Operation:
         """Brings an operation to where it needs a person."""
-        self.world.account.script.append(outcome_of(Verdict.DIFFERED, payment_id="7"))
+        self.world.account.script.append(outcome_of(OutcomeKind.DIFFERED, payment_id="7"))
         await charge(self.world.relay, asked(f"k-{number}"), self.world.charge_of(number))
         return await self.world.operation()
 
@@ -186,10 +186,10 @@ async def test_what_a_dead_process_took_is_given_by_another(scene: Scene) -> Non
     """Nobody knows whether it was given; twice is better than never."""
     await scene.need()
     now_ms = scene.world.clock.now_ms()
-    alerts = Alerts(scene.world.database, About.OPERATION)
-    await alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=1)
+    alerts = Alerts(scene.world.database, AlertSubject.OPERATION)
+    await alerts.take(now_ms, until_ms=now_ms + LEASE_MS, limit=1)
     early = await scene.round()
-    scene.world.clock.passed_ms += TAKEN_FOR_MS
+    scene.world.clock.passed_ms += LEASE_MS
 
     assert (early, await scene.round()) == (0, 1)
     assert scene.taken == [1, 1]
@@ -216,7 +216,7 @@ async def test_trouble_of_our_own_leaves_the_alert_where_it_was(scene: Scene) ->
     scene.world.steps.put("get", Raising(ZeroDivisionError()), first=2)
     for _ in range(3):
         await scene.round()
-        scene.world.clock.passed_ms += TAKEN_FOR_MS
+        scene.world.clock.passed_ms += LEASE_MS
 
     assert scene.world.log_events == ["alert_not_stored", "alert_failed", "operation_needs_attention"]
     assert scene.taken == [1, 1]
@@ -234,10 +234,10 @@ async def test_an_operation_that_is_gone_is_a_mistake_that_is_seen(scene: Scene)
 async def test_what_was_decided_meanwhile_is_told_as_it_stands(scene: Scene) -> None:
     """Whoever is called late must not be told that there is still something to do."""
     operation = await scene.need()
-    decided, line = advance(
+    decided, entry = advance(
         operation, Event.DECIDED_FAILED, at_ms=1, retention=scene.relay.retention, evidence=Evidence(operator="ann")
     )
-    await scene.relay.journal.record(decided, line, None)
+    await scene.relay.journal.record(decided, entry, None)
     await scene.round()
 
     message = scene.pagers["command"].taken[0]
@@ -249,7 +249,7 @@ async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> N
     """By the same ways, with what it says; nothing of the person who paid is in it."""
     inbox = scene.relay.inbox
     await inbox.put(NOTIFICATION, BODY)
-    doubted = NotificationStep(event=NotificationEvent.DOUBTED, why=Why.OTHER_AMOUNT)
+    doubted = NotificationStep(event=NotificationEvent.DOUBTED, reason=NotificationReason.OTHER_AMOUNT)
     await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
     scene.pagers["address"].failures = 1
     assert [await scene.round(), await scene.round()] == [1, 0]
@@ -276,7 +276,7 @@ async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> 
     refused = {
         "verdict": Authenticity.FORGED,
         "state": NotificationState.REFUSED,
-        "why": Why.FORGED,
+        "why": NotificationReason.FORGED,
         "amount_minor": None,
     }
     now_ms = scene.world.clock.now_ms()
@@ -302,7 +302,7 @@ async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scen
     """As of an operation."""
     inbox = scene.relay.inbox
     await inbox.put(NOTIFICATION, BODY)
-    doubted = NotificationStep(event=NotificationEvent.DOUBTED, why=Why.OTHER_AMOUNT)
+    doubted = NotificationStep(event=NotificationEvent.DOUBTED, reason=NotificationReason.OTHER_AMOUNT)
     await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
     await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL)))
 

@@ -11,8 +11,8 @@ from payrelay.flows.operators import audit
 from payrelay.flows.operators.audit import (
     ANCHOR_EVERY_MS,
     ANCHORS_MAX,
-    LINES_MAX,
-    SETTLED_AFTER_MS,
+    ENTRIES_MAX,
+    FINAL_AFTER_MS,
     Audit,
     Phase,
     anchor,
@@ -32,13 +32,13 @@ async def charge_in(world: World, number: int, after_ms: int = 0) -> None:
 
 async def spans(trail: Trail) -> Sequence[tuple[int, int, int]]:
     """Gives from when to when the anchors reach, and how many lines they have."""
-    return [(each.from_ms, each.until_ms, each.lines) async for each in trail.anchors()]
+    return [(each.from_ms, each.until_ms, each.entries) async for each in trail.anchors()]
 
 
 async def test_the_first_anchor_begins_with_everything(world: World) -> None:
     """Nothing that was ever written is left out, whatever its date."""
     await charge_in(world, 1)
-    world.clock.passed_ms += SETTLED_AFTER_MS + 1
+    world.clock.passed_ms += FINAL_AFTER_MS + 1
 
     assert await audit.keep_anchors(world.relay) == 1
     assert await spans(world.journal.trail) == [(0, START_MS + 1, 2)]
@@ -48,7 +48,7 @@ async def test_the_first_anchor_begins_with_everything(world: World) -> None:
 async def test_what_is_young_is_not_anchored_yet(world: World) -> None:
     """A line is dated before it is stored: one that came into an anchored span would be taken for a forgery."""
     await charge_in(world, 1)
-    world.clock.passed_ms += SETTLED_AFTER_MS
+    world.clock.passed_ms += FINAL_AFTER_MS
 
     assert await audit.keep_anchors(world.relay) == 0
 
@@ -60,10 +60,10 @@ async def test_anchors_are_an_hour_apart(world: World) -> None:
     await audit.keep_anchors(world.relay)
     await charge_in(world, 3, ANCHOR_EVERY_MS - 1)
     assert await audit.keep_anchors(world.relay) == 0
-    world.clock.passed_ms += SETTLED_AFTER_MS + 1
+    world.clock.passed_ms += FINAL_AFTER_MS + 1
     assert await audit.keep_anchors(world.relay) == 1
 
-    first_end = START_MS + HOUR_MS - SETTLED_AFTER_MS
+    first_end = START_MS + HOUR_MS - FINAL_AFTER_MS
     assert await spans(world.journal.trail) == [
         (0, first_end, 2),
         (first_end, START_MS + 2 * HOUR_MS, 4),
@@ -85,7 +85,7 @@ class MuchTrail(Trail):
 
     lines_at_ms: Sequence[int] = ()
 
-    async def time_of_line(self, number: int, from_ms: int, until_ms: int) -> int | None:
+    async def time_of_entry(self, number: int, from_ms: int, until_ms: int) -> int | None:
         """Looks among them."""
         found = [at_ms for at_ms in self.lines_at_ms if from_ms <= at_ms < until_ms]
         return found[number] if number < len(found) else None
@@ -93,7 +93,7 @@ class MuchTrail(Trail):
     async def anchor(self, previous: str, span: AnchoredSpan) -> Anchor:
         """Counts them."""
         empty = await super().anchor(previous, span)
-        return empty._replace(lines=sum(span.from_ms <= at_ms < span.until_ms for at_ms in self.lines_at_ms))
+        return empty._replace(entries=sum(span.from_ms <= at_ms < span.until_ms for at_ms in self.lines_at_ms))
 
 
 @pytest.fixture
@@ -106,23 +106,23 @@ async def much(tmp_path: Path) -> AsyncIterator[MuchTrail]:
 
 async def test_what_is_much_comes_into_several_anchors(much: MuchTrail) -> None:
     """After a day without a worker one call must not hold up the server, and a finding should name a short span."""
-    much.lines_at_ms = range(2 * LINES_MAX + 5)
+    much.lines_at_ms = range(2 * ENTRIES_MAX + 5)
 
-    assert [each.lines for each in await anchor(much, START_MS)] == [LINES_MAX, LINES_MAX, 5]
-    assert (await spans(much))[-1][1] == START_MS - SETTLED_AFTER_MS
+    assert [each.entries for each in await anchor(much, START_MS)] == [ENTRIES_MAX, ENTRIES_MAX, 5]
+    assert (await spans(much))[-1][1] == START_MS - FINAL_AFTER_MS
 
 
 async def test_lines_of_one_moment_stay_together(much: MuchTrail) -> None:
     """An anchor ends between two moments; a moment with more lines than it should take gets an anchor all the same."""
-    much.lines_at_ms = [7] * (LINES_MAX + 3)
+    much.lines_at_ms = [7] * (ENTRIES_MAX + 3)
 
-    assert [each.lines for each in await anchor(much, START_MS)] == [LINES_MAX + 3]
-    assert await spans(much) == [(0, 8, LINES_MAX + 3)]
+    assert [each.entries for each in await anchor(much, START_MS)] == [ENTRIES_MAX + 3]
+    assert await spans(much) == [(0, 8, ENTRIES_MAX + 3)]
 
 
 async def test_one_call_makes_so_many_and_the_next_goes_on(much: MuchTrail) -> None:
     """The first anchors over years of history are made bit by bit."""
-    much.lines_at_ms = range(LINES_MAX * (ANCHORS_MAX + 1))
+    much.lines_at_ms = range(ENTRIES_MAX * (ANCHORS_MAX + 1))
 
     assert len(await anchor(much, START_MS)) == ANCHORS_MAX
     assert len(await anchor(much, START_MS)) == 1
@@ -160,10 +160,10 @@ async def test_the_summary_tells_what_was_looked_at(world: World) -> None:
     assert msgspec.structs.replace(looking.summary, newest_anchor="") == audit.Summary(
         chain_since_ms=START_MS,
         operations=2,
-        lines=4,
+        entries=4,
         anchors=1,
-        lines_unanchored=2,
-        anchored_until_ms=START_MS + HOUR_MS - SETTLED_AFTER_MS,
+        entries_unanchored=2,
+        anchored_until_ms=START_MS + HOUR_MS - FINAL_AFTER_MS,
         newest_anchor="",
     )
     assert (looking.summary.newest_anchor or "").startswith("1:")

@@ -5,8 +5,8 @@ import pytest
 from tests.flows.world import CHARGE, World, asked, outcome_of
 
 from payrelay.core.answers import Answer
-from payrelay.core.calls import CancelSubscription, Capture, Refund, Release
-from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.calls import CancelSubscription, Capture, Refund, Void
+from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import FROZEN, Event, Operation, State, advance
 from payrelay.core.payments.payment import payment_number
 from payrelay.flows.operators.decidable import Decision, UndecidedError, UnknownOperationError
@@ -25,13 +25,15 @@ STORIES: dict[str, Callable[[World], Awaitable[Answer]]] = {
     "hold": lambda world: charge(world.relay, asked(), msgspec.structs.replace(CHARGE, authorize=True)),
     "capture": lambda world: capture(world.relay, asked(), CAPTURE),
     "refund": lambda world: refund(world.relay, asked(), Refund(payment_id="7", description="x", amount_minor=1)),
-    "release": lambda world: refund(world.relay, asked(), Release(authorization_token="t", description="x")),
+    "release": lambda world: refund(world.relay, asked(), Void(authorization_token="t", description="x")),
     "cancel": lambda world: cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=4)),
 }
 HELD_FOR_GOOD = {("capture", State.SUCCEEDED)}
 
 
-async def begun(world: World, story: str = "charge", verdict: Verdict = Verdict.UNKNOWN, **facts: str) -> Operation:
+async def begun(
+    world: World, story: str = "charge", verdict: OutcomeKind = OutcomeKind.UNKNOWN, **facts: str
+) -> Operation:
     """Begins a story whose outcome is not settled."""
     world.account.script.append(outcome_of(verdict, **facts))
     await STORIES[story](world)
@@ -43,7 +45,7 @@ def decision_on(operation: Operation, verdict: State = State.SUCCEEDED, **member
     decision = Decision(
         operation_id=operation.id,
         seen=operation.state,
-        verdict=verdict,
+        decided=verdict,
         operator="ann",
         reason="it is on the statement",
     )
@@ -66,10 +68,10 @@ async def test_a_decision_is_kept_with_its_answer(world: World, story: str, verd
     operation = await begun(world, story)
     consequence = await decide(world.relay, decision_on(operation, verdict))
     row = await world.operation()
-    line = (await world.journal.history(row.id))[-1]
+    entry = (await world.journal.history(row.id))[-1]
 
     assert (row, row.state) == (consequence.operation, verdict)
-    assert (line.evidence.operator, line.evidence.reason) == ("ann", "it is on the statement")
+    assert (entry.evidence.operator, entry.evidence.reason) == ("ann", "it is on the statement")
     assert await world.journal.answer_of(row.id) == consequence.answer
     assert (row.guard is not None) is ((story, verdict) in HELD_FOR_GOOD)
     assert (consequence.answer.http_status == 200) is (verdict is State.SUCCEEDED)
@@ -93,18 +95,18 @@ async def test_what_was_decided_can_be_done_anew_under_another_key(world: World)
     assert (await charge(world.relay, asked("k-2"), CHARGE)).http_status == 200
 
 
-@pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.PENDING, Verdict.DIFFERED])
-async def test_what_is_open_can_be_decided(world: World, verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", [OutcomeKind.UNKNOWN, OutcomeKind.PENDING, OutcomeKind.DIFFERED])
+async def test_what_is_open_can_be_decided(world: World, verdict: OutcomeKind) -> None:
     """Also before it needs a person, by somebody who knows more than the gateway shows."""
-    operation = await begun(world, verdict=verdict)
+    operation = await begun(world, decided=verdict)
 
     assert (await decide(world.relay, decision_on(operation))).operation.state is State.SUCCEEDED
 
 
-@pytest.mark.parametrize("verdict", [Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.NOT_SENT])
-async def test_what_is_settled_can_not_be_decided(world: World, verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", [OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.NOT_SENT])
+async def test_what_is_settled_can_not_be_decided(world: World, verdict: OutcomeKind) -> None:
     """Its client was told already."""
-    operation = await begun(world, verdict=verdict)
+    operation = await begun(world, decided=verdict)
 
     assert f"{operation.id} can't be decided any more: " in await refused(world, decision_on(operation))
     assert await prospects(world.relay, operation) == {}
@@ -114,8 +116,8 @@ async def test_what_is_being_sent_can_not_be_decided_yet(world: World) -> None:
     """Its reply may be on the way."""
     operation = await begun(world)
     sending = msgspec.structs.replace(operation, id="op_x", state=State.SENDING, version=1, claim=None, guard="x")
-    line = (await world.journal.history(operation.id))[0]
-    await world.journal.accept(sending, line, CHARGE, barred_by=None, now_ms=0)
+    entry = (await world.journal.history(operation.id))[0]
+    await world.journal.accept(sending, entry, CHARGE, conflicts_with=None, now_ms=0)
 
     assert "op_x can't be decided yet: it is being sent" in await refused(world, decision_on(sending))
 
@@ -139,7 +141,7 @@ async def test_what_is_not_there_can_not_be_decided(world: World) -> None:
 
 async def test_a_decision_is_about_what_was_seen(world: World) -> None:
     """Whoever saw that it is unknown has not decided on what has come to need a person since."""
-    operation = await begun(world, verdict=Verdict.DIFFERED)
+    operation = await begun(world, decided=OutcomeKind.DIFFERED)
 
     words = await refused(world, decision_on(operation, seen=State.UNKNOWN))
     assert words == f"{operation.id} has become needs attention meanwhile; look at it again"
@@ -149,15 +151,15 @@ def looking(world: World, operation: Operation) -> Callable[[], Awaitable[None]]
     """Gives what another process does meanwhile: it looks at the gateway, and writes that down."""
     journal = Journal(world.database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
 
-    async def look() -> None:
+    async def finding() -> None:
         row = await journal.get(operation.id)
         assert row is not None
-        changed, line = advance(
-            row, Event.LOOKED, at_ms=1, retention=world.relay.retention, evidence=Evidence(seen="nothing")
+        changed, entry = advance(
+            row, Event.INQUIRED_ABOUT, at_ms=1, retention=world.relay.retention, evidence=Evidence(seen="nothing")
         )
-        await journal.record(changed, line, None)
+        await journal.record(changed, entry, None)
 
-    return look
+    return finding
 
 
 async def test_a_look_at_the_gateway_meanwhile_does_not_undo_it(world: World) -> None:
@@ -167,7 +169,7 @@ async def test_a_look_at_the_gateway_meanwhile_does_not_undo_it(world: World) ->
     await decide(world.relay, decision_on(operation))
 
     history = await world.journal.history(operation.id)
-    assert [line.event for line in history][-2:] == [Event.LOOKED, Event.DECIDED_SUCCEEDED]
+    assert [entry.event for entry in history][-2:] == [Event.INQUIRED_ABOUT, Event.DECIDED_SUCCEEDED]
 
 
 async def test_a_row_that_is_never_left_alone_is_given_up(world: World) -> None:
@@ -191,7 +193,7 @@ async def test_the_payment_that_a_person_names_is_in_the_answer_and_belongs_to_i
 
 async def test_a_payment_belongs_to_one_operation(world: World) -> None:
     """Else one payment would stand for two, and the second customer's money would be missing."""
-    world.account.script.append(outcome_of(Verdict.SUCCEEDED, payment_id="7"))
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, payment_id="7"))
     await charge(world.relay, asked("k-0"), world.charge_of(9))
     first = await world.operation()
 
@@ -201,7 +203,7 @@ async def test_a_payment_belongs_to_one_operation(world: World) -> None:
 
 async def test_a_hold_and_its_capture_are_about_one_payment(world: World) -> None:
     """The gateway gives both the same number."""
-    world.account.script.append(outcome_of(Verdict.SUCCEEDED, authorization_token="hold-token", payment_id="7"))
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="7"))
     await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
     consequence = await decide(world.relay, decision_on(await begun(world, "capture"), payment_id="7"))
 
@@ -209,10 +211,10 @@ async def test_a_hold_and_its_capture_are_about_one_payment(world: World) -> Non
     assert b'"items":"Tea"' in consequence.answer.body
 
 
-@pytest.mark.parametrize("verdict", [Verdict.DECLINED, Verdict.SUCCEEDED])
-async def test_what_took_no_payment_owns_none(world: World, verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", [OutcomeKind.DECLINED, OutcomeKind.SUCCEEDED])
+async def test_what_took_no_payment_owns_none(world: World, verdict: OutcomeKind) -> None:
     """A charge that was declined, or a refund of the payment, is no second owner of it."""
-    if verdict is Verdict.DECLINED:
+    if verdict is OutcomeKind.DECLINED:
         world.account.script.append(outcome_of(verdict, payment_id="7"))
         await charge(world.relay, asked("k-0"), world.charge_of(9))
     else:
@@ -231,7 +233,7 @@ async def test_a_payment_is_named_where_there_can_be_one(world: World, story: st
 
 async def told(world: World, story: str, verdict: State, **facts: str) -> str:
     """Gives in words what a decision on a story would do."""
-    operation = await begun(world, story, Verdict.UNKNOWN, **facts)
+    operation = await begun(world, story, OutcomeKind.UNKNOWN, **facts)
     consequence: Consequence = (await prospects(world.relay, operation))[verdict]
     assert await world.journal.get(operation.id) == operation  # nothing is stored
     return " ".join(sentences_of(consequence))
@@ -263,7 +265,7 @@ async def test_a_known_payment_is_a_warning_before_a_failure(world: World) -> No
 
 
 @pytest.mark.parametrize(
-    ("events", "is_looked_for"),
+    ("events", "is_inquired"),
     [
         ([(Event.UNCLEAR, "nothing")], True),
         ([(Event.UNCLEAR, "several_fit")], False),
@@ -271,18 +273,18 @@ async def test_a_known_payment_is_a_warning_before_a_failure(world: World) -> No
     ],
 )
 async def test_what_a_person_has_seen_is_not_looked_for_again(
-    world: World, events: list[tuple[Event, str]], *, is_looked_for: bool
+    world: World, events: list[tuple[Event, str]], *, is_inquired: bool
 ) -> None:
     """Else the same two payments would call somebody every day for a month."""
     operation = await begun(world)
     for event, seen in events:
         evidence = Evidence(seen=seen)
-        changed, line = advance(operation, event, at_ms=1, retention=world.relay.retention, evidence=evidence)
-        operation = await world.journal.record(changed, line, None)
+        changed, entry = advance(operation, event, at_ms=1, retention=world.relay.retention, evidence=evidence)
+        operation = await world.journal.record(changed, entry, None)
     made = await decide(world.relay, decision_on(operation, State.FAILED))
 
-    assert (made.operation.probe_at_ms is not None) is is_looked_for
-    assert ("still asked" in " ".join(sentences_of(made))) is is_looked_for
+    assert (made.operation.inquire_at_ms is not None) is is_inquired
+    assert ("still asked" in " ".join(sentences_of(made))) is is_inquired
 
 
 async def test_each_prospect_is_what_the_decision_then_does(world: World) -> None:

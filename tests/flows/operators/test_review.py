@@ -1,18 +1,25 @@
 import pytest
 from tests.flows.world import World, asked, outcome_of
 
-from payrelay.core.outcomes import Verdict
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import State
 from payrelay.flows.operators.review import Group, ReviewFilter, list_for_operator, study
 from payrelay.flows.payments.charge import charge
 
-VERDICTS = (Verdict.UNKNOWN, Verdict.SUCCEEDED, Verdict.DIFFERED, Verdict.PENDING, Verdict.UNKNOWN, Verdict.DECLINED)
+EVENT_OF_DECISION = (
+    OutcomeKind.UNKNOWN,
+    OutcomeKind.SUCCEEDED,
+    OutcomeKind.DIFFERED,
+    OutcomeKind.PENDING,
+    OutcomeKind.UNKNOWN,
+    OutcomeKind.DECLINED,
+)
 
 
 @pytest.fixture
 async def world_with_operations(world: World) -> World:
     """Gives a world with orders A-0 to A-5, one of each of the verdicts above."""
-    for number, verdict in enumerate(VERDICTS):
+    for number, verdict in enumerate(EVENT_OF_DECISION):
         world.account.script.append(outcome_of(verdict))
         await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
     return world
@@ -86,7 +93,7 @@ async def test_a_study_holds_all_that_is_known(world_with_operations: World) -> 
 
     assert studied is not None
     assert (studied.operation, studied.call) == (declined, world.charge_of(5))
-    assert [line.state for line in studied.history] == [State.SENDING, State.DECLINED]
+    assert [entry.state for entry in studied.history] == [State.SENDING, State.DECLINED]
     assert studied.answer == await world.journal.answer_of(declined.id)
     assert await study(world.relay, "op_1") is None
 
@@ -94,7 +101,7 @@ async def test_a_study_holds_all_that_is_known(world_with_operations: World) -> 
 async def test_many_open_operations_are_read_page_by_page(world: World) -> None:
     """One order's open operation is found behind hundreds of others."""
     for number in range(205):
-        world.account.script.append(outcome_of(Verdict.UNKNOWN))
+        world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
         await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
 
     assert orders(await list_for_operator(world.relay, ReviewFilter(order_id="A-203"))) == {State.UNKNOWN: ["A-203"]}

@@ -2,8 +2,8 @@ import msgspec
 import pytest
 from tests.flows.world import CHARGE, KEYED_MS, World, asked, outcome_of
 
-from payrelay.core.calls import Capture, Release
-from payrelay.core.outcomes import Verdict
+from payrelay.core.calls import Capture, Void
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import State, captured_guard
 from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
@@ -15,9 +15,9 @@ from payrelay.gateways.gateway import ExpectedReply
 CAPTURE = Capture(authorization_token="hold-token", amount_minor=50_000, description="shipped")
 
 
-async def hold(world: World) -> None:
+async def authorization(world: World) -> None:
     """Makes the hold that is captured below, through us."""
-    world.account.script.append(outcome_of(Verdict.SUCCEEDED, authorization_token="hold-token"))
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token"))
     await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
 
 
@@ -30,7 +30,7 @@ async def refused(world: World, key: str, **members: object) -> Refusal:
 
 async def test_the_reply_to_a_capture_is_held_against_its_hold(world: World) -> None:
     """We know the order and the currency of what we held; a reply for others is not a success."""
-    await hold(world)
+    await authorization(world)
     await capture(world.relay, asked(), CAPTURE)
     row = await world.operation()
     assert world.account.expected[-1] == ExpectedReply(order_id="A-1", currency="LKR")
@@ -39,7 +39,7 @@ async def test_the_reply_to_a_capture_is_held_against_its_hold(world: World) -> 
 
 async def test_a_hold_that_was_made_elsewhere_is_captured_all_the_same(world: World) -> None:
     """Before us, or beside us; then the reply tells the order."""
-    world.account.script.append(outcome_of(Verdict.SUCCEEDED, order_id="B-1", currency="USD"))
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, order_id="B-1", currency="USD"))
     await capture(world.relay, asked(), CAPTURE)
     row = await world.operation()
     assert world.account.expected == [ExpectedReply()]
@@ -48,8 +48,8 @@ async def test_a_hold_that_was_made_elsewhere_is_captured_all_the_same(world: Wo
 
 async def test_what_is_known_of_the_hold_stands_whatever_the_reply_says(world: World) -> None:
     """A capture that was answered for another order is found under the order that it was for."""
-    await hold(world)
-    world.account.script.append(outcome_of(Verdict.DIFFERED, order_id="B-2", currency="USD"))
+    await authorization(world)
+    world.account.script.append(outcome_of(OutcomeKind.DIFFERED, order_id="B-2", currency="USD"))
     await capture(world.relay, asked(), CAPTURE)
     row = await world.operation()
     assert (row.state, row.order_id, row.currency) == (State.NEEDS_ATTENTION, "A-1", "LKR")
@@ -65,8 +65,10 @@ async def test_a_captured_hold_is_never_captured_again(world: World) -> None:
     assert world.account.ledger == [CAPTURE]
 
 
-@pytest.mark.parametrize("verdict", [Verdict.DECLINED, Verdict.REFUSED, Verdict.NOT_SENT, Verdict.NOT_EXECUTED])
-async def test_a_capture_that_failed_may_be_tried_again(world: World, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    "verdict", [OutcomeKind.DECLINED, OutcomeKind.REFUSED, OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED]
+)
+async def test_a_capture_that_failed_may_be_tried_again(world: World, verdict: OutcomeKind) -> None:
     """Only a success spends the hold."""
     world.account.script.append(outcome_of(verdict))
     await capture(world.relay, asked("k-1"), CAPTURE)
@@ -76,10 +78,10 @@ async def test_a_capture_that_failed_may_be_tried_again(world: World, verdict: V
 
 async def test_capture_and_release_of_one_hold_exclude_each_other_while_open(world: World) -> None:
     """Which came first at the gateway is not known, and must not be guessed."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await capture(world.relay, asked("k-1"), CAPTURE)
     with pytest.raises(Refusal, match="same authorization"):
-        await refund(world.relay, asked("k-2"), Release(authorization_token="hold-token", description="d"))
+        await refund(world.relay, asked("k-2"), Void(authorization_token="hold-token", description="d"))
     assert (await world.operation()).state is State.UNKNOWN
 
 

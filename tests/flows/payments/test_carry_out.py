@@ -7,18 +7,18 @@ from tests.flows.operators.test_decide import decision_on
 from tests.flows.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
 from tests.relays import CHAIN_KEY, SEAL
 
-from payrelay.core.gateways.permits import SlotsTaken
+from payrelay.core.gateways.permits import PermitsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import Evidence, Verdict
-from payrelay.core.payments.operation import EVENT_OF_VERDICT, FROZEN, TRANSITIONS, UNSETTLED, Event, State, advance
+from payrelay.core.outcomes import Evidence, OutcomeKind
+from payrelay.core.payments.operation import EVENT_OF_OUTCOME, FROZEN, OPEN_STATES, TRANSITIONS, Event, State, advance
 from payrelay.errors import Code, Outdated, Refusal, StoreDoubtful, StoreUnavailable
 from payrelay.flows.apply_change import DECISIONS_MAX
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.carry_out import SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import recover
-from payrelay.gateways.pacing.circuit_breaker import EFFECT_PROBES_AFTER_S, ENDED_MIN, PAUSE_S
-from payrelay.gateways.pacing.rate_limiter import Ending, Governor, Priority
+from payrelay.gateways.pacing.circuit_breaker import EFFECT_TRIALS_AFTER_S, ENDED_MIN, PAUSE_S
+from payrelay.gateways.pacing.rate_limiter import Ending, Priority, RateLimiter
 from payrelay.gateways.pacing.shared_budget import MemoryBudget
 from payrelay.store.payments.journal import Journal
 
@@ -43,19 +43,19 @@ async def waiting_charge(world: World, key: str = "k-1") -> "asyncio.Task[object
 class TestVerdicts:
     """Each verdict: the state of the row, the answer, what is kept, what a repeat gets."""
 
-    @pytest.mark.parametrize("verdict", Verdict)
-    async def test_the_row_and_the_answer_agree(self, world: World, verdict: Verdict) -> None:
+    @pytest.mark.parametrize("verdict", OutcomeKind)
+    async def test_the_row_and_the_answer_agree(self, world: World, verdict: OutcomeKind) -> None:
         """The client hears 202 exactly while the row is open, and the headers say where to look."""
         world.account.script.append(outcome_of(verdict))
         answer = await charge(world.relay, asked(), CHARGE)
         row = await world.operation()
-        assert row.state is TRANSITIONS[State.SENDING, EVENT_OF_VERDICT[verdict]]
-        assert (answer.http_status == 202) is (row.state in UNSETTLED)
+        assert row.state is TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[verdict]]
+        assert (answer.http_status == 202) is (row.state in OPEN_STATES)
         assert dict(answer.headers)["Payrelay-Operation"] == row.id
         assert ("Location" in dict(answer.headers)) is (answer.http_status == 202)
 
-    @pytest.mark.parametrize("verdict", Verdict)
-    async def test_the_answer_is_kept_exactly_where_it_is_final(self, world: World, verdict: Verdict) -> None:
+    @pytest.mark.parametrize("verdict", OutcomeKind)
+    async def test_the_answer_is_kept_exactly_where_it_is_final(self, world: World, verdict: OutcomeKind) -> None:
         """A repeat gets it byte for byte; what is open or was not sent has nothing to keep."""
         world.account.script.append(outcome_of(verdict))
         answer = await charge(world.relay, asked(), CHARGE)
@@ -63,8 +63,8 @@ class TestVerdicts:
         kept = await world.journal.answer_of(row.id)
         assert kept == (answer if row.state in FROZEN else None)
 
-    @pytest.mark.parametrize("verdict", [Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.REFUSED])
-    async def test_a_repeat_gets_the_finished_answer_again(self, world: World, verdict: Verdict) -> None:
+    @pytest.mark.parametrize("verdict", [OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.REFUSED])
+    async def test_a_repeat_gets_the_finished_answer_again(self, world: World, verdict: OutcomeKind) -> None:
         """Byte for byte, marked, without a second call and without waiting for the disk."""
         world.account.script.append(outcome_of(verdict))
         first = await charge(world.relay, asked(), CHARGE)
@@ -74,20 +74,20 @@ class TestVerdicts:
         assert len(world.account.sent) == 1
         assert world.steps.passed.count("accept") == 1
 
-    @pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.PENDING, Verdict.DIFFERED])
-    async def test_a_repeat_of_what_is_open_gets_its_state(self, world: World, verdict: Verdict) -> None:
+    @pytest.mark.parametrize("verdict", [OutcomeKind.UNKNOWN, OutcomeKind.PENDING, OutcomeKind.DIFFERED])
+    async def test_a_repeat_of_what_is_open_gets_its_state(self, world: World, verdict: OutcomeKind) -> None:
         """202 again and again, never a second call; what waits for a person is asked after once in an hour."""
         world.account.script.append(outcome_of(verdict))
         await charge(world.relay, asked(), CHARGE)
         again = await charge(world.relay, asked(), CHARGE)
         assert again.http_status == 202
-        assert again.code is (Code.PENDING if verdict is Verdict.PENDING else Code.OUTCOME_UNKNOWN)
-        assert again.retry_after_s == (3_600 if verdict is Verdict.DIFFERED else 10)
+        assert again.code is (Code.PENDING if verdict is OutcomeKind.PENDING else Code.OUTCOME_UNKNOWN)
+        assert again.retry_after_s == (3_600 if verdict is OutcomeKind.DIFFERED else 10)
         assert "Idempotent-Replayed" not in dict(again.headers)
         assert len(world.account.sent) == 1
 
-    @pytest.mark.parametrize("verdict", [Verdict.NOT_SENT, Verdict.NOT_EXECUTED])
-    async def test_what_took_no_effect_is_sent_by_its_repeat(self, world: World, verdict: Verdict) -> None:
+    @pytest.mark.parametrize("verdict", [OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED])
+    async def test_what_took_no_effect_is_sent_by_its_repeat(self, world: World, verdict: OutcomeKind) -> None:
         """``retry: same_key`` means what it says."""
         world.account.script.append(outcome_of(verdict))
         await charge(world.relay, asked(), CHARGE)
@@ -101,7 +101,7 @@ class TestVerdicts:
         answer = await charge(world.relay, asked(), CHARGE)
         assert (answer.code, (await world.operation()).state) == (Code.OUTCOME_UNKNOWN, State.UNKNOWN)
         world.clock.passed_ms += 10_000
-        assert world.account.governor.snapshot().used == 0
+        assert world.account.rate_limiter.snapshot().used == 0
         assert "effect_raised" in world.log_events
 
 
@@ -172,7 +172,7 @@ class TestRepeats:
         self, world: World, principal: str, *, is_named: bool
     ) -> None:
         """With another key it would else be sent; the operation in the way is named to its owner only."""
-        world.account.script.append(outcome_of(Verdict.UNKNOWN))
+        world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
         await charge(world.relay, asked("k-1"), CHARGE)
         refusal = await refused(world, "k-2", principal=principal)
         operation_id = (await world.operation()).id
@@ -184,7 +184,7 @@ class TestRepeats:
     async def test_another_name_for_the_same_merchant_is_no_way_around_the_guard(self, world: World) -> None:
         """The guard is about the account at the gateway, however often it is configured."""
         world.accounts["second"] = world.accounts["gateway"]
-        world.account.script.append(outcome_of(Verdict.UNKNOWN))
+        world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
         await charge(world.relay, asked("k-1"), CHARGE)
         with pytest.raises(Refusal, match="not settled"):
             await charge(world.relay, msgspec.structs.replace(asked("k-2"), account="second"), CHARGE)
@@ -219,7 +219,7 @@ class TestIntent:
         with pytest.raises(StoreUnavailable):
             await charge(world.relay, asked(), CHARGE)
         assert (world.account.sent, await world.operations()) == ([], [])
-        assert world.account.governor.snapshot().used == 0
+        assert world.account.rate_limiter.snapshot().used == 0
 
     async def test_an_intent_whose_commit_was_not_confirmed_is_withdrawn(self, world: World) -> None:
         """The connection was lost right at the commit: the row is there, and would call unknown what was never sent."""
@@ -254,7 +254,7 @@ class TestIntent:
     async def test_a_grant_that_may_be_there_is_withdrawn_first(self, world: World) -> None:
         """It makes the row say that it was about to be sent, as an intent does."""
         world.limit_to(RateLimit(1, 10.0))
-        held = await world.account.governor.take_now(priority=Priority.CHARGE)
+        held = await world.account.rate_limiter.take_now(priority=Priority.CHARGE)
         assert held is not None
         world.steps.put("recorded", Raising(StoreDoubtful("the connection was lost at the commit")))
         world.steps.put("get", DOWN)
@@ -271,19 +271,19 @@ class TestIntent:
     async def test_a_grant_that_comes_to_the_disk_during_its_withdrawal_is_withdrawn(self, world: World) -> None:
         """The row was read as waiting, and says a moment later that it was about to be sent; nothing ever was."""
         world.limit_to(RateLimit(1, 10.0))
-        held = await world.account.governor.take_now()
+        held = await world.account.rate_limiter.take_now()
         assert held is not None
         late = Journal(world.database, SEAL, chain_key=CHAIN_KEY)
 
         async def arrive() -> None:
-            granted, line = advance(
+            granted, entry = advance(
                 await world.operation(),
                 Event.GRANTED,
                 at_ms=START_MS,
                 retention=world.relay.retention,
                 evidence=Evidence(),
             )
-            await late.record(granted, line, None)
+            await late.record(granted, entry, None)
 
         world.steps.put("record", Raising(StoreDoubtful("the connection was lost at the commit")))
         world.steps.put("record", arrive, first=2)
@@ -307,7 +307,7 @@ class TestIntent:
         await charge(world.relay, asked(), CHARGE)
         world.limit_to(RateLimit(1, 10.0))
         await charge(world.relay, asked(), CHARGE)
-        assert world.account.governor.snapshot().used == 0
+        assert world.account.rate_limiter.snapshot().used == 0
 
 
 class TestBudget:
@@ -316,12 +316,12 @@ class TestBudget:
     async def test_without_room_it_waits_on_disk_and_is_sent_when_a_place_comes(self, world: World) -> None:
         """``accepted`` until the grant is committed; the time to send counts from the grant."""
         world.limit_to(RateLimit(1, 10.0))
-        place = await world.account.governor.take_now()
-        assert place is not None
+        permit = await world.account.rate_limiter.take_now()
+        assert permit is not None
         task = await waiting_charge(world)
         assert (await world.operation()).state is State.ACCEPTED
         world.clock.passed_ms += 3_000
-        place.release_unused()
+        permit.release_unused()
         await task
         assert await world.states() == [State.ACCEPTED, State.SENDING, State.SUCCEEDED]
         assert world.account.states_when_sent == [State.SENDING]
@@ -332,33 +332,33 @@ class TestBudget:
         """503, not sent, and the key is free."""
         world.limit_to(RateLimit(1, 10.0))
         world.account.queue_s = 0.0
-        place = await world.account.governor.take_now()
+        permit = await world.account.rate_limiter.take_now()
         answer = await charge(world.relay, asked(), CHARGE)
         assert (answer.code, (await world.operation()).state) == (Code.GATEWAY_BUSY, State.NOT_SENT)
-        assert place is not None
-        place.release_unused()
+        assert permit is not None
+        permit.release_unused()
         assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
 
     @pytest.mark.parametrize("step", ["record", "recorded"])
     async def test_a_grant_that_may_not_be_stored_is_not_sent_and_is_taken_back(self, world: World, step: str) -> None:
         """Whether its commit came through or not: nothing left, the place is free, and no guard stays behind."""
         world.limit_to(RateLimit(1, 10.0))
-        place = await world.account.governor.take_now()
-        assert place is not None
+        permit = await world.account.rate_limiter.take_now()
+        assert permit is not None
         world.steps.put(step, DOWN)
         task = await waiting_charge(world)
-        place.release_unused()
+        permit.release_unused()
         with pytest.raises(StoreUnavailable):
             await task
         await world.relay.background.finish(5)
         assert ((await world.operation()).state, world.account.sent) == (State.NOT_SENT, [])
-        assert world.account.governor.snapshot().used == 0
+        assert world.account.rate_limiter.snapshot().used == 0
 
     async def test_giving_up_is_told_even_where_it_can_not_be_stored_at_once(self, world: World) -> None:
         """That nothing was sent is certain; the row is put right as soon as the store is back."""
         world.limit_to(RateLimit(1, 10.0))
         world.account.queue_s = 0.0
-        await world.account.governor.take_now()
+        await world.account.rate_limiter.take_now()
         world.steps.put("record", DOWN, times=3)
         assert (await charge(world.relay, asked(), CHARGE)).code is Code.GATEWAY_BUSY
         await world.relay.background.finish(5)
@@ -368,20 +368,20 @@ class TestBudget:
     async def test_a_place_that_comes_after_the_row_was_given_up_is_not_used(self, world: World) -> None:
         """Somebody took it for stranded and told so: now it must not be sent."""
         world.limit_to(RateLimit(1, 10.0))
-        place = await world.account.governor.take_now()
-        assert place is not None
+        permit = await world.account.rate_limiter.take_now()
+        assert permit is not None
         task = await waiting_charge(world)
         await recover(world.relay, is_sole_owner=True)
-        place.release_unused()
+        permit.release_unused()
         with pytest.raises(Refusal, match="given up") as caught:
             await task
         assert (caught.value.code, world.account.sent) == (Code.UNAVAILABLE, [])
-        assert world.account.governor.snapshot().used == 0
+        assert world.account.rate_limiter.snapshot().used == 0
 
     async def test_giving_up_what_was_given_up_already_is_no_fault(self, world: World) -> None:
         """Two say the same, in whatever order."""
         world.limit_to(RateLimit(1, 10.0))
-        await world.account.governor.take_now()
+        await world.account.rate_limiter.take_now()
         task = await waiting_charge(world)
         await recover(world.relay, is_sole_owner=True)
         for bell in list(world.account.timer.bells):
@@ -391,25 +391,25 @@ class TestBudget:
 
     async def test_while_the_gateway_fails_nothing_is_stored(self, world: World) -> None:
         """Refused before the intent: nothing to withdraw, no guard, and the client hears when to come again."""
-        await shut(world)
+        await circuit_open(world)
         refusal = await refused(world)
-        assert (refusal.code, refusal.retry_after_s) == (Code.UNAVAILABLE, PAUSE_S + EFFECT_PROBES_AFTER_S)
+        assert (refusal.code, refusal.retry_after_s) == (Code.UNAVAILABLE, PAUSE_S + EFFECT_TRIALS_AFTER_S)
         assert (await world.operations(), world.account.sent) == ([], [])
 
     async def test_a_repeat_gets_its_answer_while_the_gateway_fails(self, world: World) -> None:
         """It needs no call."""
         first = await charge(world.relay, asked(), CHARGE)
-        await shut(world)
+        await circuit_open(world)
         assert (await charge(world.relay, asked(), CHARGE)).body == first.body
 
     async def test_what_waits_when_the_gateway_is_found_failing_is_given_up(self, world: World) -> None:
         """It is on disk already: not sent, and its key is free."""
         world.limit_to(RateLimit(1, 10.0))
-        place = await world.account.governor.take_now()
-        assert place is not None
+        permit = await world.account.rate_limiter.take_now()
+        assert permit is not None
         task = await waiting_charge(world)
         for _ in range(ENDED_MIN):
-            place.came_to(Ending.FAILED, "timeout")
+            permit.came_to(Ending.FAILED, "timeout")
         answer = await task
         assert answer.code is Code.UNAVAILABLE  # type: ignore[attr-defined]
         assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
@@ -417,9 +417,11 @@ class TestBudget:
     async def test_what_waits_when_the_budget_is_lost_is_withdrawn(self, world: World) -> None:
         """Nobody knows whether there is a place: nothing is sent, and the row is put right later."""
         world.limit_to(RateLimit(1, 10.0))
-        await world.account.governor.take_now()
+        await world.account.rate_limiter.take_now()
         budget = LostBudget(RateLimit(1, 10.0), world.clock)
-        world.account.governor = Governor(RateLimit(1, 10.0), world.clock, timer=world.account.timer, budget=budget)
+        world.account.rate_limiter = RateLimiter(
+            RateLimit(1, 10.0), world.clock, timer=world.account.timer, budget=budget
+        )
         with pytest.raises(StoreUnavailable):
             await charge(world.relay, asked(), CHARGE)
         await world.relay.background.finish(5)
@@ -431,21 +433,21 @@ class LostBudget(MemoryBudget):
 
     looks = 0
 
-    async def take(self, count: int, hold_s: float) -> SlotsTaken:  # noqa: ARG002, the face of a budget
+    async def take(self, count: int, permit_s: float) -> PermitsTaken:  # noqa: ARG002, the face of a budget
         """Can't say, the second time."""
         self.looks += 1
         if self.looks > 1:
             raise StoreUnavailable("down")
-        return SlotsTaken((), 1.0)
+        return PermitsTaken((), 1.0)
 
 
-async def shut(world: World) -> None:
+async def circuit_open(world: World) -> None:
     """Has the gateway found failing."""
-    place = await world.account.governor.take_now()
-    assert place is not None
+    permit = await world.account.rate_limiter.take_now()
+    assert permit is not None
     for _ in range(ENDED_MIN):
-        place.came_to(Ending.FAILED, "timeout")
-    place.done()
+        permit.came_to(Ending.FAILED, "timeout")
+    permit.done()
 
 
 class TestResending:
@@ -456,8 +458,8 @@ class TestResending:
         world.account.has_dead_token = True
         await charge(world.relay, asked(), CHARGE)
         row = await world.operation()
-        events = [line.event for line in await world.journal.history(row.id)]
-        assert (events, world.account.resendings) == ([None, Event.RESENT, Event.SUCCEEDED], [True])
+        events = [entry.event for entry in await world.journal.history(row.id)]
+        assert (events, world.account.resendings) == ([None, Event.RETRIED, Event.SUCCEEDED], [True])
 
     @pytest.mark.parametrize("error", [StoreUnavailable("down"), Outdated("changed")])
     async def test_it_is_forbidden_where_it_can_not_be_journaled(self, world: World, error: Exception) -> None:
@@ -515,8 +517,10 @@ class TestConclusion:
         assert await recover(world.relay, is_sole_owner=True) == 1
         assert (await world.operation()).state is State.UNKNOWN
 
-    @pytest.mark.parametrize("verdict", Verdict)
-    async def test_a_reply_after_the_row_was_declared_lost_still_counts(self, world: World, verdict: Verdict) -> None:
+    @pytest.mark.parametrize("verdict", OutcomeKind)
+    async def test_a_reply_after_the_row_was_declared_lost_still_counts(
+        self, world: World, verdict: OutcomeKind
+    ) -> None:
         """It is the best evidence there is."""
         world.account.script.append(outcome_of(verdict))
         gate = Gate()
@@ -526,30 +530,32 @@ class TestConclusion:
         await recover(world.relay, is_sole_owner=True)
         gate.opened.set()
         await task
-        final = TRANSITIONS[State.SENDING, EVENT_OF_VERDICT[verdict]]
+        final = TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[verdict]]
         # That nobody knows is written there already, and would hide what settling has begun since.
-        news = [] if final is State.UNKNOWN else [final]
-        assert await world.states() == [State.SENDING, State.UNKNOWN, *news]
+        content = [] if final is State.UNKNOWN else [final]
+        assert await world.states() == [State.SENDING, State.UNKNOWN, *content]
 
-    @pytest.mark.parametrize(("settled_as", "status"), [(Verdict.SUCCEEDED, 200), (Verdict.DECLINED, 202)])
+    @pytest.mark.parametrize(("resolved_as", "status"), [(OutcomeKind.SUCCEEDED, 200), (OutcomeKind.DECLINED, 202)])
     async def test_a_reply_to_what_was_settled_meanwhile_changes_nothing(
-        self, world: World, settled_as: Verdict, status: int
+        self, world: World, resolved_as: OutcomeKind, status: int
     ) -> None:
         """What stands is told where it says the same; where it differs, a person must look, and 202 is the truth."""
         gate = Gate()
         world.steps.put("executed", gate)
         task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
         await gate.reached.wait()
-        await world.settle(settled_as)
+        await world.settle(resolved_as)
         gate.opened.set()
         answer = await task
         assert answer.http_status == status
-        assert await world.states() == [State.SENDING, TRANSITIONS[State.SENDING, EVENT_OF_VERDICT[settled_as]]]
+        assert await world.states() == [State.SENDING, TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[resolved_as]]]
         assert ("reply_after_settling" in world.log_events) is (status == 202)
 
-    @pytest.mark.parametrize("verdict", [Verdict.NOT_SENT, Verdict.NOT_EXECUTED, Verdict.REFUSED, Verdict.DECLINED])
+    @pytest.mark.parametrize(
+        "verdict", [OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED, OutcomeKind.REFUSED, OutcomeKind.DECLINED]
+    )
     async def test_a_sending_that_came_to_nothing_says_nothing_once_there_was_another(
-        self, world: World, verdict: Verdict
+        self, world: World, verdict: OutcomeKind
     ) -> None:
         """A machine that slept found its row given up and sent once more: that nothing was sent would be a lie."""
         world.account.script.append(outcome_of(verdict))
@@ -589,7 +595,7 @@ class TestConclusion:
         gate.opened.set()
         await task
         made = await decide(world.relay, decision_on(await world.operation(), State.FAILED))
-        assert made.operation.probe_at_ms is None
+        assert made.operation.inquire_at_ms is None
 
     async def test_an_outcome_of_a_row_that_is_gone_is_not_told(self, world: World) -> None:
         """Somebody restored an older database: what it says is not what happened."""
@@ -632,9 +638,9 @@ class TestCancellation:
     async def test_a_client_that_goes_away_while_it_waits_for_a_place_is_still_charged(self, world: World) -> None:
         """Its intent is on disk; whether the answer reaches it was never certain."""
         world.limit_to(RateLimit(1, 10.0))
-        place = await world.account.governor.take_now()
-        assert place is not None
+        permit = await world.account.rate_limiter.take_now()
+        assert permit is not None
         (await waiting_charge(world)).cancel()
-        place.release_unused()
+        permit.release_unused()
         assert await world.relay.background.finish(5) == 0
         assert (await world.operation()).state is State.SUCCEEDED

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from tests.flows.world import CHARGE, World, asked, outcome_of
 
-from payrelay.core.outcomes import Verdict
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Kind, State
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.charge import charge
@@ -45,7 +45,7 @@ async def test_a_charge_over_the_credentials_limit_leaves_no_trace(world: World)
 
 async def test_a_charge_and_an_authorization_of_one_order_exclude_each_other(world: World) -> None:
     """Both take from the same customer for the same thing."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked("k-1"), CHARGE)
     with pytest.raises(Refusal, match="same order"):
         await charge(world.relay, asked("k-2"), msgspec.structs.replace(CHARGE, authorize=True))
@@ -53,7 +53,7 @@ async def test_a_charge_and_an_authorization_of_one_order_exclude_each_other(wor
 
 async def test_the_token_of_a_hold_is_kept_as_a_hash_only(world: World) -> None:
     """A capture must find its hold; whoever reads the database must not find the token."""
-    world.account.script.append(outcome_of(Verdict.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
     await charge(world.relay, asked(), msgspec.structs.replace(CHARGE, authorize=True))
     row = await world.operation()
     assert row.result_ref is not None
@@ -63,7 +63,7 @@ async def test_the_token_of_a_hold_is_kept_as_a_hash_only(world: World) -> None:
 
 async def test_what_was_asked_stands_whatever_the_reply_says(world: World) -> None:
     """A reply for another order would else hide the operation from whoever looks for the order that was asked."""
-    world.account.script.append(outcome_of(Verdict.DIFFERED, order_id="B-2", currency="USD", payment_id="320"))
+    world.account.script.append(outcome_of(OutcomeKind.DIFFERED, order_id="B-2", currency="USD", payment_id="320"))
     answer = await charge(world.relay, asked(), CHARGE)
     row = await world.operation()
     assert (row.state, row.order_id, row.currency) == (State.NEEDS_ATTENTION, "A-1", "LKR")

@@ -14,7 +14,7 @@ from tests.draws import examples
 from tests.flows.world import CHARGE, Crash, Raising, World, asked, opened, outcome_of
 
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import Verdict
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import State
 from payrelay.errors import Refusal, StoreUnavailable
 from payrelay.flows.payments.charge import charge
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.deep
 
 DIRECT = ["find", "accept", "accepted", "effect", "executed", "record", "recorded"]
 WAITING = ["find", "accept", "accepted", "record", "recorded", "effect", "executed", "record", "recorded"]
-RESENT = ["find", "accept", "accepted", "effect", "record", "recorded", "executed", "record", "recorded"]
-WAYS = {"direct": DIRECT, "waiting": WAITING, "resent": RESENT}
+RETRIED = ["find", "accept", "accepted", "effect", "record", "recorded", "executed", "record", "recorded"]
+WAYS = {"direct": DIRECT, "waiting": WAITING, "resent": RETRIED}
 STORING = {"find", "accept", "accepted", "record", "recorded"}
-VERDICTS = [Verdict.SUCCEEDED, Verdict.UNKNOWN, Verdict.DECLINED, Verdict.NOT_SENT]
+EVENT_OF_DECISION = [OutcomeKind.SUCCEEDED, OutcomeKind.UNKNOWN, OutcomeKind.DECLINED, OutcomeKind.NOT_SENT]
 UNTOUCHED = {State.NOT_SENT, State.DECLINED, State.REFUSED, State.FAILED}
 
 
@@ -37,12 +37,12 @@ PLACES = [
 """Every step of every way: the way, the step, and which time it is that the way comes there."""
 
 
-async def attempt(world: World, way: str, verdict: Verdict) -> int | None:
+async def attempt(world: World, way: str, kind: OutcomeKind) -> int | None:
     """Makes a charge on its way, as far as it comes; gives the status that the client hears, if it hears any."""
     world.limit_to(RateLimit(1, 10.0) if way == "waiting" else None)
-    world.account.script.append(outcome_of(verdict))
+    world.account.script.append(outcome_of(kind))
     world.account.has_dead_token = way == "resent"
-    place = await world.account.governor.take_now() if way == "waiting" else None
+    place = await world.account.rate_limiter.take_now() if way == "waiting" else None
     task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
     waiting = asyncio.ensure_future(world.account.timer.is_set.wait())
     await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
@@ -90,29 +90,29 @@ async def repeats_do_no_harm(world: World) -> None:
 @pytest.mark.parametrize("way", WAYS)
 async def test_these_are_all_the_steps(world: World, way: str) -> None:
     """A step that is not listed would be one at which nothing was tried."""
-    assert await attempt(world, way, Verdict.SUCCEEDED) == 200
+    assert await attempt(world, way, OutcomeKind.SUCCEEDED) == 200
     assert world.steps.passed == WAYS[way]
     assert world.states_when_sent == [State.SENDING]
 
 
-@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("kind", EVENT_OF_DECISION)
 @pytest.mark.parametrize(("way", "step", "time"), PLACES)
-async def test_the_process_may_die_at_any_step(world: World, way: str, step: str, time: int, verdict: Verdict) -> None:
+async def test_the_process_may_die_at_any_step(world: World, way: str, step: str, time: int, kind: OutcomeKind) -> None:
     """Nothing is sent without a row in ``sending``; no final state is false; nobody pays twice."""
     world.steps.put(step, Raising(Crash()), first=time)
-    assert await attempt(world, way, verdict) is None
+    assert await attempt(world, way, kind) is None
     await settle_down(world)
     await promises_are_kept(world, None)
     assert set(world.states_when_sent) <= {State.SENDING}
     await repeats_do_no_harm(world)
 
 
-@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("kind", EVENT_OF_DECISION)
 @pytest.mark.parametrize(("way", "step", "time"), [place for place in PLACES if place[1] in STORING])
-async def test_the_store_may_fail_at_any_step(world: World, way: str, step: str, time: int, verdict: Verdict) -> None:
+async def test_the_store_may_fail_at_any_step(world: World, way: str, step: str, time: int, kind: OutcomeKind) -> None:
     """Before its commit or, as far as anybody can tell, after it: what the client hears is true, and it ends well."""
     world.steps.put(step, Raising(StoreUnavailable("down")), first=time)
-    heard = await attempt(world, way, verdict)
+    heard = await attempt(world, way, kind)
     await world.relay.background.finish(5)
     await settle_down(world)
     await promises_are_kept(world, heard)
@@ -124,10 +124,10 @@ faults = st.tuples(
 )
 
 
-@given(plan=st.lists(faults, max_size=4), way=st.sampled_from(sorted(WAYS)), verdict=st.sampled_from(Verdict))
+@given(plan=st.lists(faults, max_size=4), way=st.sampled_from(sorted(WAYS)), kind=st.sampled_from(OutcomeKind))
 @settings(max_examples=examples(150))
 def test_any_faults_together_break_no_promise(
-    plan: list[tuple[str, int, BaseException]], way: str, verdict: Verdict
+    plan: list[tuple[str, int, BaseException]], way: str, kind: OutcomeKind
 ) -> None:
     """Troubles seldom come alone: a store that fails twice, and a crash while the outcome is stored later."""
 
@@ -136,7 +136,7 @@ def test_any_faults_together_break_no_promise(
         for step, time, error in plan:
             is_possible = step in STORING or isinstance(error, Crash)
             world.steps.put(step, Raising(error if is_possible else Crash()), first=time)
-        heard = await attempt(world, way, verdict)
+        heard = await attempt(world, way, kind)
         await world.relay.background.finish(5)
         await settle_down(world)
         await promises_are_kept(world, heard)

@@ -7,9 +7,9 @@ from tests.flows.world import CHARGE, World, asked, outcome_of
 
 from payrelay.core.access.credential import DEFAULT_SCOPES, Scope
 from payrelay.core.answers import Answer
-from payrelay.core.outcomes import Verdict
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import OperationFilter, State
-from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_LINE, STATE_SENTENCES
+from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_ENTRY, STATE_SENTENCES
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.find_operations import list_operations, show_newest_by_key, show_operation
@@ -93,11 +93,11 @@ async def test_a_view_says_everything_in_words_and_exact_numbers(world: World) -
 
 async def test_the_history_tells_each_step(world: World) -> None:
     """With what was seen, and when."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     data = data_of(await show_operation(world.relay, OWNER, (await world.operation()).id))
-    assert [(line["state"], line["text"]) for line in data["history"]] == [
-        ("sending", FIRST_LINE),
+    assert [(entry["state"], entry["text"]) for entry in data["history"]] == [
+        ("sending", FIRST_ENTRY),
         ("unknown", EVENT_SENTENCES["unknown"]),  # type: ignore[index]
     ]
     assert (data["answer"], data["is_settled"]) == (None, False)
@@ -119,7 +119,7 @@ async def test_an_auditor_does_not_see_the_answer(world: World) -> None:
 
 async def test_no_token_is_shown_anywhere(world: World) -> None:
     """Neither the customer's nor a hold's."""
-    world.account.script.append(outcome_of(Verdict.SUCCEEDED, authorization_token="hold-token"))
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token"))
     await charge(world.relay, asked(), CHARGE)
     row = await world.operation()
     shown = (await show_operation(world.relay, OWNER, row.id)).body

@@ -15,8 +15,8 @@ from tests.draws import examples
 from tests.flows.world import CHARGE, Crash, Inline, Raising, World, asked, opened, outcome_of
 
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import Verdict
-from payrelay.core.payments.operation import UNSETTLED, Operation, State
+from payrelay.core.outcomes import OutcomeKind
+from payrelay.core.payments.operation import OPEN_STATES, Operation, State
 from payrelay.errors import Refusal, StoreUnavailable
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.recover_after_crash import recover
@@ -75,14 +75,14 @@ def says_done(row: Operation, order_id: str) -> bool:
 
 @given(
     plan=st.lists(customers, min_size=2, max_size=6),
-    verdicts=st.lists(st.sampled_from(Verdict), max_size=6),
+    verdicts=st.lists(st.sampled_from(OutcomeKind), max_size=6),
     failing=st.lists(troubles, max_size=3),
     seed=st.integers(0, 2**32),
     is_limited=st.booleans(),
 )
 @settings(max_examples=examples(150))
 def test_however_they_mix_no_promise_is_broken(
-    plan: list[Customer], verdicts: list[Verdict], failing: list[tuple[str, int]], seed: int, *, is_limited: bool
+    plan: list[Customer], verdicts: list[OutcomeKind], failing: list[tuple[str, int]], seed: int, *, is_limited: bool
 ) -> None:
     """One effect for one key; one open operation for one order; no row that says what the ledger doesn't."""
 
@@ -107,11 +107,11 @@ def test_however_they_mix_no_promise_is_broken(
 def judge(world: World, plan: list[Customer], heard: list[int | None], rows: list[Operation]) -> None:
     """Holds what was told and what is stored against the ledger."""
     moved = Counter(getattr(call, "order_id", "") for call in world.account.ledger)
-    assert max(Counter(row.subject for row in rows if row.state in UNSETTLED).values(), default=0) <= 1
+    assert max(Counter(row.subject for row in rows if row.state in OPEN_STATES).values(), default=0) <= 1
     assert max(Counter(row.claim for row in rows if row.claim).values(), default=0) <= 1
     for order_id in ("A-1", "A-2"):
         succeeded = [row for row in rows if says_done(row, order_id)]
-        open_rows = [row for row in rows if row.order_id == order_id and row.state in UNSETTLED]
+        open_rows = [row for row in rows if row.order_id == order_id and row.state in OPEN_STATES]
         assert len(succeeded) <= moved[order_id] <= len(succeeded) + len(open_rows)
     for customer, status in zip(plan, heard, strict=False):
         assert status != 200 or moved[customer.order_id]

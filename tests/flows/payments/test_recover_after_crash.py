@@ -4,7 +4,7 @@ import pytest
 from tests.flows.world import CHARGE, Crash, Raising, ScriptedAccount, World, asked, outcome_of
 
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import Verdict
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Event, State
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.flows.payments.carry_out import SEND_WITHIN_S
@@ -34,12 +34,12 @@ async def test_what_may_have_been_sent_is_unknown(world: World) -> None:
 async def test_what_only_waited_was_not_sent(world: World) -> None:
     """Its key and its order are free again at once."""
     world.limit_to(RateLimit(1, 10.0))
-    await world.account.governor.take_now()
+    await world.account.rate_limiter.take_now()
     await crash_at(world, "accepted")
     await recover(world.relay, is_sole_owner=True)
     row = await world.operation()
     assert (row.state, row.guard, row.claim) == (State.NOT_SENT, None, None)
-    assert [line.event for line in await world.journal.history(row.id)] == [None, Event.GAVE_UP]
+    assert [entry.event for entry in await world.journal.history(row.id)] == [None, Event.GAVE_UP]
 
 
 async def test_recovering_twice_finds_nothing_more(world: World) -> None:
@@ -48,8 +48,8 @@ async def test_recovering_twice_finds_nothing_more(world: World) -> None:
     assert [await recover(world.relay, is_sole_owner=True) for _ in range(2)] == [1, 0]
 
 
-@pytest.mark.parametrize("verdict", Verdict)
-async def test_what_has_its_outcome_is_left_alone(world: World, verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", OutcomeKind)
+async def test_what_has_its_outcome_is_left_alone(world: World, verdict: OutcomeKind) -> None:
     """Only rows that nobody answers for any more are taken up."""
     world.account.script.append(outcome_of(verdict))
     await charge(world.relay, asked(), CHARGE)

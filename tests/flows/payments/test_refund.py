@@ -1,8 +1,8 @@
 import pytest
 from tests.flows.world import World, asked, outcome_of
 
-from payrelay.core.calls import Capture, Refund, Release
-from payrelay.core.outcomes import Verdict
+from payrelay.core.calls import Capture, Refund, Void
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.capture import capture
@@ -11,11 +11,11 @@ from payrelay.flows.payments.refund import refund
 PART = Refund(payment_id="320027150501", description="late", amount_minor=10_000)
 WHOLE = Refund(payment_id="320027150501", description="late")
 CAPTURE = Capture(authorization_token="hold-token", amount_minor=8_000, description="all but the box")
-RELEASE = Release(authorization_token="hold-token", description="not needed")
+VOID = Void(authorization_token="hold-token", description="not needed")
 
 
-@pytest.mark.parametrize(("call", "kind"), [(PART, Kind.REFUND), (WHOLE, Kind.REFUND), (RELEASE, Kind.RELEASE)])
-async def test_a_refund_or_a_release_is_sent_once(world: World, call: Refund | Release, kind: Kind) -> None:
+@pytest.mark.parametrize(("call", "kind"), [(PART, Kind.REFUND), (WHOLE, Kind.REFUND), (VOID, Kind.VOID)])
+async def test_a_refund_or_a_release_is_sent_once(world: World, call: Refund | Void, kind: Kind) -> None:
     """Giving money back twice is a loss as well."""
     first = await refund(world.relay, asked(), call)
     again = await refund(world.relay, asked(), call)
@@ -30,14 +30,14 @@ async def test_the_row_names_the_payment_and_hides_the_token(world: World) -> No
         "payment/320027150501",
         "320027150501",
     )
-    await refund(world.relay, asked("k-2"), RELEASE)
+    await refund(world.relay, asked("k-2"), VOID)
     assert "hold-token" not in (await world.operation()).subject
 
 
 @pytest.mark.parametrize("payment_id", ["320027150501", "0320027150501"])
 async def test_two_refunds_of_one_payment_exclude_each_other_while_open(world: World, payment_id: str) -> None:
     """A part while another part is unknown could give back more than was paid; a zero in front is no way around."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await refund(world.relay, asked("k-1"), PART)
     with pytest.raises(Refusal, match="same payment"):
         await refund(world.relay, asked("k-2"), Refund(payment_id=payment_id, description="late"))
@@ -54,7 +54,7 @@ async def test_a_hold_that_was_captured_is_not_released(world: World) -> None:
     """What the gateway would make of it is not documented; it might give money back beside a refund of the payment."""
     await capture(world.relay, asked("k-1"), CAPTURE)
     with pytest.raises(Refusal, match="already captured") as caught:
-        await refund(world.relay, asked("k-2"), RELEASE)
+        await refund(world.relay, asked("k-2"), VOID)
     assert (caught.value.code, world.account.ledger) == (Code.CONFLICT, [CAPTURE])
 
 
@@ -65,8 +65,8 @@ async def test_a_second_part_may_follow_the_first(world: World) -> None:
     assert world.account.ledger == [PART, PART]
 
 
-@pytest.mark.parametrize("call", [WHOLE, PART, Release(authorization_token="t", description="d", amount_minor=10_000)])
-async def test_a_refund_is_held_against_the_credentials_limit(world: World, call: Refund | Release) -> None:
+@pytest.mark.parametrize("call", [WHOLE, PART, Void(authorization_token="t", description="d", amount_minor=10_000)])
+async def test_a_refund_is_held_against_the_credentials_limit(world: World, call: Refund | Void) -> None:
     """One of the whole names no amount, so that with a limit it is refused as well."""
     with pytest.raises(Refusal) as caught:
         await refund(world.relay, asked(amount_max_minor=9_999), call)
@@ -75,4 +75,4 @@ async def test_a_refund_is_held_against_the_credentials_limit(world: World, call
 
 async def test_a_release_without_an_amount_moves_no_money(world: World) -> None:
     """Letting go of a hold is allowed under any limit."""
-    assert (await refund(world.relay, asked(amount_max_minor=1), RELEASE)).http_status == 200
+    assert (await refund(world.relay, asked(amount_max_minor=1), VOID)).http_status == 200

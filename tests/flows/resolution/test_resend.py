@@ -9,7 +9,7 @@ from tests.flows.payments.test_capture import CAPTURE
 from tests.flows.subscriptions.test_cancel_subscription import CANCEL
 from tests.flows.world import CHARGE, Gate, World, asked, outcome_of
 
-from payrelay.core.outcomes import Evidence, Outcome, Verdict
+from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.payments.operation import State
 from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus
 from payrelay.errors import Code
@@ -17,28 +17,28 @@ from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.open_case import open_case
-from payrelay.flows.resolution.resend_capture import settle_capture
-from payrelay.flows.resolution.resolve import settle_due
+from payrelay.flows.resolution.resend_capture import resolve_capture
+from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.gateways.payhere.wire.replies import Cause
 
 ALREADY = Outcome(
-    verdict=Verdict.REFUSED, code=Code.CONFLICT, msg="captured", evidence=Evidence(cause=Cause.ALREADY_CAPTURED)
+    kind=OutcomeKind.REFUSED, code=Code.CONFLICT, msg="captured", evidence=Evidence(cause=Cause.ALREADY_CAPTURED)
 )
 
 
 async def captured_unheard(world: World) -> None:
     """Holds money, captures it, and loses the reply."""
-    world.account.script.append(outcome_of(Verdict.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
+    world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
     await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await capture(world.relay, asked(), CAPTURE)
     world.clock.passed_ms += 31_000
 
 
 async def cancelled_unheard(world: World) -> None:
     """Cancels a subscription, and loses the reply."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await cancel_subscription(world.relay, asked(), CANCEL)
     world.clock.passed_ms += 31_000
 
@@ -61,7 +61,7 @@ async def test_the_payment_of_a_capture_may_go_by_the_number_of_its_hold(world: 
     await captured_unheard(world)
     world.account.script.append(ALREADY)
     world.account.sights.append(PaymentsSeen(payments=(await captured_payment(world),), evidence=Evidence()))
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     settled = await world.operation()
     assert (settled.state, settled.payment_id) == (State.SUCCEEDED, "320")
     assert (await capture(world.relay, asked(), CAPTURE)).http_status == 200
@@ -71,9 +71,9 @@ async def test_what_the_second_sending_tells_of_the_payment_is_kept(world: World
     """A payment that isn't known to be the capture's could prove a charge on the same order, which took nothing."""
     await captured_unheard(world)
     world.account.script.append(
-        outcome_of(Verdict.SUCCEEDED, payment_id="320025000004", order_id="DemoHold1", currency="LKR")
+        outcome_of(OutcomeKind.SUCCEEDED, payment_id="320025000004", order_id="DemoHold1", currency="LKR")
     )
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     row = await world.operation()
     assert (row.state, row.payment_id, row.currency) == (State.SUCCEEDED, "320025000004", "LKR")
 
@@ -88,11 +88,11 @@ async def changed_meanwhile(world: World, story: str, reply: Outcome, change: Ca
     world.account.script.append(reply)
     gate = Gate()
     world.steps.put("executed", gate, first=world.steps.passed.count("executed") + 1)
-    settling = asyncio.create_task(settle_due(world.relay))
+    resolution = asyncio.create_task(resolve_due(world.relay))
     await gate.reached.wait()
     await change()
     gate.opened.set()
-    await settling
+    await resolution
 
 
 async def decided(world: World, verdict: State) -> None:
@@ -108,10 +108,10 @@ async def test_a_decision_does_not_silence_the_reply_to_the_second_sending(
 ) -> None:
     """A machine slept, and somebody decided that it failed: nobody looks for it after that, and money has moved."""
     already = msgspec.structs.replace(ALREADY, evidence=Evidence(cause=DONE_ALREADY[story]))
-    reply = already if is_done_already else outcome_of(Verdict.SUCCEEDED)
+    reply = already if is_done_already else outcome_of(OutcomeKind.SUCCEEDED)
     await changed_meanwhile(world, story, reply, partial(decided, world, State.FAILED))
     row = await world.operation()
-    assert (row.state, row.guard, row.probe_at_ms) == (State.NEEDS_ATTENTION, row.subject, None)
+    assert (row.state, row.guard, row.inquire_at_ms) == (State.NEEDS_ATTENTION, row.subject, None)
 
 
 async def test_the_payment_that_a_look_finds_behind_a_decision_is_for_a_person(world: World) -> None:
@@ -120,7 +120,7 @@ async def test_the_payment_that_a_look_finds_behind_a_decision_is_for_a_person(w
     world.account.script.append(ALREADY)
     world.account.sights.append(PaymentsSeen(payments=(await captured_payment(world),), evidence=Evidence()))
     world.steps.put("observe", partial(decided, world, State.FAILED))
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     assert (await world.operation()).state is State.NEEDS_ATTENTION
 
 
@@ -130,18 +130,18 @@ async def test_a_reply_counts_where_another_process_gave_the_second_sending_up(w
     async def give_up() -> None:
         world.clock.passed_ms += 120_000
         case = await open_case(
-            world.relay, world.relay.accounts["gateway"], await world.operation(), is_nudged=False, until_s=0
+            world.relay, world.relay.accounts["gateway"], await world.operation(), is_urgent=False, until_s=0
         )
-        await settle_capture(case)
+        await resolve_capture(case)
         assert (await world.operation()).state is State.NEEDS_ATTENTION
 
-    await changed_meanwhile(world, "capture", outcome_of(Verdict.SUCCEEDED), give_up)
+    await changed_meanwhile(world, "capture", outcome_of(OutcomeKind.SUCCEEDED), give_up)
     assert (await world.operation()).state is State.SUCCEEDED
 
 
 async def test_a_reply_against_a_decided_success_is_logged_and_changes_nothing(world: World) -> None:
     """What was told stays; that the gateway says otherwise is for a person to see."""
-    refused = outcome_of(Verdict.REFUSED)
+    refused = outcome_of(OutcomeKind.REFUSED)
     succeeded = partial(decided, world, State.SUCCEEDED)
     await changed_meanwhile(world, "cancel", refused, succeeded)
     assert (await world.operation()).state is State.SUCCEEDED
@@ -150,6 +150,8 @@ async def test_a_reply_against_a_decided_success_is_logged_and_changes_nothing(w
 
 async def test_a_reply_that_says_what_was_decided_is_no_error(world: World) -> None:
     """The two agree: an error in the log would have somebody look for a difference that isn't there."""
-    await changed_meanwhile(world, "cancel", outcome_of(Verdict.SUCCEEDED), partial(decided, world, State.SUCCEEDED))
+    await changed_meanwhile(
+        world, "cancel", outcome_of(OutcomeKind.SUCCEEDED), partial(decided, world, State.SUCCEEDED)
+    )
     assert (await world.operation()).state is State.SUCCEEDED
     assert "reply_after_settling" not in world.log_events

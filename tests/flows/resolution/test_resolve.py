@@ -7,11 +7,11 @@ from tests.flows.subscriptions.test_retry_subscription import RETRY
 from tests.flows.world import CHARGE, KEYED_MS, START_MS, World, asked, outcome_of
 
 from payrelay.core.calls import Charge, Refund
-from payrelay.core.gateways.capabilities import Way, way_of
-from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.gateways.capabilities import ResolutionWay, resolution_way_of
+from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, Kind, State
-from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus, Unseen
+from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.payments.schedules import DAY_MS, REAPPEARANCE_MS
 from payrelay.errors import Code
 from payrelay.flows.operators.decide import decide
@@ -19,21 +19,21 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.resolution.open_case import open_case
 from payrelay.flows.resolution.resend import SENDINGS_MAX
-from payrelay.flows.resolution.resend_cancel import settle_cancel
-from payrelay.flows.resolution.resend_capture import settle_capture
-from payrelay.flows.resolution.resolve import settle_due
+from payrelay.flows.resolution.resend_cancel import resolve_cancel
+from payrelay.flows.resolution.resend_capture import resolve_capture
+from payrelay.flows.resolution.resolve import resolve_due
 from payrelay.flows.resolution.search_payments import (
-    settle_charge,
-    settle_hold_unseen,
-    settle_refund,
-    settle_retry,
-    settle_unseen,
+    resolve_charge,
+    resolve_refund,
+    resolve_retry,
+    resolve_unseen,
+    resolve_unseen_authorization,
 )
-from payrelay.flows.resolution.stories import story_of
+from payrelay.flows.resolution.stories import resolver_of
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
 from payrelay.gateways.payhere.abilities import capabilities_of
-from payrelay.store.payments.journal import HISTORY_LINES_MAX
+from payrelay.store.payments.journal import HISTORY_ENTRIES_MAX
 
 
 def payment_of(call: Charge) -> Payment:
@@ -51,10 +51,10 @@ def payment_of(call: Charge) -> Payment:
 
 async def failed_charge(world: World) -> None:
     """Loses the reply to a charge, which somebody then decides to have failed."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     gateway, row = world.relay.accounts["gateway"], await world.operation()
-    case = await open_case(world.relay, gateway, row, is_nudged=False, until_s=0)
+    case = await open_case(world.relay, gateway, row, is_urgent=False, until_s=0)
     await case.disprove(Evidence())
 
 
@@ -62,10 +62,10 @@ async def test_what_failed_is_looked_for_until_its_month_is_over(world: World) -
     """Without an end each failure would cost a call a day for ever, and outgrow what is read of its history."""
     await failed_charge(world)
     for _ in range(REAPPEARANCE_MS // DAY_MS):
-        assert (await world.operation()).probe_at_ms is not None
+        assert (await world.operation()).inquire_at_ms is not None
         world.clock.passed_ms += DAY_MS
-        assert await settle_due(world.relay) == 1
-    assert ((await world.operation()).state, (await world.operation()).probe_at_ms) == (State.FAILED, None)
+        assert await resolve_due(world.relay) == 1
+    assert ((await world.operation()).state, (await world.operation()).inquire_at_ms) == (State.FAILED, None)
 
 
 async def test_looking_for_what_failed_does_not_prolong_its_key(world: World) -> None:
@@ -73,20 +73,22 @@ async def test_looking_for_what_failed_does_not_prolong_its_key(world: World) ->
     await failed_charge(world)
     ends_at_ms = world.clock.now_ms() + KEYED_MS
     world.clock.passed_ms += DAY_MS
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     assert (await world.operation()).claim_ends_at_ms == ends_at_ms
 
 
 async def test_a_cancellation_that_is_turned_away_for_weeks_comes_to_a_person(world: World) -> None:
     """Its history must not outgrow what is read of it: nobody would ever look at it again, nor be told."""
-    world.account.script.extend([outcome_of(Verdict.UNKNOWN), *[outcome_of(Verdict.NOT_EXECUTED)] * SENDINGS_MAX])
+    world.account.script.extend(
+        [outcome_of(OutcomeKind.UNKNOWN), *[outcome_of(OutcomeKind.NOT_EXECUTED)] * SENDINGS_MAX]
+    )
     await cancel_subscription(world.relay, asked(), CANCEL)
     for _ in range(SENDINGS_MAX + 1):
         world.clock.passed_ms += DAY_MS
-        await settle_due(world.relay)
+        await resolve_due(world.relay)
     history = await world.journal.history((await world.operation()).id)
     assert ((await world.operation()).state, history[-1].event) == (State.NEEDS_ATTENTION, Event.UNCLEAR)
-    assert len(history) < HISTORY_LINES_MAX
+    assert len(history) < HISTORY_ENTRIES_MAX
 
 
 async def test_what_shows_itself_after_all_takes_its_order_back(world: World) -> None:
@@ -94,7 +96,7 @@ async def test_what_shows_itself_after_all_takes_its_order_back(world: World) ->
     await failed_charge(world)
     world.clock.passed_ms += DAY_MS
     world.account.sights.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     row = await world.operation()
     assert (row.state, row.guard) == (State.NEEDS_ATTENTION, row.subject)
 
@@ -103,44 +105,44 @@ async def test_an_order_that_is_taken_by_then_is_left_to_who_has_it(world: World
     """The customer was told that it failed, and has begun anew; a person sees both."""
     await failed_charge(world)
     first = await world.operation()
-    world.account.script.append(outcome_of(Verdict.DIFFERED))
+    world.account.script.append(outcome_of(OutcomeKind.DIFFERED))
     await charge(world.relay, asked("k-2"), CHARGE)
     world.clock.passed_ms += DAY_MS
-    case = await open_case(world.relay, world.relay.accounts["gateway"], first, is_nudged=False, until_s=0)
+    case = await open_case(world.relay, world.relay.accounts["gateway"], first, is_urgent=False, until_s=0)
     await case.apply(Report(event=Event.REAPPEARED))
     assert (case.operation.state, case.operation.guard) == (State.NEEDS_ATTENTION, None)
 
 
 async def test_what_can_not_be_seen_for_a_week_is_for_a_person(world: World) -> None:
     """A record that can't be read, credentials that are refused: nobody would ever be told."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     for _ in range(8):
         world.clock.passed_ms += DAY_MS
-        world.account.sights.append(Unseen(code=Code.GATEWAY_BAD_REPLY, evidence=Evidence()))
-        await settle_due(world.relay)
+        world.account.sights.append(NoObservation(code=Code.GATEWAY_BAD_REPLY, evidence=Evidence()))
+        await resolve_due(world.relay)
     assert (await world.operation()).state is State.NEEDS_ATTENTION
 
 
 async def test_an_account_that_is_gone_for_a_week_leaves_its_operations_to_a_person(world: World) -> None:
     """Nobody can ask for them any more."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     world.accounts.clear()
     world.clock.passed_ms += DAY_MS
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     early = (await world.operation()).state
     world.clock.passed_ms += 6 * DAY_MS
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     assert (early, (await world.operation()).state) == (State.UNKNOWN, State.NEEDS_ATTENTION)
 
 
 async def test_a_part_that_was_decided_not_to_be_refunded_is_not_looked_for(world: World) -> None:
     """Nothing shows it, so that each look would be a call for nothing."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await refund(world.relay, asked(), PART)
     await decide(world.relay, decision_on(await world.operation(), State.FAILED))
-    assert (await world.operation()).probe_at_ms is None
+    assert (await world.operation()).inquire_at_ms is None
 
 
 async def test_a_zero_in_front_hides_no_other_refund_of_a_payment(world: World) -> None:
@@ -149,18 +151,18 @@ async def test_a_zero_in_front_hides_no_other_refund_of_a_payment(world: World) 
     await refund(world.relay, asked("k-2"), Refund(payment_id="0" + PART.payment_id, description="late"))
     row = await world.operation()
     assert row.payment_id == PART.payment_id
-    assert await world.relay.settling.has_other_refund(row.merchant, PART.payment_id, row.id)
+    assert await world.relay.resolution.has_other_refund(row.merchant, PART.payment_id, row.id)
 
 
 async def test_the_payment_of_a_charge_that_was_called_failed_too_early_proves_no_other(world: World) -> None:
     """A minute later the shop charges again, loses that reply too, and the first one's payment shows."""
     await failed_charge(world)
     world.clock.passed_ms += 60_000
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked("k-2"), CHARGE)
     world.clock.passed_ms += 2_000
     world.account.sights.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     assert (await world.operation()).state is State.UNKNOWN
 
 
@@ -168,12 +170,12 @@ async def retried_after_a_success(world: World, *, pause_ms: int) -> State:
     """Retries, and after a pause once more with a lost reply; then a payment shows, dated as the second sending."""
     await retry_subscription(world.relay, asked("k-1"), RETRY)
     world.clock.passed_ms += pause_ms
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await retry_subscription(world.relay, asked("k-2"), RETRY)
     shown = msgspec.structs.replace(payment_of(CHARGE), at_ms=world.clock.now_ms())
     world.clock.passed_ms += 2_000
     world.account.sights.append(PaymentsSeen(payments=(shown,), evidence=Evidence()))
-    await settle_due(world.relay)
+    await resolve_due(world.relay)
     return (await world.operation()).state
 
 
@@ -190,23 +192,23 @@ async def test_a_retry_of_an_hour_ago_is_no_rival(world: World) -> None:
 @pytest.mark.parametrize(
     ("kind", "story"),
     [
-        (Kind.CHARGE, settle_charge),
-        (Kind.AUTHORIZATION, settle_hold_unseen),
-        (Kind.CAPTURE, settle_capture),
-        (Kind.REFUND, settle_refund),
-        (Kind.RELEASE, settle_unseen),
-        (Kind.RETRY, settle_retry),
-        (Kind.CANCEL, settle_cancel),
+        (Kind.CHARGE, resolve_charge),
+        (Kind.AUTHORIZATION, resolve_unseen_authorization),
+        (Kind.CAPTURE, resolve_capture),
+        (Kind.REFUND, resolve_refund),
+        (Kind.VOID, resolve_unseen),
+        (Kind.RETRY, resolve_retry),
+        (Kind.CANCEL, resolve_cancel),
     ],
 )
 def test_what_payhere_can_do_leads_to_its_stories(kind: Kind, story: object) -> None:
     """It keeps no keys and shows no holds: no charge of it is ever sent again to find out what became of it."""
     for is_live in (False, True):
         can = capabilities_of(is_live=is_live, is_signing=True)
-        assert story_of(kind, way_of(kind, can, is_key_kept=True)) is story
+        assert resolver_of(kind, resolution_way_of(kind, can, is_key_kept=True)) is story
 
 
 @pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.CAPTURE, Kind.CANCEL}))
 def test_what_no_story_sends_again_is_for_a_person(kind: Kind) -> None:
     """An adapter that says more than any story can read must not have money sent for it."""
-    assert story_of(kind, Way.SEND_AGAIN) is settle_unseen
+    assert resolver_of(kind, ResolutionWay.SEND_AGAIN) is resolve_unseen

@@ -2,7 +2,7 @@ import pytest
 from tests.flows.world import World, asked, outcome_of
 
 from payrelay.core.calls import CancelSubscription, RetrySubscription
-from payrelay.core.outcomes import Verdict
+from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import Kind
 from payrelay.errors import Code, Refusal
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
@@ -33,7 +33,7 @@ async def test_a_limit_forbids_what_can_not_be_held_against_it(world: World) -> 
 
 async def test_while_a_retry_is_open_nothing_else_happens_to_the_subscription(world: World) -> None:
     """A second retry could charge twice; a cancellation in between would hide what came of the first."""
-    world.account.script.append(outcome_of(Verdict.UNKNOWN))
+    world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await retry_subscription(world.relay, asked("k-1"), RETRY)
     with pytest.raises(Refusal, match="same subscription"):
         await retry_subscription(world.relay, asked("k-2"), RETRY)

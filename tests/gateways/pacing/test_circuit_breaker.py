@@ -2,13 +2,13 @@ import pytest
 from tests.gateways.pacing.hand_clock import HandClock
 
 from payrelay.gateways.pacing.circuit_breaker import (
-    EFFECT_PROBES_AFTER_S,
+    COUNTED_BACK_S,
+    EFFECT_TRIALS_AFTER_S,
     ENDED_MIN,
-    LOOKED_BACK_S,
     PAUSE_S,
     PAUSE_S_MAX,
     Admission,
-    Breaker,
+    CircuitBreaker,
     Ending,
 )
 from payrelay.gateways.pacing.queue import Priority
@@ -23,136 +23,140 @@ def clock() -> HandClock:
 
 
 @pytest.fixture
-def breaker(clock: HandClock) -> Breaker:
+def breaker(clock: HandClock) -> CircuitBreaker:
     """One that has seen no call yet."""
-    return Breaker(clock, probe_s=PROBE_S)
+    return CircuitBreaker(clock, trial_s=PROBE_S)
 
 
 @pytest.fixture
-def shut(breaker: Breaker) -> Breaker:
+def circuit_open(breaker: CircuitBreaker) -> CircuitBreaker:
     """One that has shut this very moment."""
     end(breaker, failed=ENDED_MIN)
     return breaker
 
 
-def end(breaker: Breaker, *, failed: int = 0, answered: int = 0) -> None:
+def end(breaker: CircuitBreaker, *, failed: int = 0, answered: int = 0) -> None:
     """Ends so many calls."""
     for ending, count in ((Ending.ANSWERED, answered), (Ending.FAILED, failed)):
         for _ in range(count):
             breaker.note(ending, "server_error")
 
 
-def test_one_failure_shuts_nothing(breaker: Breaker) -> None:
+def test_one_failure_shuts_nothing(breaker: CircuitBreaker) -> None:
     """Nor do a few: with few calls half of them fail by chance."""
     end(breaker, failed=ENDED_MIN - 1)
-    assert (breaker.is_shut, breaker.refusal(Priority.CHARGE)) == (False, None)
+    assert (breaker.is_open, breaker.refusal(Priority.CHARGE)) == (False, None)
 
 
-@pytest.mark.parametrize(("answered", "failed", "is_shut"), [(10, 10, True), (11, 10, False), (1, 19, True)])
-def test_it_shuts_when_half_of_the_calls_fail(breaker: Breaker, answered: int, failed: int, *, is_shut: bool) -> None:
+@pytest.mark.parametrize(("answered", "failed", "is_open"), [(10, 10, True), (11, 10, False), (1, 19, True)])
+def test_it_shuts_when_half_of_the_calls_fail(
+    breaker: CircuitBreaker, answered: int, failed: int, *, is_open: bool
+) -> None:
     """A gateway that answers every second call still serves somebody; one that answers fewer is left alone."""
     end(breaker, answered=answered, failed=failed)
-    assert breaker.is_shut is is_shut
+    assert breaker.is_open is is_open
 
 
-def test_what_failed_long_ago_does_not_count(breaker: Breaker, clock: HandClock) -> None:
+def test_what_failed_long_ago_does_not_count(breaker: CircuitBreaker, clock: HandClock) -> None:
     """It is about how the gateway is now."""
     end(breaker, failed=ENDED_MIN - 1)
-    clock.move(LOOKED_BACK_S)
+    clock.move(COUNTED_BACK_S)
     end(breaker, failed=1)
-    assert not breaker.is_shut
+    assert not breaker.is_open
 
 
-def test_what_never_came_to_the_gateway_says_nothing_of_it(breaker: Breaker) -> None:
+def test_what_never_came_to_the_gateway_says_nothing_of_it(breaker: CircuitBreaker) -> None:
     """A call that we didn't make in time is no failure of theirs."""
     for _ in range(ENDED_MIN):
         breaker.note(Ending.NOTHING, "too_late")
-    assert not breaker.is_shut
+    assert not breaker.is_open
 
 
-def test_being_blocked_counts_as_a_failure(breaker: Breaker) -> None:
+def test_being_blocked_counts_as_a_failure(breaker: CircuitBreaker) -> None:
     """Whoever turns every call away is left alone for longer than a window."""
     for _ in range(ENDED_MIN):
         breaker.note(Ending.BLOCKED, "rate_limited")
-    assert breaker.is_shut
+    assert breaker.is_open
 
 
-def test_it_says_why_and_when_to_come_again(shut: Breaker) -> None:
+def test_it_says_why_and_when_to_come_again(circuit_open: CircuitBreaker) -> None:
     """The client hears it before anything is stored."""
-    refusal = shut.refusal(Priority.READ)
+    refusal = circuit_open.refusal(Priority.READ)
     assert refusal is not None
     assert (refusal.retry_after_s, refusal.cause) == (PAUSE_S, "server_error")
-    assert shut.enter(Priority.READ) is Admission.BARRED
+    assert circuit_open.enter(Priority.READ) is Admission.REJECTED
 
 
-def test_after_a_pause_one_probe_goes_out(shut: Breaker, clock: HandClock) -> None:
+def test_after_a_pause_one_probe_goes_out(circuit_open: CircuitBreaker, clock: HandClock) -> None:
     """And no second one, as long as it is under way."""
     clock.move(PAUSE_S)
-    assert [shut.enter(Priority.SETTLE) for _ in range(2)] == [Admission.PROBE, Admission.BARRED]
+    assert [circuit_open.enter(Priority.RESOLUTION) for _ in range(2)] == [Admission.TRIAL, Admission.REJECTED]
 
 
-def test_an_effect_leaves_the_probing_to_those_who_change_nothing(shut: Breaker, clock: HandClock) -> None:
+def test_an_effect_leaves_the_probing_to_those_who_change_nothing(
+    circuit_open: CircuitBreaker, clock: HandClock
+) -> None:
     """A lost read costs nobody anything; but where only effects come, one of them is the probe."""
     clock.move(PAUSE_S)
-    assert shut.enter(Priority.CHARGE) is Admission.BARRED
-    clock.move(EFFECT_PROBES_AFTER_S)
-    assert shut.enter(Priority.CHARGE) is Admission.PROBE
+    assert circuit_open.enter(Priority.CHARGE) is Admission.REJECTED
+    clock.move(EFFECT_TRIALS_AFTER_S)
+    assert circuit_open.enter(Priority.CHARGE) is Admission.TRIAL
 
 
-def test_a_probe_that_is_answered_opens_it(shut: Breaker, clock: HandClock) -> None:
+def test_a_probe_that_is_answered_opens_it(circuit_open: CircuitBreaker, clock: HandClock) -> None:
     """And what failed before that is forgotten."""
     clock.move(PAUSE_S)
-    shut.enter(Priority.READ)
-    shut.probed(Ending.ANSWERED, "")
-    end(shut, failed=ENDED_MIN - 1)
-    assert (shut.is_shut, shut.enter(Priority.CHARGE)) == (False, Admission.FREE)
+    circuit_open.enter(Priority.READ)
+    circuit_open.trial_ended(Ending.ANSWERED, "")
+    end(circuit_open, failed=ENDED_MIN - 1)
+    assert (circuit_open.is_open, circuit_open.enter(Priority.CHARGE)) == (False, Admission.FREE)
 
 
-def test_a_probe_that_fails_doubles_the_pause(shut: Breaker, clock: HandClock) -> None:
+def test_a_probe_that_fails_doubles_the_pause(circuit_open: CircuitBreaker, clock: HandClock) -> None:
     """Up to a minute, so that its return is not missed for long."""
     pauses = []
     for _ in range(4):
-        refusal = shut.refusal(Priority.READ)
+        refusal = circuit_open.refusal(Priority.READ)
         assert refusal is not None
         pauses.append(refusal.retry_after_s)
         clock.move(refusal.retry_after_s)
-        shut.enter(Priority.READ)
-        shut.probed(Ending.FAILED, "timeout")
+        circuit_open.enter(Priority.READ)
+        circuit_open.trial_ended(Ending.FAILED, "timeout")
     assert pauses == [PAUSE_S, 2 * PAUSE_S, 4 * PAUSE_S, PAUSE_S_MAX]
 
 
-def test_a_probe_that_came_to_nothing_makes_way_for_another(shut: Breaker, clock: HandClock) -> None:
+def test_a_probe_that_came_to_nothing_makes_way_for_another(circuit_open: CircuitBreaker, clock: HandClock) -> None:
     """It found no place, or was cancelled."""
     clock.move(PAUSE_S)
-    shut.enter(Priority.READ)
-    shut.abandon()
-    assert shut.enter(Priority.READ) is Admission.PROBE
+    circuit_open.enter(Priority.READ)
+    circuit_open.abandon()
+    assert circuit_open.enter(Priority.READ) is Admission.TRIAL
 
 
-def test_a_probe_that_is_never_heard_of_again_makes_way_too(shut: Breaker, clock: HandClock) -> None:
+def test_a_probe_that_is_never_heard_of_again_makes_way_too(circuit_open: CircuitBreaker, clock: HandClock) -> None:
     """Nothing may keep it shut for ever."""
     clock.move(PAUSE_S)
-    shut.enter(Priority.READ)
+    circuit_open.enter(Priority.READ)
     clock.move(PROBE_S)
-    assert shut.enter(Priority.READ) is Admission.PROBE
+    assert circuit_open.enter(Priority.READ) is Admission.TRIAL
 
 
-def test_calls_that_were_under_way_when_it_shut_prove_nothing(shut: Breaker) -> None:
+def test_calls_that_were_under_way_when_it_shut_prove_nothing(circuit_open: CircuitBreaker) -> None:
     """An old success must not let everybody in again."""
-    end(shut, answered=50)
-    assert shut.is_shut
+    end(circuit_open, answered=50)
+    assert circuit_open.is_open
 
 
-def test_a_token_is_fetched_for_the_probe_but_opens_nothing(shut: Breaker, clock: HandClock) -> None:
+def test_a_token_is_fetched_for_the_probe_but_opens_nothing(circuit_open: CircuitBreaker, clock: HandClock) -> None:
     """Where there is none, no probe could be made; and a gateway that gives tokens may fail at all else."""
-    assert shut.enter(Priority.TOKEN) is Admission.BARRED
+    assert circuit_open.enter(Priority.TOKEN) is Admission.REJECTED
     clock.move(PAUSE_S)
-    assert shut.enter(Priority.TOKEN) is Admission.FREE
-    shut.note(Ending.ANSWERED, "")
-    assert shut.is_shut
+    assert circuit_open.enter(Priority.TOKEN) is Admission.FREE
+    circuit_open.note(Ending.ANSWERED, "")
+    assert circuit_open.is_open
 
 
-def test_a_probe_after_it_opened_changes_nothing(breaker: Breaker) -> None:
+def test_a_probe_after_it_opened_changes_nothing(breaker: CircuitBreaker) -> None:
     """Two say the same."""
-    breaker.probed(Ending.FAILED, "timeout")
-    assert not breaker.is_shut
+    breaker.trial_ended(Ending.FAILED, "timeout")
+    assert not breaker.is_open

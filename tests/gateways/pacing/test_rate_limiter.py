@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from tests.gateways.pacing.hand_clock import HandClock, turns
 
-from payrelay.core.gateways.permits import BudgetSnapshot, SlotGrant, SlotsTaken
+from payrelay.core.gateways.permits import BudgetSnapshot, PermitGrant, PermitsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S
@@ -12,9 +12,9 @@ from payrelay.gateways.pacing.rate_limiter import (
     SEND_WITHIN_S,
     WAITERS_MAX,
     Ending,
-    Governor,
     Permit,
     Priority,
+    RateLimiter,
 )
 from payrelay.gateways.pacing.shared_budget import MemoryBudget, Rest
 
@@ -25,16 +25,16 @@ def hand_clock() -> HandClock:
     return HandClock()
 
 
-def make(clock: HandClock, calls: int = 2, window_s: float = 10.0) -> Governor:
+def make(clock: HandClock, calls: int = 2, window_s: float = 10.0) -> RateLimiter:
     """Makes a governor whose timers ring when the clock is moved."""
-    return Governor(RateLimit(calls, window_s), clock, timer=clock.timer)
+    return RateLimiter(RateLimit(calls, window_s), clock, timer=clock.timer)
 
 
-async def taken(governor: Governor) -> Permit:
+async def taken(rate_limiter: RateLimiter) -> Permit:
     """Takes a place that must be there."""
-    place = await governor.take_now()
-    assert place is not None
-    return place
+    permit = await rate_limiter.take_now()
+    assert permit is not None
+    return permit
 
 
 def test_the_limit_can_be_asked_for(hand_clock: HandClock) -> None:
@@ -44,55 +44,55 @@ def test_the_limit_can_be_asked_for(hand_clock: HandClock) -> None:
 
 async def test_no_more_places_than_the_limit(hand_clock: HandClock) -> None:
     """Places that are held count as calls: the gateway may see them at any moment."""
-    governor = make(hand_clock)
-    assert [await governor.take_now() is not None for _ in range(3)] == [True, True, False]
+    rate_limiter = make(hand_clock)
+    assert [await rate_limiter.take_now() is not None for _ in range(3)] == [True, True, False]
 
 
 async def test_a_used_place_rests_for_a_window_after_the_reply(hand_clock: HandClock) -> None:
     """The gateway may have counted the call as late as the reply, so that is when the window begins."""
-    governor = make(hand_clock, calls=2)
-    place, _ = await taken(governor), await taken(governor)
+    rate_limiter = make(hand_clock, calls=2)
+    permit, _ = await taken(rate_limiter), await taken(rate_limiter)
     hand_clock.move(7)
-    place.done()
+    permit.done()
     hand_clock.move(9.9)
-    assert await governor.take_now() is None
+    assert await rate_limiter.take_now() is None
     hand_clock.move(0.1)
-    assert await governor.take_now() is not None
+    assert await rate_limiter.take_now() is not None
 
 
 async def test_an_unused_place_is_free_at_once(hand_clock: HandClock) -> None:
     """Nothing was sent, so the gateway has nothing to count."""
-    governor = make(hand_clock)
-    place, _ = await taken(governor), await taken(governor)
-    place.release_unused()
-    assert await governor.take_now() is not None
+    rate_limiter = make(hand_clock)
+    permit, _ = await taken(rate_limiter), await taken(rate_limiter)
+    permit.release_unused()
+    assert await rate_limiter.take_now() is not None
 
 
 async def test_a_place_is_ended_once(hand_clock: HandClock) -> None:
     """Ending it twice must not make two places of one."""
-    governor = make(hand_clock)
-    place, _ = await taken(governor), await taken(governor)
-    place.done()
-    place.release_unused()
-    place.done()
-    assert await governor.take_now() is None
+    rate_limiter = make(hand_clock)
+    permit, _ = await taken(rate_limiter), await taken(rate_limiter)
+    permit.done()
+    permit.release_unused()
+    permit.done()
+    assert await rate_limiter.take_now() is None
 
 
 async def test_without_a_limit_there_is_always_room(hand_clock: HandClock) -> None:
     """``off`` is meant for a test double that counts nothing."""
-    governor = Governor(None, hand_clock)
-    places = [await taken(governor) for _ in range(100)]
-    for place in places:
-        place.done()
-    assert governor.snapshot().used == 0
+    rate_limiter = RateLimiter(None, hand_clock)
+    places = [await taken(rate_limiter) for _ in range(100)]
+    for permit in places:
+        permit.done()
+    assert rate_limiter.snapshot().used == 0
 
 
 async def test_a_waiter_is_woken_when_the_window_is_over(hand_clock: HandClock) -> None:
     """Nobody polls: the governor's timer brings the place."""
-    governor = make(hand_clock)
+    rate_limiter = make(hand_clock)
     for _ in range(2):
-        (await taken(governor)).done()
-    waiting = asyncio.create_task(governor.take(hand_clock.now_s + 60))
+        (await taken(rate_limiter)).done()
+    waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await asyncio.sleep(0)
     hand_clock.move(10)
     assert await waiting is not None
@@ -100,19 +100,19 @@ async def test_a_waiter_is_woken_when_the_window_is_over(hand_clock: HandClock) 
 
 async def test_a_waiter_is_served_when_a_place_comes_back_unused(hand_clock: HandClock) -> None:
     """A call that never left makes room for the next one in line."""
-    governor = make(hand_clock)
-    place, _ = await taken(governor), await taken(governor)
-    waiting = asyncio.create_task(governor.take(hand_clock.now_s + 60))
+    rate_limiter = make(hand_clock)
+    permit, _ = await taken(rate_limiter), await taken(rate_limiter)
+    waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await asyncio.sleep(0)
-    place.release_unused()
+    permit.release_unused()
     assert await waiting is not None
 
 
 async def test_a_waiter_gives_up_at_its_time(hand_clock: HandClock) -> None:
     """Who waits for a place has somebody waiting for an answer."""
-    governor = make(hand_clock)
-    await taken(governor), await taken(governor)
-    waiting = asyncio.create_task(governor.take(hand_clock.now_s + 5))
+    rate_limiter = make(hand_clock)
+    await taken(rate_limiter), await taken(rate_limiter)
+    waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 5))
     await asyncio.sleep(0)
     hand_clock.move(5)
     assert await waiting is None
@@ -120,22 +120,22 @@ async def test_a_waiter_gives_up_at_its_time(hand_clock: HandClock) -> None:
 
 async def test_no_place_is_waited_for_when_the_time_is_over(hand_clock: HandClock) -> None:
     """A deadline in the past is answered at once."""
-    governor = make(hand_clock)
-    await taken(governor), await taken(governor)
-    assert await governor.take(hand_clock.now_s) is None
+    rate_limiter = make(hand_clock)
+    await taken(rate_limiter), await taken(rate_limiter)
+    assert await rate_limiter.take(hand_clock.now_s) is None
 
 
 async def test_effects_come_before_reads(hand_clock: HandClock) -> None:
     """A customer who pays is worth more than a list; within one kind the first come is the first served."""
-    governor = make(hand_clock)
-    held = [await taken(governor), await taken(governor)]
+    rate_limiter = make(hand_clock)
+    held = [await taken(rate_limiter), await taken(rate_limiter)]
     order: list[str] = []
 
     async def wait(name: str, priority: Priority) -> None:
-        place = await governor.take(hand_clock.now_s + 60, priority=priority)
+        permit = await rate_limiter.take(hand_clock.now_s + 60, priority=priority)
         order.append(name)
-        assert place is not None
-        place.release_unused()
+        assert permit is not None
+        permit.release_unused()
 
     names = [("read", Priority.READ), ("charge", Priority.CHARGE), ("capture", Priority.CHARGE)]
     tasks = [asyncio.create_task(wait(*each)) for each in names]
@@ -147,37 +147,37 @@ async def test_effects_come_before_reads(hand_clock: HandClock) -> None:
 
 async def test_nobody_overtakes_a_waiter(hand_clock: HandClock) -> None:
     """A newcomer gets no place while somebody stands in line for it."""
-    governor = make(hand_clock)
-    held = [await taken(governor), await taken(governor)]
-    waiting = asyncio.create_task(governor.take(hand_clock.now_s + 60))
+    rate_limiter = make(hand_clock)
+    held = [await taken(rate_limiter), await taken(rate_limiter)]
+    waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await asyncio.sleep(0)
     held[0].release_unused()
-    assert await governor.take_now() is None
+    assert await rate_limiter.take_now() is None
     assert await waiting is not None
 
 
 async def test_a_cancelled_waiter_leaves_its_place_to_others(hand_clock: HandClock) -> None:
     """A place given in the moment of the cancellation must not be lost for good."""
-    governor = make(hand_clock)
-    held = [await taken(governor), await taken(governor)]
-    waiting = asyncio.create_task(governor.take(hand_clock.now_s + 60))
+    rate_limiter = make(hand_clock)
+    held = [await taken(rate_limiter), await taken(rate_limiter)]
+    waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await asyncio.sleep(0)
     held[0].release_unused()
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    assert await governor.take_now() is not None
+    assert await rate_limiter.take_now() is not None
 
 
 async def test_a_cancelled_waiter_no_longer_stands_in_line(hand_clock: HandClock) -> None:
     """Who went away must not hold up those behind."""
-    governor = make(hand_clock)
-    held = [await taken(governor), await taken(governor)]
-    waiting = asyncio.create_task(governor.take(hand_clock.now_s + 60))
+    rate_limiter = make(hand_clock)
+    held = [await taken(rate_limiter), await taken(rate_limiter)]
+    waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     held[0].release_unused()
-    assert await governor.take_now() is not None
+    assert await rate_limiter.take_now() is not None
 
 
 class FailingBudget(MemoryBudget):
@@ -185,7 +185,7 @@ class FailingBudget(MemoryBudget):
 
     is_shared = True
 
-    async def take(self, count: int, hold_s: float) -> SlotsTaken:  # noqa: ARG002, the face of a budget
+    async def take(self, count: int, permit_s: float) -> PermitsTaken:  # noqa: ARG002, the face of a budget
         """Can't say."""
         raise StoreUnavailable("down")
 
@@ -196,7 +196,7 @@ class ForgetfulBudget(MemoryBudget):
     async def _lose(self) -> None:
         raise StoreUnavailable("down")
 
-    def done(self, grant: SlotGrant) -> Rest:  # noqa: ARG002, the face of a budget
+    def done(self, grant: PermitGrant) -> Rest:  # noqa: ARG002, the face of a budget
         """Fails, later."""
         return self._lose()
 
@@ -208,25 +208,25 @@ class SlowBudget(MemoryBudget):
         super().__init__(limit, clock)
         self.gate = asyncio.Event()
 
-    async def take(self, count: int, hold_s: float) -> SlotsTaken:
+    async def take(self, count: int, permit_s: float) -> PermitsTaken:
         """Waits for the gate."""
         await self.gate.wait()
-        return await super().take(count, hold_s)
+        return await super().take(count, permit_s)
 
 
-async def fail(governor: Governor, count: int, ending: Ending = Ending.FAILED) -> None:
+async def fail(rate_limiter: RateLimiter, count: int, ending: Ending = Ending.FAILED) -> None:
     """Makes so many calls that fail."""
     for _ in range(count):
-        place = await taken(governor)
-        place.came_to(ending, "timeout")
-        place.done()
+        permit = await taken(rate_limiter)
+        permit.came_to(ending, "timeout")
+        permit.done()
 
 
 async def test_while_the_store_is_down_nobody_gets_a_place(hand_clock: HandClock) -> None:
     """Nobody knows then what others have sent; whoever waits is told, and not only the first in line."""
     limit = RateLimit(2, 10.0)
-    governor = Governor(limit, hand_clock, timer=hand_clock.timer, budget=FailingBudget(limit, hand_clock))
-    waiting = [governor.take_now(), governor.take(hand_clock.now_s + 60)]
+    rate_limiter = RateLimiter(limit, hand_clock, timer=hand_clock.timer, budget=FailingBudget(limit, hand_clock))
+    waiting = [rate_limiter.take_now(), rate_limiter.take(hand_clock.now_s + 60)]
     heard = await asyncio.gather(*waiting, return_exceptions=True)
     assert [type(each) for each in heard] == [StoreUnavailable, StoreUnavailable]
 
@@ -234,160 +234,160 @@ async def test_while_the_store_is_down_nobody_gets_a_place(hand_clock: HandClock
 async def test_a_word_that_is_lost_hurts_nobody(hand_clock: HandClock) -> None:
     """The place comes back by itself, later; whoever said it goes on."""
     limit = RateLimit(1, 10.0)
-    governor = Governor(limit, hand_clock, timer=hand_clock.timer, budget=ForgetfulBudget(limit, hand_clock))
-    (await taken(governor)).done()
-    await governor.close()
-    assert await governor.take_now() is None
+    rate_limiter = RateLimiter(limit, hand_clock, timer=hand_clock.timer, budget=ForgetfulBudget(limit, hand_clock))
+    (await taken(rate_limiter)).done()
+    await rate_limiter.close()
+    assert await rate_limiter.take_now() is None
 
 
 async def test_who_goes_away_while_the_store_looks_leaves_a_place(hand_clock: HandClock) -> None:
     """A client that hung up must not cost a place until its call would have ended."""
     limit = RateLimit(1, 10.0)
     budget = SlowBudget(limit, hand_clock)
-    governor = Governor(limit, hand_clock, timer=hand_clock.timer, budget=budget)
-    waiting = asyncio.create_task(governor.take_now())
+    rate_limiter = RateLimiter(limit, hand_clock, timer=hand_clock.timer, budget=budget)
+    waiting = asyncio.create_task(rate_limiter.take_now())
     await turns()
     waiting.cancel()
     budget.gate.set()
     await turns()
-    assert (await taken(governor)).grant is not None
+    assert (await taken(rate_limiter)).grant is not None
 
 
 async def test_a_place_has_a_last_moment_to_be_used(hand_clock: HandClock) -> None:
     """A machine that slept with a place in its hand wakes up when that is somebody else's."""
-    place = await taken(make(hand_clock))
-    assert place.send_by_s == hand_clock.now_s + SEND_WITHIN_S
+    permit = await taken(make(hand_clock))
+    assert permit.send_by_s == hand_clock.now_s + SEND_WITHIN_S
 
 
 async def test_at_the_end_nobody_waits_any_more(hand_clock: HandClock) -> None:
     """A stop takes no longer than what is written down."""
-    governor = make(hand_clock, calls=1)
-    await taken(governor)
-    waiting = asyncio.create_task(governor.take(hand_clock.now_s + 60))
+    rate_limiter = make(hand_clock, calls=1)
+    await taken(rate_limiter)
+    waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await turns()
-    await governor.close()
+    await rate_limiter.close()
     assert await waiting is None
 
 
 async def test_no_more_wait_than_there_is_room_for(hand_clock: HandClock) -> None:
     """Each of them holds a request's memory."""
-    governor = make(hand_clock, calls=1)
-    await taken(governor)
-    waiting = [asyncio.create_task(governor.take(hand_clock.now_s + 60)) for _ in range(WAITERS_MAX)]
+    rate_limiter = make(hand_clock, calls=1)
+    await taken(rate_limiter)
+    waiting = [asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60)) for _ in range(WAITERS_MAX)]
     await turns()
-    assert await governor.take(hand_clock.now_s + 60) is None
-    await governor.close()
+    assert await rate_limiter.take(hand_clock.now_s + 60) is None
+    await rate_limiter.close()
     assert set(await asyncio.gather(*waiting)) == {None}
 
 
 async def test_how_it_stands(hand_clock: HandClock) -> None:
     """Operators see what is used of the budget, and whether anybody waits."""
-    governor = make(hand_clock, calls=2)
-    place, _ = await taken(governor), await taken(governor)
-    place.done()
-    waiting = asyncio.create_task(governor.take(hand_clock.now_s + 60))
+    rate_limiter = make(hand_clock, calls=2)
+    permit, _ = await taken(rate_limiter), await taken(rate_limiter)
+    permit.done()
+    waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await turns()
-    assert governor.snapshot() == BudgetSnapshot(limit_calls=2, used=2, waiting=1, is_shut=False, blocked_s=0.0)
+    assert rate_limiter.snapshot() == BudgetSnapshot(limit_calls=2, used=2, waiting=1, is_open=False, blocked_s=0.0)
     await hand_clock.run(10.0)
     await waiting
-    assert governor.snapshot() == BudgetSnapshot(limit_calls=2, used=2, waiting=0, is_shut=False, blocked_s=0.0)
+    assert rate_limiter.snapshot() == BudgetSnapshot(limit_calls=2, used=2, waiting=0, is_open=False, blocked_s=0.0)
 
 
 @pytest.mark.parametrize("limit", [None, RateLimit(50, 10.0)])
 async def test_a_gateway_that_fails_is_left_alone(hand_clock: HandClock, limit: RateLimit | None) -> None:
     """With or without a limit: after a pause one probe, and when that is answered everybody."""
-    governor = Governor(limit, hand_clock, timer=hand_clock.timer)
-    await fail(governor, ENDED_MIN)
-    assert (await governor.take_now(), governor.snapshot().is_shut) == (None, True)
+    rate_limiter = RateLimiter(limit, hand_clock, timer=hand_clock.timer)
+    await fail(rate_limiter, ENDED_MIN)
+    assert (await rate_limiter.take_now(), rate_limiter.snapshot().is_open) == (None, True)
     hand_clock.move(PAUSE_S)
-    probe, second = [await governor.take_now(priority=Priority.READ) for _ in range(2)]
-    assert probe is not None
-    assert (probe.is_probe, second) == (True, None)
-    probe.came_to(Ending.ANSWERED)
-    probe.done()
-    assert await governor.take_now() is not None
+    trial, second = [await rate_limiter.take_now(priority=Priority.READ) for _ in range(2)]
+    assert trial is not None
+    assert (trial.is_trial, second) == (True, None)
+    trial.came_to(Ending.ANSWERED)
+    trial.done()
+    assert await rate_limiter.take_now() is not None
 
 
 async def test_who_waits_when_it_shuts_is_sent_away(hand_clock: HandClock) -> None:
     """There is nothing to wait for."""
-    governor = make(hand_clock, calls=ENDED_MIN)
-    places = [await taken(governor) for _ in range(ENDED_MIN)]
-    waiting = asyncio.create_task(governor.take(hand_clock.now_s + 60))
+    rate_limiter = make(hand_clock, calls=ENDED_MIN)
+    places = [await taken(rate_limiter) for _ in range(ENDED_MIN)]
+    waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await turns()
-    for place in places:
-        place.came_to(Ending.FAILED, "timeout")
+    for permit in places:
+        permit.came_to(Ending.FAILED, "timeout")
     assert await waiting is None
 
 
 async def test_what_has_its_place_already_does_not_go_out_when_it_shuts(hand_clock: HandClock) -> None:
     """The last look is the sender's own; a probe goes out."""
-    governor = Governor(None, hand_clock)
-    early = await taken(governor)
-    assert governor.may_go_out(early)
-    await fail(governor, ENDED_MIN)
+    rate_limiter = RateLimiter(None, hand_clock)
+    early = await taken(rate_limiter)
+    assert rate_limiter.may_go_out(early)
+    await fail(rate_limiter, ENDED_MIN)
     hand_clock.move(PAUSE_S)
-    probe = await governor.take_now(priority=Priority.READ)
-    assert probe is not None
-    assert (governor.may_go_out(early), governor.may_go_out(probe)) == (False, True)
+    trial = await rate_limiter.take_now(priority=Priority.READ)
+    assert trial is not None
+    assert (rate_limiter.may_go_out(early), rate_limiter.may_go_out(trial)) == (False, True)
 
 
 async def test_a_probe_that_finds_no_place_is_none(hand_clock: HandClock) -> None:
     """Another one may be it as soon as there is room."""
-    governor = make(hand_clock, calls=ENDED_MIN, window_s=60.0)
-    await fail(governor, ENDED_MIN)
+    rate_limiter = make(hand_clock, calls=ENDED_MIN, window_s=60.0)
+    await fail(rate_limiter, ENDED_MIN)
     hand_clock.move(PAUSE_S)
-    assert await governor.take_now(priority=Priority.READ) is None
-    assert governor.refusal(Priority.READ) is None
+    assert await rate_limiter.take_now(priority=Priority.READ) is None
+    assert rate_limiter.refusal(Priority.READ) is None
 
 
 async def test_no_token_for_the_probe_is_a_probe_that_failed(hand_clock: HandClock) -> None:
     """Otherwise each request would ask for a token anew."""
-    governor = Governor(None, hand_clock)
-    await fail(governor, ENDED_MIN)
+    rate_limiter = RateLimiter(None, hand_clock)
+    await fail(rate_limiter, ENDED_MIN)
     hand_clock.move(PAUSE_S)
-    token = await governor.take_now(priority=Priority.TOKEN)
+    token = await rate_limiter.take_now(priority=Priority.TOKEN)
     assert token is not None
     token.came_to(Ending.FAILED, "timeout")
     token.done()
-    assert governor.refusal(Priority.READ) is not None
+    assert rate_limiter.refusal(Priority.READ) is not None
 
 
 async def test_when_the_gateway_says_too_many_nobody_calls_for_a_window(hand_clock: HandClock) -> None:
     """And longer each time that it doesn't help; those that were under way say nothing new."""
-    governor = make(hand_clock, calls=10)
+    rate_limiter = make(hand_clock, calls=10)
     pauses = []
     for _ in range(4):
-        places = [await taken(governor) for _ in range(2)]
-        for place in places:
-            place.came_to(Ending.BLOCKED, "rate_limited")
-            place.release_unused()
-        pauses.append(governor.snapshot().blocked_s)
-        assert await governor.take_now() is None
+        places = [await taken(rate_limiter) for _ in range(2)]
+        for permit in places:
+            permit.came_to(Ending.BLOCKED, "rate_limited")
+            permit.release_unused()
+        pauses.append(rate_limiter.snapshot().blocked_s)
+        assert await rate_limiter.take_now() is None
         hand_clock.move(pauses[-1])
     assert pauses == [10.0, 20.0, 40.0, BLOCK_S_MAX]
-    answered = await taken(governor)
+    answered = await taken(rate_limiter)
     answered.came_to(Ending.ANSWERED)
     answered.release_unused()
-    (await taken(governor)).came_to(Ending.BLOCKED, "rate_limited")
-    assert governor.snapshot().blocked_s == 10.0
+    (await taken(rate_limiter)).came_to(Ending.BLOCKED, "rate_limited")
+    assert rate_limiter.snapshot().blocked_s == 10.0
 
 
 async def test_without_a_limit_there_is_nothing_to_block(hand_clock: HandClock) -> None:
     """Who has turned the budget off has a test double."""
-    governor = Governor(None, hand_clock)
-    (await taken(governor)).came_to(Ending.BLOCKED, "rate_limited")
-    assert await governor.take_now() is not None
+    rate_limiter = RateLimiter(None, hand_clock)
+    (await taken(rate_limiter)).came_to(Ending.BLOCKED, "rate_limited")
+    assert await rate_limiter.take_now() is not None
 
 
 async def test_what_we_repeat_by_ourselves_is_a_small_share(hand_clock: HandClock) -> None:
     """A gateway that loses every reply gets less than 1.1 times the calls."""
-    governor = Governor(None, hand_clock)
+    rate_limiter = RateLimiter(None, hand_clock)
     calls = repeats = 0
     while calls < 1_000:
-        place = await taken(governor)
-        place.came_to(Ending.ANSWERED)
+        permit = await taken(rate_limiter)
+        permit.came_to(Ending.ANSWERED)
         calls += 1
-        if governor.may_repeat():
-            (await taken(governor)).came_to(Ending.ANSWERED)
+        if rate_limiter.may_repeat():
+            (await taken(rate_limiter)).came_to(Ending.ANSWERED)
             repeats += 1
     assert 0 < repeats < 0.1 * calls

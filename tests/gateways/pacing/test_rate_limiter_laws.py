@@ -12,7 +12,7 @@ from tests.draws import examples
 from tests.gateways.pacing.hand_clock import HandClock, turns
 
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.gateways.pacing.rate_limiter import SEND_WITHIN_S, SLACK_S, Governor, Priority
+from payrelay.gateways.pacing.rate_limiter import SEND_WITHIN_S, SLACK_S, Priority, RateLimiter
 from payrelay.gateways.pacing.shared_budget import Budget, MemoryBudget
 from payrelay.store import open_database
 from payrelay.store.engine.sqlite import InlineExecutor
@@ -67,23 +67,23 @@ DIED_AT_THE_LAST_MOMENT: Final = [
 class Shop:
     """Processes that share a budget, and the arrivals of their calls by the gateway's clock."""
 
-    def __init__(self, clock: HandClock, governors: list[Governor]) -> None:
+    def __init__(self, clock: HandClock, governors: list[RateLimiter]) -> None:
         self.clock = clock
         self.governors = governors
         self.arrivals: list[float] = []
 
     async def call(self, customer: Customer) -> None:
         """Takes a place and makes a call; who crashes never ends it, and its reply never comes."""
-        governor = self.governors[customer.process % len(self.governors)]
-        place = await governor.take(self.clock.now_s + customer.patience_s, priority=customer.priority)
-        if place is None:
+        rate_limiter = self.governors[customer.process % len(self.governors)]
+        permit = await rate_limiter.take(self.clock.now_s + customer.patience_s, priority=customer.priority)
+        if permit is None:
             return
         if customer.fate == "unused":
-            self.clock.timer(customer.lasts_s, place.release_unused)
+            self.clock.timer(customer.lasts_s, permit.release_unused)
             return
         self.arrivals.append(self.clock.now_s + customer.lasts_s * customer.arrives_at)
         if customer.fate == "done":
-            self.clock.timer(customer.lasts_s, place.done)
+            self.clock.timer(customer.lasts_s, permit.done)
 
     async def open(self, plan: list[Customer]) -> None:
         """Lets them all come, one after the other."""
@@ -96,8 +96,8 @@ class Shop:
                 tasks[-1].cancel()
         await self.clock.run(130.0)
         assert all(task.done() for task in tasks)
-        for governor in self.governors:
-            await governor.close()
+        for rate_limiter in self.governors:
+            await rate_limiter.close()
 
     def most_in_a_window(self) -> int:
         """Counts the arrivals in the fullest window."""
@@ -107,9 +107,9 @@ class Shop:
         )
 
 
-def governor_of(clock: HandClock, limit: RateLimit, budget: Budget) -> Governor:
+def rate_limiter_of(clock: HandClock, limit: RateLimit, budget: Budget) -> RateLimiter:
     """Makes one process's governor."""
-    return Governor(limit, clock, timer=clock.timer, budget=budget, timeout_s=TIMEOUT_S)
+    return RateLimiter(limit, clock, timer=clock.timer, budget=budget, timeout_s=TIMEOUT_S)
 
 
 @given(calls=st.integers(1, 4), plan=st.lists(customers, min_size=1, max_size=30))
@@ -119,7 +119,7 @@ def test_one_process_never_makes_one_call_too_many(calls: int, plan: list[Custom
 
     async def story() -> int:
         clock, limit = HandClock(), RateLimit(calls, WINDOW_S)
-        shop = Shop(clock, [governor_of(clock, limit, MemoryBudget(limit, clock))])
+        shop = Shop(clock, [rate_limiter_of(clock, limit, MemoryBudget(limit, clock))])
         await shop.open(plan)
         return shop.most_in_a_window()
 
@@ -137,7 +137,7 @@ def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[C
         path = Path(folder) / "a.db"
         database = await open_database(sqlite_url(path), clock=clock, owner=True, executor=InlineExecutor())
         budgets = [StoredBudget(database, clock, "m", calls=calls, window_s=WINDOW_S) for _ in range(3)]
-        shop = Shop(clock, [governor_of(clock, limit, budget) for budget in budgets])
+        shop = Shop(clock, [rate_limiter_of(clock, limit, budget) for budget in budgets])
         await shop.open(plan)
         await database.close()
         return shop.most_in_a_window()
@@ -153,19 +153,19 @@ async def test_at_saturation_the_budget_is_used_up(tmp_path: Path, latency_s: fl
     clock, limit = HandClock(), RateLimit(20, WINDOW_S)
     database = await open_database(sqlite_url(tmp_path / "a.db"), clock=clock, owner=True, executor=InlineExecutor())
     budgets = [StoredBudget(database, clock, "m", calls=20, window_s=WINDOW_S) for _ in range(processes)]
-    governors = [governor_of(clock, limit, budget) for budget in budgets]
+    governors = [rate_limiter_of(clock, limit, budget) for budget in budgets]
     grants: list[float] = []
 
-    async def call_again_and_again(governor: Governor) -> None:
+    async def call_again_and_again(rate_limiter: RateLimiter) -> None:
         while clock.now_s < 1_200.0:
-            place = await governor.take(clock.now_s + 100)
-            if place is not None:
+            permit = await rate_limiter.take(clock.now_s + 100)
+            if permit is not None:
                 grants.append(clock.now_s)
-                clock.timer(latency_s, place.done)
+                clock.timer(latency_s, permit.done)
 
     callers = [asyncio.create_task(call_again_and_again(governors[number % processes])) for number in range(45)]
     await clock.run(320.0)
-    await asyncio.gather(*callers, *(governor.close() for governor in governors))
+    await asyncio.gather(*callers, *(rate_limiter.close() for rate_limiter in governors))
     await database.close()
     spans = [later - first for first, later in zip(grants, grants[limit.calls :], strict=False)]
     assert min(spans) >= WINDOW_S + latency_s - HAIR_S
@@ -175,21 +175,21 @@ async def test_at_saturation_the_budget_is_used_up(tmp_path: Path, latency_s: fl
 async def test_settling_is_not_starved_at_saturation() -> None:
     """Charges come without a pause, and yet every eleventh place or so goes to what became of lost replies."""
     clock, limit = HandClock(), RateLimit(10, WINDOW_S)
-    governor = governor_of(clock, limit, MemoryBudget(limit, clock))
+    rate_limiter = rate_limiter_of(clock, limit, MemoryBudget(limit, clock))
     served: list[Priority] = []
 
     async def call_again_and_again(priority: Priority) -> None:
         while clock.now_s < 1_300.0:
-            place = await governor.take(clock.now_s + 400, priority=priority)
-            assert place is not None
+            permit = await rate_limiter.take(clock.now_s + 400, priority=priority)
+            assert permit is not None
             served.append(priority)
-            clock.timer(SLACK_S, place.done)
+            clock.timer(SLACK_S, permit.done)
             await turns()
 
-    kinds = [Priority.CHARGE] * 30 + [Priority.SETTLE] * 2 + [Priority.READ] * 5
+    kinds = [Priority.CHARGE] * 30 + [Priority.RESOLUTION] * 2 + [Priority.READ] * 5
     callers = [asyncio.create_task(call_again_and_again(priority)) for priority in kinds]
     await clock.run(300.0)
-    share = served.count(Priority.SETTLE) / len(served)
+    share = served.count(Priority.RESOLUTION) / len(served)
     await clock.run(1_000.0)
     await asyncio.gather(*callers)
     assert 0.08 < share < 0.12

@@ -3,13 +3,13 @@ import pytest
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.errors import Code
 from payrelay.gateways.payhere.checks import ADVICE, finding_of_reading, finding_of_token
-from payrelay.gateways.payhere.wire.replies import TurnedAway
+from payrelay.gateways.payhere.wire.replies import RejectedCall
 
 
 @pytest.mark.parametrize("cause", ADVICE)
 def test_advice_is_a_sentence(cause: str) -> None:
     """It is printed as it is to somebody who has never seen our code."""
-    finding = finding_of_token(TurnedAway(code=Code.UNAVAILABLE, cause=cause, msg="no"))
+    finding = finding_of_token(RejectedCall(code=Code.UNAVAILABLE, cause=cause, msg="no"))
     assert not finding.is_right
     assert finding.text[0].isupper()
     assert finding.text[-1] in ".?"

@@ -10,12 +10,12 @@ from multidict import CIMultiDict
 from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, PaymentsOfOrder, Refund
 from payrelay.core.gateways.rate_limit import RateLimit
-from payrelay.core.outcomes import Evidence, Outcome, Verdict
+from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.gateway import ExpectedReply, Sending
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN
-from payrelay.gateways.pacing.rate_limiter import SEND_WITHIN_S, Governor
+from payrelay.gateways.pacing.rate_limiter import SEND_WITHIN_S, RateLimiter
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Loss, Reply
@@ -159,7 +159,7 @@ class Journal:
         self._allows = allows
         self._error = error
 
-    async def resent(self, evidence: Evidence) -> bool:
+    async def is_retry(self, evidence: Evidence) -> bool:
         """Allows a second sending."""
         self.noted.append(evidence)
         if self._error is not None:
@@ -176,22 +176,22 @@ async def send(
     notify_url: str | None = None,
 ) -> Outcome:
     """Sends an effect on a place of the client's governor."""
-    place = await client.governor.take_now()
-    assert place is not None
+    permit = await client.rate_limiter.take_now()
+    assert permit is not None
     sending = Sending(
         operation_id="op_1",
-        place=place,
+        permit=permit,
         send_by_s=Clock().boot_s() + within_s,
-        resent=(journal or Journal()).resent,
+        is_retry=(journal or Journal()).is_retry,
         notify_url=notify_url,
     )
     return await client.effect(call, ExpectedReply(), sending)
 
 
-async def free_places(governor: Governor) -> int:
+async def free_permits(rate_limiter: RateLimiter) -> int:
     """Counts the places that are free at this moment, by taking them."""
     count = 0
-    while await governor.take_now() is not None:
+    while await rate_limiter.take_now() is not None:
         count += 1
     return count
 
@@ -234,7 +234,7 @@ async def test_the_way_to_the_gateway_can_be_another() -> None:
 async def test_a_charge_succeeds(gateway: Gateway, make: Make) -> None:
     """The whole way: token, call, reply, outcome."""
     outcome = await send(make(), notify_url="https://ours.example/n")
-    assert (outcome.verdict, outcome.facts.payment_id) == (Verdict.SUCCEEDED, "320025021815")
+    assert (outcome.kind, outcome.facts.payment_id) == (OutcomeKind.SUCCEEDED, "320025021815")
     assert gateway.calls == [("POST /merchant/v1/payment/charge HTTP/1.1", FIRST)]
     assert json.loads(gateway.bodies[0])["notify_url"] == "https://ours.example/n"
     assert outcome.evidence.elapsed_ms is not None
@@ -252,7 +252,11 @@ async def test_a_burst_that_takes_every_place_does_not_wait_for_itself(gateway: 
     """Getting the token takes a place too: held by those who wait for it, none of them would ever be sent."""
     client = make(limit=RateLimit(3, 60.0))
     outcomes = await asyncio.gather(*(send(client, within_s=0.5) for _ in range(3)))
-    assert sorted(outcome.verdict for outcome in outcomes) == [Verdict.NOT_SENT, Verdict.SUCCEEDED, Verdict.SUCCEEDED]
+    assert sorted(outcome.kind for outcome in outcomes) == [
+        OutcomeKind.NOT_SENT,
+        OutcomeKind.SUCCEEDED,
+        OutcomeKind.SUCCEEDED,
+    ]
     assert (gateway.tokens_given, len(gateway.calls)) == (1, 2)
 
 
@@ -261,7 +265,7 @@ async def test_an_ended_token_is_renewed_and_the_charge_sent_once_more(gateway: 
     gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
     journal = Journal()
     outcome = await send(make(), journal=journal)
-    assert outcome.verdict is Verdict.SUCCEEDED
+    assert outcome.kind is OutcomeKind.SUCCEEDED
     assert [token for _, token in gateway.calls] == [FIRST, SECOND]
     assert [each.cause for each in journal.noted] == ["invalid_token"]
     assert gateway.bodies[0] == gateway.bodies[1]
@@ -271,7 +275,7 @@ async def test_a_charge_is_sent_at_most_twice(gateway: Gateway, make: Make) -> N
     """A gateway that accepts none of its own tokens is not asked without end."""
     gateway.tokens, gateway.replies = [FIRST, SECOND, THIRD], [invalid(FIRST), invalid(SECOND)]
     outcome = await send(make())
-    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.GATEWAY_REFUSED_US)
+    assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_EXECUTED, Code.GATEWAY_REFUSED_US)
     assert len(gateway.calls) == 2
 
 
@@ -281,10 +285,10 @@ async def test_what_is_not_journaled_is_not_sent_again(gateway: Gateway, make: M
     gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
     client = make(limit=RateLimit(5, 60.0))
     outcome = await send(client, journal=journal)
-    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.UNAVAILABLE)
+    assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_EXECUTED, Code.UNAVAILABLE)
     assert len(gateway.calls) == 1
     # Two tokens and one charge: the place for the second charge came back.
-    assert await free_places(client.governor) == 2
+    assert await free_permits(client.rate_limiter) == 2
 
 
 async def test_without_a_place_it_is_not_sent_again(gateway: Gateway, make: Make) -> None:
@@ -292,7 +296,7 @@ async def test_without_a_place_it_is_not_sent_again(gateway: Gateway, make: Make
     gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
     journal = Journal()
     outcome = await send(make(limit=RateLimit(3, 60.0)), journal=journal, within_s=0.5)
-    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.GATEWAY_BUSY)
+    assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_EXECUTED, Code.GATEWAY_BUSY)
     assert (len(gateway.calls), journal.noted) == (1, [])
 
 
@@ -300,7 +304,7 @@ async def test_without_a_second_token_it_is_not_sent_again(gateway: Gateway, mak
     """It was sent once, and provably nothing was executed: the client may come again."""
     gateway.token_replies, gateway.replies = [_granted(FIRST), (500, b"")], [invalid(FIRST), (200, CHARGED)]
     outcome = await send(make())
-    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.UNAVAILABLE)
+    assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_EXECUTED, Code.UNAVAILABLE)
     assert len(gateway.calls) == 1
 
 
@@ -311,10 +315,10 @@ class SlowJournal(Journal):
         super().__init__()
         self.clock = JumpClock()
 
-    async def resent(self, evidence: Evidence) -> bool:
+    async def is_retry(self, evidence: Evidence) -> bool:
         """Allows a second sending, too late."""
         self.clock.ahead_s = 60.0
-        return await super().resent(evidence)
+        return await super().is_retry(evidence)
 
 
 class JumpClock(Clock):
@@ -332,7 +336,7 @@ async def test_the_second_sending_has_no_later_time_than_the_first(gateway: Gate
     gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
     journal = SlowJournal()
     outcome = await send(make(clock=journal.clock), journal=journal)
-    assert (outcome.verdict, outcome.code) == (Verdict.NOT_EXECUTED, Code.UNAVAILABLE)
+    assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_EXECUTED, Code.UNAVAILABLE)
     assert (len(gateway.calls), len(journal.noted)) == (1, 1)
 
 
@@ -340,7 +344,7 @@ async def test_another_calls_token_turned_away_is_unknown(gateway: Gateway, make
     """The reply isn't about what we sent, so it proves nothing about it."""
     gateway.replies = [invalid(THIRD), (200, CHARGED)]
     outcome = await send(make())
-    assert (outcome.verdict, outcome.evidence.cause) == (Verdict.UNKNOWN, "oauth_error")
+    assert (outcome.kind, outcome.evidence.cause) == (OutcomeKind.UNKNOWN, "oauth_error")
     assert len(gateway.calls) == 1
 
 
@@ -348,7 +352,7 @@ async def test_a_lost_reply_is_unknown_and_never_sent_again(gateway: Gateway, ma
     """The money may have moved."""
     gateway.replies = [None]
     outcome = await send(make())
-    assert (outcome.verdict, outcome.code) == (Verdict.UNKNOWN, Code.OUTCOME_UNKNOWN)
+    assert (outcome.kind, outcome.code) == (OutcomeKind.UNKNOWN, Code.OUTCOME_UNKNOWN)
     assert outcome.evidence.cause == "connection_lost"
     assert len(gateway.calls) == 1
 
@@ -357,15 +361,15 @@ async def test_a_slow_reply_is_unknown(gateway: Gateway, make: Make) -> None:
     """After the time-out nobody waits any more; what became of it is found out later."""
     gateway.gate.clear()
     outcome = await send(make(timeout_s=0.3))
-    assert (outcome.verdict, outcome.evidence.cause) == (Verdict.UNKNOWN, "timeout")
+    assert (outcome.kind, outcome.evidence.cause) == (OutcomeKind.UNKNOWN, "timeout")
 
 
 async def test_without_a_connection_nothing_was_sent(make: Make) -> None:
     """The client may simply come again, and the place goes back unused."""
     client = make(url="http://127.0.0.1:1", limit=RateLimit(2, 60.0))
     outcome = await send(client)
-    assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, Code.GATEWAY_UNREACHABLE)
-    assert await free_places(client.governor) == 2
+    assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_SENT, Code.GATEWAY_UNREACHABLE)
+    assert await free_permits(client.rate_limiter) == 2
 
 
 @pytest.mark.parametrize(
@@ -385,10 +389,10 @@ async def test_without_a_token_nothing_was_sent(
     gateway.token_replies = [token_reply]
     client = make(limit=RateLimit(3, 60.0))
     outcome = await send(client)
-    assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, code)
+    assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_SENT, code)
     assert gateway.calls == []
     # The token request rests, the charge's own place is free; after a 429 none is, for anybody.
-    assert await free_places(client.governor) == (0 if token_reply[0] == 429 else 2)
+    assert await free_permits(client.rate_limiter) == (0 if token_reply[0] == 429 else 2)
 
 
 async def test_nothing_is_sent_after_its_time(gateway: Gateway, make: Make) -> None:
@@ -396,20 +400,20 @@ async def test_nothing_is_sent_after_its_time(gateway: Gateway, make: Make) -> N
     client = make(limit=RateLimit(5, 60.0))
     await send(client)
     outcome = await send(client, within_s=-1.0)
-    assert (outcome.verdict, outcome.code, outcome.evidence.cause) == (
-        Verdict.NOT_SENT,
+    assert (outcome.kind, outcome.code, outcome.evidence.cause) == (
+        OutcomeKind.NOT_SENT,
         Code.UNAVAILABLE,
         "too_late",
     )
     assert len(gateway.calls) == 1
-    assert await free_places(client.governor) == 3
+    assert await free_permits(client.rate_limiter) == 3
 
 
 async def test_a_used_place_rests(make: Make) -> None:
     """A token, a charge: two of the five places are used for a window."""
     client = make(limit=RateLimit(5, 60.0))
     await send(client)
-    assert await free_places(client.governor) == 3
+    assert await free_permits(client.rate_limiter) == 3
 
 
 async def test_a_cancelled_charge_keeps_its_place_used(gateway: Gateway, make: Make) -> None:
@@ -421,14 +425,14 @@ async def test_a_cancelled_charge_keeps_its_place_used(gateway: Gateway, make: M
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await free_places(client.governor) == 3
+    assert await free_permits(client.rate_limiter) == 3
 
 
 async def test_a_text_that_no_bytes_can_hold_is_not_sent(gateway: Gateway, make: Make) -> None:
     """It can't come in through JSON; if it comes another way, nothing is raised and nothing leaves."""
     client = make()
     outcome = await send(client, Refund(payment_id="1", description="\ud800"))
-    assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, Code.INTERNAL)
+    assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_SENT, Code.INTERNAL)
     assert (await client.read(PaymentsOfOrder(order_id="\ud800"))).code is Code.GATEWAY_BAD_REPLY
     assert gateway.calls == []
 
@@ -453,7 +457,7 @@ async def test_a_read_that_was_lost_is_made_again_on_its_own_place(gateway: Gate
     gateway.replies = [None, (200, NONE_FOUND)]
     client = make(limit=RateLimit(5, 60.0))
     assert (await client.read(ORDER)).code is Code.NOT_FOUND
-    assert await free_places(client.governor) == 2
+    assert await free_permits(client.rate_limiter) == 2
 
 
 @pytest.mark.parametrize(
@@ -552,11 +556,11 @@ async def test_a_failing_gateway_is_called_less_than_eleven_times_for_ten(gatewa
     """Reads are made again when their connection is lost, but not all of them when all are lost; then none is made."""
     gateway.replies = [None]
     client = make()
-    readings = [await client.read(ORDER) for _ in range(100)]
+    read_cache = [await client.read(ORDER) for _ in range(100)]
     assert len(gateway.calls) <= 1.1 * ENDED_MIN
-    assert readings[-1].code is Code.UNAVAILABLE
-    assert readings[-1].evidence.cause == "gateway_failing"
-    assert readings[-1].retry_after_s is not None
+    assert read_cache[-1].code is Code.UNAVAILABLE
+    assert read_cache[-1].evidence.cause == "gateway_failing"
+    assert read_cache[-1].retry_after_s is not None
 
 
 async def test_an_effect_that_has_its_place_does_not_go_out_to_a_gateway_that_was_found_failing(
@@ -565,16 +569,16 @@ async def test_an_effect_that_has_its_place_does_not_go_out_to_a_gateway_that_wa
     """Nothing left, and the client may come again."""
     client = make()
     await send(client)
-    place = await client.governor.take_now()
-    assert place is not None
+    permit = await client.rate_limiter.take_now()
+    assert permit is not None
     gateway.replies = [(500, b"")]
     for _ in range(ENDED_MIN + 1):
         await client.read(ORDER)
     made = len(gateway.calls)
-    resent, send_by_s = Journal().resent, Clock().boot_s() + 10
-    sending = Sending(operation_id="op_1", place=place, send_by_s=send_by_s, resent=resent)
+    is_retry, send_by_s = Journal().is_retry, Clock().boot_s() + 10
+    sending = Sending(operation_id="op_1", permit=permit, send_by_s=send_by_s, is_retry=is_retry)
     outcome = await client.effect(CHARGE, ExpectedReply(), sending)
-    assert (outcome.verdict, outcome.code) == (Verdict.NOT_SENT, Code.UNAVAILABLE)
+    assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_SENT, Code.UNAVAILABLE)
     assert len(gateway.calls) == made
 
 

@@ -18,11 +18,11 @@ from payrelay.clock import Clock
 from payrelay.gateways.payhere.connections import (
     EFFECT_REPLY_BYTES_MAX,
     STALE_MAX,
+    ConnectionPool,
     GatewayConnections,
-    Lane,
     Loss,
     LossCause,
-    Refused,
+    RefusedConnection,
     Reply,
     headers_of,
     loss_of,
@@ -117,11 +117,13 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def lanes() -> AsyncIterator[Callable[..., Lane]]:
+async def lanes() -> AsyncIterator[Callable[..., ConnectionPool]]:
     """Makes lanes, and closes them."""
     made: list[GatewayConnections] = []
 
-    def make(url: str, *, timeout_s: float = LONG_S, clock: Clock | None = None, is_read: bool = False) -> Lane:
+    def make(
+        url: str, *, timeout_s: float = LONG_S, clock: Clock | None = None, is_read: bool = False
+    ) -> ConnectionPool:
         connections = GatewayConnections(url, clock or Clock(), timeout_s=timeout_s)
         made.append(connections)
         return connections.reads if is_read else connections.effects
@@ -223,7 +225,7 @@ FAULTS: Final = [
 
 @pytest.mark.parametrize(("fault", "cause"), FAULTS)
 async def test_every_fault_after_the_connection_is_sent(
-    server: Server, lanes: Callable[..., Lane], fault: Step, cause: LossCause
+    server: Server, lanes: Callable[..., ConnectionPool], fault: Step, cause: LossCause
 ) -> None:
     """Whatever the server does once it has taken the connection, the request may have been read: never *not sent*."""
     server.script = [fault]
@@ -232,19 +234,19 @@ async def test_every_fault_after_the_connection_is_sent(
     assert server.connections == 1
 
 
-async def test_a_refused_connection_is_not_sent(lanes: Callable[..., Lane]) -> None:
+async def test_a_refused_connection_is_not_sent(lanes: Callable[..., ConnectionPool]) -> None:
     """Nobody listens: not a byte has left."""
     loss = await lanes("http://127.0.0.1:1").exchange(POST, HEADERS)
     assert loss == Loss(is_sent=False, cause=LossCause.NO_CONNECTION)
 
 
-async def test_a_name_that_is_not_found_is_not_sent(lanes: Callable[..., Lane]) -> None:
+async def test_a_name_that_is_not_found_is_not_sent(lanes: Callable[..., ConnectionPool]) -> None:
     """There is nobody to send to."""
     loss = await lanes("http://gateway.invalid").exchange(POST, HEADERS)
     assert loss == Loss(is_sent=False, cause=LossCause.NAME_NOT_FOUND)
 
 
-async def test_failed_tls_is_not_sent(server: Server, lanes: Callable[..., Lane]) -> None:
+async def test_failed_tls_is_not_sent(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
     """A server that doesn't speak TLS, or isn't who it says, never sees the request or our token."""
 
     async def greet(link: Link) -> None:
@@ -273,7 +275,7 @@ def self_signed(folder: Path) -> ssl.SSLContext:
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
-    server: Server, lanes: Callable[..., Lane], tmp_path: Path
+    server: Server, lanes: Callable[..., ConnectionPool], tmp_path: Path
 ) -> None:
     """Whoever sits between us and the gateway gets neither our token nor the customer's."""
     server.script = [read_and_close]
@@ -285,7 +287,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
     assert loss == Loss(is_sent=False, cause=LossCause.TLS_FAILED)
 
 
-async def test_a_handshake_without_end_is_not_sent(server: Server, lanes: Callable[..., Lane]) -> None:
+async def test_a_handshake_without_end_is_not_sent(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
     """The time for the connection runs out before the time for the call does, so that this can be told."""
 
     async def say_nothing(link: Link) -> None:
@@ -297,7 +299,7 @@ async def test_a_handshake_without_end_is_not_sent(server: Server, lanes: Callab
 
 
 async def test_a_post_on_a_kept_alive_connection_that_closes_is_sent_once(
-    server: Server, lanes: Callable[..., Lane]
+    server: Server, lanes: Callable[..., ConnectionPool]
 ) -> None:
     """The HTTP client repeats some methods by itself in this case. A charge must never be among them."""
 
@@ -307,13 +309,13 @@ async def test_a_post_on_a_kept_alive_connection_that_closes_is_sent_once(
         await server.read(link)
 
     server.script = [answer_once]
-    lane = lanes(server.url)
-    assert await lane.exchange(POST, HEADERS) == Reply(http_status=200, body=b"{}")
-    assert await lane.exchange(POST, HEADERS) == Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
+    pool = lanes(server.url)
+    assert await pool.exchange(POST, HEADERS) == Reply(http_status=200, body=b"{}")
+    assert await pool.exchange(POST, HEADERS) == Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
     assert (len(server.requests), server.connections) == (2, 1)
 
 
-async def test_a_read_is_not_repeated_behind_our_back(server: Server, lanes: Callable[..., Lane]) -> None:
+async def test_a_read_is_not_repeated_behind_our_back(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
     """A repeat takes a place in the gateway's budget: it is ours to make, not the HTTP client's."""
 
     async def answer_once(link: Link) -> None:
@@ -322,9 +324,9 @@ async def test_a_read_is_not_repeated_behind_our_back(server: Server, lanes: Cal
         await server.read(link)
 
     server.script = [answer_once]
-    lane = lanes(server.url, is_read=True)
-    await lane.exchange(GET, HEADERS)
-    assert await lane.exchange(GET, HEADERS) == Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
+    pool = lanes(server.url, is_read=True)
+    await pool.exchange(GET, HEADERS)
+    assert await pool.exchange(GET, HEADERS) == Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
     assert len(server.requests) == 2
 
 
@@ -336,7 +338,7 @@ class LateClock(Clock):
         return 1_000.0
 
 
-async def test_nothing_is_written_after_its_time(server: Server, lanes: Callable[..., Lane]) -> None:
+async def test_nothing_is_written_after_its_time(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
     """The connection may take long, or the machine sleep: the last look at the clock is after that."""
     seen: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -351,7 +353,7 @@ async def test_nothing_is_written_after_its_time(server: Server, lanes: Callable
 
 
 async def test_nothing_is_written_after_its_time_on_a_kept_connection(
-    server: Server, lanes: Callable[..., Lane]
+    server: Server, lanes: Callable[..., ConnectionPool]
 ) -> None:
     """A connection that stands already is no way around the clock, and is given back all the same."""
 
@@ -361,10 +363,10 @@ async def test_nothing_is_written_after_its_time_on_a_kept_connection(
             await link.answer(b"{}")
 
     server.script = [answer]
-    lane = lanes(server.url, clock=LateClock())
-    await lane.exchange(POST, HEADERS, send_by_s=1_001.0)
-    assert await lane.exchange(POST, HEADERS, send_by_s=999.0) == Loss(is_sent=False, cause=LossCause.TOO_LATE)
-    assert await lane.exchange(POST, HEADERS, send_by_s=1_001.0) == Reply(http_status=200, body=b"{}")
+    pool = lanes(server.url, clock=LateClock())
+    await pool.exchange(POST, HEADERS, send_by_s=1_001.0)
+    assert await pool.exchange(POST, HEADERS, send_by_s=999.0) == Loss(is_sent=False, cause=LossCause.TOO_LATE)
+    assert await pool.exchange(POST, HEADERS, send_by_s=1_001.0) == Reply(http_status=200, body=b"{}")
     assert len(server.requests) == 2
 
 
@@ -402,31 +404,31 @@ async def answer_second(link: Link) -> None:
 
 
 async def test_a_reply_that_nobody_asked_for_is_not_taken_for_the_next_one(
-    server: Server, lanes: Callable[..., Lane]
+    server: Server, lanes: Callable[..., ConnectionPool]
 ) -> None:
     """Read from the connection as it is, it would tell the next customer that their refund went through."""
     chatterbox = Chatterbox(server, 1)
     server.script = [chatterbox.serve, answer_second]
-    lane = lanes(server.url)
-    await lane.exchange(POST, HEADERS)
+    pool = lanes(server.url)
+    await pool.exchange(POST, HEADERS)
     await chatterbox.speak()
-    assert await lane.exchange(POST, HEADERS) == Reply(http_status=200, body=b'{"second":1}')
+    assert await pool.exchange(POST, HEADERS) == Reply(http_status=200, body=b'{"second":1}')
     assert (len(server.requests), server.connections) == (1, 2)
 
 
-async def test_many_such_connections_end_in_not_sent(server: Server, lanes: Callable[..., Lane]) -> None:
+async def test_many_such_connections_end_in_not_sent(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
     """They are thrown away one by one, and nothing is written to any; the next call finds a fresh one."""
     chatterbox = Chatterbox(server, STALE_MAX)
     server.script = [*[chatterbox.serve] * STALE_MAX, answer_second]
-    lane = lanes(server.url)
-    await asyncio.gather(*(lane.exchange(POST, HEADERS) for _ in range(STALE_MAX)))
+    pool = lanes(server.url)
+    await asyncio.gather(*(pool.exchange(POST, HEADERS) for _ in range(STALE_MAX)))
     await chatterbox.speak()
-    assert await lane.exchange(POST, HEADERS) == Loss(is_sent=False, cause=LossCause.NO_CONNECTION)
-    assert await lane.exchange(POST, HEADERS) == Reply(http_status=200, body=b'{"second":1}')
+    assert await pool.exchange(POST, HEADERS) == Loss(is_sent=False, cause=LossCause.NO_CONNECTION)
+    assert await pool.exchange(POST, HEADERS) == Reply(http_status=200, body=b'{"second":1}')
     assert len(server.requests) == STALE_MAX
 
 
-async def test_what_is_sent(server: Server, lanes: Callable[..., Lane]) -> None:
+async def test_what_is_sent(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
     """Path, headers and body as they were built; no cookie, and no word about the version of anything."""
 
     async def answer(link: Link) -> None:
@@ -435,9 +437,9 @@ async def test_what_is_sent(server: Server, lanes: Callable[..., Lane]) -> None:
             await link.answer(b"{}", "Set-Cookie: a=b\r\n")
 
     server.script = [answer]
-    lane = lanes(server.url, is_read=True)
-    await lane.exchange(GET, HEADERS)
-    await lane.exchange(POST, HEADERS)
+    pool = lanes(server.url, is_read=True)
+    await pool.exchange(GET, HEADERS)
+    await pool.exchange(POST, HEADERS)
     get, post = (request.decode().split("\r\n") for request in server.requests)
     assert get[0] == "GET /merchant/v1/payment/search?order_id=a%2Fb%26c HTTP/1.1"
     assert post[-1] == '{"amount":345.67}'
@@ -455,7 +457,9 @@ async def test_what_is_sent(server: Server, lanes: Callable[..., Lane]) -> None:
 
 
 @pytest.mark.parametrize("http_status", [301, 307])
-async def test_redirects_are_not_followed(server: Server, lanes: Callable[..., Lane], http_status: int) -> None:
+async def test_redirects_are_not_followed(
+    server: Server, lanes: Callable[..., ConnectionPool], http_status: int
+) -> None:
     """The token and the charge go to the configured address and nowhere else."""
 
     async def redirect(link: Link) -> None:
@@ -467,7 +471,7 @@ async def test_redirects_are_not_followed(server: Server, lanes: Callable[..., L
     assert len(server.requests) == 1
 
 
-async def test_a_reply_in_pieces_is_put_together(server: Server, lanes: Callable[..., Lane]) -> None:
+async def test_a_reply_in_pieces_is_put_together(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
     """A long list comes in many chunks."""
     body = b"x" * 1_000_000
 
@@ -479,7 +483,7 @@ async def test_a_reply_in_pieces_is_put_together(server: Server, lanes: Callable
     assert await lanes(server.url, is_read=True).exchange(GET, HEADERS) == Reply(http_status=200, body=body)
 
 
-async def test_a_cancelled_call_is_cancelled(server: Server, lanes: Callable[..., Lane]) -> None:
+async def test_a_cancelled_call_is_cancelled(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
     """Who goes away is not told that the gateway was lost."""
     is_there = asyncio.Event()
 
@@ -496,12 +500,12 @@ async def test_a_cancelled_call_is_cancelled(server: Server, lanes: Callable[...
         await call
 
 
-async def test_nothing_is_sent_on_a_closed_lane(server: Server, lanes: Callable[..., Lane]) -> None:
+async def test_nothing_is_sent_on_a_closed_lane(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
     """While the program stops, what comes too late is not sent."""
     server.script = [hang_up]
-    lane = lanes(server.url)
-    await lane.close()
-    assert await lane.exchange(POST, HEADERS) == Loss(is_sent=False, cause=LossCause.CLOSED)
+    pool = lanes(server.url)
+    await pool.close()
+    assert await pool.exchange(POST, HEADERS) == Loss(is_sent=False, cause=LossCause.CLOSED)
 
 
 def classes_of(base: type[BaseException]) -> set[type[BaseException]]:
@@ -569,5 +573,5 @@ def test_other_errors_are_sent(error: Exception) -> None:
 
 def test_our_own_refusal_counts_only_before_the_beginning() -> None:
     """The refusal of a repeat comes after the first writing: what became of that one is unknown."""
-    assert not loss_of(Refused(LossCause.TOO_LATE), is_begun=False).is_sent
-    assert loss_of(Refused(LossCause.TOO_LATE), is_begun=True).is_sent
+    assert not loss_of(RefusedConnection(LossCause.TOO_LATE), is_begun=False).is_sent
+    assert loss_of(RefusedConnection(LossCause.TOO_LATE), is_begun=True).is_sent

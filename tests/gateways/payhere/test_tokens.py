@@ -11,11 +11,11 @@ from payrelay.clock import Clock
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, SettingsError, StoreUnavailable
-from payrelay.gateways.pacing.rate_limiter import Governor
+from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.payhere.account import Account
-from payrelay.gateways.payhere.connections import Lane, Loss, LossCause, Reply
+from payrelay.gateways.payhere.connections import ConnectionPool, Loss, LossCause, Reply
 from payrelay.gateways.payhere.tokens import LEASE_S, Token, Tokens
-from payrelay.gateways.payhere.wire.replies import TurnedAway
+from payrelay.gateways.payhere.wire.replies import RejectedCall
 from payrelay.gateways.payhere.wire.requests import WireRequest
 
 ACCOUNT: Final = Account(
@@ -40,7 +40,7 @@ class HandClock(Clock):
         return self.now_s
 
 
-class ScriptedLane(Lane):
+class ScriptedPool(ConnectionPool):
     """Gives prepared replies to the token requests, the last one again and again; waits while it is held."""
 
     def __init__(self, *replies: Reply | Loss) -> None:
@@ -93,9 +93,9 @@ async def make(clock: HandClock) -> AsyncIterator[Make]:
     made: list[Tokens] = []
 
     def tokens(
-        lane: Lane, limit: RateLimit | None = None, shelf: Shelf | None = None, pause: Pause = asyncio.sleep
+        pool: ConnectionPool, limit: RateLimit | None = None, shelf: Shelf | None = None, pause: Pause = asyncio.sleep
     ) -> Tokens:
-        made.append(Tokens(ACCOUNT, lane, Governor(limit, clock), clock, shelf=shelf, pause=pause))
+        made.append(Tokens(ACCOUNT, pool, RateLimiter(limit, clock), clock, shelf=shelf, pause=pause))
         return made[-1]
 
     yield tokens
@@ -110,25 +110,25 @@ async def text_of(tokens: Tokens, clock: HandClock) -> str:
     return token.text
 
 
-async def refusal_of(tokens: Tokens, clock: HandClock) -> TurnedAway:
+async def refusal_of(tokens: Tokens, clock: HandClock) -> RejectedCall:
     """Gives the reason why there is no token."""
     refusal = await tokens.current(clock.now_s + SOON_S)
-    assert isinstance(refusal, TurnedAway)
+    assert isinstance(refusal, RejectedCall)
     return refusal
 
 
 async def test_all_callers_wait_for_one_request(make: Make, clock: HandClock) -> None:
     """Twenty charges at start would otherwise use up the budget for their tokens alone."""
-    lane = ScriptedLane(granted("token-one"), granted("token-two"))
-    tokens = make(lane)
+    pool = ScriptedPool(granted("token-one"), granted("token-two"))
+    tokens = make(pool)
     texts = await asyncio.gather(*(text_of(tokens, clock) for _ in range(20)))
     assert set(texts) == {"token-one"}
-    assert lane.authorizations == ["Basic YXBwOmFwcC1zZWNyZXQ="]
+    assert pool.authorizations == ["Basic YXBwOmFwcC1zZWNyZXQ="]
 
 
 async def test_a_token_is_used_until_a_minute_before_its_end(make: Make, clock: HandClock) -> None:
     """Renewed too early it costs calls, and too late it costs a charge its time."""
-    tokens = make(ScriptedLane(granted("token-one"), granted("token-two")))
+    tokens = make(ScriptedPool(granted("token-one"), granted("token-two")))
     assert await text_of(tokens, clock) == "token-one"
     clock.now_s += 538.9
     assert await text_of(tokens, clock) == "token-one"
@@ -138,28 +138,28 @@ async def test_a_token_is_used_until_a_minute_before_its_end(make: Make, clock: 
 
 async def test_the_same_token_with_less_life_is_no_storm(make: Make, clock: HandClock) -> None:
     """The gateway may give the same token until its end: the last minute takes a few requests, not thousands."""
-    lane = ScriptedLane(granted("token-one"))
-    tokens = make(lane)
+    pool = ScriptedPool(granted("token-one"))
+    tokens = make(pool)
     end_s = clock.now_s + 599
     while clock.now_s < end_s:
-        lane.replies = [granted("token-one", expires_in=int(end_s - clock.now_s))]
+        pool.replies = [granted("token-one", expires_in=int(end_s - clock.now_s))]
         await text_of(tokens, clock)
         clock.now_s += 0.25
-    assert len(lane.authorizations) <= 10
+    assert len(pool.authorizations) <= 10
 
 
 async def test_a_token_without_life_is_used_for_a_moment(make: Make, clock: HandClock) -> None:
     """A gateway that gives tokens with no life left must not be asked for each call."""
-    lane = ScriptedLane(granted("token-one", expires_in=0))
-    tokens = make(lane)
+    pool = ScriptedPool(granted("token-one", expires_in=0))
+    tokens = make(pool)
     for _ in range(5):
         assert await text_of(tokens, clock) == "token-one"
-    assert len(lane.authorizations) == 1
+    assert len(pool.authorizations) == 1
 
 
 async def test_a_dropped_token_is_not_given_again(make: Make, clock: HandClock) -> None:
     """The gateway called it invalid."""
-    tokens = make(ScriptedLane(granted("token-one"), granted("token-two")))
+    tokens = make(ScriptedPool(granted("token-one"), granted("token-two")))
     token = await tokens.current(clock.now_s + SOON_S)
     assert isinstance(token, Token)
     tokens.drop(token)
@@ -168,8 +168,8 @@ async def test_a_dropped_token_is_not_given_again(make: Make, clock: HandClock) 
 
 async def test_an_old_token_drops_no_newer_one(make: Make, clock: HandClock) -> None:
     """Of twenty calls that find the same token invalid, one renews it and nineteen come after."""
-    lane = ScriptedLane(granted("token-one"), granted("token-two"), granted("token-three"))
-    tokens = make(lane)
+    pool = ScriptedPool(granted("token-one"), granted("token-two"), granted("token-three"))
+    tokens = make(pool)
     old = await tokens.current(clock.now_s + SOON_S)
     assert isinstance(old, Token)
     tokens.drop(old)
@@ -181,7 +181,7 @@ async def test_an_old_token_drops_no_newer_one(make: Make, clock: HandClock) -> 
 async def test_a_token_is_renewed_in_vain_and_still_good(make: Make, clock: HandClock) -> None:
     """A failing renewal ahead of time stops nobody while the old token lives."""
     lost = Loss(is_sent=True, cause=LossCause.TIMEOUT)
-    tokens = make(ScriptedLane(granted("token-one"), lost))
+    tokens = make(ScriptedPool(granted("token-one"), lost))
     await text_of(tokens, clock)
     clock.now_s += 550
     assert await text_of(tokens, clock) == "token-one"
@@ -201,25 +201,25 @@ async def test_a_token_is_renewed_in_vain_and_still_good(make: Make, clock: Hand
 )
 async def test_why_there_is_no_token(make: Make, clock: HandClock, reply: Reply | Loss, code: Code, cause: str) -> None:
     """The client hears whether to come again, and the operator what to do."""
-    refusal = await refusal_of(make(ScriptedLane(reply)), clock)
+    refusal = await refusal_of(make(ScriptedPool(reply)), clock)
     assert (refusal.code, refusal.cause) == (code, cause)
 
 
 async def test_a_refusal_is_not_asked_for_again_at_once(make: Make, clock: HandClock) -> None:
     """Wrong credentials would otherwise cost a call for every request that comes in."""
-    lane = ScriptedLane(DENIED, granted("token-one"))
-    tokens = make(lane)
+    pool = ScriptedPool(DENIED, granted("token-one"))
+    tokens = make(pool)
     for _ in range(5):
         await refusal_of(tokens, clock)
-    assert len(lane.authorizations) == 1
+    assert len(pool.authorizations) == 1
     clock.now_s += 1
     assert await text_of(tokens, clock) == "token-one"
 
 
 async def test_a_token_request_takes_a_place(make: Make, clock: HandClock) -> None:
     """It is a call like any other to the gateway that counts them."""
-    lane = ScriptedLane(granted("token-one", expires_in=2), granted("token-two", expires_in=2), granted("token-three"))
-    tokens = make(lane, RateLimit(2, 10.0))
+    pool = ScriptedPool(granted("token-one", expires_in=2), granted("token-two", expires_in=2), granted("token-three"))
+    tokens = make(pool, RateLimit(2, 10.0))
     await text_of(tokens, clock)
     clock.now_s += 2
     await text_of(tokens, clock)
@@ -231,34 +231,34 @@ async def test_a_token_request_takes_a_place(make: Make, clock: HandClock) -> No
 
 async def test_nobody_waits_for_a_token_beyond_their_time(make: Make, clock: HandClock) -> None:
     """An effect that may not be sent any more has no use for it; the renewal itself goes on for the others."""
-    lane = ScriptedLane(granted("token-one"))
-    lane.gate.clear()
-    tokens = make(lane)
+    pool = ScriptedPool(granted("token-one"))
+    pool.gate.clear()
+    tokens = make(pool)
     refusal = await tokens.current(clock.now_s + 0.01)
-    assert isinstance(refusal, TurnedAway)
+    assert isinstance(refusal, RejectedCall)
     assert refusal.code is Code.UNAVAILABLE
-    lane.gate.set()
+    pool.gate.set()
     assert await text_of(tokens, clock) == "token-one"
-    assert len(lane.authorizations) == 1
+    assert len(pool.authorizations) == 1
 
 
 async def test_who_goes_away_does_not_end_the_request_of_the_others(make: Make, clock: HandClock) -> None:
     """The first in line started it, and all the others wait for it."""
-    lane = ScriptedLane(granted("token-one"))
-    lane.gate.clear()
-    tokens = make(lane)
+    pool = ScriptedPool(granted("token-one"))
+    pool.gate.clear()
+    tokens = make(pool)
     first = asyncio.create_task(text_of(tokens, clock))
     second = asyncio.create_task(text_of(tokens, clock))
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
-    lane.gate.set()
+    pool.gate.set()
     assert await second == "token-one"
 
 
 async def test_a_token_is_never_printed(make: Make, clock: HandClock) -> None:
     """It ends in no log and no traceback."""
-    token = await make(ScriptedLane(granted("token-one"))).current(clock.now_s + SOON_S)
+    token = await make(ScriptedPool(granted("token-one"))).current(clock.now_s + SOON_S)
     assert "token-one" not in f"{token} {token!r}"
     assert "app-secret" not in repr(ACCOUNT)
 
@@ -267,21 +267,21 @@ def test_a_pair_that_no_header_can_hold_ends_the_start(clock: HandClock) -> None
     """A secret with stray bytes in the environment is found at start, and the line doesn't show it."""
     broken = msgspec.structs.replace(ACCOUNT, app_secret=Secret("abc\udcff"))
     with pytest.raises(SettingsError, match="APP_SECRET") as caught:
-        Tokens(broken, ScriptedLane(DENIED), Governor(None, clock), clock)
+        Tokens(broken, ScriptedPool(DENIED), RateLimiter(None, clock), clock)
     assert "abc" not in str(caught.value)
 
 
 async def test_a_request_under_way_ends_with_the_program(clock: HandClock) -> None:
     """A stop doesn't wait for the gateway; the call may have been sent, so its place rests."""
-    lane = ScriptedLane(granted("token-one"))
-    lane.gate.clear()
-    governor = Governor(RateLimit(2, 10.0), clock)
-    tokens = Tokens(ACCOUNT, lane, governor, clock)
+    pool = ScriptedPool(granted("token-one"))
+    pool.gate.clear()
+    rate_limiter = RateLimiter(RateLimit(2, 10.0), clock)
+    tokens = Tokens(ACCOUNT, pool, rate_limiter, clock)
     waiting = asyncio.create_task(tokens.current(clock.now_s + SOON_S))
-    await lane.is_asked.wait()
+    await pool.is_asked.wait()
     await tokens.close()
-    assert isinstance(await waiting, TurnedAway)
-    assert [await governor.take_now() is None for _ in range(2)] == [False, True]
+    assert isinstance(await waiting, RejectedCall)
+    assert [await rate_limiter.take_now() is None for _ in range(2)] == [False, True]
 
 
 class Kept(NamedTuple):
@@ -301,7 +301,7 @@ class Shelf:
         self.leased_until_s = 0.0
         self.is_down = False
 
-    async def look(self) -> Kept | None:
+    async def read(self) -> Kept | None:
         """Gives what is there."""
         self._require()
         if self.kept is None:
@@ -346,33 +346,33 @@ def shelf(clock: HandClock) -> Shelf:
 
 async def test_a_process_uses_the_token_that_another_one_fetched(make: Make, clock: HandClock, shelf: Shelf) -> None:
     """Ten processes would otherwise make ten calls every ten minutes, and ten tokens."""
-    lane = ScriptedLane(granted("token-one"), granted("token-two"))
-    assert [await text_of(make(lane, shelf=shelf), clock) for _ in range(3)] == ["token-one"] * 3
-    assert len(lane.authorizations) == 1
+    pool = ScriptedPool(granted("token-one"), granted("token-two"))
+    assert [await text_of(make(pool, shelf=shelf), clock) for _ in range(3)] == ["token-one"] * 3
+    assert len(pool.authorizations) == 1
 
 
 async def test_a_shared_token_is_renewed_a_minute_before_its_end(make: Make, clock: HandClock, shelf: Shelf) -> None:
     """By the one that comes first then; the others find the new one."""
-    lane = ScriptedLane(granted("token-one"), granted("token-two"))
-    one, other = make(lane, shelf=shelf), make(lane, shelf=shelf)
+    pool = ScriptedPool(granted("token-one"), granted("token-two"))
+    one, other = make(pool, shelf=shelf), make(pool, shelf=shelf)
     await text_of(one, clock)
     clock.now_s += 530
     assert await text_of(other, clock) == "token-one"
     clock.now_s += 10
     assert [await text_of(tokens, clock) for tokens in (other, one)] == ["token-two", "token-two"]
-    assert len(lane.authorizations) == 2
+    assert len(pool.authorizations) == 2
 
 
 async def test_while_one_process_fetches_the_others_wait_for_it(make: Make, clock: HandClock, shelf: Shelf) -> None:
     """One call, whoever asks meanwhile."""
-    lane = ScriptedLane(granted("token-one"), granted("token-two"))
-    lane.gate.clear()
-    first = asyncio.create_task(text_of(make(lane, shelf=shelf), clock))
-    await lane.is_asked.wait()
-    second = asyncio.create_task(text_of(make(lane, shelf=shelf, pause=lane.pause), clock))
-    await lane.is_paused.wait()
+    pool = ScriptedPool(granted("token-one"), granted("token-two"))
+    pool.gate.clear()
+    first = asyncio.create_task(text_of(make(pool, shelf=shelf), clock))
+    await pool.is_asked.wait()
+    second = asyncio.create_task(text_of(make(pool, shelf=shelf, pause=pool.pause), clock))
+    await pool.is_paused.wait()
     assert (await first, await second) == ("token-one", "token-one")
-    assert len(lane.authorizations) == 1
+    assert len(pool.authorizations) == 1
 
 
 async def test_a_process_that_died_while_it_fetched_is_not_waited_for_long(
@@ -385,7 +385,7 @@ async def test_a_process_that_died_while_it_fetched_is_not_waited_for_long(
         clock.now_s += seconds
 
     began_s = clock.now_s
-    assert await text_of(make(ScriptedLane(granted("token-one")), shelf=shelf, pause=pause), clock) == "token-one"
+    assert await text_of(make(ScriptedPool(granted("token-one")), shelf=shelf, pause=pause), clock) == "token-one"
     assert LEASE_S <= clock.now_s - began_s < LEASE_S + 1
 
 
@@ -399,25 +399,25 @@ async def test_one_that_never_comes_back_is_not_waited_for_without_end(
         shelf.leased_until_s = clock.now_s + LEASE_S
 
     await shelf.lease(LEASE_S)
-    refusal = await refusal_of(make(ScriptedLane(granted("token-one")), shelf=shelf, pause=pause), clock)
+    refusal = await refusal_of(make(ScriptedPool(granted("token-one")), shelf=shelf, pause=pause), clock)
     assert refusal.cause == "token_timeout"
 
 
 async def test_a_token_that_is_called_invalid_leaves_the_shelf(make: Make, clock: HandClock, shelf: Shelf) -> None:
     """And no process takes it again; but one that took its place stays."""
-    lane = ScriptedLane(granted("token-one"), granted("token-two"))
-    one, other = make(lane, shelf=shelf), make(lane, shelf=shelf)
+    pool = ScriptedPool(granted("token-one"), granted("token-two"))
+    one, other = make(pool, shelf=shelf), make(pool, shelf=shelf)
     olds = [await tokens.current(clock.now_s + SOON_S) for tokens in (one, other)]
     for tokens, old in zip((one, other), olds, strict=True):
         assert isinstance(old, Token)
         tokens.drop(old)
     assert [await text_of(tokens, clock) for tokens in (one, other)] == ["token-two", "token-two"]
-    assert len(lane.authorizations) == 2
+    assert len(pool.authorizations) == 2
 
 
 async def test_who_gets_no_token_lets_others_try_soon(make: Make, clock: HandClock, shelf: Shelf) -> None:
     """Not at once: wrong credentials would cost each process a call for every request."""
-    await refusal_of(make(ScriptedLane(DENIED), shelf=shelf), clock)
+    await refusal_of(make(ScriptedPool(DENIED), shelf=shelf), clock)
     assert not await shelf.lease(LEASE_S)
     clock.now_s += 1
     assert await shelf.lease(LEASE_S)
@@ -426,5 +426,5 @@ async def test_who_gets_no_token_lets_others_try_soon(make: Make, clock: HandClo
 async def test_without_the_shelf_each_process_has_its_own(make: Make, clock: HandClock, shelf: Shelf) -> None:
     """The store is down, and a token is not what fails for it."""
     shelf.is_down = True
-    lane = ScriptedLane(granted("token-one"), granted("token-two"))
-    assert [await text_of(make(lane, shelf=shelf), clock) for _ in range(2)] == ["token-one", "token-two"]
+    pool = ScriptedPool(granted("token-one"), granted("token-two"))
+    assert [await text_of(make(pool, shelf=shelf), clock) for _ in range(2)] == ["token-one", "token-two"]

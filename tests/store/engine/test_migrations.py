@@ -1,10 +1,10 @@
 import pytest
 
 from payrelay.errors import StoreUnusable
-from payrelay.store.engine.migrations import Applied, Migration, pending, shipped
+from payrelay.store.engine.migrations import AppliedMigration, Migration, pending, shipped
 
 KNOWN = (Migration(1, "begin", "CREATE"), Migration(2, "more", "ALTER"))
-APPLIED = [Applied(migration.number, migration.name, migration.checksum) for migration in KNOWN]
+APPLIED = [AppliedMigration(migration.number, migration.name, migration.checksum) for migration in KNOWN]
 
 
 def test_what_the_database_lacks_is_run() -> None:

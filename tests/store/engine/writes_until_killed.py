@@ -8,7 +8,7 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Kind, Line, Operation, State
+from payrelay.core.payments.operation import JournalEntry, Kind, Operation, State
 from payrelay.store import open_database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.journal import Journal
@@ -45,8 +45,8 @@ async def _write(journal: Journal, worker: int) -> None:
     number = 0
     while True:
         operation = msgspec.structs.replace(FIRST, id=f"op_{worker}_{number}", guard=f"subscription/{worker}-{number}")
-        line = Line(version=1, at_ms=1, event=None, state=State.SENDING, evidence=Evidence())
-        await journal.accept(operation, line, CancelSubscription(subscription_id=1), barred_by=None, now_ms=1)
+        line = JournalEntry(version=1, at_ms=1, event=None, state=State.SENDING, evidence=Evidence())
+        await journal.accept(operation, line, CancelSubscription(subscription_id=1), conflicts_with=None, now_ms=1)
         sys.stdout.write(f"{operation.id}\n")
         sys.stdout.flush()
         number += 1

@@ -188,21 +188,21 @@ async def test_a_failure_holds_its_subject_and_tells_since_when(endpoints: Endpo
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "a", "a", "b")
     [head, other] = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=9)
-    failure = FailedDelivery(taken=head, status=500, words="answered with HTTP 500", next_try_ms=500)
+    failure = FailedDelivery(lease=head, status=500, words="answered with HTTP 500", next_try_ms=500)
 
-    assert await deliveries.failed(failure, now_ms=20, held_until_ms=30) == 20
-    assert await deliveries.failed(failure, now_ms=25, held_until_ms=0) == 20
+    assert await deliveries.failed(failure, now_ms=20, deferred_until_ms=30) == 20
+    assert await deliveries.failed(failure, now_ms=25, deferred_until_ms=0) == 20
     assert await deliveries.endpoints_due(29) == []
-    assert (await endpoints.get(endpoint(1).id)) == endpoint(1, failing_since_ms=20, held_until_ms=30)
+    assert (await endpoints.get(endpoint(1).id)) == endpoint(1, failing_since_ms=20, deferred_until_ms=30)
     late = FailedDelivery(
-        taken=msgspec.structs.replace(other, until_ms=99), status=None, words="late", next_try_ms=None
+        lease=msgspec.structs.replace(other, until_ms=99), status=None, words="late", next_try_ms=None
     )
-    await deliveries.failed(late, now_ms=30, held_until_ms=0)
+    await deliveries.failed(late, now_ms=30, deferred_until_ms=0)
     listed = {one.position: one for one in await deliveries.list(endpoint(1).id, state=None, before=None, limit=9)}
     assert [listed[position].next_try_at_ms for position in (1, 2, 3)] == [500, 500, 100]
     assert listed[3].last_failure is None
     await deliveries.delivered(endpoint(1).id, [other], status=204, now_ms=40)
-    assert (await endpoints.get(endpoint(1).id)) == endpoint(1, held_until_ms=30)
+    assert (await endpoints.get(endpoint(1).id)) == endpoint(1, deferred_until_ms=30)
 
 
 async def test_what_is_given_up_lets_the_next_go_on(endpoints: Endpoints, database: Database) -> None:
@@ -211,11 +211,11 @@ async def test_what_is_given_up_lets_the_next_go_on(endpoints: Endpoints, databa
     deliveries = await queued(database, "a", "a")
     [head] = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=9)
     await deliveries.failed(
-        FailedDelivery(taken=head, status=500, words="x", next_try_ms=500), now_ms=20, held_until_ms=0
+        FailedDelivery(lease=head, status=500, words="x", next_try_ms=500), now_ms=20, deferred_until_ms=0
     )
     [head] = await deliveries.take(endpoint(1).id, 500, until_ms=600, limit=9)
     await deliveries.failed(
-        FailedDelivery(taken=head, status=500, words="x", next_try_ms=None), now_ms=510, held_until_ms=0
+        FailedDelivery(lease=head, status=500, words="x", next_try_ms=None), now_ms=510, deferred_until_ms=0
     )
 
     assert [one.position for one in await deliveries.take(endpoint(1).id, 510, until_ms=600, limit=9)] == [2]

@@ -12,7 +12,7 @@ from payrelay.core.payments.operation import Event
 from payrelay.store.engine.database import Database, Unit
 from payrelay.store.engine.opening import open_database
 from payrelay.store.events import outbox
-from payrelay.store.events.feed import LOOKED_THROUGH_MAX, Feed, Reader
+from payrelay.store.events.feed import SCANNED_MAX, Feed, Reader
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
 SHOP = Reader("m", "shop")
@@ -126,7 +126,7 @@ async def test_a_page_of_a_type_goes_on_where_it_ended(database: Database) -> No
     nothing = await feed.read_types(SHOP, pattern, after=second.next, limit=3)
     assert [one.data["number"] for one in (*first.events, *second.events)] == [1, 3, 5, 7]
     assert (second.next, nothing.next, nothing.events) == (8, 8, [])
-    assert LOOKED_THROUGH_MAX > 8
+    assert SCANNED_MAX > 8
 
 
 async def test_what_a_unit_undid_was_never_told(database: Database) -> None:
@@ -157,7 +157,7 @@ async def test_a_change_of_an_operation_is_told_with_it(book: Book) -> None:
     feed = Feed(book.database)
     await book.accept(book.new(1))
     unknown = await book.advance(book.new(1), Event.UNKNOWN)
-    looked = await book.advance(unknown, Event.LOOKED)
+    looked = await book.advance(unknown, Event.INQUIRED_ABOUT)
     await book.advance(looked, Event.PROVED)
 
     await feed.publish(0)

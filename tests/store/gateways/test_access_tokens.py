@@ -22,7 +22,7 @@ def _everything() -> Unit[list[Row]]:
 async def test_what_one_process_puts_there_another_finds(database: Database) -> None:
     """One token for all: each of their own would cost each a call every ten minutes."""
     await shelf(database).put(TOKEN, 599.0)
-    kept = await shelf(database).look()
+    kept = await shelf(database).read()
     assert kept is not None
     assert kept.text == TOKEN
     assert -1 < kept.age_s < 60
@@ -31,13 +31,13 @@ async def test_what_one_process_puts_there_another_finds(database: Database) -> 
 
 async def test_an_empty_shelf(database: Database) -> None:
     """At the first start there is nothing."""
-    assert await shelf(database).look() is None
+    assert await shelf(database).read() is None
 
 
 async def test_every_account_has_its_own(database: Database) -> None:
     """The token of one app is of no use to another."""
     await shelf(database).put(TOKEN, 599.0)
-    assert await shelf(database, account="merchant/other").look() is None
+    assert await shelf(database, account="merchant/other").read() is None
 
 
 async def test_one_process_at_a_time_fetches(database: Database) -> None:
@@ -63,16 +63,16 @@ async def test_who_gives_up_lets_others_try(database: Database) -> None:
     assert not await tokens.lease(10.0)
     await tokens.give_up(0.0)
     assert await tokens.lease(10.0)
-    assert await tokens.look() is not None
+    assert await tokens.read() is not None
 
 
 async def test_only_the_token_that_is_there_is_dropped(database: Database) -> None:
     """Of two processes that find the old one invalid, the second must not drop what the first has fetched."""
     await shelf(database).put(TOKEN, 599.0)
     await shelf(database).drop(OTHER)
-    assert await shelf(database).look() is not None
+    assert await shelf(database).read() is not None
     await shelf(database).drop(TOKEN)
-    assert await shelf(database).look() is None
+    assert await shelf(database).read() is None
     await shelf(database).drop(TOKEN)
 
 
@@ -85,4 +85,4 @@ async def test_it_does_not_lie_there_in_clear(database: Database) -> None:
 async def test_what_another_key_has_sealed_is_not_there(database: Database) -> None:
     """After a key was lost a token is fetched anew; that stops nobody."""
     await shelf(database).put(TOKEN, 599.0)
-    assert await shelf(database, key=b"o" * 32).look() is None
+    assert await shelf(database, key=b"o" * 32).read() is None

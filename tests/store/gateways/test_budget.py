@@ -8,7 +8,7 @@ from tests.databases import sqlite_url
 from tests.gateways.pacing.hand_clock import HandClock
 from tests.store.gateways.budgets import Bench, bench_in, finish, stored
 
-from payrelay.core.gateways.permits import SlotGrant, SlotsTaken
+from payrelay.core.gateways.permits import PermitGrant, PermitsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.pacing.shared_budget import Budget
@@ -16,10 +16,10 @@ from payrelay.store import open_database
 from payrelay.store.engine.database import Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sqlite import InlineExecutor
-from payrelay.store.gateways.budget import HOLD_MS_MAX, ROUNDING_MS
+from payrelay.store.gateways.budget import PERMIT_MS_MAX, ROUNDING_MS
 
 TWO: Final = RateLimit(2, 10.0)
-HOLD_S: Final = 45.0
+PERMIT_S: Final = 45.0
 MARGIN_S: Final = ROUNDING_MS / 1000
 MOMENT_S: Final = 0.5
 """What a test on a real server may take between two of its steps."""
@@ -48,9 +48,9 @@ shared = pytest.mark.parametrize("place_of_budget", ["sqlite", POSTGRESQL], indi
 """For those that several processes share."""
 
 
-async def take(budget: Budget, count: int = 1) -> tuple[SlotGrant, ...]:
+async def take(budget: Budget, count: int = 1) -> tuple[PermitGrant, ...]:
     """Takes places for a call of the usual length."""
-    return (await budget.take(count, HOLD_S)).grants
+    return (await budget.take(count, PERMIT_S)).grants
 
 
 async def test_there_are_as_many_places_as_the_limit_says(bench: Bench) -> None:
@@ -61,9 +61,9 @@ async def test_there_are_as_many_places_as_the_limit_says(bench: Bench) -> None:
 
 async def test_several_are_taken_at_once_as_far_as_there_are(bench: Bench) -> None:
     """A burst looks once; each of its places is another slot."""
-    taken = await bench.make(RateLimit(3, 10.0)).take(5, HOLD_S)
+    taken = await bench.make(RateLimit(3, 10.0)).take(5, PERMIT_S)
     assert sorted(grant.slot for grant in taken.grants) == [0, 1, 2]
-    assert taken.next_in_s == pytest.approx(HOLD_S + 10.0, abs=MOMENT_S)
+    assert taken.next_in_s == pytest.approx(PERMIT_S + 10.0, abs=MOMENT_S)
 
 
 async def test_a_place_that_is_done_rests_for_a_window(bench: Bench) -> None:
@@ -73,7 +73,7 @@ async def test_a_place_that_is_done_rests_for_a_window(bench: Bench) -> None:
     await bench.pass_time(20.0)
     await finish(budget.done(grant))
     await bench.pass_time(10.0 - MOMENT_S)
-    full = await budget.take(1, HOLD_S)
+    full = await budget.take(1, PERMIT_S)
     assert full.grants == ()
     assert full.next_in_s == pytest.approx(MOMENT_S, abs=MOMENT_S)
     await bench.pass_time(MOMENT_S + MARGIN_S)
@@ -92,7 +92,7 @@ async def test_a_place_that_nobody_ends_is_free_when_its_call_must_have_ended(be
     """Its holder died: the longest that its call can take, and a window, and nobody has to tidy up."""
     budget = bench.make(RateLimit(1, 10.0))
     await take(budget)
-    await bench.pass_time(HOLD_S + 10.0 - MOMENT_S)
+    await bench.pass_time(PERMIT_S + 10.0 - MOMENT_S)
     assert await take(budget) == ()
     await bench.pass_time(MOMENT_S + MARGIN_S)
     assert len(await take(budget)) == 1
@@ -103,7 +103,7 @@ async def test_who_comes_late_ends_nobody_elses_place(bench: Bench, way: str) ->
     """A process that was suspended must not free what another one holds by now."""
     budget = bench.make(RateLimit(1, 10.0))
     (late,) = await take(budget)
-    await bench.pass_time(HOLD_S + 10.0 + MARGIN_S)
+    await bench.pass_time(PERMIT_S + 10.0 + MARGIN_S)
     assert len(await take(budget)) == 1
     await finish(getattr(budget, way)(late))
     await bench.pass_time(10.0)
@@ -126,7 +126,7 @@ async def test_while_the_gateway_blocks_us_no_place_is_free(bench: Bench) -> Non
     await finish(budget.block(30.0))
     await finish(budget.block(5.0))
     await finish(budget.release_unused(grant))
-    full = await budget.take(1, HOLD_S)
+    full = await budget.take(1, PERMIT_S)
     assert full.grants == ()
     assert full.next_in_s == pytest.approx(30.0, abs=MOMENT_S)
     await bench.pass_time(30.0 + MARGIN_S)
@@ -162,7 +162,7 @@ async def test_a_limit_that_was_raised_has_more_places_and_a_lowered_one_fewer(b
     """The setting changes from one start to the next, the rows stay."""
     await take(bench.make(TWO), 2)
     assert len(await take(bench.make(RateLimit(5, 10.0)), 9)) == 3
-    await bench.pass_time(HOLD_S + 10.0 + MARGIN_S)
+    await bench.pass_time(PERMIT_S + 10.0 + MARGIN_S)
     assert len(await take(bench.make(RateLimit(1, 10.0)), 9)) == 1
 
 
@@ -173,7 +173,7 @@ async def test_rows_that_are_gone_are_made_again(bench: Bench) -> None:
     await take(budget)
     await bench.pass_time(0)
     await _remove_all(bench)
-    assert (await budget.take(1, HOLD_S)).grants == ()
+    assert (await budget.take(1, PERMIT_S)).grants == ()
     assert len(await take(budget)) == 1
 
 
@@ -184,7 +184,7 @@ async def test_a_store_that_is_down_is_told(bench: Bench) -> None:
     budget = bench.make(TWO)
     await bench.database.close()
     with pytest.raises(StoreUnavailable):
-        await budget.take(1, HOLD_S)
+        await budget.take(1, PERMIT_S)
 
 
 class JumpingClock(HandClock):
@@ -207,7 +207,7 @@ async def test_a_wall_clock_that_is_set_frees_and_holds_nothing(tmp_path: Path) 
     (grant,) = await take(budget)
     clock.set_by_ms = 3_600_000
     await finish(budget.done(grant))
-    assert (await budget.take(1, HOLD_S)) == SlotsTaken((), 10.0 + ROUNDING_MS / 1000)
+    assert (await budget.take(1, PERMIT_S)) == PermitsTaken((), 10.0 + ROUNDING_MS / 1000)
     await database.close()
 
 
@@ -218,8 +218,8 @@ async def test_a_clock_set_back_between_two_starts_blocks_nobody_for_long(tmp_pa
     clock.set_by_ms = 86_400_000
     await take(stored(database, clock, RateLimit(1, 10.0)))
     clock.set_by_ms = 0
-    full = await stored(database, clock, RateLimit(1, 10.0)).take(1, HOLD_S)
-    assert full == SlotsTaken((), (HOLD_MS_MAX + ROUNDING_MS) / 1000 + 10.0)
+    full = await stored(database, clock, RateLimit(1, 10.0)).take(1, PERMIT_S)
+    assert full == PermitsTaken((), (PERMIT_MS_MAX + ROUNDING_MS) / 1000 + 10.0)
     await database.close()
 
 

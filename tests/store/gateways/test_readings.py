@@ -9,27 +9,27 @@ from payrelay.core.payments.operation import Event, Kind
 from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, LastAnswers, subject_of
-from payrelay.store.payments.resolution import Settling
+from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, ReadingStore, subject_of
+from payrelay.store.payments.resolution import ResolutionStore
 
 MERCHANT = "0123456789abcdef"
 ORDER = PaymentsOfOrder(order_id="A-1")
 OTHER_ORDER = PaymentsOfOrder(order_id="A-2")
 SUBSCRIPTION = PaymentsOfSubscription(subscription_id=7)
 CALLS: list[Read] = [ORDER, SUBSCRIPTION, OneSubscription(subscription_id=7), AllSubscriptions()]
-FELT = (Kind.REFUND, Kind.RELEASE, Kind.RETRY, Kind.CANCEL)
+FELT = (Kind.REFUND, Kind.VOID, Kind.RETRY, Kind.CANCEL)
 READING = Reading(code=None, msg="Payments", raw_msg=b'"Payments"', raw_data=b'[{"amount":1000.0}]')
 PAYMENT = msgspec.structs.replace(samples.PAYMENT, payment_id="320025", at_ms=None)
 
 
 @pytest.fixture
-def last(database: Database) -> LastAnswers:
+def last(database: Database) -> ReadingStore:
     """Gives the last answers of an empty store."""
-    return LastAnswers(database, Seal((b"k" * 32,)))
+    return ReadingStore(database, Seal((b"k" * 32,)))
 
 
 @pytest.mark.parametrize("call", CALLS, ids=subject_of)
-async def test_what_was_kept_is_found(last: LastAnswers, call: Read) -> None:
+async def test_what_was_kept_is_found(last: ReadingStore, call: Read) -> None:
     """Byte for byte, with when the gateway was asked; for this read of this merchant alone."""
     await last.keep(MERCHANT, call, READING, (), read_at_ms=5_000)
     found = await last.last(MERCHANT, call)
@@ -39,7 +39,7 @@ async def test_what_was_kept_is_found(last: LastAnswers, call: Read) -> None:
     assert [each for each in CALLS if await last.last(MERCHANT, each)] == [call]
 
 
-async def test_a_later_question_is_never_replaced_by_an_earlier_one(last: LastAnswers) -> None:
+async def test_a_later_question_is_never_replaced_by_an_earlier_one(last: ReadingStore) -> None:
     """Of two answers the one that was asked for later knows more, whichever comes to be stored last."""
     old = Reading(code=None, msg="old")
     for reading, at_ms in ((READING, 5_000), (old, 4_999)):
@@ -49,7 +49,7 @@ async def test_a_later_question_is_never_replaced_by_an_earlier_one(last: LastAn
     assert found.reading == READING
 
 
-async def test_an_answer_lies_sealed_and_bound_to_its_place(last: LastAnswers, database: Database) -> None:
+async def test_an_answer_lies_sealed_and_bound_to_its_place(last: ReadingStore, database: Database) -> None:
     """It names customers; and moved to another order it must not be shown as that one's."""
     await last.keep(MERCHANT, ORDER, READING, (), read_at_ms=5_000)
     (row,) = await database.read(_rows("SELECT sealed FROM readings"))
@@ -59,13 +59,13 @@ async def test_an_answer_lies_sealed_and_bound_to_its_place(last: LastAnswers, d
     assert await last.last(MERCHANT, PaymentsOfOrder(order_id="A-2")) is None
 
 
-async def test_an_answer_under_a_lost_key_is_none(last: LastAnswers, database: Database) -> None:
+async def test_an_answer_under_a_lost_key_is_none(last: ReadingStore, database: Database) -> None:
     """A read must not fail for what is kept only for bad days."""
     await last.keep(MERCHANT, ORDER, READING, (), read_at_ms=5_000)
-    assert await LastAnswers(database, Seal((b"x" * 32,))).last(MERCHANT, ORDER) is None
+    assert await ReadingStore(database, Seal((b"x" * 32,))).last(MERCHANT, ORDER) is None
 
 
-async def test_answers_are_forgotten_on_request(last: LastAnswers) -> None:
+async def test_answers_are_forgotten_on_request(last: ReadingStore) -> None:
     """A person asks for it whose name stands in them; other merchants' and other orders' stay."""
     for merchant in (MERCHANT, "another"):
         for call in (*CALLS, OTHER_ORDER):
@@ -77,15 +77,15 @@ async def test_answers_are_forgotten_on_request(last: LastAnswers) -> None:
     assert await last.last("another", ORDER) is not None
 
 
-async def test_a_very_long_answer_is_not_kept(last: LastAnswers, database: Database) -> None:
+async def test_a_very_long_answer_is_not_kept(last: ReadingStore, database: Database) -> None:
     """It would crowd out others; its payments are noted all the same."""
     huge = Reading(code=None, msg="", raw_data=b"x" * (ANSWER_BYTES_MAX + 1))
     await last.keep(MERCHANT, ORDER, huge, (PAYMENT,), read_at_ms=5_000)
     assert await last.last(MERCHANT, ORDER) is None
-    assert await Settling(database).payment_seen(MERCHANT, "320025") == ("A-1", "RECEIVED")
+    assert await ResolutionStore(database).payment_seen(MERCHANT, "320025") == ("A-1", "RECEIVED")
 
 
-async def test_old_answers_are_forgotten_some_at_a_time(last: LastAnswers) -> None:
+async def test_old_answers_are_forgotten_some_at_a_time(last: ReadingStore) -> None:
     """The oldest first, and never more at once than was said, so that others get at the store."""
     for number in range(5):
         await last.keep(MERCHANT, PaymentsOfOrder(order_id=f"A-{number}"), READING, (), read_at_ms=number)
@@ -93,24 +93,24 @@ async def test_old_answers_are_forgotten_some_at_a_time(last: LastAnswers) -> No
     assert await last.last(MERCHANT, PaymentsOfOrder(order_id="A-4")) is not None
 
 
-async def test_a_payment_is_known_as_it_was_seen_last(last: LastAnswers, database: Database) -> None:
+async def test_a_payment_is_known_as_it_was_seen_last(last: ReadingStore, database: Database) -> None:
     """By when the gateway was asked: a slow answer must not make a refunded payment one that was received."""
     refunded = msgspec.structs.replace(PAYMENT, status="REFUNDED")
     await last.keep(MERCHANT, ORDER, READING, (PAYMENT,), read_at_ms=5_000)
     await last.note_payments(MERCHANT, (refunded,), 6_000)
     await last.keep(MERCHANT, SUBSCRIPTION, READING, (PAYMENT,), read_at_ms=5_999)
-    assert await Settling(database).payment_seen(MERCHANT, "320025") == ("A-1", "REFUNDED")
-    assert await Settling(database).payment_seen("another", "320025") is None
+    assert await ResolutionStore(database).payment_seen(MERCHANT, "320025") == ("A-1", "REFUNDED")
+    assert await ResolutionStore(database).payment_seen("another", "320025") is None
 
 
-async def test_a_payment_without_a_readable_amount_is_not_noted(last: LastAnswers, database: Database) -> None:
+async def test_a_payment_without_a_readable_amount_is_not_noted(last: ReadingStore, database: Database) -> None:
     """Nothing could be proved by it."""
     odd = msgspec.structs.replace(PAYMENT, amount_minor=None)
     await last.note_payments(MERCHANT, (odd,), 6_000)
-    assert await Settling(database).payment_seen(MERCHANT, "320025") is None
+    assert await ResolutionStore(database).payment_seen(MERCHANT, "320025") is None
 
 
-async def test_every_change_of_a_charge_is_a_new_version_of_its_order(last: LastAnswers, book: Book) -> None:
+async def test_every_change_of_a_charge_is_a_new_version_of_its_order(last: ReadingStore, book: Book) -> None:
     """Its intent as well as its outcome; other orders, other merchants and subscriptions keep theirs."""
     others: list[tuple[str, Read]] = [("another", ORDER), (MERCHANT, OTHER_ORDER), (MERCHANT, SUBSCRIPTION)]
     before = [await last.version(*other) for other in others]
@@ -129,7 +129,7 @@ async def test_every_change_of_a_charge_is_a_new_version_of_its_order(last: Last
 @pytest.mark.parametrize("kind", FELT)
 @pytest.mark.parametrize("call", CALLS, ids=subject_of)
 async def test_what_is_felt_everywhere_is_a_new_version_of_everything(
-    last: LastAnswers, book: Book, kind: Kind, call: Read
+    last: ReadingStore, book: Book, kind: Kind, call: Read
 ) -> None:
     """A refund names a payment, and nobody knows of what order: intent and outcome make every reading old."""
     operation = book.new(1, kind=kind, order_id=None, subscription_id="9")
@@ -142,7 +142,7 @@ async def test_what_is_felt_everywhere_is_a_new_version_of_everything(
     assert (await last.version("another", call))[0] == 0
 
 
-async def test_a_capture_is_felt_by_its_order_once_that_is_known(last: LastAnswers, book: Book) -> None:
+async def test_a_capture_is_felt_by_its_order_once_that_is_known(last: ReadingStore, book: Book) -> None:
     """Before, it may be any order's."""
     unknown_order = book.new(1, kind=Kind.CAPTURE, order_id=None)
     known_order = book.new(2, kind=Kind.CAPTURE, order_id="A-1")
@@ -154,7 +154,7 @@ async def test_a_capture_is_felt_by_its_order_once_that_is_known(last: LastAnswe
     assert versions[0] != versions[1] == versions[2]
 
 
-async def test_what_was_not_stored_is_no_new_version(last: LastAnswers, book: Book) -> None:
+async def test_what_was_not_stored_is_no_new_version(last: ReadingStore, book: Book) -> None:
     """A repeat changes nothing at the gateway, and must not make every kept reading useless."""
     await book.accept(book.new(1, kind=Kind.REFUND))
     version = await last.version(MERCHANT, ORDER)

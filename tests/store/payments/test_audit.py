@@ -21,15 +21,15 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.audit_chain import ChainKey
-from payrelay.core.payments.operation import TRANSITIONS, Event, Line, Operation, Retention, State, advance
-from payrelay.flows.operators.audit import ANCHOR_EVERY_MS, SETTLED_AFTER_MS, Audit, AuditFinding, anchor
+from payrelay.core.payments.operation import TRANSITIONS, Event, JournalEntry, Operation, Retention, State, advance
+from payrelay.flows.operators.audit import ANCHOR_EVERY_MS, FINAL_AFTER_MS, Audit, AuditFinding, anchor
 from payrelay.store import open_database
 from payrelay.store.engine import migrations
 from payrelay.store.engine.database import Row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.engine.sqlite import InlineExecutor
 from payrelay.store.payments.audit import PAGE, AuditRecord, Trail, _reading
-from payrelay.store.payments.journal import Accepted, Journal
+from payrelay.store.payments.journal import AcceptedOperation, Journal
 
 pytestmark = pytest.mark.deep
 
@@ -41,7 +41,7 @@ SEAL: Final = Seal((b"k" * 32,))
 ANSWER: Final = Answer(http_status=200, body=b"{}")
 VICTIM: Final = "op_00000000000000000000000002"
 OTHER: Final = "op_00000000000000000000000001"
-LATER_MS: Final = SETTLED_AFTER_MS + ANCHOR_EVERY_MS
+LATER_MS: Final = FINAL_AFTER_MS + ANCHOR_EVERY_MS
 
 NOT_FOUND: Final = {
     "probe_at_ms": "when it is looked for next changes with every look, and proves nothing",
@@ -278,7 +278,7 @@ async def test_lines_from_before_the_chain_are_counted(filled: Book, tamper: Tam
     )
     audit = Audit(trail_of(filled), 3_000, lambda *_: None)
     assert [finding async for finding in audit.findings()] == []
-    assert audit.summary.lines_before_chain == 3
+    assert audit.summary.entries_before_chain == 3
 
     assert {finding.version for finding in await audited(filled, since_ms=0)} == {1, 2, 3}
 
@@ -313,10 +313,10 @@ async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tampe
         f"UPDATE operations SET chain = '' WHERE id = '{operation.id}'"
     )
     old = await filled.journal.get(operation.id)
-    changed, line = advance(
+    changed, entry = advance(
         old, Event.UNKNOWN, at_ms=5_000, retention=Retention(keyed_ms=1, unkeyed_ms=1), evidence=Evidence()
     )
-    await filled.journal.record(changed, line, None)
+    await filled.journal.record(changed, entry, None)
 
     assert await audited(filled, since_ms=1) == []
 
@@ -365,10 +365,10 @@ class TornTrail(Trail):
 
     async def records(self) -> AsyncIterator[AuditRecord]:
         """Puts the earlier rows and the present lines together."""
-        lines = {record.operation_id: record.lines async for record in super().records()}
+        entries = {record.operation_id: record.entries async for record in super().records()}
         for record in self.rows:
-            yield record._replace(lines=lines.pop(record.operation_id, ()))
-        for operation_id, left in lines.items():
+            yield record._replace(entries=entries.pop(record.operation_id, ()))
+        for operation_id, left in entries.items():
             yield AuditRecord(operation_id, None, left, can_open_call=False, answer_digest=None)
 
 
@@ -383,7 +383,7 @@ async def test_what_was_changed_between_two_reads_is_read_once_more(book: Book) 
 
     audit = Audit(trail, 0, lambda *_: None)
     assert [finding async for finding in audit.findings()] == []
-    assert (audit.summary.operations, audit.summary.lines) == (3, 4)
+    assert (audit.summary.operations, audit.summary.entries) == (3, 4)
 
 
 async def test_what_went_between_two_reads_is_left_to_the_anchors(filled: Book, tamper: Tamper) -> None:
@@ -402,15 +402,15 @@ async def test_an_operation_that_changes_while_it_is_read_is_read_again(filled: 
     records = [record async for record in trail_of(filled).records()]
     first: Row = (records[0].operation_id,)
     second: Row = (records[1].operation_id,)
-    lines: list[Row] = [(*line.link, line.hash) for line in records[0].lines[1:]]
+    entries: list[Row] = [(*entry.link, entry.hash) for entry in records[0].entries[1:]]
     reading = _reading(OTHER)
     next(reading)
-    for rows in ([first], lines[:1], [second], lines):
+    for rows in ([first], entries[:1], [second], entries):
         reading.send(rows)
 
     with pytest.raises(StopIteration) as end:
         reading.send([second])
-    assert end.value.value == (second, records[0].lines[1:])
+    assert end.value.value == (second, records[0].entries[1:])
 
 
 async def test_one_operation_is_read_at_one_moment(book: Book) -> None:
@@ -421,7 +421,7 @@ async def test_one_operation_is_read_at_one_moment(book: Book) -> None:
     missing = await trail_of(book).record(OTHER)
 
     assert read == only
-    assert (missing.row, missing.lines) == (None, ())
+    assert (missing.row, missing.entries) == (None, ())
 
 
 async def test_everything_is_read_page_by_page(book: Book) -> None:
@@ -436,8 +436,8 @@ async def test_everything_is_read_page_by_page(book: Book) -> None:
 
     await anchor(trail_of(book), LATER_MS)
     assert [finding async for finding in audit.findings()] == []
-    assert (audit.summary.operations, audit.summary.lines) == (PAGE + 2, line_count + 1 + PAGE + 1)
-    assert [each.lines async for each in trail_of(book).anchors()] == [audit.summary.lines]
+    assert (audit.summary.operations, audit.summary.entries) == (PAGE + 2, line_count + 1 + PAGE + 1)
+    assert [each.entries async for each in trail_of(book).anchors()] == [audit.summary.entries]
 
 
 def _cancel(number: int) -> Operation:
@@ -454,18 +454,18 @@ async def _after(steps: list[tuple[int, Event, bool]], folder: Path) -> list[Aud
     for step, (number, event, has_answer) in enumerate(steps):
         at_ms = step * ANCHOR_EVERY_MS
         if number not in rows:
-            line = Line(version=1, at_ms=at_ms, event=None, state=State.SENDING, evidence=Evidence())
+            entry = JournalEntry(version=1, at_ms=at_ms, event=None, state=State.SENDING, evidence=Evidence())
             accepted = await journal.accept(
-                _cancel(number), line, CancelSubscription(subscription_id=1), barred_by=None, now_ms=at_ms
+                _cancel(number), entry, CancelSubscription(subscription_id=1), conflicts_with=None, now_ms=at_ms
             )
-            assert isinstance(accepted, Accepted)
+            assert isinstance(accepted, AcceptedOperation)
             rows[number] = accepted.operation
         elif (rows[number].state, event) in TRANSITIONS:
-            changed, line = advance(
+            changed, entry = advance(
                 rows[number], event, at_ms=at_ms, retention=Retention(keyed_ms=1, unkeyed_ms=1), evidence=Evidence()
             )
-            rows[number] = await journal.record(changed, line, ANSWER if has_answer else None)
-        await anchor(journal.trail, at_ms + SETTLED_AFTER_MS)
+            rows[number] = await journal.record(changed, entry, ANSWER if has_answer else None)
+        await anchor(journal.trail, at_ms + FINAL_AFTER_MS)
     audit = Audit(journal.trail, 0, lambda *_: None)
     found = [finding async for finding in audit.findings()]
     await database.close()

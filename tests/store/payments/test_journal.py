@@ -24,7 +24,7 @@ from payrelay.errors import Outdated, StoreError, StoreUnusable
 from payrelay.store.engine.database import Database, Statement, Unit, Value
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.payments.journal import Accepted, Claimed, Guarded, Journal
+from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation, Journal
 from payrelay.store.statements.payments import operations as statements
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
@@ -43,7 +43,7 @@ async def test_what_is_accepted_is_read_back_whole(book: Book) -> None:
     operation = book.new(1, result_ref="r" * 64, **ids)
 
     accepted = await book.accept(operation)
-    assert isinstance(accepted, Accepted)
+    assert isinstance(accepted, AcceptedOperation)
     assert await book.journal.get(operation.id) == accepted.operation
     assert msgspec.structs.replace(accepted.operation, chain="") == operation
     for name, value in ids.items():
@@ -78,7 +78,7 @@ async def test_a_claim_finds_its_holder_and_the_answer(book: Book, answer: Answe
     await book.accept(book.new(1))
     done = await book.advance(book.new(1), Event.SUCCEEDED, answer)
 
-    assert await book.journal.find_claim("shop", "key/k-1", now_ms=2_000) == Claimed(done, answer)
+    assert await book.journal.find_claim("shop", "key/k-1", now_ms=2_000) == ClaimedOperation(done, answer)
 
 
 async def test_a_claim_is_the_principals_own(book: Book) -> None:
@@ -86,7 +86,7 @@ async def test_a_claim_is_the_principals_own(book: Book) -> None:
     await book.accept(book.new(1))
 
     assert await book.journal.find_claim("other", "key/k-1", now_ms=0) is None
-    assert isinstance(await book.accept(book.new(2, principal="other", claim="key/k-1")), Accepted)
+    assert isinstance(await book.accept(book.new(2, principal="other", claim="key/k-1")), AcceptedOperation)
 
 
 async def test_a_held_claim_is_answered_with_its_holder(book: Book, answer: Answer) -> None:
@@ -94,7 +94,7 @@ async def test_a_held_claim_is_answered_with_its_holder(book: Book, answer: Answ
     await book.accept(book.new(1))
     done = await book.advance(book.new(1), Event.SUCCEEDED, answer)
 
-    assert await book.accept(book.new(2, claim="key/k-1")) == Claimed(done, answer)
+    assert await book.accept(book.new(2, claim="key/k-1")) == ClaimedOperation(done, answer)
     assert await book.journal.get(book.new(2).id) is None
 
 
@@ -102,7 +102,9 @@ async def test_a_claim_is_looked_at_before_a_guard(book: Book) -> None:
     """A repeat of a charge under way must find itself, not be told that its own order is locked."""
     await book.accept(book.new(1))
 
-    assert await book.accept(book.new(2, claim="key/k-1", guard="order/A-1")) == Claimed(book.stored(book.new(1)), None)
+    assert await book.accept(book.new(2, claim="key/k-1", guard="order/A-1")) == ClaimedOperation(
+        book.stored(book.new(1)), None
+    )
 
 
 async def test_a_lapsed_claim_is_taken_over(book: Book, answer: Answer) -> None:
@@ -111,9 +113,9 @@ async def test_a_lapsed_claim_is_taken_over(book: Book, answer: Answer) -> None:
     done = await book.advance(book.new(1), Event.SUCCEEDED, answer)
     ends_at_ms = done.claim_ends_at_ms
 
-    assert isinstance(await book.accept(book.new(2, claim="key/k-1"), now_ms=ends_at_ms - 1), Claimed)
+    assert isinstance(await book.accept(book.new(2, claim="key/k-1"), now_ms=ends_at_ms - 1), ClaimedOperation)
     assert await book.journal.find_claim("shop", "key/k-1", now_ms=ends_at_ms) is None
-    assert isinstance(await book.accept(book.new(2, claim="key/k-1"), now_ms=ends_at_ms), Accepted)
+    assert isinstance(await book.accept(book.new(2, claim="key/k-1"), now_ms=ends_at_ms), AcceptedOperation)
     assert (await book.journal.get(done.id)).claim is None
 
 
@@ -123,24 +125,26 @@ async def test_a_claim_that_was_taken_over_is_not_taken_back(book: Book, answer:
     done = await book.advance(book.new(1), Event.SUCCEEDED, answer)
     await book.accept(book.new(2, claim="key/k-1"), now_ms=done.claim_ends_at_ms)
 
-    line = (await book.journal.history(done.id))[-1]
+    entry = (await book.journal.history(done.id))[-1]
     late = msgspec.structs.replace(done, version=3, payment_id="320025071278")
-    await book.journal.record(late, msgspec.structs.replace(line, version=3), None)
+    await book.journal.record(late, msgspec.structs.replace(entry, version=3), None)
 
     assert (await book.journal.find_claim("shop", "key/k-1", now_ms=0)).operation.id == book.new(2).id
 
 
 async def test_operations_without_claim_never_meet(book: Book) -> None:
     """With the repeat window at 0 and no key nothing is a repeat."""
-    assert isinstance(await book.accept(book.new(1, claim=None, idempotency_key=None)), Accepted)
-    assert isinstance(await book.accept(book.new(2, claim=None, idempotency_key=None)), Accepted)
+    assert isinstance(await book.accept(book.new(1, claim=None, idempotency_key=None)), AcceptedOperation)
+    assert isinstance(await book.accept(book.new(2, claim=None, idempotency_key=None)), AcceptedOperation)
 
 
 async def test_a_held_guard_is_answered_with_its_holder(book: Book) -> None:
     """Two charges of one order at once would be two payments."""
     await book.accept(book.new(1))
 
-    assert await book.accept(book.new(2, guard="order/A-1", principal="other")) == Guarded(book.stored(book.new(1)))
+    assert await book.accept(book.new(2, guard="order/A-1", principal="other")) == GuardedOperation(
+        book.stored(book.new(1))
+    )
     assert await book.journal.get(book.new(2).id) is None
     assert await book.journal.history(book.new(2).id) == []
 
@@ -149,7 +153,7 @@ async def test_a_guard_is_the_merchants_own(book: Book) -> None:
     """Two merchants may number their orders alike."""
     await book.accept(book.new(1))
 
-    assert isinstance(await book.accept(book.new(2, guard="order/A-1", merchant="fedcba9876543210")), Accepted)
+    assert isinstance(await book.accept(book.new(2, guard="order/A-1", merchant="fedcba9876543210")), AcceptedOperation)
 
 
 async def test_a_settled_operation_lets_the_guard_go(book: Book) -> None:
@@ -157,7 +161,7 @@ async def test_a_settled_operation_lets_the_guard_go(book: Book) -> None:
     await book.accept(book.new(1))
     await book.advance(book.new(1), Event.DECLINED)
 
-    assert isinstance(await book.accept(book.new(2, guard="order/A-1")), Accepted)
+    assert isinstance(await book.accept(book.new(2, guard="order/A-1")), AcceptedOperation)
 
 
 async def test_a_captured_hold_bars_for_good(book: Book) -> None:
@@ -168,17 +172,19 @@ async def test_a_captured_hold_bars_for_good(book: Book) -> None:
     second = book.new(2, kind=Kind.CAPTURE, subject="authorization/h", guard="authorization/h")
     bar = captured_guard("authorization/h")
 
-    assert await book.accept(second, barred_by=bar) == Guarded(done)
+    assert await book.accept(second, conflicts_with=bar) == GuardedOperation(done)
     assert await book.journal.get(second.id) is None
-    assert isinstance(await book.accept(book.new(3), barred_by=captured_guard("authorization/i")), Accepted)
+    assert isinstance(
+        await book.accept(book.new(3), conflicts_with=captured_guard("authorization/i")), AcceptedOperation
+    )
 
 
 async def test_of_many_with_one_claim_one_is_accepted(book: Book) -> None:
     """A phone that repeats at once must not charge twice, whatever the order of arrival."""
     results = await asyncio.gather(*[book.accept(book.new(n, claim="key/k")) for n in range(AT_ONCE)])
 
-    assert sum(isinstance(result, Accepted) for result in results) == 1
-    assert {result.operation.claim for result in results if isinstance(result, Claimed)} == {"key/k"}
+    assert sum(isinstance(result, AcceptedOperation) for result in results) == 1
+    assert {result.operation.claim for result in results if isinstance(result, ClaimedOperation)} == {"key/k"}
     assert len(await book.journal.list(OperationFilter(), before=None, limit=AT_ONCE)) == 1
 
 
@@ -186,8 +192,8 @@ async def test_of_many_with_one_guard_one_is_accepted(book: Book) -> None:
     """Two tills that charge the same order at once must not both succeed."""
     results = await asyncio.gather(*[book.accept(book.new(n, guard="order/A")) for n in range(AT_ONCE)])
 
-    assert sum(isinstance(result, Accepted) for result in results) == 1
-    assert len([result for result in results if isinstance(result, Guarded)]) == AT_ONCE - 1
+    assert sum(isinstance(result, AcceptedOperation) for result in results) == 1
+    assert len([result for result in results if isinstance(result, GuardedOperation)]) == AT_ONCE - 1
 
 
 async def test_of_many_captures_at_once_one_succeeds(book: Book) -> None:
@@ -195,7 +201,9 @@ async def test_of_many_captures_at_once_one_succeeds(book: Book) -> None:
 
     async def capture(number: int) -> bool:
         operation = book.new(number, kind=Kind.CAPTURE, subject="authorization/h", guard="authorization/h")
-        if not isinstance(await book.accept(operation, barred_by=captured_guard("authorization/h")), Accepted):
+        if not isinstance(
+            await book.accept(operation, conflicts_with=captured_guard("authorization/h")), AcceptedOperation
+        ):
             return False
         await book.advance(operation, Event.SUCCEEDED)
         return True
@@ -211,12 +219,12 @@ async def test_a_change_is_stored_with_its_line_and_its_answer(book: Book, answe
 
     assert await book.journal.get(operation.id) == done
     assert await book.journal.answer_of(operation.id) == answer
-    lines = await book.journal.history(operation.id)
-    assert [(line.version, line.event, line.state) for line in lines] == [
+    entries = await book.journal.history(operation.id)
+    assert [(entry.version, entry.event, entry.state) for entry in entries] == [
         (1, None, State.SENDING),
         (2, Event.SUCCEEDED, State.SUCCEEDED),
     ]
-    assert lines[1].evidence.gateway_msg == "Successfully completed"
+    assert entries[1].evidence.gateway_msg == "Successfully completed"
 
 
 async def test_an_answer_stays_until_there_is_another(book: Book, answer: Answer) -> None:
@@ -267,11 +275,11 @@ async def test_a_change_is_chained_to_the_line_before_it(book: Book) -> None:
     """Whoever forgot to carry the chain along must read again, and not break it."""
     await book.accept(book.new(1))
     operation = await book.journal.get(book.new(1).id)
-    changed, line = advance(operation, Event.UNKNOWN, at_ms=2, retention=RETENTION, evidence=Evidence())
+    changed, entry = advance(operation, Event.UNKNOWN, at_ms=2, retention=RETENTION, evidence=Evidence())
 
     with pytest.raises(Outdated):
-        await book.journal.record(msgspec.structs.replace(changed, chain="0" * 64), line, None)
-    stored = await book.journal.record(changed, line, None)
+        await book.journal.record(msgspec.structs.replace(changed, chain="0" * 64), entry, None)
+    stored = await book.journal.record(changed, entry, None)
     assert stored == await book.journal.get(operation.id)
     assert stored.chain != operation.chain
 
@@ -298,20 +306,20 @@ async def test_a_guard_that_another_took_is_outdated(book: Book) -> None:
     await book.accept(book.new(1))
     done = await book.advance(book.new(1), Event.SUCCEEDED)
     await book.accept(book.new(2, guard="order/A-1"))
-    line = (await book.journal.history(done.id))[-1]
+    entry = (await book.journal.history(done.id))[-1]
     reopened = msgspec.structs.replace(done, version=3, guard="order/A-1")
 
     with pytest.raises(Outdated):
-        await book.journal.record(reopened, msgspec.structs.replace(line, version=3), None)
+        await book.journal.record(reopened, msgspec.structs.replace(entry, version=3), None)
 
 
 async def test_a_line_of_another_version_is_our_own_mistake(book: Book) -> None:
     """Operation and line come from one decision; anything else is a bug that must not reach the disk."""
     await book.accept(book.new(1))
-    line = (await book.journal.history(book.new(1).id))[0]
+    entry = (await book.journal.history(book.new(1).id))[0]
 
     with pytest.raises(ValueError, match="another version"):
-        await book.journal.record(book.new(1, version=2), line, None)
+        await book.journal.record(book.new(1, version=2), entry, None)
 
 
 async def test_the_newest_is_found_by_its_key(book: Book) -> None:

@@ -16,12 +16,20 @@ from tests.samples import CANCEL
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import TRANSITIONS, Event, Line, Operation, OperationFilter, Retention, advance
+from payrelay.core.payments.operation import (
+    TRANSITIONS,
+    Event,
+    JournalEntry,
+    Operation,
+    OperationFilter,
+    Retention,
+    advance,
+)
 from payrelay.errors import Outdated
 from payrelay.store import open_database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.engine.sqlite import InlineExecutor
-from payrelay.store.payments.journal import Accepted, Claimed, Guarded, Journal
+from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation, Journal
 
 RETENTION: Final = Retention(keyed_ms=3, unkeyed_ms=1)
 CALL: Final = CancelSubscription(subscription_id=1)
@@ -59,16 +67,16 @@ class Model:
     def __init__(self) -> None:
         self.rows: dict[str, Operation] = {}
 
-    def expected(self, new: Operation, now_ms: int) -> type[Accepted | Claimed | Guarded]:
+    def expected(self, new: Operation, now_ms: int) -> type[AcceptedOperation | ClaimedOperation | GuardedOperation]:
         """Tells what an accept gives; a lapsed claim in its way is gone."""
         holder = next((row for row in self.rows.values() if new.claim and row.claim == new.claim), None)
         if holder is not None and (holder.claim_ends_at_ms is None or holder.claim_ends_at_ms > now_ms):
-            return Claimed
+            return ClaimedOperation
         if any(row.guard == new.guard for row in self.rows.values()):
             self._release(holder)
-            return Guarded
+            return GuardedOperation
         self._release(holder)
-        return Accepted
+        return AcceptedOperation
 
     def _release(self, holder: Operation | None) -> None:
         if holder is not None:
@@ -95,9 +103,9 @@ async def _change(journal: Journal, model: Model, step: Change, now_ms: int) -> 
         return
     row = rows[step.number]
     read = msgspec.structs.replace(row, version=row.version - 1) if step.is_outdated else row
-    changed, line = advance(read, step.event, at_ms=now_ms, retention=RETENTION, evidence=Evidence())
+    changed, entry = advance(read, step.event, at_ms=now_ms, retention=RETENTION, evidence=Evidence())
     try:
-        stored = await journal.record(changed, line, None)
+        stored = await journal.record(changed, entry, None)
     except Outdated:
         assert step.is_outdated
     else:
@@ -114,15 +122,15 @@ async def _run(steps: Sequence[Accept | Change], folder: Path) -> None:
             await _change(journal, model, step, now_ms)
             continue
         new = _new(now_ms, step, now_ms)
-        line = Line(version=1, at_ms=now_ms, event=None, state=new.state, evidence=Evidence())
-        result = await journal.accept(new, line, CALL, barred_by=None, now_ms=now_ms)
+        entry = JournalEntry(version=1, at_ms=now_ms, event=None, state=new.state, evidence=Evidence())
+        result = await journal.accept(new, entry, CALL, conflicts_with=None, now_ms=now_ms)
         assert type(result) is model.expected(new, now_ms)
-        if isinstance(result, Accepted):
+        if isinstance(result, AcceptedOperation):
             model.rows[new.id] = result.operation
     held = await journal.list(OperationFilter(), before=None, limit=100)
     assert held == sorted(model.rows.values(), key=lambda row: row.id, reverse=True)
     for row in held:
-        assert [line.version for line in await journal.history(row.id)] == list(range(1, row.version + 1))
+        assert [entry.version for entry in await journal.history(row.id)] == list(range(1, row.version + 1))
     await database.close()
 
 

@@ -13,15 +13,15 @@ from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
-from payrelay.store.payments.resolution import PAGE, Settling
+from payrelay.store.payments.resolution import PAGE, ResolutionStore
 
 MERCHANT: Final = "0123456789abcdef"
 
 
 @pytest.fixture
-def settling(database: Database) -> Settling:
+def resolution(database: Database) -> ResolutionStore:
     """Gives what is under test."""
-    return Settling(database)
+    return ResolutionStore(database)
 
 
 async def lost(book: Book, number: int, **members: object) -> Operation:
@@ -31,75 +31,79 @@ async def lost(book: Book, number: int, **members: object) -> Operation:
     return await book.advance(operation, Event.UNKNOWN)
 
 
-async def test_the_next_look_is_the_earliest_one(book: Book, settling: Settling) -> None:
+async def test_the_next_look_is_the_earliest_one(book: Book, resolution: ResolutionStore) -> None:
     """The worker asks for it every half second, and for nothing else where none is due."""
-    assert await settling.next_due_ms() is None
+    assert await resolution.next_due_ms() is None
     await book.accept(book.new(1))
-    assert await settling.next_due_ms() is None
+    assert await resolution.next_due_ms() is None
     first, second = await lost(book, 2), await lost(book, 3)
-    await settling.postpone(first, 9_000)
-    assert second.probe_at_ms == 3_000 == await settling.next_due_ms()
+    await resolution.postpone(first, 9_000)
+    assert second.inquire_at_ms == 3_000 == await resolution.next_due_ms()
 
 
-async def test_what_is_due_is_given_to_one_and_kept_for_him(book: Book, settling: Settling) -> None:
+async def test_what_is_due_is_given_to_one_and_kept_for_him(book: Book, resolution: ResolutionStore) -> None:
     """Two processes must not look at the same time; should the one die, another takes it up when its time is over."""
     await lost(book, 1)
-    assert await settling.take_due(2_999, until_ms=9_000, limit=5) == []
-    (taken,) = await settling.take_due(3_000, until_ms=9_000, limit=5)
-    assert (taken.state, taken.probe_at_ms) == (State.UNKNOWN, 9_000)
-    assert await settling.take_due(8_999, until_ms=20_000, limit=5) == []
-    assert [again.id for again in await settling.take_due(9_000, until_ms=20_000, limit=5)] == [taken.id]
+    assert await resolution.take_due(2_999, until_ms=9_000, limit=5) == []
+    (taken,) = await resolution.take_due(3_000, until_ms=9_000, limit=5)
+    assert (taken.state, taken.inquire_at_ms) == (State.UNKNOWN, 9_000)
+    assert await resolution.take_due(8_999, until_ms=20_000, limit=5) == []
+    assert [again.id for again in await resolution.take_due(9_000, until_ms=20_000, limit=5)] == [taken.id]
 
 
-async def test_many_takers_at_once_get_each_operation_once(book: Book, settling: Settling) -> None:
+async def test_many_takers_at_once_get_each_operation_once(book: Book, resolution: ResolutionStore) -> None:
     """However many processes share the store."""
     ids = {(await lost(book, number)).id for number in range(1, 13)}
-    takers = (settling.take_due(3_000, until_ms=9_000, limit=3) for _ in range(8))
+    takers = (resolution.take_due(3_000, until_ms=9_000, limit=3) for _ in range(8))
     taken = [operation.id for each in await asyncio.gather(*takers) for operation in each]
-    taken += [operation.id for operation in await settling.take_due(3_000, until_ms=9_000, limit=20)]
+    taken += [operation.id for operation in await resolution.take_due(3_000, until_ms=9_000, limit=20)]
     assert (len(taken), set(taken)) == (12, ids)
 
 
-async def test_no_more_are_taken_than_asked_for_and_the_longest_due_first(book: Book, settling: Settling) -> None:
+async def test_no_more_are_taken_than_asked_for_and_the_longest_due_first(
+    book: Book, resolution: ResolutionStore
+) -> None:
     """So that none is left behind for ever when there are too many."""
     rows = [await lost(book, number) for number in (1, 2, 3)]
-    await settling.postpone(rows[2], 2_500)
-    assert [row.id for row in await settling.take_due(5_000, until_ms=9_000, limit=1)] == [rows[2].id]
+    await resolution.postpone(rows[2], 2_500)
+    assert [row.id for row in await resolution.take_due(5_000, until_ms=9_000, limit=1)] == [rows[2].id]
 
 
-async def test_only_what_has_not_changed_is_postponed(book: Book, settling: Settling) -> None:
+async def test_only_what_has_not_changed_is_postponed(book: Book, resolution: ResolutionStore) -> None:
     """News that came meanwhile has set its own time, or settled it."""
     row = await lost(book, 1)
-    await settling.postpone(msgspec.structs.replace(row, version=1), 9_000)
-    assert await settling.next_due_ms() == 3_000
+    await resolution.postpone(msgspec.structs.replace(row, version=1), 9_000)
+    assert await resolution.next_due_ms() == 3_000
     await book.advance(row, Event.PROVED)
-    await settling.postpone(row, 9_000)
-    assert await settling.next_due_ms() is None
+    await resolution.postpone(row, 9_000)
+    assert await resolution.next_due_ms() is None
 
 
-async def test_operations_in_a_state_are_read_page_by_page(book: Book, settling: Settling) -> None:
+async def test_operations_in_a_state_are_read_page_by_page(book: Book, resolution: ResolutionStore) -> None:
     """Oldest first, each once."""
     rows = [await lost(book, number) for number in (1, 2, 3)]
-    assert [row.id for row in await settling.in_state(State.UNKNOWN)] == [row.id for row in rows]
-    assert [row.id for row in await settling.in_state(State.UNKNOWN, after=rows[1].id)] == [rows[2].id]
-    assert await settling.in_state(State.PENDING) == []
+    assert [row.id for row in await resolution.in_state(State.UNKNOWN)] == [row.id for row in rows]
+    assert [row.id for row in await resolution.in_state(State.UNKNOWN, after=rows[1].id)] == [rows[2].id]
+    assert await resolution.in_state(State.PENDING) == []
     assert PAGE == 200
 
 
-async def test_a_payment_belongs_to_the_operation_that_it_was_found_for(book: Book, settling: Settling) -> None:
+async def test_a_payment_belongs_to_the_operation_that_it_was_found_for(
+    book: Book, resolution: ResolutionStore
+) -> None:
     """Until that one has failed. A refund names a payment and owns none, and every merchant has his own numbers."""
     asking = book.new(9)
     owner = await lost(book, 1, payment_id="320")
     await lost(book, 2, payment_id="321", kind=Kind.REFUND)
     await lost(book, 3, payment_id="322", merchant="another")
-    assert await settling.owned_by_others(asking, ("320", "321", "322", "323")) == {"320"}
-    assert await settling.owned_by_others(owner, ("320",)) == frozenset()
+    assert await resolution.owned_by_others(asking, ("320", "321", "322", "323")) == {"320"}
+    assert await resolution.owned_by_others(owner, ("320",)) == frozenset()
     await book.advance(owner, Event.DISPROVED)
-    assert await settling.owned_by_others(asking, ("320",)) == frozenset()
+    assert await resolution.owned_by_others(asking, ("320",)) == frozenset()
 
 
 async def test_the_store_says_as_the_core_does_whom_a_payment_belongs_to(
-    book: Book, settling: Settling, database: Database
+    book: Book, resolution: ResolutionStore, database: Database
 ) -> None:
     """A person's decision goes by the one, settling by the other: a payment of two owners would be counted twice."""
     checkouts, inbox = Checkouts(database, Seal((b"k" * 32,))), Inbox(database, Seal((b"k" * 32,)))
@@ -109,29 +113,29 @@ async def test_the_store_says_as_the_core_does_whom_a_payment_belongs_to(
         await book.accept(owner)
         owns = kind in TAKING and state not in WITHOUT_EFFECT
         said = (
-            await settling.owned_by_others(book.new(1), (payment.payment_id,)) != frozenset(),
+            await resolution.owned_by_others(book.new(1), (payment.payment_id,)) != frozenset(),
             await checkouts.unowned(CHECKOUT, (payment,)) == (),
             await inbox.owner_of_payment(MERCHANT, payment.payment_id) == (owner.id if owns else None),
         )
         assert said == (owns, owns, True), (kind, state)
 
 
-async def test_a_rival_is_open_and_of_the_same_order_and_merchant(book: Book, settling: Settling) -> None:
+async def test_a_rival_is_open_and_of_the_same_order_and_merchant(book: Book, resolution: ResolutionStore) -> None:
     """It may turn out to own what is found."""
     asking = book.new(9, order_id="A-1")
-    assert not await settling.has_rival(asking, failed_since_ms=0)
+    assert not await resolution.has_competing(asking, failed_since_ms=0)
     await lost(book, 2, order_id="A-1", merchant="another")
     await lost(book, 3, order_id="A-1", kind=Kind.REFUND)
-    assert not await settling.has_rival(asking, failed_since_ms=0)
-    rival = await lost(book, 4, order_id="A-1", guard="another/guard")
-    assert await settling.has_rival(asking, failed_since_ms=0)
-    assert not await settling.has_rival(rival, failed_since_ms=0)
-    await book.advance(rival, Event.PROVED)
-    assert not await settling.has_rival(asking, failed_since_ms=0)
+    assert not await resolution.has_competing(asking, failed_since_ms=0)
+    competing = await lost(book, 4, order_id="A-1", guard="another/guard")
+    assert await resolution.has_competing(asking, failed_since_ms=0)
+    assert not await resolution.has_competing(competing, failed_since_ms=0)
+    await book.advance(competing, Event.PROVED)
+    assert not await resolution.has_competing(asking, failed_since_ms=0)
 
 
 @pytest.mark.parametrize(
-    ("members", "is_rival"),
+    ("members", "is_competing"),
     [
         ({"state": "open", "amount_minor": 1}, True),
         ({"state": "cancelled"}, True),
@@ -150,7 +154,7 @@ async def test_a_rival_is_open_and_of_the_same_order_and_merchant(book: Book, se
     ],
 )
 async def test_a_checkout_of_the_order_may_have_been_paid(
-    book: Book, settling: Settling, database: Database, members: dict[str, object], *, is_rival: bool
+    book: Book, resolution: ResolutionStore, database: Database, members: dict[str, object], *, is_competing: bool
 ) -> None:
     """Who turned back may go on on the gateway's page all the same: that payment was never the lost charge's."""
     asking = book.new(9, order_id="A-1", merchant=CHECKOUT.merchant, amount_minor=100_000, currency="LKR")
@@ -159,43 +163,43 @@ async def test_a_checkout_of_the_order_may_have_been_paid(
     given |= {name: enums[name](str(given[name])) for name in enums if name in given}
     await Checkouts(database, Seal((b"k" * 32,))).add(msgspec.structs.replace(CHECKOUT, **given), DETAILS)
 
-    assert await settling.has_rival(asking, failed_since_ms=0) is is_rival
+    assert await resolution.has_competing(asking, failed_since_ms=0) is is_competing
 
 
-async def test_what_failed_is_a_rival_while_it_may_still_show_itself(book: Book, settling: Settling) -> None:
+async def test_what_failed_is_a_rival_while_it_may_still_show_itself(book: Book, resolution: ResolutionStore) -> None:
     """Decided too early, its payment would be taken for that of the next charge on the order."""
     asking = book.new(9, order_id="A-1")
     failed = await book.advance(await lost(book, 4, order_id="A-1"), Event.DECIDED_FAILED)
-    assert await settling.has_rival(asking, failed_since_ms=failed.send_by_ms)
-    assert not await settling.has_rival(asking, failed_since_ms=failed.send_by_ms + 1)
+    assert await resolution.has_competing(asking, failed_since_ms=failed.send_by_ms)
+    assert not await resolution.has_competing(asking, failed_since_ms=failed.send_by_ms + 1)
 
 
-async def test_another_refund_counts_unless_it_surely_did_nothing(book: Book, settling: Settling) -> None:
+async def test_another_refund_counts_unless_it_surely_did_nothing(book: Book, resolution: ResolutionStore) -> None:
     """A part that was given back would look like the whole."""
     row = await lost(book, 1, payment_id="320", kind=Kind.REFUND)
-    assert await settling.has_other_refund(MERCHANT, "320", "op_other")
-    assert not await settling.has_other_refund(MERCHANT, "320", row.id)
-    assert not await settling.has_other_refund("another", "320", "op_other")
+    assert await resolution.has_other_refund(MERCHANT, "320", "op_other")
+    assert not await resolution.has_other_refund(MERCHANT, "320", row.id)
+    assert not await resolution.has_other_refund("another", "320", "op_other")
     await book.advance(row, Event.DISPROVED)
-    assert not await settling.has_other_refund(MERCHANT, "320", "op_other")
+    assert not await resolution.has_other_refund(MERCHANT, "320", "op_other")
 
 
-async def test_the_order_of_a_payment_is_known_once_it_is_paid(book: Book, settling: Settling) -> None:
+async def test_the_order_of_a_payment_is_known_once_it_is_paid(book: Book, resolution: ResolutionStore) -> None:
     """A charge whose outcome is open proves nothing about its payment."""
     row = await lost(book, 1, payment_id="320")
-    assert await settling.order_of_payment(MERCHANT, "320") is None
+    assert await resolution.order_of_payment(MERCHANT, "320") is None
     await book.advance(row, Event.PROVED)
-    assert await settling.order_of_payment(MERCHANT, "320") == "A-1"
-    assert await settling.order_of_payment("another", "320") is None
+    assert await resolution.order_of_payment(MERCHANT, "320") == "A-1"
+    assert await resolution.order_of_payment("another", "320") is None
 
 
-async def test_the_control_order_is_another_one_that_is_paid(book: Book, settling: Settling) -> None:
+async def test_the_control_order_is_another_one_that_is_paid(book: Book, resolution: ResolutionStore) -> None:
     """Rather one that was paid before the moment, for the gateway may show a newer one late; else the newer one."""
-    assert await settling.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) is None
+    assert await resolution.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) is None
     row = await lost(book, 1, payment_id="320")
-    assert await settling.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) is None
+    assert await resolution.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) is None
     await book.advance(row, Event.PROVED)
-    assert await settling.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) == "A-1"
-    assert await settling.paid_order(MERCHANT, other_than="A-9", before_ms=1_000) == "A-1"
-    assert await settling.paid_order(MERCHANT, other_than="A-1", before_ms=5_000) is None
-    assert await settling.paid_order("another", other_than="A-9", before_ms=5_000) is None
+    assert await resolution.paid_order(MERCHANT, other_than="A-9", before_ms=5_000) == "A-1"
+    assert await resolution.paid_order(MERCHANT, other_than="A-9", before_ms=1_000) == "A-1"
+    assert await resolution.paid_order(MERCHANT, other_than="A-1", before_ms=5_000) is None
+    assert await resolution.paid_order("another", other_than="A-9", before_ms=5_000) is None

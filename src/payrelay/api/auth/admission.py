@@ -2,13 +2,13 @@
 
 from payrelay.api.auth.authentication import (
     AuthenticationFailure,
+    Authenticator,
     CredentialSource,
-    Doorkeeper,
     TokenReader,
     TokenReaders,
     Unauthenticated,
 )
-from payrelay.api.auth.client_tokens import TokenDoor, TokenSources
+from payrelay.api.auth.client_tokens import ClientTokenReader, TokenSources
 from payrelay.api.auth.failed_credentials import FailedCredentials
 from payrelay.api.auth.quota import Quota
 from payrelay.api.http.visit import Visit
@@ -23,18 +23,18 @@ class CallerAdmission:
 
     Args:
         credentials: where keys are kept.
-        provider: lets in who has a token of an identity provider's; None where none is configured.
+        identity_provider: lets in who has a token of an identity provider's; None where none is configured.
         relay: knows our own client tokens, and what time it is.
         metrics: counts those who are not let in.
     """
 
     def __init__(
-        self, credentials: CredentialSource, provider: TokenReader | None, relay: Relay, metrics: Metrics
+        self, credentials: CredentialSource, identity_provider: TokenReader | None, relay: Relay, metrics: Metrics
     ) -> None:
         clock = relay.clock
-        client_tokens = TokenDoor(TokenSources(relay.signing_keys, relay.client_tokens), clock)
-        doors = TokenReaders(client_tokens=client_tokens, provider=provider)
-        self._doorkeeper = Doorkeeper(credentials, clock, doors)
+        client_tokens = ClientTokenReader(TokenSources(relay.signing_keys, relay.client_tokens), clock)
+        readers = TokenReaders(client_tokens=client_tokens, identity_provider=identity_provider)
+        self._doorkeeper = Authenticator(credentials, clock, readers)
         self._quota = Quota(clock)
         self._failed_credentials = FailedCredentials(clock)
         self._metrics = metrics
@@ -42,7 +42,7 @@ class CallerAdmission:
     async def begin(self, visit: Visit) -> Credential:
         """Gives the credential of a request that begins, and takes one from its quota; raises Refusal."""
         credential = await self.admit(visit)
-        visit.line.principal, visit.line.credential_id = credential.principal, credential.id
+        visit.log_record.principal, visit.log_record.credential_id = credential.principal, credential.id
         visit.quota_headers = self._quota.take(credential)
         return credential
 
@@ -55,15 +55,15 @@ class CallerAdmission:
             if refused.reason is not None:
                 self._metrics.token_refused(refused.reason)
             if refused.failure is AuthenticationFailure.WRONG:
-                self._failed_credentials.note(visit.line.client)
+                self._failed_credentials.note(visit.log_record.client)
             raise
 
     async def is_still_let_in(self, visit: Visit) -> bool:
         """Tells whether the credential of a request still opens what it asked for; it does while nobody can tell."""
         try:
             credential = await self._doorkeeper.admit(visit.headers)
-            if visit.scope_needed is not None and visit.line.account is not None:
-                require(credential, visit.scope_needed, visit.line.account)
+            if visit.scope_needed is not None and visit.log_record.account is not None:
+                require(credential, visit.scope_needed, visit.log_record.account)
         except StoreError:
             return True
         except Refusal as refusal:

@@ -71,16 +71,16 @@ class TokenReaders(NamedTuple):
     """The doors for tokens; None where there are no such tokens here."""
 
     client_tokens: TokenReader | None = None
-    provider: TokenReader | None = None
+    identity_provider: TokenReader | None = None
 
 
-class Doorkeeper:
+class Authenticator:
     """Lets in who has a usable key, or a token that counts."""
 
-    def __init__(self, credentials: CredentialSource, clock: Clock, doors: TokenReaders | None = None) -> None:
+    def __init__(self, credentials: CredentialSource, clock: Clock, readers: TokenReaders | None = None) -> None:
         self._credentials = credentials
         self._clock = clock
-        self._doors = doors or TokenReaders()
+        self._readers = readers or TokenReaders()
         self._kept: dict[bytes, tuple[Credential, float]] = {}
 
     async def admit(self, headers: Headers) -> Credential:
@@ -133,10 +133,10 @@ class Doorkeeper:
         credential = None
         if credential_id is not None:
             credential = await self._credentials.get(credential_id)
-        elif text.startswith(PREFIX) and self._doors.client_tokens is not None:
-            return await self._doors.client_tokens.admit(text)
-        elif text.startswith(_JWT_BEGIN) and self._doors.provider is not None:
-            return await self._doors.provider.admit(text)
+        elif text.startswith(PREFIX) and self._readers.client_tokens is not None:
+            return await self._readers.client_tokens.admit(text)
+        elif text.startswith(_JWT_BEGIN) and self._readers.identity_provider is not None:
+            return await self._readers.identity_provider.admit(text)
         if credential is None or not hmac.compare_digest(credential.key_hash, key_hash):
             raise Unauthenticated(AuthenticationFailure.WRONG, "the key is not known")
         return credential

@@ -71,7 +71,7 @@ class TokenSources(NamedTuple):
     tokens: ParentageSource
 
 
-class TokenDoor:
+class ClientTokenReader:
     """Lets in who has a client token that counts."""
 
     def __init__(self, sources: TokenSources, clock: Clock) -> None:

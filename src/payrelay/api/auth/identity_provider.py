@@ -7,37 +7,37 @@ from joserfc.jwk import Key
 from payrelay.api.auth.client_tokens import Reason, TokenRefused
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential
-from payrelay.core.access.identity_provider import Provider, ProviderClaimsError, bearer_of
-from payrelay.core.access.signatures import BadSignature, is_provider_token, key_id_of, provider_claims
+from payrelay.core.access.identity_provider import IdentityClaimsError, IdentityProvider, bearer_of
+from payrelay.core.access.signatures import BadSignature, identity_claims, is_identity_token, key_id_of
 
 
-class ProviderKeySource(Protocol):
-    """Where the provider's keys come from; ``runtime.identity_provider_keys.ProviderKeys``, or one for a test."""
+class IdentityKeySource(Protocol):
+    """Where the provider's keys come from; ``runtime.identity_provider_keys.IdentityProviderKeys``, or one for a test."""
 
     async def find(self, key_id: str) -> Key | None:
         """Gives the key of that id; raises Refusal (unavailable) where none could be fetched yet."""
         ...
 
 
-class ProviderDoor:
+class IdentityTokenReader:
     """Lets in who has a token of the provider's that is meant for us."""
 
-    def __init__(self, provider: Provider, keys: ProviderKeySource, clock: Clock) -> None:
-        self._provider = provider
+    def __init__(self, identity_provider: IdentityProvider, keys: IdentityKeySource, clock: Clock) -> None:
+        self._provider = identity_provider
         self._keys = keys
         self._clock = clock
 
     async def admit(self, text: str) -> Credential:
         """Gives what the token allows; raises TokenRefused, and Refusal (unavailable) where nobody can tell."""
-        if not is_provider_token(text):
+        if not is_identity_token(text):
             raise TokenRefused(Reason.FORM)
         key_id = key_id_of(text)
         key = None if key_id is None else await self._keys.find(key_id)
         if key is None:
             raise TokenRefused(Reason.KEY)
         try:
-            return bearer_of(provider_claims(text, key), self._provider, self._clock.now_ms())
+            return bearer_of(identity_claims(text, key), self._provider, self._clock.now_ms())
         except BadSignature:
             raise TokenRefused(Reason.SIGNATURE) from None
-        except ProviderClaimsError as error:
+        except IdentityClaimsError as error:
             raise TokenRefused(Reason(error.reason)) from None

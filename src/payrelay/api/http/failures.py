@@ -16,20 +16,20 @@ async def safely_answered(
     visit: Visit, answering: Awaitable[Answer | PlainAnswer], log: FilteringBoundLogger
 ) -> Answer | PlainAnswer:
     """Waits for an answer; whatever is raised instead, the client gets one. Only a cancellation goes through."""
-    line = visit.line
+    log_record = visit.log_record
     try:
         return await answering
     except Refusal as refusal:
-        return of_refusal(refusal, line.request_id)
+        return of_refusal(refusal, log_record.request_id)
     except StoreUnavailable:
-        trace = Trace(request_id=line.request_id)
+        trace = Trace(request_id=log_record.request_id)
         return failed(Code.UNAVAILABLE, "the store can't be used now; nothing was done", trace)
     except Exception as error:  # noqa: BLE001 - the outermost place
-        log.error("request_failed", request_id=line.request_id, route=line.route, errors=describe(error))
+        log.error("request_failed", request_id=log_record.request_id, route=log_record.route, errors=describe(error))
         msg = "something went wrong here; the log has it under the request id"
-        return failed(Code.INTERNAL, msg, Trace(request_id=line.request_id))
+        return failed(Code.INTERNAL, msg, Trace(request_id=log_record.request_id))
 
 
 def cut_short(visit: Visit) -> Answer:
     """Answers a request that the end of the program has cut short."""
-    return of_refusal(Refusal(Code.UNAVAILABLE, ENDING_SENTENCE), visit.line.request_id)
+    return of_refusal(Refusal(Code.UNAVAILABLE, ENDING_SENTENCE), visit.log_record.request_id)

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from payrelay.api.http.incoming_request import Send
-from payrelay.api.http.request_log import RequestLine
+from payrelay.api.http.request_log import RequestLogRecord
 from payrelay.api.http.visit import Visit
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer
 from payrelay.errors import Code
@@ -45,12 +45,12 @@ async def send_answer(send: Send, visit: Visit, answer: Answer | PlainAnswer) ->
     await send({"type": "http.response.body", "body": b"" if is_bodiless else answer.body})
 
 
-def note_answer(line: RequestLine, answer: Answer | PlainAnswer, duration_s: float) -> None:
+def note_answer(log_record: RequestLogRecord, answer: Answer | PlainAnswer, duration_s: float) -> None:
     """Fills in what a line of the log tells of an answer."""
     for name, value in answer.headers:
         if name == OPERATION_HEADER:
-            line.operation_id = value
+            log_record.operation_id = value
         elif (name, value) == REPLAYED:
-            line.is_replayed = True
-    line.status, line.code = answer.http_status, answer.code
-    line.duration_ms = round(duration_s * 1000, 3)
+            log_record.is_replayed = True
+    log_record.status, log_record.code = answer.http_status, answer.code
+    log_record.duration_ms = round(duration_s * 1000, 3)

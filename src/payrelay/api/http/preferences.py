@@ -9,19 +9,19 @@ from typing import Final
 
 from payrelay.api.http.incoming_request import Headers, Receive, disconnected
 from payrelay.clock import Clock
-from payrelay.flows.payments.await_outcome import WAIT_S_MAX, Patience
+from payrelay.flows.payments.await_outcome import WAIT_S_MAX, WaitPreference
 
 _preferences: Final = re.compile(rb'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+').findall
 """Splits at the commas that don't stand in quotes."""
 _SECONDS_DIGITS_MAX: Final = len(str(WAIT_S_MAX))
 
 
-def patience_of(headers: Headers, receive: Receive, clock: Clock) -> Patience | None:
+def wait_preference_of(headers: Headers, receive: Receive, clock: Clock) -> WaitPreference | None:
     """Gives how long the client would rather wait than ask again, from now on; None where it wouldn't."""
     wait_s = preferred_wait_s(headers)
     if not wait_s:
         return None
-    return Patience(
+    return WaitPreference(
         wait_s=wait_s,
         arrived_ms=clock.now_ms(),
         until_s=clock.boot_s() + wait_s,

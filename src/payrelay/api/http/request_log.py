@@ -24,16 +24,16 @@ CAUSES_MAX: Final = 5
 def json_log(stream: BinaryIO, clock: Clock, level: int = logging.INFO) -> FilteringBoundLogger:
     """Makes a logger that writes one JSON object a line: ``at``, ``level``, ``event``, then what it is given.
 
-    A line is on its way within FLUSH_WITHIN_S, one of a warning or worse at once; see ``Lines``.
+    A line is on its way within FLUSH_WITHIN_S, one of a warning or worse at once; see ``LogLines``.
     """
     proxy = structlog.wrap_logger(
-        Lines(stream), processors=[_Rendering(clock)], wrapper_class=structlog.make_filtering_bound_logger(level)
+        LogLines(stream), processors=[_Rendering(clock)], wrapper_class=structlog.make_filtering_bound_logger(level)
     )
     # Bound once and for all: the proxy would look its methods up anew at every call.
     return cast("FilteringBoundLogger", proxy.bind())
 
 
-class Lines:
+class LogLines:
     """Writes lines to a stream, and pushes them out together.
 
     Pushing out each line by itself is a system call, and a chance for the server's other thread to take the
@@ -74,7 +74,7 @@ class Lines:
             self._stream.flush()
 
 
-class RequestLine(msgspec.Struct, gc=False):
+class RequestLogRecord(msgspec.Struct, gc=False):
     """What is told of a request, filled in on its way; the fields that nobody got to know stay None.
 
     It is handed to the log as it is (``log.info("request", line=line)``), because gathering a dozen arguments anew for
@@ -117,7 +117,7 @@ class _Rendering:
         at = f"{self._text}.{milliseconds:03d}Z"
         name = event.pop("event")
         line = event.get("line")
-        if isinstance(line, RequestLine):
+        if isinstance(line, RequestLogRecord):
             line.at, line.level, line.event = at, level, name
             return _encode(line)
         if event.pop("exc_info", None):  # ``log.exception``, inside an ``except``

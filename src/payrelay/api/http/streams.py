@@ -22,7 +22,7 @@ from payrelay.flows.events.read_events import EventStream, EventView
 
 RETRY_MS: Final = 2_000
 """How long a browser waits before it comes again."""
-LOOK_EVERY_S: Final = 3.0
+POLL_EVERY_S: Final = 3.0
 """Between two looks at whether a stream may go on: with the second for which a credential is remembered, how late a
 revocation ends it. It costs up to one read of the store for each stream."""
 END_WITHIN_S: Final = 1.0
@@ -41,7 +41,7 @@ _LAST: Final[Message] = {"type": "http.response.body", "body": b"", "more_body":
 _encode: Final = msgspec.json.Encoder().encode
 
 
-class Streamed(Answer, frozen=True, kw_only=True):
+class StreamedAnswer(Answer, frozen=True, kw_only=True):
     """A stream that has been opened, as an answer; whoever has it sends it by ``send_stream``, once."""
 
     stream: EventStream
@@ -61,16 +61,16 @@ MayGoOn = Callable[[], Awaitable[bool]]
 async def send_stream(
     send: Send,
     receive: Receive,
-    streamed: Streamed,
+    streamed: StreamedAnswer,
     headers: Sequence[tuple[bytes, bytes]],
     *,
     may_go_on: MayGoOn,
-    look_every_s: float = LOOK_EVERY_S,
+    poll_every_s: float = POLL_EVERY_S,
 ) -> None:
     """Sends a stream to its end, until the client has gone, or until it may not go on."""
     telling = asyncio.ensure_future(_tell(send, streamed, headers))
     leaving = asyncio.ensure_future(disconnected(receive))
-    ending = asyncio.ensure_future(_over(streamed.stream, may_go_on, look_every_s))
+    ending = asyncio.ensure_future(_over(streamed.stream, may_go_on, poll_every_s))
     try:
         await asyncio.wait({telling, leaving, ending}, return_when=asyncio.FIRST_COMPLETED)
         is_cut = not (telling.done() or leaving.done())
@@ -92,17 +92,17 @@ def _has_failed(telling: "asyncio.Future[None]") -> bool:
     return not telling.cancelled() and isinstance(telling.exception(), StoreError)
 
 
-async def _over(stream: EventStream, may_go_on: MayGoOn, look_every_s: float) -> None:
+async def _over(stream: EventStream, may_go_on: MayGoOn, poll_every_s: float) -> None:
     """Returns when nothing more may be sent; what a stream tells last has until the next look to get through."""
     was_over = False
     while not was_over:
         was_over = stream.is_over
-        await asyncio.sleep(look_every_s)
+        await asyncio.sleep(poll_every_s)
         if not await may_go_on():
             return
 
 
-async def _tell(send: Send, streamed: Streamed, headers: Sequence[tuple[bytes, bytes]]) -> None:
+async def _tell(send: Send, streamed: StreamedAnswer, headers: Sequence[tuple[bytes, bytes]]) -> None:
     await send({"type": "http.response.start", "status": streamed.http_status, "headers": [*headers, *HEADERS]})
     async for piece in _pieces(streamed.stream):
         await send({"type": "http.response.body", "body": piece, "more_body": True})

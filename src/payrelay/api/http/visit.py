@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from payrelay.api.http.incoming_request import Headers, Networks, Receive, Scope, client_address, peer_of, request_id_of
-from payrelay.api.http.request_log import RequestLine
+from payrelay.api.http.request_log import RequestLogRecord
 from payrelay.api.metrics.counters import METHODS, OTHER_METHOD
 from payrelay.core.access.credential import Scope as Permission
 
@@ -19,24 +19,24 @@ class Visit(msgspec.Struct, gc=False):
     scope: Scope
     receive: Receive
     headers: Headers
-    line: RequestLine
+    log_record: RequestLogRecord
     quota_headers: tuple[tuple[bytes, bytes], ...] = ()
     page_headers: tuple[tuple[bytes, bytes], ...] = ()
     scope_needed: Permission | None = None
 
     def own_headers(self) -> list[tuple[bytes, bytes]]:
         """Gives what every answer to this request has."""
-        return [(b"x-request-id", self.line.request_id.encode()), *self.quota_headers, *self.page_headers]
+        return [(b"x-request-id", self.log_record.request_id.encode()), *self.quota_headers, *self.page_headers]
 
 
 def visit_of(scope: Scope, receive: Receive, trusted: Networks) -> Visit:
     """Begins a visit; ``trusted`` are the proxies whose word for a client's address is taken."""
     headers = Headers(scope["headers"])
     method = scope["method"]
-    line = RequestLine(
+    log_record = RequestLogRecord(
         request_id=request_id_of(headers),
         method=method if method in METHODS else OTHER_METHOD,
         client=client_address(peer_of(scope), headers, trusted),
         route=UNMATCHED,
     )
-    return Visit(scope, receive, headers, line)
+    return Visit(scope, receive, headers, log_record)

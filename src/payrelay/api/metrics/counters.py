@@ -15,7 +15,7 @@ from payrelay.core.calls import Effect, Read
 from payrelay.core.payments.operation import Operation
 from payrelay.flows.operators.alert import AlertOutcome
 from payrelay.runtime.event_delivery import DeliveryOutcome
-from payrelay.runtime.hooks import Watch
+from payrelay.runtime.hooks import Hooks
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -26,11 +26,11 @@ METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "
 
 
 class Metrics:
-    """The instruments; ``watch`` is for those who carry out operations, the other methods are for the API.
+    """The instruments; ``hooks`` is for those who carry out operations, the other methods are for the API.
 
     Attributes:
         registry: what ``/metrics`` shows.
-        watch: counts changes of operations and calls to a gateway.
+        hooks: counts changes of operations and calls to a gateway.
     """
 
     def __init__(self) -> None:
@@ -95,7 +95,7 @@ class Metrics:
             self.registry.register(counts)
         for durations in (self._call_durations, self._request_durations):
             self.registry.register(durations)
-        self.watch = Watch(
+        self.hooks = Hooks(
             operation_changed=self._operation_changed,
             call_made=self._call_made,
             alerted=self._alerted,

@@ -20,8 +20,8 @@ class Exposition:
         self._gauges = Gauges(
             relay.clock,
             counts,
-            lambda: {name: account.governor.snapshot() for name, account in relay.accounts.items()},
-            lambda: relay.waiters.count,
+            lambda: {name: account.rate_limiter.snapshot() for name, account in relay.accounts.items()},
+            lambda: relay.held_responses.count,
         )
         self._event_gauges = EventGauges(relay.dispatch)
 

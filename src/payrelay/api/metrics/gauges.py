@@ -117,7 +117,7 @@ class Gauges(Collector):
                 limits.add_metric((account,), snapshot.limit_calls)
             used.add_metric((account,), snapshot.used)
             waiting.add_metric((account,), snapshot.waiting)
-            shut.add_metric((account,), snapshot.is_shut)
+            shut.add_metric((account,), snapshot.is_open)
             blocked.add_metric((account,), snapshot.blocked_s)
         yield from (limits, used, waiting, shut, blocked)
 

@@ -17,7 +17,7 @@ CHARGE: Final[dict[str, object]] = {
         {"name": "Tip", "number": "002", "quantity": 1, "unit_amount": 45.67},
     ],
 }
-HOLD: Final[dict[str, object]] = {
+AUTHORIZATION: Final[dict[str, object]] = {
     "type": "AUTHORIZE",
     "order_id": "Order12346",
     "items": "Hotel room 4",
@@ -32,7 +32,7 @@ CAPTURE: Final[dict[str, object]] = {
 }
 REFUND: Final[dict[str, object]] = {"payment_id": "320025021815", "description": "Item is out of stock"}
 REFUND_PART: Final[dict[str, object]] = {**REFUND, "amount": "100.50"}
-RELEASE: Final[dict[str, object]] = {
+VOID: Final[dict[str, object]] = {
     "authorization_token": "74d7f304-7f9d-481d-b47f-6c9cad32d3d5",
     "description": "The guest did not come",
 }
@@ -110,12 +110,15 @@ HANDED_OVER: Final[dict[str, object]] = {
 }
 
 REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
-    "chargePayment": {"payment": ("Take the money now", CHARGE), "hold": ("Hold it for a later capture", HOLD)},
+    "chargePayment": {
+        "payment": ("Take the money now", CHARGE),
+        "hold": ("Hold it for a later capture", AUTHORIZATION),
+    },
     "capturePayment": {"part": ("Take a part of what is held", CAPTURE)},
     "refundPayment": {
         "whole": ("Give the whole payment back", REFUND),
         "part": ("Give a part back", REFUND_PART),
-        "hold": ("Let go of a hold", RELEASE),
+        "hold": ("Let go of a hold", VOID),
     },
     "issueClientToken": {
         "order": ("To pay one order", CLIENT_TOKEN),

@@ -16,7 +16,7 @@ from payrelay.errors import Code, Retry
 from payrelay.flows.access.client_token_views import ClientTokenView, IssuedClientToken
 from payrelay.flows.checkouts.show_checkout import CheckoutView, OpenedCheckout
 from payrelay.flows.customers.show_customer import CustomerView
-from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, Replayed
+from payrelay.flows.events.manage_endpoints import DeliveryView, EndpointView, IssuedEndpoint, ReplayResult
 from payrelay.flows.events.read_events import EventPage, EventView
 from payrelay.flows.payments.operation_views import ChargebackView, OperationDetail, OperationView
 from payrelay.flows.subscriptions.show_subscription_states import InstallmentView, SubscriptionStateView
@@ -175,7 +175,7 @@ _VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
     EventView,
     EndpointView,
     IssuedEndpoint,
-    Replayed,
+    ReplayResult,
     DeliveryView,
     OpenedCheckout,
     CheckoutView,

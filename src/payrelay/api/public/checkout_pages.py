@@ -22,7 +22,7 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutSta
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.money import decimal_text
 from payrelay.errors import Code, Refusal, StoreError
-from payrelay.flows.checkouts.visit_checkout import Visited, come_back, visit
+from payrelay.flows.checkouts.visit_checkout import CheckoutVisit, come_back, visit
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm
 
@@ -74,7 +74,7 @@ _PAUSED: Final = (
     "Not at this moment",
     "No payments are taken here just now. This page looks again by itself; you need not do anything.",
 )
-_SHUT: Final = ("This page has expired", "Its time is over. Go back to the shop to start again.")
+_CIRCUIT_OPEN: Final = ("This page has expired", "Its time is over. Go back to the shop to start again.")
 _TROUBLE: Final = ("Please try again", "Something does not work here just now. Load this page again in a moment.")
 
 
@@ -93,7 +93,7 @@ async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: st
     if visited.is_paid_otherwise:
         return _said(account, _PAID_OTHERWISE, order_id=visited.checkout.order_id)
     if visited.checkout.is_open:
-        return _said(account, _SHUT, order_id=visited.checkout.order_id, http_status=410)
+        return _said(account, _CIRCUIT_OPEN, order_id=visited.checkout.order_id, http_status=410)
     return _outcome_page(account, visited)
 
 
@@ -124,7 +124,7 @@ def asset(name: str) -> PlainAnswer:
     )
 
 
-def _form_page(account: str, visited: Visited) -> PlainAnswer:
+def _form_page(account: str, visited: CheckoutVisit) -> PlainAnswer:
     way, details = visited.way, visited.details
     assert way is not None  # noqa: S101, the caller has looked
     assert details is not None  # noqa: S101, the same
@@ -177,7 +177,7 @@ def _rows(asked: HostedPayment) -> list[tuple[str, str]]:
     return rows
 
 
-def _outcome_page(account: str, visited: Visited, *, refresh_s: int | None = None) -> PlainAnswer:
+def _outcome_page(account: str, visited: CheckoutVisit, *, refresh_s: int | None = None) -> PlainAnswer:
     checkout, onward = visited.checkout, visited.onward
     is_done = checkout.state is CheckoutState.COMPLETED
     words = _DONE[checkout.kind] if is_done else _OTHERWISE[checkout.state]

@@ -5,7 +5,7 @@ from typing import Final
 from payrelay.api.http.incoming_request import read_body, require_type
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.public.caller import Caller
-from payrelay.flows.notifications.ingest import take_notification
+from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.flows.relay import Relay
 
 EMPTY: Final = PlainAnswer(
@@ -19,5 +19,5 @@ async def notified(relay: Relay, caller: Caller) -> PlainAnswer:
     """Takes a gateway's notification in; raises Refusal where it is none, or not the gateway's."""
     require_type(caller.headers, relay.account(caller.account).capabilities.notification_type)
     body = await read_body(caller.receive, caller.headers, caller.body_timeout_s)
-    await take_notification(relay, caller.account, caller.headers.texts(), body)
+    await ingest_notification(relay, caller.account, caller.headers.texts(), body)
     return EMPTY

@@ -40,27 +40,27 @@ class OpenPages:
         if page is None:
             msg = f"there is nothing at this address; the API begins at {self._api_hint}, its docs at /docs"
             raise Refusal(Code.NOT_FOUND, msg)
-        line = visit.line
-        line.route = raw_path.decode()
+        log_record = visit.log_record
+        log_record.route = raw_path.decode()
         if visit.scope["method"] not in _METHODS:
             allow = ", ".join(_METHODS)
             raise Refusal(Code.METHOD_NOT_ALLOWED, f"this address takes {allow} only", headers=(("Allow", allow),))
         # Where somebody speaks for a client that can't be told from its word, the client is not the speaker.
-        is_known = not visit.headers.is_forwarded() or line.client != peer_of(visit.scope)
-        return await page(line.client, is_known=is_known)
+        is_known = not visit.headers.is_forwarded() or log_record.client != peer_of(visit.scope)
+        return await page(log_record.client, is_known=is_known)
 
     async def _public_answer(self, visit: Visit, path: PublicPath) -> Answer | PlainAnswer:
-        visit.line.account = path.account
-        visit.line.route = next(iter(path.routes.values())).template
+        visit.log_record.account = path.account
+        visit.log_record.route = next(iter(path.routes.values())).template
         route = path.route(visit.scope["method"])
-        visit.line.route = route.template
+        visit.log_record.route = route.template
         caller = Caller(
             account=path.account,
             segments=path.segments,
             headers=visit.headers,
             receive=visit.receive,
             query_string=visit.scope["query_string"],
-            request_id=visit.line.request_id,
+            request_id=visit.log_record.request_id,
             body_timeout_s=self._body_timeout_s,
         )
         return await route.handler(self._relay, caller)

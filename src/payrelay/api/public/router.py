@@ -46,7 +46,7 @@ async def returned(relay: Relay, caller: Caller) -> PlainAnswer:
     return await back_page(relay, caller.account, *caller.segments, is_cancelled=False)
 
 
-async def turned_back(relay: Relay, caller: Caller) -> PlainAnswer:
+async def abandoned(relay: Relay, caller: Caller) -> PlainAnswer:
     """Shows the same to a customer who has cancelled."""
     return await back_page(relay, caller.account, *caller.segments, is_cancelled=True)
 
@@ -60,7 +60,7 @@ PUBLIC_ROUTES: Final[tuple[PublicRoute, ...]] = (
     PublicRoute(method="POST", path="/notifications", handler=notified),
     PublicRoute(method="GET", path="/checkouts/{id}/{secret}", handler=asked),
     PublicRoute(method="GET", path="/checkouts/{id}/{secret}/return", handler=returned),
-    PublicRoute(method="GET", path="/checkouts/{id}/{secret}/cancel", handler=turned_back),
+    PublicRoute(method="GET", path="/checkouts/{id}/{secret}/cancel", handler=abandoned),
     PublicRoute(method="GET", path="/hosted/{asset}", handler=loaded),
 )
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from payrelay.api.http.json_text import parse_object, printable, unusable_texts
-from payrelay.core.secret import STARS, Starred
+from payrelay.core.secret import STARS, MaskedRepr
 from payrelay.errors import FieldError, wrong_fields
 
 TEXT_LENGTH_MAX: Final = 255
@@ -45,7 +45,7 @@ class CheckedValue:
         return cast("Callable[[object], object]", cls)(cls._check(value))
 
 
-class Body(Starred, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Body(MaskedRepr, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of all bodies: a member that we don't know is refused by name.
 
     Attributes:
@@ -68,7 +68,7 @@ class Body(Starred, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield FieldError(second, f"must not be given together with {first}")
 
 
-class VeiledBody(Body, frozen=True, kw_only=True):
+class RedactedBody(Body, frozen=True, kw_only=True):
     """The base of what holds a person's data: nothing of it is printed."""
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
@@ -116,7 +116,7 @@ def _errors(value: object, kind: msgspec.inspect.Type, path: str) -> Iterator[Fi
             if value is not None:
                 yield from _errors(value, types[0], path)
         case _:
-            words = _scalar_complaint(value, kind)
+            words = _scalar_problem(value, kind)
             if words is not None:
                 yield FieldError(path, words)
 
@@ -149,7 +149,7 @@ def _array_errors(value: object, kind: msgspec.inspect.ListType, path: str) -> I
             yield from _errors(entry, kind.item_type, f"{path}[{index}]")
 
 
-def _scalar_complaint(value: object, kind: msgspec.inspect.Type) -> str | None:
+def _scalar_problem(value: object, kind: msgspec.inspect.Type) -> str | None:
     match kind:
         case msgspec.inspect.CustomType(cls=cls):
             try:
@@ -161,11 +161,11 @@ def _scalar_complaint(value: object, kind: msgspec.inspect.Type) -> str | None:
         case msgspec.inspect.BoolType():
             return None if isinstance(value, bool) else "must be true or false"
         case msgspec.inspect.StrType():
-            return _text_complaint(value, kind)
+            return _text_problem(value, kind)
     return None
 
 
-def _text_complaint(value: object, kind: msgspec.inspect.StrType) -> str | None:
+def _text_problem(value: object, kind: msgspec.inspect.StrType) -> str | None:
     if not isinstance(value, str):
         return "must be a string"
     shortest, longest = kind.min_length or 0, kind.max_length or TEXT_LENGTH_MAX

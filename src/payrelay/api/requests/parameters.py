@@ -23,7 +23,7 @@ TEXT_SCHEMA: Final[dict[str, object]] = {
     "pattern": r"^[^\x00]*$",
 }
 
-Complaint: TypeAlias = Callable[[str], str | None]
+Validator: TypeAlias = Callable[[str], str | None]
 """Gives what is wrong with a text, in words that fit behind the parameter's name; None where nothing is."""
 
 
@@ -35,7 +35,7 @@ class Parameter:
         name: as it stands in the address.
         sentence: what it is, for the docs.
         schema: the JSON Schema of its value.
-        complaint: gives what is wrong with a text, in words that fit behind the name, or None.
+        validator: gives what is wrong with a text, in words that fit behind the name, or None.
         example: a value to try.
         is_required: whether a query must have it; what a path has is always there.
     """
@@ -43,7 +43,7 @@ class Parameter:
     name: str
     sentence: str
     schema: dict[str, object]
-    complaint: Complaint
+    validator: Validator
     example: str | int
     is_required: bool = False
 
@@ -53,30 +53,30 @@ def anything(_: str) -> str | None:
     return None
 
 
-def matches(pattern: str, words: str) -> Complaint:
+def matches(pattern: str, words: str) -> Validator:
     """Wants a text that matches a regular expression as a whole; ``words`` say what it must be."""
     fullmatch = re.compile(pattern).fullmatch
     return lambda text: None if fullmatch(text) else words
 
 
-def one_of(*values: str) -> Complaint:
+def one_of(*values: str) -> Validator:
     """Wants one of a few words."""
     return lambda text: None if text in values else f"must be one of {', '.join(values)}"
 
 
-def at_most_long(length_max: int) -> Complaint:
+def at_most_long(length_max: int) -> Validator:
     """Wants a text that isn't empty, and not longer than that."""
     return lambda text: None if 1 <= len(text) <= length_max else f"must have 1 to {length_max} characters"
 
 
-def up_to(largest: int) -> Complaint:
+def up_to(largest: int) -> Validator:
     """Wants a whole number from 1 on, in no more digits than the largest one has."""
 
-    def complaint(text: str) -> str | None:
+    def validator(text: str) -> str | None:
         is_number = text.isascii() and text.isdigit() and len(text) <= len(str(largest))
         return None if is_number and 1 <= int(text) <= largest else f"must be 1 to {largest}"
 
-    return complaint
+    return validator
 
 
 def read_query(parameters: tuple[Parameter, ...], query_string: bytes) -> dict[str, str]:
@@ -95,7 +95,7 @@ def query_errors(parameters: tuple[Parameter, ...], values: dict[str, str]) -> l
     return [
         FieldError(parameter.name, words)
         for parameter in parameters
-        if parameter.name in values and (words := parameter.complaint(values[parameter.name])) is not None
+        if parameter.name in values and (words := parameter.validator(values[parameter.name])) is not None
     ]
 
 
@@ -103,13 +103,13 @@ OF_CUSTOMER: Final = Parameter(
     name="customer_id",
     sentence="Only those of this customer.",
     schema=TEXT_SCHEMA,
-    complaint=at_most_long(TEXT_LENGTH_MAX),
+    validator=at_most_long(TEXT_LENGTH_MAX),
     example="cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 LIMIT: Final = Parameter(
     name="limit",
     sentence="Operations on the page.",
     schema={"type": "integer", "minimum": 1, "maximum": PAGE_SIZE_MAX, "default": PAGE_SIZE_USUAL},
-    complaint=up_to(PAGE_SIZE_MAX),
+    validator=up_to(PAGE_SIZE_MAX),
     example=PAGE_SIZE_USUAL,
 )

@@ -4,17 +4,17 @@ import msgspec
 
 from payrelay.api.http.freshness import insists_on_new
 from payrelay.api.http.incoming_request import Headers, read_body, require_json
-from payrelay.api.http.preferences import patience_of
+from payrelay.api.http.preferences import wait_preference_of
 from payrelay.api.http.visit import Visit
 from payrelay.api.requests.parameters import read_query
-from payrelay.api.requests.route import Asked, EmptyBody, Route
+from payrelay.api.requests.route import EmptyBody, ParsedRequest, Route
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Credential
 from payrelay.core.payments.idempotency import parse_key
 from payrelay.flows.relay import Request
 
 
-class Addressed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class AddressedRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where a request goes: the route, the account's name, and the segment that varies."""
 
     route: Route
@@ -23,21 +23,21 @@ class Addressed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 async def read_request(
-    visit: Visit, to: Addressed, credential: Credential, clock: Clock, body_timeout_s: float
-) -> Asked:
+    visit: Visit, to: AddressedRequest, credential: Credential, clock: Clock, body_timeout_s: float
+) -> ParsedRequest:
     """Gives the request as its handler sees it; raises Refusal for what can't be read, or isn't right by itself."""
     route, headers = to.route, visit.headers
-    return Asked(
+    return ParsedRequest(
         request=Request(
             account=to.account,
             credential=credential,
-            request_id=visit.line.request_id,
+            request_id=visit.log_record.request_id,
             idempotency_key=_idempotency_key(headers) if route.is_effect or route.takes_key else None,
             is_insisting=route.is_read and insists_on_new(headers),
         ),
         id=to.segment,
         query=read_query(route.query, visit.scope["query_string"]),
-        patience=patience_of(headers, visit.receive, clock) if route.can_wait else None,
+        wait_preference=wait_preference_of(headers, visit.receive, clock) if route.can_wait else None,
         body=b"" if route.body is None else await _body(route, visit, body_timeout_s),
         last_event_id=_last_event_id(headers) if route.is_stream else None,
     )

@@ -11,7 +11,7 @@ from payrelay.api.requests.parameters import Parameter
 from payrelay.core.access.credential import Bound, Scope
 from payrelay.core.answers import Answer
 from payrelay.errors import Code, Refusal
-from payrelay.flows.payments.await_outcome import Patience
+from payrelay.flows.payments.await_outcome import WaitPreference
 from payrelay.flows.relay import Relay, Request
 
 ALWAYS: Final = (
@@ -56,7 +56,7 @@ class EmptyBody(Body, frozen=True, kw_only=True):
     """An empty object, where nothing is to be said."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ParsedRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A request as a handler sees it: its credential, scope, account and parameters are checked already.
 
     Attributes:
@@ -64,7 +64,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         id: the variable segment of the path, decoded; empty where the route has none.
         query: the parameters, each known to the route and right by itself.
         body: as it came in, at most as long as allowed.
-        patience: how long the client would rather wait than ask again; None where it wouldn't, or can't.
+        wait_preference: how long the client would rather wait than ask again; None where it wouldn't, or can't.
         last_event_id: of the last event that a browser saw before it came again; only for a stream.
     """
 
@@ -72,7 +72,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str = ""
     query: dict[str, str] = {}
     body: bytes = b""
-    patience: Patience | None = None
+    wait_preference: WaitPreference | None = None
     last_event_id: str | None = None
 
     def parsed(self, kind: type[BodyT]) -> BodyT:
@@ -85,19 +85,19 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             parse_body(self.body, EmptyBody)
 
 
-Handler = Callable[[Relay, Asked], Awaitable[Answer]]
+Handler = Callable[[Relay, ParsedRequest], Awaitable[Answer]]
 """The step between a route and its story: what the request says becomes a call."""
 
-Policy = Callable[[Relay, Asked, Bound], Awaitable[Asked]]
+Policy = Callable[[Relay, ParsedRequest, Bound], Awaitable[ParsedRequest]]
 """Gives the request as a bound credential, a phone's, may make it; raises Refusal. See ``routes.policies``."""
 
 
-async def refused(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
+async def refused(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
     """Closes a route to phones."""
     raise Refusal(Code.FORBIDDEN, _CLOSED)
 
 
-async def only_own(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
+async def only_own(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
     """Leaves it to the flow, which shows what ``core.access.bounds`` says is the credential's own, and nothing else."""
     return asked
 

@@ -8,7 +8,7 @@ from payrelay.api.requests.route import Route
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RouteMatch:
     """What a path has: its routes by method, the value of Allow, and the segment that varies, decoded."""
 
     methods: Mapping[str, Route]
@@ -16,7 +16,7 @@ class Found:
     segment: str
 
 
-class Matcher:
+class Router:
     """Finds the routes of a path.
 
     A path that stands in the table literally also has the methods of the template that it fits: ``GET
@@ -31,16 +31,16 @@ class Matcher:
         for segments, methods in paths.items():
             if _variable(segments) is not None:
                 self._templates.setdefault(len(segments), []).append(_Template(segments, methods))
-        self._literal: dict[tuple[str, ...], Found] = {}
+        self._literal: dict[tuple[str, ...], RouteMatch] = {}
         for segments, methods in paths.items():
             if _variable(segments) is None:
                 fitting = self._fitting(segments)
                 inherited = {} if fitting is None else dict(fitting.methods)
                 segment = "" if fitting is None else fitting.segment
                 merged = {**inherited, **methods}
-                self._literal[segments] = Found(merged, _allow(merged), segment)
+                self._literal[segments] = RouteMatch(merged, _allow(merged), segment)
 
-    def find(self, raw_segments: list[bytes]) -> Found | None:
+    def find(self, raw_segments: list[bytes]) -> RouteMatch | None:
         """Gives what stands at these raw segments behind ``api``, or None for nothing.
 
         Raises Refusal (malformed_request) for a segment that can't be read.
@@ -48,10 +48,10 @@ class Matcher:
         segments = tuple(map(decoded, raw_segments))
         return self._literal.get(segments) or self._fitting(segments)
 
-    def _fitting(self, segments: tuple[str, ...]) -> Found | None:
+    def _fitting(self, segments: tuple[str, ...]) -> RouteMatch | None:
         for template in self._templates.get(len(segments), ()):
             if template.fits(segments):
-                return Found(template.methods, template.allow, segments[template.position])
+                return RouteMatch(template.methods, template.allow, segments[template.position])
         return None
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.amounts import ITEM_LIST_LENGTH_MAX, Amount, Currency, Quantity, UnitAmount
-from payrelay.api.requests.body import Body, VeiledBody
+from payrelay.api.requests.body import Body, RedactedBody
 from payrelay.api.requests.parameters import Parameter, anything
 from payrelay.api.requests.route import TAKES_BODY, Route, only_own
 from payrelay.api.routes.checkout_texts import (
@@ -36,7 +36,7 @@ CHECKOUT: Final = Parameter(
     name="id",
     sentence="Identifier of the checkout.",
     schema={"type": "string", "pattern": "^chk_[0-9a-f]{32}$"},
-    complaint=anything,
+    validator=anything,
     example="chk_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 _OF_PLANS: Final = (
@@ -69,7 +69,7 @@ _DAYS_LEAST: Final = {"Week": 7, "Month": 28, "Year": 365}
 _DAYS_MOST: Final = {"Week": 7, "Month": 31, "Year": 366}
 
 
-class PayerBody(VeiledBody, frozen=True, kw_only=True):
+class PayerBody(RedactedBody, frozen=True, kw_only=True):
     """Who pays; the gateway wants all of it."""
 
     first_name: FormText
@@ -91,7 +91,7 @@ class PayerBody(VeiledBody, frozen=True, kw_only=True):
         )
 
 
-class DeliveryBody(VeiledBody, frozen=True, kw_only=True):
+class DeliveryBody(RedactedBody, frozen=True, kw_only=True):
     """Where it is sent."""
 
     address: FormText | UnsetType = UNSET
@@ -108,7 +108,7 @@ class CheckoutItem(Body, frozen=True, kw_only=True):
     unit_amount: UnitAmount
 
 
-class CheckoutBody(VeiledBody, frozen=True, kw_only=True):
+class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
     """The body of a new checkout."""
 
     type: Annotated[

@@ -21,7 +21,7 @@ from payrelay.api.requests.parameters import (
 from payrelay.api.requests.route import TAKES_BODY, Route, refused
 from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S
 from payrelay.core.access.credential import Scope
-from payrelay.flows.access.issue_client_token import WantedToken, issue_client_token
+from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
 from payrelay.flows.access.list_client_tokens import list_client_tokens
 from payrelay.flows.access.revoke_client_token import revoke_client_token, revoke_client_tokens
 
@@ -34,21 +34,21 @@ CLIENT_TOKEN: Final = Parameter(
     name="id",
     sentence="Identifier of the client token.",
     schema={"type": "string", "pattern": f"^{_CT_ID}$"},
-    complaint=anything,
+    validator=anything,
     example="ct_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 TOKEN_CURSOR: Final = Parameter(
     name="cursor",
     sentence="Goes on behind this token; the Link header of a page has it.",
     schema={"type": "string", "pattern": f"^{_CT_ID}$"},
-    complaint=matches(_CT_ID, "must be the id of a client token"),
+    validator=matches(_CT_ID, "must be the id of a client token"),
     example="ct_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 OF_CREDENTIAL: Final = Parameter(
     name="credential_id",
     sentence="Only those that this key has issued; its id as `payrelay keys list` shows it.",
     schema=TEXT_SCHEMA,
-    complaint=at_most_long(TEXT_LENGTH_MAX),
+    validator=at_most_long(TEXT_LENGTH_MAX),
     example="Q7nGb2LxT0ap",
 )
 
@@ -100,9 +100,9 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
     ) = UNSET
     expires_in_s: Lifetime | UnsetType = UNSET
 
-    def wanted(self) -> WantedToken:
+    def wanted(self) -> ClientTokenRequest:
         """Gives the token that is asked for."""
-        return WantedToken(
+        return ClientTokenRequest(
             customer_id=None if self.customer_id is UNSET else self.customer_id,
             order_id=None if self.order_id is UNSET else self.order_id,
             amount_max_minor=None if self.amount_max is UNSET else int(self.amount_max),

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
-from payrelay.api.requests.body import NO_NUL, CheckedValue, Text, VeiledBody
+from payrelay.api.requests.body import NO_NUL, CheckedValue, RedactedBody, Text
 from payrelay.api.requests.parameters import (
     LIMIT,
     PAGE_SIZE_USUAL,
@@ -17,9 +17,9 @@ from payrelay.api.requests.parameters import (
     matches,
     one_of,
 )
-from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, Asked, EmptyBody, Route, only_own, refused
+from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, EmptyBody, ParsedRequest, Route, only_own, refused
 from payrelay.core.access.credential import Scope
-from payrelay.core.customers.customer import CustomerFilter, CustomerState, HandedOver
+from payrelay.core.customers.customer import CustomerFilter, CustomerState, ExistingApproval
 from payrelay.core.secret import Secret
 from payrelay.flows.customers.change_customer import NewNames, change_customer
 from payrelay.flows.customers.erase_customer import erase_customer
@@ -40,28 +40,28 @@ CUSTOMER: Final = Parameter(
     sentence="Identifier of the customer.",
     schema={"type": "string", "pattern": f"^{_CUSTOMER_ID}$"},
     # A wrong one is no such customer.
-    complaint=anything,
+    validator=anything,
     example=_EXAMPLE,
 )
 REFERENCE: Final = Parameter(
     name="reference",
     sentence="Only those that you call so.",
     schema=TEXT_SCHEMA,
-    complaint=at_most_long(TEXT_LENGTH_MAX),
+    validator=at_most_long(TEXT_LENGTH_MAX),
     example="user-17",
 )
 CUSTOMER_STATE: Final = Parameter(
     name="state",
     sentence="Only customers in this state.",
     schema={"type": "string", "enum": [*CustomerState]},
-    complaint=one_of(*CustomerState),
+    validator=one_of(*CustomerState),
     example=CustomerState.ACTIVE,
 )
 CUSTOMER_CURSOR: Final = Parameter(
     name="cursor",
     sentence="Goes on behind this customer; the Link header of a page has it.",
     schema={"type": "string", "pattern": f"^{_CUSTOMER_ID}$"},
-    complaint=matches(_CUSTOMER_ID, "must be the id of a customer"),
+    validator=matches(_CUSTOMER_ID, "must be the id of a customer"),
     example=_EXAMPLE,
 )
 
@@ -108,7 +108,7 @@ _Reference = Annotated[Text, Meta(description="Your own name for the person; cus
 _Label = Annotated[Text, Meta(description="For people.")]
 
 
-class CustomerBody(VeiledBody, frozen=True, kw_only=True):
+class CustomerBody(RedactedBody, frozen=True, kw_only=True):
     """The body that hands a gateway's token over."""
 
     customer_token: Annotated[Text, Meta(description="The gateway's token, as its notification brought it.")]
@@ -127,9 +127,9 @@ class CustomerBody(VeiledBody, frozen=True, kw_only=True):
         Annotated[Text, Meta(description="The name on the card; it is kept sealed, and never shown.")] | None
     ) = None
 
-    def given(self) -> HandedOver:
+    def given(self) -> ExistingApproval:
         """Gives what is handed over."""
-        return HandedOver(
+        return ExistingApproval(
             token=Secret(self.customer_token),
             reference=self.reference,
             label=self.label,
@@ -140,7 +140,7 @@ class CustomerBody(VeiledBody, frozen=True, kw_only=True):
         )
 
 
-class CustomerNamesBody(VeiledBody, frozen=True, kw_only=True):
+class CustomerNamesBody(RedactedBody, frozen=True, kw_only=True):
     """The body that gives a customer other names; what is not there stays as it is, null takes a name away."""
 
     needs_one_of = ("label", "reference")
@@ -159,7 +159,7 @@ def _filter_of(query: dict[str, str]) -> CustomerFilter:
     )
 
 
-def _emptily_named(asked: Asked) -> str:
+def _emptily_named(asked: ParsedRequest) -> str:
     """Gives the customer in the path, of a request whose body says nothing; raises Refusal."""
     asked.require_empty()
     return asked.id

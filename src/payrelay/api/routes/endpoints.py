@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.body import Body, Text
 from payrelay.api.requests.parameters import Parameter, anything, matches, up_to
-from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, Asked, EmptyBody, Route, refused
+from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, EmptyBody, ParsedRequest, Route, refused
 from payrelay.api.routes.events import AFTER, POSITION, POSITION_MAX
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer, found
@@ -34,28 +34,28 @@ ENDPOINT: Final = Parameter(
     sentence="Identifier of the endpoint.",
     schema={"type": "string", "pattern": f"^{_ENDPOINT_ID}$"},
     # A wrong one is no such endpoint.
-    complaint=anything,
+    validator=anything,
     example="end_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 DELIVERY_LIMIT: Final = Parameter(
     name="limit",
     sentence="Deliveries on the page.",
     schema={"type": "integer", "minimum": 1, "maximum": DELIVERIES_MAX, "default": DELIVERIES_USUAL},
-    complaint=up_to(DELIVERIES_MAX),
+    validator=up_to(DELIVERIES_MAX),
     example=DELIVERIES_USUAL,
 )
 DELIVERY_STATE: Final = Parameter(
     name="state",
     sentence="Only deliveries in this state.",
     schema={"type": "string", "enum": [*DeliveryState]},
-    complaint=lambda text: None if text in set(DeliveryState) else f"must be one of {', '.join(DeliveryState)}",
+    validator=lambda text: None if text in set(DeliveryState) else f"must be one of {', '.join(DeliveryState)}",
     example=DeliveryState.WAITING,
 )
 BEFORE: Final = Parameter(
     name="before",
     sentence="Only deliveries of events below this position, for the next page.",
     schema={"type": "integer", "minimum": 0, "maximum": POSITION_MAX},
-    complaint=matches(POSITION, "must be a position, as a delivery has it"),
+    validator=matches(POSITION, "must be a position, as a delivery has it"),
     example=1_000,
 )
 
@@ -165,49 +165,49 @@ def _ms(name: str, text: str) -> int:
     raise wrong_fields([FieldError(name, "must be a moment such as 2026-11-21T10:00:00Z")])
 
 
-async def new_endpoint(relay: Relay, asked: Asked) -> Answer:
+async def new_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
     """Registers an endpoint."""
     new = asked.parsed(NewEndpointBody).new()
     return found(await endpoints.create_endpoint(relay.dispatch, _owner(relay, asked), new))
 
 
-async def some_endpoints(relay: Relay, asked: Asked) -> Answer:
+async def some_endpoints(relay: Relay, asked: ParsedRequest) -> Answer:
     """Lists the caller's endpoints."""
     return found(await endpoints.list_endpoints(relay.dispatch, _owner(relay, asked)))
 
 
-async def one_endpoint(relay: Relay, asked: Asked) -> Answer:
+async def one_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
     """Shows one endpoint."""
     return found(await endpoints.show_endpoint(relay.dispatch, _owner(relay, asked), asked.id))
 
 
-async def changed_endpoint(relay: Relay, asked: Asked) -> Answer:
+async def changed_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
     """Changes one endpoint."""
     changes = asked.parsed(ChangeEndpointBody).changes()
     return found(await endpoints.change_endpoint(relay.dispatch, _owner(relay, asked), asked.id, changes))
 
 
-async def removed_endpoint(relay: Relay, asked: Asked) -> Answer:
+async def removed_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
     """Removes one endpoint."""
     asked.require_empty()
     await endpoints.remove_endpoint(relay.dispatch, _owner(relay, asked), asked.id)
     return found(None)
 
 
-async def rotated_endpoint(relay: Relay, asked: Asked) -> Answer:
+async def rotated_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
     """Gives an endpoint a new secret."""
     asked.require_empty()
     return found(await endpoints.rotate_endpoint(relay.dispatch, _owner(relay, asked), asked.id))
 
 
-async def tested_endpoint(relay: Relay, asked: Asked) -> Answer:
+async def tested_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
     """Sends a test event to one endpoint."""
     asked.require_empty()
     event_id = await endpoints.send_test(relay.dispatch, _owner(relay, asked), asked.id)
     return found({"event_id": event_id})
 
 
-async def replayed_endpoint(relay: Relay, asked: Asked) -> Answer:
+async def replayed_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
     """Sends events to one endpoint again."""
     span = asked.parsed(ReplayBody).span()
     after = int(asked.query.get("after", "0"))
@@ -215,7 +215,7 @@ async def replayed_endpoint(relay: Relay, asked: Asked) -> Answer:
     return found(await endpoints.replay_events(relay.dispatch, owner, asked.id, span, after=after))
 
 
-async def some_deliveries(relay: Relay, asked: Asked) -> Answer:
+async def some_deliveries(relay: Relay, asked: ParsedRequest) -> Answer:
     """Lists what became of events for one endpoint."""
     query = asked.query
     listed = await endpoints.list_deliveries(
@@ -229,7 +229,7 @@ async def some_deliveries(relay: Relay, asked: Asked) -> Answer:
     return found(listed)
 
 
-def _owner(relay: Relay, asked: Asked) -> Owner:
+def _owner(relay: Relay, asked: ParsedRequest) -> Owner:
     request = asked.request
     merchant = relay.account(request.account).merchant
     return Owner(account=request.account, merchant=merchant, principal=request.principal)

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from payrelay.api.http.streams import Streamed
+from payrelay.api.http.streams import StreamedAnswer
 from payrelay.api.requests.parameters import Parameter, matches, up_to
-from payrelay.api.requests.route import Asked, Route, only_own, refused
+from payrelay.api.requests.route import ParsedRequest, Route, only_own, refused
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
 from payrelay.core.events.delivery import PATTERNS, PatternError, pattern_of
@@ -33,28 +33,28 @@ AFTER: Final = Parameter(
     name="after",
     sentence="Goes on behind this position; `next` of a page has it. 0 is the beginning.",
     schema={"type": "integer", "minimum": 0, "maximum": POSITION_MAX, "default": 0},
-    complaint=matches(POSITION, "must be a position, as next of a page has it"),
+    validator=matches(POSITION, "must be a position, as next of a page has it"),
     example=0,
 )
 TYPE: Final = Parameter(
     name="type",
     sentence="Only events of this type, such as `operation.succeeded`, or of these, such as `operation.*`.",
     schema={"type": "string", "enum": PATTERNS},
-    complaint=_is_pattern,
+    validator=_is_pattern,
     example="operation.*",
 )
 SUBJECT: Final = Parameter(
     name="subject",
     sentence="Only events about this, such as `operation:op_…`.",
     schema={"type": "string", "pattern": f"^{_SUBJECT}$"},
-    complaint=matches(_SUBJECT, "must be a subject such as operation:op_… or customer:cus_…"),
+    validator=matches(_SUBJECT, "must be a subject such as operation:op_… or customer:cus_…"),
     example="operation:op_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 FOLLOWED: Final = Parameter(
     name="subject",
     sentence="The operation or the checkout to follow: `operation:op_…` or `checkout:chk_…`. Required.",
     schema={"type": "string", "pattern": f"^({_FOLLOWED})$"},
-    complaint=matches(_FOLLOWED, "must be operation:op_… or checkout:chk_…"),
+    validator=matches(_FOLLOWED, "must be operation:op_… or checkout:chk_…"),
     example="operation:op_019c8b2f5a7e4d10b6f3a92c7e08d154",
     is_required=True,
 )
@@ -62,12 +62,12 @@ EVENT_LIMIT: Final = Parameter(
     name="limit",
     sentence="Events on the page.",
     schema={"type": "integer", "minimum": 1, "maximum": EVENTS_MAX, "default": EVENTS_USUAL},
-    complaint=up_to(EVENTS_MAX),
+    validator=up_to(EVENTS_MAX),
     example=EVENTS_USUAL,
 )
 
 
-async def some_events(relay: Relay, asked: Asked) -> Answer:
+async def some_events(relay: Relay, asked: ParsedRequest) -> Answer:
     """Reads one page of the feed."""
     query = asked.query
     wanted = EventFilter(
@@ -76,18 +76,18 @@ async def some_events(relay: Relay, asked: Asked) -> Answer:
         subject=query.get("subject"),
         pattern=pattern_of(query["type"]) if "type" in query else None,
     )
-    return await read_events(relay, asked.request, wanted, asked.patience)
+    return await read_events(relay, asked.request, wanted, asked.wait_preference)
 
 
-async def event_stream(relay: Relay, asked: Asked) -> Answer:
+async def event_stream(relay: Relay, asked: ParsedRequest) -> Answer:
     """Follows one operation or checkout; a browser that comes again says behind which event it goes on."""
     subject = asked.query.get(FOLLOWED.name)
     if subject is None:
         raise wrong_fields([FieldError(FOLLOWED.name, "is required")])
     after = asked.query.get("after", "0")
-    if asked.last_event_id is not None and AFTER.complaint(asked.last_event_id) is None:
+    if asked.last_event_id is not None and AFTER.validator(asked.last_event_id) is None:
         after = asked.last_event_id
-    return Streamed(stream=await follow(relay, asked.request, subject, after=int(after)))
+    return StreamedAnswer(stream=await follow(relay, asked.request, subject, after=int(after)))
 
 
 ROUTES: Final[tuple[Route, ...]] = (

@@ -16,13 +16,13 @@ from payrelay.api.requests.parameters import (
     matches,
     one_of,
 )
-from payrelay.api.requests.route import Asked, Route, only_own
+from payrelay.api.requests.route import ParsedRequest, Route, only_own
 from payrelay.api.routes.policies import own_key
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
 from payrelay.core.payments.idempotency import KEY_LENGTH_MAX
 from payrelay.core.payments.operation import Kind, OperationFilter, State
-from payrelay.flows.payments.await_outcome import show_when_settled
+from payrelay.flows.payments.await_outcome import show_when_final
 from payrelay.flows.payments.find_operations import list_operations, show_newest_by_key, show_operation
 from payrelay.flows.relay import Relay
 
@@ -32,64 +32,64 @@ OPERATION: Final = Parameter(
     name="id",
     sentence="Identifier of the operation.",
     schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
-    complaint=anything,
+    validator=anything,
     example="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 IDEMPOTENCY_KEY: Final = Parameter(
     name="idempotency_key",
     sentence="The Idempotency-Key of the request, unquoted.",
     schema={"type": "string", "pattern": rf"^[!-~]{{1,{KEY_LENGTH_MAX}}}$"},
-    complaint=anything,
+    validator=anything,
     example="order-12345-attempt-1",
 )
 STATE: Final = Parameter(
     name="state",
     sentence="Only operations in this state.",
     schema={"type": "string", "enum": [*State]},
-    complaint=one_of(*State),
+    validator=one_of(*State),
     example=State.UNKNOWN,
 )
 KIND: Final = Parameter(
     name="kind",
     sentence="Only operations of this kind.",
     schema={"type": "string", "enum": [*Kind]},
-    complaint=one_of(*Kind),
+    validator=one_of(*Kind),
     example=Kind.CHARGE,
 )
 ORDER_ID: Final = Parameter(
     name="order_id",
     sentence="Only operations on this order.",
     schema=TEXT_SCHEMA,
-    complaint=at_most_long(TEXT_LENGTH_MAX),
+    validator=at_most_long(TEXT_LENGTH_MAX),
     example="Order12345",
 )
 PAYMENT_ID: Final = Parameter(
     name="payment_id",
     sentence="Only operations on this payment.",
     schema={"type": "string", "pattern": f"^{GATEWAY_NUMBER}$"},
-    complaint=matches(GATEWAY_NUMBER, "must be 1 to 19 digits"),
+    validator=matches(GATEWAY_NUMBER, "must be 1 to 19 digits"),
     example="320025021815",
 )
 SUBSCRIPTION_ID: Final = Parameter(
     name="subscription_id",
     sentence="Only operations on this subscription.",
     schema={"type": "string", "pattern": f"^{GATEWAY_NUMBER}$"},
-    complaint=matches(GATEWAY_NUMBER, "must be 1 to 19 digits"),
+    validator=matches(GATEWAY_NUMBER, "must be 1 to 19 digits"),
     example="420075032251",
 )
 CURSOR: Final = Parameter(
     name="cursor",
     sentence="Goes on behind this operation; the Link header of a page has it.",
     schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
-    complaint=matches(_OPERATION_ID, "must be the id of an operation"),
+    validator=matches(_OPERATION_ID, "must be the id of an operation"),
     example="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
 )
 
 
-def one_operation(relay: Relay, asked: Asked) -> Awaitable[Answer]:
+def one_operation(relay: Relay, asked: ParsedRequest) -> Awaitable[Answer]:
     """Shows one operation, once it is settled where the client waits for that."""
-    if asked.patience is not None:
-        return show_when_settled(relay, asked.request, asked.id, asked.patience)
+    if asked.wait_preference is not None:
+        return show_when_final(relay, asked.request, asked.id, asked.wait_preference)
     return show_operation(relay, asked.request, asked.id)
 
 

@@ -16,7 +16,7 @@ from payrelay.api.requests.amounts import (
     positive_minor,
 )
 from payrelay.api.requests.body import NO_NUL, TEXT_LENGTH_MAX, Body, CheckedValue, Text
-from payrelay.core.calls import Capture, Charge, Item, Refund, Release
+from payrelay.core.calls import Capture, Charge, Item, Refund, Void
 from payrelay.core.money import minor_units
 
 ITEMS_LENGTH_MAX: Final = 1000
@@ -179,13 +179,13 @@ class RefundBody(Body, frozen=True, kw_only=True):
     ) = UNSET
     amount: RefundAmount | UnsetType = UNSET
 
-    def call(self) -> Refund | Release:
+    def call(self) -> Refund | Void:
         """Gives the refund, or the release of a hold, that is asked for."""
         amount_minor = None if self.amount is UNSET else int(self.amount)
         if self.authorization_token is UNSET:
             payment_id = "" if self.payment_id is UNSET else str(self.payment_id)
             return Refund(payment_id=payment_id, description=self.description, amount_minor=amount_minor)
-        return Release(
+        return Void(
             authorization_token=self.authorization_token, description=self.description, amount_minor=amount_minor
         )
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from payrelay.api.requests.parameters import TEXT_LENGTH_MAX, TEXT_SCHEMA, Parameter, at_most_long
-from payrelay.api.requests.route import CHANGES_GATEWAY, READS_GATEWAY, Asked, Route, refused
+from payrelay.api.requests.route import CHANGES_GATEWAY, READS_GATEWAY, ParsedRequest, Route, refused
 from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.api.routes.policies import own_charge, own_order
 from payrelay.core.access.credential import Scope
@@ -18,13 +18,13 @@ ORDER: Final = Parameter(
     name="id",
     sentence="Identifier of the order.",
     schema=TEXT_SCHEMA,
-    complaint=at_most_long(TEXT_LENGTH_MAX),
+    validator=at_most_long(TEXT_LENGTH_MAX),
     example="Order12345",
 )
 
 
-def _order_of(asked: Asked) -> PaymentsOfOrder:
-    words = ORDER.complaint(asked.id)
+def _order_of(asked: ParsedRequest) -> PaymentsOfOrder:
+    words = ORDER.validator(asked.id)
     if words is not None:
         raise wrong_fields([FieldError(ORDER.name, words)])
     return PaymentsOfOrder(order_id=asked.id)

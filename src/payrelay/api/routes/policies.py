@@ -11,7 +11,7 @@ import msgspec
 
 from payrelay.api.http.json_text import parse_object
 from payrelay.api.requests.body import parse_body
-from payrelay.api.requests.route import Asked, Policy, require_open
+from payrelay.api.requests.route import ParsedRequest, Policy, require_open
 from payrelay.api.routes.payment_bodies import ChargeBody
 from payrelay.core.access.bounds import has_order, key_of_bound, keys_of
 from payrelay.core.access.credential import Bound
@@ -23,7 +23,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 
 
-async def own_order(relay: Relay, asked: Asked, bound: Bound) -> Asked:
+async def own_order(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:
     """Opens the payments of one's own order: the bound one, or one on which something was done for the customer."""
     is_own = asked.id == bound.order_id
     if bound.order_id is None and bound.customer_id is not None:
@@ -33,7 +33,7 @@ async def own_order(relay: Relay, asked: Asked, bound: Bound) -> Asked:
     return asked
 
 
-async def own_charge(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
+async def own_charge(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
     """Opens paying one's own order with one's own card; ``customer_token`` may be left out."""
     if bound.customer_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no customer to charge")
@@ -55,7 +55,7 @@ async def own_charge(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa
     return msgspec.structs.replace(asked, body=body)
 
 
-async def own_checkout(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
+async def own_checkout(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
     """Opens asking for one's own order on the gateway's page; the story holds the rest of it to the bounds.
 
     Without an order it would say of any order whether it is taken, and take it.
@@ -65,7 +65,7 @@ async def own_checkout(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # no
     return asked
 
 
-async def own_subscription(relay: Relay, asked: Asked, bound: Bound) -> Asked:
+async def own_subscription(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:
     """Opens a subscription that was begun by a checkout of one's own, as far as we know."""
     account = relay.account(asked.request.account)
     standing = await relay.subscriptions.standing(account.merchant, asked.id)
@@ -74,7 +74,7 @@ async def own_subscription(relay: Relay, asked: Asked, bound: Bound) -> Asked:
     return asked
 
 
-async def own_key(relay: Relay, asked: Asked, bound: Bound) -> Asked:  # noqa: ARG001 - a policy
+async def own_key(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
     """Opens what was done under one's own Idempotency-Key."""
     return msgspec.structs.replace(asked, id=key_of_bound(bound, asked.id))
 
@@ -105,7 +105,7 @@ async def resolved(relay: Relay, request: Request) -> Request:
     return msgspec.structs.replace(request, credential=msgspec.structs.replace(request.credential, bound=named))
 
 
-async def narrowed(policy: Policy | None, relay: Relay, asked: Asked) -> Asked:
+async def narrowed(policy: Policy | None, relay: Relay, asked: ParsedRequest) -> ParsedRequest:
     """Gives a request as its credential may make it: unchanged for a key, by the route's policy for a phone.
 
     Raises Refusal.
@@ -120,7 +120,7 @@ async def narrowed(policy: Policy | None, relay: Relay, asked: Asked) -> Asked:
     return await policy(relay, msgspec.structs.replace(asked, request=request), bound)
 
 
-async def _has_operation_on(relay: Relay, asked: Asked, bound: Bound) -> bool:
+async def _has_operation_on(relay: Relay, asked: ParsedRequest, bound: Bound) -> bool:
     request = asked.request
     wanted = OperationFilter(
         principal=request.principal, account=request.account, order_id=asked.id, customer_id=bound.customer_id
@@ -128,7 +128,7 @@ async def _has_operation_on(relay: Relay, asked: Asked, bound: Bound) -> bool:
     return bool(await relay.journal.list(wanted, before=None, limit=1))
 
 
-async def _began(relay: Relay, asked: Asked, bound: Bound, subscription: Subscription) -> bool:
+async def _began(relay: Relay, asked: ParsedRequest, bound: Bound, subscription: Subscription) -> bool:
     """Tells whether a checkout of the credential's own began a subscription."""
     principal, order_id = asked.request.principal, subscription.order_id
     if order_id is None or subscription.principal != principal:

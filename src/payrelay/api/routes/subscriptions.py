@@ -11,7 +11,7 @@ from payrelay.api.requests.parameters import (
     matches,
     one_of,
 )
-from payrelay.api.requests.route import CHANGES_GATEWAY, READS_GATEWAY, Asked, EmptyBody, Route, refused
+from payrelay.api.requests.route import CHANGES_GATEWAY, READS_GATEWAY, EmptyBody, ParsedRequest, Route, refused
 from payrelay.api.routes.policies import own_subscription
 from payrelay.core.access.credential import Scope
 from payrelay.core.calls import (
@@ -35,38 +35,38 @@ SUBSCRIPTION: Final = Parameter(
     sentence="The gateway's subscription identifier.",
     schema={"type": "string", "pattern": f"^{GATEWAY_NUMBER}$"},
     # A wrong one is no such subscription: the route answers 404, and sends nothing.
-    complaint=anything,
+    validator=anything,
     example="420075032251",
 )
 EXPAND: Final = Parameter(
     name="expand",
     sentence="`payments` adds the subscription's payments.",
     schema={"type": "string", "enum": ["payments"]},
-    complaint=one_of("payments"),
+    validator=one_of("payments"),
     example="payments",
 )
 SUBSCRIPTION_CURSOR: Final = Parameter(
     name="cursor",
     sentence="Goes on behind this subscription; the Link header of a page has it.",
     schema={"type": "string", "pattern": f"^{GATEWAY_NUMBER}$"},
-    complaint=matches(GATEWAY_NUMBER, "must be the id of a subscription"),
+    validator=matches(GATEWAY_NUMBER, "must be the id of a subscription"),
     example="420075032251",
 )
 
 
-def _number_of(asked: Asked) -> int:
+def _number_of(asked: ParsedRequest) -> int:
     number = subscription_number(asked.id)
     if number is None:
         raise Refusal(Code.NOT_FOUND, "there is no such subscription: its id is 1 to 19 digits")
     return number
 
 
-def _retry_of(asked: Asked) -> RetrySubscription:
+def _retry_of(asked: ParsedRequest) -> RetrySubscription:
     asked.require_empty()
     return RetrySubscription(subscription_id=_number_of(asked))
 
 
-def _cancellation_of(asked: Asked) -> CancelSubscription:
+def _cancellation_of(asked: ParsedRequest) -> CancelSubscription:
     asked.require_empty()
     return CancelSubscription(subscription_id=_number_of(asked))
 

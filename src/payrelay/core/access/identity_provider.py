@@ -21,7 +21,7 @@ NAME_LENGTH_MAX: Final = 255
 _ID_DIGITS: Final = 24
 
 
-class ProviderClaimsError(ValueError):
+class IdentityClaimsError(ValueError):
     """The token is the provider's and not good here; ``reason`` is one word for those who count."""
 
     def __init__(self, reason: Literal["claims", "issuer", "audience", "early", "expired"]) -> None:
@@ -29,7 +29,7 @@ class ProviderClaimsError(ValueError):
         self.reason = reason
 
 
-class Provider(msgspec.Struct, frozen=True, kw_only=True):
+class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of an identity provider, and what its tokens are good for here.
 
     Attributes:
@@ -53,26 +53,26 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     accounts: frozenset[str] | None
 
 
-def bearer_of(claims: dict[str, object], provider: Provider, now_ms: int) -> Credential:
-    """Gives what a token with these claims allows; its signature is verified already. Raises ProviderClaimsError."""
-    if claims.get("iss") != provider.issuer:
-        raise ProviderClaimsError("issuer")
+def bearer_of(claims: dict[str, object], identity_provider: IdentityProvider, now_ms: int) -> Credential:
+    """Gives what a token with these claims allows; its signature is verified already. Raises IdentityClaimsError."""
+    if claims.get("iss") != identity_provider.issuer:
+        raise IdentityClaimsError("issuer")
     audience = claims.get("aud")
-    if provider.audience not in (audience if isinstance(audience, list) else [audience]):
-        raise ProviderClaimsError("audience")
+    if identity_provider.audience not in (audience if isinstance(audience, list) else [audience]):
+        raise IdentityClaimsError("audience")
     begins_at_ms, expires_at_ms = _span_ms(claims)
     if begins_at_ms > now_ms:
-        raise ProviderClaimsError("early")
+        raise IdentityClaimsError("early")
     if expires_at_ms <= now_ms:
-        raise ProviderClaimsError("expired")
-    person = _name(claims, provider.customer_claim)
-    is_reference = provider.claim_is == "reference"
+        raise IdentityClaimsError("expired")
+    person = _name(claims, identity_provider.customer_claim)
+    is_reference = identity_provider.claim_is == "reference"
     return Credential(
-        id="idp_" + hashlib.sha256(f"{provider.issuer}\0{person}".encode()).hexdigest()[:_ID_DIGITS],
-        principal=provider.principal,
+        id="idp_" + hashlib.sha256(f"{identity_provider.issuer}\0{person}".encode()).hexdigest()[:_ID_DIGITS],
+        principal=identity_provider.principal,
         key_hash=b"",
-        scopes=provider.scopes & CLIENT_SCOPES,
-        accounts=provider.accounts,
+        scopes=identity_provider.scopes & CLIENT_SCOPES,
+        accounts=identity_provider.accounts,
         amount_max_minor=None,
         rate=RATE,
         created_at_ms=max(0, begins_at_ms),
@@ -81,7 +81,7 @@ def bearer_of(claims: dict[str, object], provider: Provider, now_ms: int) -> Cre
         bound=Bound(
             customer_id=None if is_reference else person,
             reference=person if is_reference else None,
-            order_id=None if provider.order_claim is None else _name(claims, provider.order_claim),
+            order_id=None if identity_provider.order_claim is None else _name(claims, identity_provider.order_claim),
         ),
     )
 
@@ -95,12 +95,12 @@ def _span_ms(claims: dict[str, object]) -> tuple[int, int]:
 def _moment_s(value: object) -> float:
     # By type: True is a number to Python alone. Beyond 2**40 nobody means a second.
     if type(value) not in {int, float} or not isinstance(value, int | float) or not 0 <= value < 2**40:
-        raise ProviderClaimsError("claims")
+        raise IdentityClaimsError("claims")
     return value
 
 
 def _name(claims: dict[str, object], claim: str) -> str:
     value = claims.get(claim)
     if not isinstance(value, str) or not 1 <= len(value) <= NAME_LENGTH_MAX or not value.isprintable():
-        raise ProviderClaimsError("claims")
+        raise IdentityClaimsError("claims")
     return value

@@ -24,9 +24,9 @@ SECRET_BYTES: Final = 32
 """As many as the hash has: RFC 7518, 3.2."""
 TYPE: Final = "payrelay-client+jwt"
 """Says in the header what the token is for, so that none of another purpose can pass for one (RFC 8725, 3.11)."""
-PROVIDER_ALGORITHMS: Final = ("RS256", "ES256", "EdDSA", "Ed25519")
+IDENTITY_PROVIDER_ALGORITHMS: Final = ("RS256", "ES256", "EdDSA", "Ed25519")
 """What an identity provider may sign with. EdDSA is the older name of Ed25519, and the usual one."""
-PROVIDER_TEXT_LENGTH_MAX: Final = 8192
+IDENTITY_TOKEN_LENGTH_MAX: Final = 8192
 """Of a provider's token; with rights and profiles in it some have 3,000 characters."""
 RSA_BITS_MIN: Final = 2048
 
@@ -61,10 +61,10 @@ def is_client_token(text: str) -> bool:
     return len(text) <= TEXT_LENGTH_MAX and text.startswith(PREFIX) and _jwt_match(text, len(PREFIX)) is not None
 
 
-def is_provider_token(text: str) -> bool:
+def is_identity_token(text: str) -> bool:
     """True for what has the form of a JWT that isn't ours."""
     is_ours = text.startswith(PREFIX)
-    return len(text) <= PROVIDER_TEXT_LENGTH_MAX and not is_ours and _jwt_match(text) is not None
+    return len(text) <= IDENTITY_TOKEN_LENGTH_MAX and not is_ours and _jwt_match(text) is not None
 
 
 def key_id_of(text: str) -> str | None:
@@ -88,42 +88,42 @@ def verified(text: str, key: SigningKey) -> ClientToken:
     return token_of(token.claims)
 
 
-def provider_keys(raw_keys: Mapping[str, object]) -> dict[str, Key]:
-    """Gives the keys of a JWKS by their ids: those that one of PROVIDER_ALGORITHMS can be verified with.
+def identity_keys(raw_keys: Mapping[str, object]) -> dict[str, Key]:
+    """Gives the keys of a JWKS by their ids: those that one of IDENTITY_PROVIDER_ALGORITHMS can be verified with.
 
     What is unknown, too weak, for encryption or without an id is passed over. Raises ValueError where it is no JWKS.
     """
     entries = raw_keys.get("keys")
     if not isinstance(entries, list):
         raise ValueError("there is no list of keys")  # noqa: TRY004 - what came is wrong, not the caller
-    keys = (_provider_key(entry) for entry in entries if isinstance(entry, dict))
+    keys = (_identity_key(entry) for entry in entries if isinstance(entry, dict))
     return {key.kid: key for key in keys if key is not None and key.kid is not None}
 
 
-def provider_claims(text: str, key: Key) -> dict[str, object]:
+def identity_claims(text: str, key: Key) -> dict[str, object]:
     """Gives the claims of a provider's token that this key has signed; raises BadSignature."""
     try:
-        return jwt.decode(text, key, registry=_ProviderRegistry()).claims
+        return jwt.decode(text, key, registry=_IdentityKeyRegistry()).claims
     except (JoseError, ValueError, RecursionError) as error:
         raise BadSignature("the signature is not the provider's") from error
 
 
-class _ProviderRegistry(JWSRegistry):
-    """Knows PROVIDER_ALGORITHMS alone; the library's own would warn of EdDSA's name at every token."""
+class _IdentityKeyRegistry(JWSRegistry):
+    """Knows IDENTITY_PROVIDER_ALGORITHMS alone; the library's own would warn of EdDSA's name at every token."""
 
     max_header_length = 4096
 
     def __init__(self) -> None:
-        super().__init__(algorithms=PROVIDER_ALGORITHMS, strict_check_header=False)
+        super().__init__(algorithms=IDENTITY_PROVIDER_ALGORITHMS, strict_check_header=False)
 
     def get_alg(self, name: str) -> JWSAlgModel:
         """Gives an algorithm of the list; raises ValueError for every other one."""
-        if name not in PROVIDER_ALGORITHMS:
+        if name not in IDENTITY_PROVIDER_ALGORITHMS:
             raise ValueError("the algorithm is not allowed")
         return self.algorithms[name]
 
 
-def _provider_key(entry: dict[str, object]) -> Key | None:
+def _identity_key(entry: dict[str, object]) -> Key | None:
     kinds: dict[str, type[RSAKey | ECKey | OKPKey]] = {"RSA": RSAKey, "EC": ECKey, "OKP": OKPKey}
     kind = kinds.get(str(entry.get("kty")))
     if kind is None or entry.get("use", "sig") != "sig" or not isinstance(entry.get("kid"), str):

@@ -25,17 +25,17 @@ from payrelay.core.checkouts.hosted_payment import CheckoutKind, HostedPayment
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.core.money import decimal_text
 
-__all__ = ["Checkout", "CheckoutKind", "CheckoutState", "Settled"]
+__all__ = ["Checkout", "CheckoutKind", "CheckoutOutcome", "CheckoutState"]
 
 LEFT_OPEN_MS: Final = 30 * 60_000
 """How long after its page has shut a checkout that was opened may still be paid without anybody being surprised: the
 customer stands on the gateway's page by then."""
-LOOK_MS_MIN: Final = 3_000
-PLAN_LOOK_MS_MIN: Final = 30_000
-LOOK_MS_MAX: Final = 600_000
+INQUIRY_MS_MIN: Final = 3_000
+PLAN_INQUIRY_MS_MIN: Final = 30_000
+INQUIRY_MS_MAX: Final = 600_000
 """Between two looks at the gateway because somebody asks: a tenth of the checkout's age, within these. For a plan the
 gateway may be asked three times, once for all the subscriptions of the merchant."""
-LOOKED_FOR_MS: Final = 24 * 3_600_000
+INQUIRED_FOR_MS: Final = 24 * 3_600_000
 """How long a question makes us look at what is not completed; later only a notification brings news."""
 SHOWN: Final = frozenset({CheckoutKind.PAYMENT, CheckoutKind.RECURRING})
 """What the gateway's records can prove; an approval and a hold are told by the gateway, and shown by nothing."""
@@ -65,7 +65,7 @@ class CheckoutEvent(StrEnum):
     """A notification said so."""
     CANCELLED = "cancelled"
     """A notification said so."""
-    TURNED_BACK = "turned_back"
+    ABANDONED = "turned_back"
     """The customer's browser came to the page for those who cancel: a hint, and no more."""
     EXPIRED = "expired"
     """Its time has ended."""
@@ -75,7 +75,7 @@ _AFTER: Final = {
     CheckoutEvent.COMPLETED: CheckoutState.COMPLETED,
     CheckoutEvent.FAILED: CheckoutState.FAILED,
     CheckoutEvent.CANCELLED: CheckoutState.CANCELLED,
-    CheckoutEvent.TURNED_BACK: CheckoutState.CANCELLED,
+    CheckoutEvent.ABANDONED: CheckoutState.CANCELLED,
     CheckoutEvent.EXPIRED: CheckoutState.EXPIRED,
 }
 _ORDER: Final = (
@@ -94,7 +94,7 @@ TRANSITIONS: Final[dict[tuple[CheckoutState, CheckoutEvent], CheckoutState]] = {
 }
 """What the table lacks says nothing new, and changes nothing."""
 
-HOLDING: Final = frozenset({CheckoutState.OPEN, CheckoutState.COMPLETED})
+HOLDING_ORDER: Final = frozenset({CheckoutState.OPEN, CheckoutState.COMPLETED})
 """The order is taken: no other checkout may be opened for it."""
 
 STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
@@ -131,7 +131,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         expires_at_ms: from then on its page sends nobody to the gateway.
         opened_at_ms: when its page was first shown; None where it wasn't.
         ends_at_ms: when it expires unless news come.
-        look_at_ms: somebody's question makes us look at the gateway from then on.
+        inquire_at_ms: somebody's question makes us look at the gateway from then on.
     """
 
     id: str
@@ -159,7 +159,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     expires_at_ms: int
     opened_at_ms: int | None
     ends_at_ms: int
-    look_at_ms: int
+    inquire_at_ms: int
 
     @property
     def is_open(self) -> bool:
@@ -203,7 +203,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     customer_id: str | None = None
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True):
+class CheckoutOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """News of an order that a customer was asked for; ``outcome`` is completed, failed or cancelled.
 
     ``amount_minor`` and ``currency`` are those of the news, None where they have none; ``kind`` is what such news are
@@ -252,7 +252,7 @@ def advance(checkout: Checkout, event: CheckoutEvent, *, at_ms: int, result: Res
         checkout,
         state=after,
         version=checkout.version + 1,
-        guard=checkout.order_id if after in HOLDING else None,
+        guard=checkout.order_id if after in HOLDING_ORDER else None,
         payment_id=told.payment_id,
         subscription_id=told.subscription_id,
         customer_id=told.customer_id,
@@ -260,13 +260,16 @@ def advance(checkout: Checkout, event: CheckoutEvent, *, at_ms: int, result: Res
     )
 
 
-def _filled(known: Result, news: Result) -> Result:
-    if None not in (known.subscription_id, news.subscription_id) and known.subscription_id != news.subscription_id:
+def _filled(known: Result, content: Result) -> Result:
+    if (
+        None not in (known.subscription_id, content.subscription_id)
+        and known.subscription_id != content.subscription_id
+    ):
         return known  # the payment of one plan is none of another's
     return Result(
-        payment_id=known.payment_id or news.payment_id,
-        subscription_id=known.subscription_id or news.subscription_id,
-        customer_id=known.customer_id or news.customer_id,
+        payment_id=known.payment_id or content.payment_id,
+        subscription_id=known.subscription_id or content.subscription_id,
+        customer_id=known.customer_id or content.customer_id,
     )
 
 
@@ -283,20 +286,20 @@ def fits(checkout: Checkout, amount_minor: int | None, currency: str | None) -> 
     return amount_minor == checkout.amount_minor
 
 
-def addressee(checkouts: Sequence[Checkout], news: Settled) -> Checkout | None:
+def addressee(checkouts: Sequence[Checkout], content: CheckoutOutcome) -> Checkout | None:
     """Chooses whom news are of among the checkouts of an order, the one that holds it first; None where none fits.
 
     An order may have been asked for again, for another amount or as another kind, while the customer still stood on
     the gateway's page of the first. Whoever has that payment or subscription already comes first, then those of the
     kind, then who holds the order.
     """
-    fitting = [each for each in checkouts if fits(each, news.amount_minor, news.currency)]
+    fitting = [each for each in checkouts if fits(each, content.amount_minor, content.currency)]
     for checkout in fitting:
-        is_of_payment = news.payment_id is not None and checkout.payment_id == news.payment_id
-        is_of_plan = news.subscription_id is not None and checkout.subscription_id == news.subscription_id
+        is_of_payment = content.payment_id is not None and checkout.payment_id == content.payment_id
+        is_of_plan = content.subscription_id is not None and checkout.subscription_id == content.subscription_id
         if is_of_payment or is_of_plan:
             return checkout
-    of_kind = [each for each in fitting if each.kind is news.kind]
+    of_kind = [each for each in fitting if each.kind is content.kind]
     return next(iter(of_kind or fitting), None)
 
 
@@ -325,19 +328,19 @@ def event_of(checkout: Checkout) -> OutgoingEvent:
     )
 
 
-def next_look_ms(checkout: Checkout, now_ms: int) -> int:
+def next_inquiry_ms(checkout: Checkout, now_ms: int) -> int:
     """Gives from when on somebody's next question makes us look again."""
     age_ms = now_ms - checkout.created_at_ms
-    least_ms = PLAN_LOOK_MS_MIN if checkout.kind is CheckoutKind.RECURRING else LOOK_MS_MIN
-    return now_ms + min(max(age_ms // 10, least_ms), LOOK_MS_MAX)
+    least_ms = PLAN_INQUIRY_MS_MIN if checkout.kind is CheckoutKind.RECURRING else INQUIRY_MS_MIN
+    return now_ms + min(max(age_ms // 10, least_ms), INQUIRY_MS_MAX)
 
 
-def is_looked_for(checkout: Checkout, now_ms: int) -> bool:
+def is_inquired(checkout: Checkout, now_ms: int) -> bool:
     """Tells whether a question makes us look at the gateway now: for what may have been paid, of late."""
     return (
         checkout.kind in SHOWN
         and checkout.state is not CheckoutState.COMPLETED
-        and checkout.look_at_ms <= now_ms < checkout.created_at_ms + LOOKED_FOR_MS
+        and checkout.inquire_at_ms <= now_ms < checkout.created_at_ms + INQUIRED_FOR_MS
     )
 
 

@@ -26,7 +26,7 @@ class CheckoutKind(StrEnum):
     """To let money be held, to be captured later."""
 
 
-class Veiled(msgspec.Struct, frozen=True, kw_only=True):
+class Redacted(msgspec.Struct, frozen=True, kw_only=True):
     """The base of values that hold a person's data: nothing of it is printed."""
 
     def __repr__(self) -> str:
@@ -37,7 +37,7 @@ class Veiled(msgspec.Struct, frozen=True, kw_only=True):
         return [("", STARS)]
 
 
-class PostalAddress(Veiled, frozen=True, kw_only=True):
+class PostalAddress(Redacted, frozen=True, kw_only=True):
     """Where somebody lives, or where something is sent; for a delivery each part may be left out."""
 
     address: str | None = None
@@ -45,7 +45,7 @@ class PostalAddress(Veiled, frozen=True, kw_only=True):
     country: str | None = None
 
 
-class Buyer(Veiled, frozen=True, kw_only=True):
+class Buyer(Redacted, frozen=True, kw_only=True):
     """Who pays."""
 
     first_name: str
@@ -75,7 +75,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     starts_on: date | None = None
 
 
-class HostedPayment(Veiled, frozen=True, kw_only=True):
+class HostedPayment(Redacted, frozen=True, kw_only=True):
     """What a customer is asked for.
 
     Attributes:

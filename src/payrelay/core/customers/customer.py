@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.events.event import OutgoingEvent, event_id
-from payrelay.core.secret import Secret, Starred
+from payrelay.core.secret import MaskedRepr, Secret
 from payrelay.errors import IllegalTransition
 
 PREFIX: Final = "cus"
@@ -71,7 +71,7 @@ STATE_SENTENCES: Final[dict[CustomerState, str]] = {
     CustomerState.ERASED: "What was known of the person was erased; it can't be charged any more.",
 }
 
-_TOLD_AS: Final[dict[CustomerEvent, str]] = {
+_EVENT_TYPES: Final[dict[CustomerEvent, str]] = {
     CustomerEvent.APPROVED: "updated",
     CustomerEvent.CHANGED: "updated",
     CustomerEvent.REMOVED: "removed",
@@ -79,7 +79,7 @@ _TOLD_AS: Final[dict[CustomerEvent, str]] = {
 }
 
 
-class Approval(Starred, frozen=True, kw_only=True):
+class Approval(MaskedRepr, frozen=True, kw_only=True):
     """Somebody approved a card, or a merchant hands over a token that it holds already.
 
     Attributes:
@@ -106,7 +106,7 @@ class Approval(Starred, frozen=True, kw_only=True):
     label: str | None = None
 
 
-class HandedOver(Starred, frozen=True, kw_only=True):
+class ExistingApproval(MaskedRepr, frozen=True, kw_only=True):
     """A token that a merchant holds already, with what it knows of the card; as ``Approval`` has it."""
 
     token: Secret
@@ -210,13 +210,13 @@ def approved_again(customer: Customer, approval: Approval, *, at_ms: int) -> Cus
     What is known of the card is taken over. A reference and a label are taken where there is none, and never from a
     repeat: what the merchant has changed since stands.
     """
-    is_news = not is_repeat(customer, approval)
+    is_new = not is_repeat(customer, approval)
     return _after(
         customer,
         CustomerEvent.APPROVED,
         at_ms,
-        reference=customer.reference or (approval.reference if is_news else None),
-        label=customer.label or (approval.label if is_news else None),
+        reference=customer.reference or (approval.reference if is_new else None),
+        label=customer.label or (approval.label if is_new else None),
         method=_fact(approval.method) or customer.method,
         card_no_masked=masked(approval.card_no_masked) or customer.card_no_masked,
         card_expiry=_fact(approval.card_expiry) or customer.card_expiry,
@@ -262,11 +262,11 @@ def erased(customer: Customer, *, at_ms: int) -> Customer:
     )
 
 
-def told_of(customer: Customer, event: CustomerEvent | None) -> OutgoingEvent:
+def event_of_customer(customer: Customer, event: CustomerEvent | None) -> OutgoingEvent:
     """Gives what is told of a change that led to this customer; of a new one for None."""
     return OutgoingEvent(
         id=event_id(customer.updated_at_ms, f"{customer.id}/{customer.version}"),
-        type=f"customer.{'created' if event is None else _TOLD_AS[event]}",
+        type=f"customer.{'created' if event is None else _EVENT_TYPES[event]}",
         account=customer.account,
         merchant=customer.merchant,
         principal=customer.principal,

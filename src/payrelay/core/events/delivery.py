@@ -111,7 +111,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         reason: why it is not; None while it is.
         older_ends_at_ms: until when the secret before the last rotation is used too; None where there is none.
         failing_since_ms: when a try failed for the first time since one succeeded; None while they succeed.
-        held_until_ms: the receiver wants nothing before this time.
+        deferred_until_ms: the receiver wants nothing before this time.
         created_at_ms, updated_at_ms: milliseconds since 1970, UTC.
     """
 
@@ -126,7 +126,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
     older_ends_at_ms: int | None
     failing_since_ms: int | None
-    held_until_ms: int
+    deferred_until_ms: int
     created_at_ms: int
     updated_at_ms: int
 
@@ -135,7 +135,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return any(pattern_of(pattern).fits(type_) for pattern in self.types)
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """What came of one try.
 
     Attributes:
@@ -159,13 +159,13 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
         return self.status == HTTPStatus.GONE
 
 
-def judged(status: int, retry_after: str | None, now_ms: int) -> Tried:
+def judged(status: int, retry_after: str | None, now_ms: int) -> AttemptResult:
     """Gives what an answer means: 2xx is delivered, everything else a failure, a redirect too."""
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
-        return Tried(status=status)
+        return AttemptResult(status=status)
     can_ask = status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
     retry_after_s = retry_after_seconds(retry_after, now_ms) if can_ask and retry_after is not None else None
-    return Tried(status=status, failure=f"answered with HTTP {status}", retry_after_s=retry_after_s)
+    return AttemptResult(status=status, failure=f"answered with HTTP {status}", retry_after_s=retry_after_s)
 
 
 def retry_after_seconds(text: str, now_ms: int) -> int | None:
@@ -192,7 +192,7 @@ def next_try_ms(attempts: int, now_ms: int, *, retry_after_s: int | None, chance
     return now_ms + max(delay_ms + int(delay_ms * JITTER * chance), asked_ms)
 
 
-def held_until_ms(now_ms: int, tried: Tried) -> int:
+def deferred_until_ms(now_ms: int, tried: AttemptResult) -> int:
     """Gives until when nothing at all is sent to an endpoint after a try; the present where that needs no pause."""
     return now_ms if tried.retry_after_s is None else now_ms + min(tried.retry_after_s * 1000, RETRY_AFTER_MS_MAX)
 

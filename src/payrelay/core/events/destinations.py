@@ -29,7 +29,7 @@ class DestinationError(ValueError):
     """Nothing is sent there; the message says why and fits behind the field's name."""
 
 
-class Allowed(msgspec.Struct, frozen=True):
+class AllowedDestinations(msgspec.Struct, frozen=True):
     """What is allowed beyond public addresses over https: names of hosts, and networks."""
 
     names: frozenset[str] = frozenset()
@@ -40,7 +40,7 @@ class Allowed(msgspec.Struct, frozen=True):
         return host in self.names or (address is not None and any(address in network for network in self.networks))
 
 
-def allowed_of(texts: Iterable[str]) -> Allowed:
+def allowed_of(texts: Iterable[str]) -> AllowedDestinations:
     """Reads names and networks, such as ``hooks.internal`` and ``10.0.0.0/8``; raises ValueError."""
     names: set[str] = set()
     networks: list[Network] = []
@@ -52,10 +52,10 @@ def allowed_of(texts: Iterable[str]) -> Allowed:
             if _name(name) is None or _looks_numeric(name):
                 raise ValueError("must be names or networks such as hooks.internal, 10.0.0.0/8") from None
             names.add(name)
-    return Allowed(frozenset(names), tuple(networks))
+    return AllowedDestinations(frozenset(names), tuple(networks))
 
 
-def require_destination(url: str, allowed: Allowed) -> None:
+def require_destination(url: str, allowed: AllowedDestinations) -> None:
     """Raises DestinationError unless events may be sent to an address, as far as the address itself tells.
 
     What a name leads to is looked at whenever it is called.
@@ -72,7 +72,7 @@ def require_destination(url: str, allowed: Allowed) -> None:
         raise DestinationError("must be a public address")
 
 
-def may_reach(host: str, text: str, allowed: Allowed) -> bool:
+def may_reach(host: str, text: str, allowed: AllowedDestinations) -> bool:
     """True where a host may be called at an address that its name leads to."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])

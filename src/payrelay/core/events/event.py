@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from payrelay.core.money import decimal_text
-from payrelay.core.payments.operation import TRANSITIONS, Line, Operation, State
+from payrelay.core.payments.operation import TRANSITIONS, JournalEntry, Operation, State
 
 Plain: TypeAlias = str | int | bool | None
 """What an event's data may hold; nothing secret, and of a person nothing but what an answer shows too."""
@@ -86,23 +86,23 @@ def event_id(at_ms: int, cause: str) -> str:
     return f"evt_{at_ms:012x}{digest[:_DIGEST_LENGTH]}"
 
 
-def of_operation(operation: Operation, line: Line) -> OutgoingEvent | None:
+def of_operation(operation: Operation, entry: JournalEntry) -> OutgoingEvent | None:
     """Gives what is told of a change of an operation; None where it came to no state that is told.
 
     The line is the one that made the operation what it is now. One that may have changed the state is told even where
     it did not: what came late to an operation that needed a person already, for one.
     """
-    if operation.state not in TOLD or line.event is None or (line.event, operation.state) not in _CHANGES:
+    if operation.state not in TOLD or entry.event is None or (entry.event, operation.state) not in _CHANGES:
         return None
     amount_minor = operation.amount_minor
     return OutgoingEvent(
-        id=event_id(line.at_ms, f"{operation.id}/{operation.version}"),
+        id=event_id(entry.at_ms, f"{operation.id}/{operation.version}"),
         type=f"operation.{operation.state}",
         account=operation.account,
         merchant=operation.merchant,
         principal=operation.principal,
         subject=f"operation:{operation.id}",
-        at_ms=line.at_ms,
+        at_ms=entry.at_ms,
         data={
             "operation_id": operation.id,
             "kind": operation.kind.value,

@@ -27,7 +27,7 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
             became of the first.
         finds_orders: whether it shows the payments of an order by our reference.
         shows_refunds: whether a payment's record shows that it was given back.
-        shows_holds: whether a hold shows among the payments of its order.
+        shows_authorizations: whether a hold shows among the payments of its order.
         shows_installments: whether it shows the payments of a subscription.
         unknown_to_plans: members of a plan that this account doesn't know.
         unset_for_checkouts: settings that checkouts need and that aren't all set; none where they are offered.
@@ -38,14 +38,14 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     does_once: frozenset[Kind] = frozenset()
     finds_orders: bool = False
     shows_refunds: bool = False
-    shows_holds: bool = False
+    shows_authorizations: bool = False
     shows_installments: bool = False
     unknown_to_plans: frozenset[str] = frozenset()
     unset_for_checkouts: tuple[str, ...] = ()
     notification_type: str = FORM_TYPE
 
 
-class Way(StrEnum):
+class ResolutionWay(StrEnum):
     """How it is found out what became of an effect."""
 
     SEND_UNDER_KEY = "send_under_key"
@@ -60,22 +60,22 @@ class Way(StrEnum):
     """Nothing shows it: it is for a person."""
 
 
-def way_of(kind: Kind, can: Capabilities, *, is_key_kept: bool) -> Way:
+def resolution_way_of(kind: Kind, can: Capabilities, *, is_key_kept: bool) -> ResolutionWay:
     """Decides how it is found out what became of an effect; ``is_key_kept`` tells that its key surely is, by now.
 
     The key comes first: its answer is the gateway's own. Where there is none, what is done only once is sent again,
     and everything else is searched for where it shows.
     """
     if is_key_kept and can.keys_kept_ms is not None:
-        return Way.SEND_UNDER_KEY
+        return ResolutionWay.SEND_UNDER_KEY
     if kind in can.does_once:
-        return Way.SEND_AGAIN
+        return ResolutionWay.SEND_AGAIN
     shown = {
         Kind.CHARGE: can.finds_orders,
-        Kind.AUTHORIZATION: can.finds_orders and can.shows_holds,
+        Kind.AUTHORIZATION: can.finds_orders and can.shows_authorizations,
         Kind.REFUND: can.finds_orders and can.shows_refunds,
         Kind.RETRY: can.shows_installments,
     }
     if shown.get(kind, False):
-        return Way.SEARCH
-    return Way.WAIT if kind is Kind.AUTHORIZATION else Way.NONE
+        return ResolutionWay.SEARCH
+    return ResolutionWay.WAIT if kind is Kind.AUTHORIZATION else ResolutionWay.NONE

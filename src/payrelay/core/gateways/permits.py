@@ -3,14 +3,14 @@
 import msgspec
 
 
-class SlotGrant(msgspec.Struct, frozen=True):
+class PermitGrant(msgspec.Struct, frozen=True):
     """One place that was taken: the slot, and a random name of this taking, so that nobody ends another one's."""
 
     slot: int
-    holding: str
+    holder: str
 
 
-class SlotsTaken(msgspec.Struct, frozen=True):
+class PermitsTaken(msgspec.Struct, frozen=True):
     """What a look for places came to.
 
     Attributes:
@@ -18,7 +18,7 @@ class SlotsTaken(msgspec.Struct, frozen=True):
         next_in_s: when there may be another one; None where all came that were asked for.
     """
 
-    grants: tuple[SlotGrant, ...]
+    grants: tuple[PermitGrant, ...]
     next_in_s: float | None = None
 
 
@@ -29,12 +29,12 @@ class BudgetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
         limit_calls: places in the whole budget; None where there is no limit.
         used: places that this process holds, or that rest after its calls.
         waiting: those who wait for a place in this process.
-        is_shut: whether the gateway fails, and is left alone.
+        is_open: whether the gateway fails, and is left alone.
         blocked_s: seconds for which the gateway takes no calls, because it said so to this process.
     """
 
     limit_calls: int | None
     used: int
     waiting: int
-    is_shut: bool
+    is_open: bool
     blocked_s: float

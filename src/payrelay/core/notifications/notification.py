@@ -20,7 +20,7 @@ import msgspec
 
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.schedules import DAY_MS
-from payrelay.core.secret import Secret, Starred
+from payrelay.core.secret import MaskedRepr, Secret
 from payrelay.errors import IllegalTransition
 
 AGAIN_AFTER_MS: Final = (
@@ -39,7 +39,7 @@ WAITS_FOR_MS: Final = 3 * DAY_MS
 """How long a notification waits for what it is about, or for the gateway to show it; from when it came."""
 
 
-class NewsKind(StrEnum):
+class NotificationKind(StrEnum):
     """What a notification is about, as far as its fields tell."""
 
     PAYMENT = "payment"
@@ -49,7 +49,7 @@ class NewsKind(StrEnum):
     CHARGEBACK = "chargeback"
 
 
-class NotifiedStatus(StrEnum):
+class ReportedStatus(StrEnum):
     """What a notification says happened."""
 
     SUCCEEDED = "succeeded"
@@ -114,7 +114,7 @@ class NotificationState(StrEnum):
 class NotificationEvent(StrEnum):
     """What can happen to a notification."""
 
-    TAKEN_UP = "taken_up"
+    WORKED_ON = "taken_up"
     PUT_OFF = "put_off"
     PASSED_OVER = "passed_over"
     DOUBTED = "doubted"
@@ -123,7 +123,7 @@ class NotificationEvent(StrEnum):
     """An operator, or a repeat that is genuine where the first was not, has it worked on anew."""
 
 
-class Why(StrEnum):
+class NotificationReason(StrEnum):
     """Why a notification stands where it does."""
 
     NEW = "new"
@@ -131,9 +131,9 @@ class Why(StrEnum):
     WRONG_MERCHANT = "wrong_merchant"
     NO_SECRET = "no_secret"  # noqa: S105, a word
     REPLAYED = "replayed"
-    OPERATION_LOOKED_FOR = "operation_looked_for"
+    OPERATION_INQUIRED = "operation_looked_for"
     OPERATION_PROVED = "operation_proved"
-    OPERATION_SETTLED = "operation_settled"
+    OPERATION_RESOLVED = "operation_settled"
     OPERATION_UNDER_WAY = "operation_under_way"
     CHECKOUT_FINISHED = "checkout_finished"
     CUSTOMER_APPROVED = "customer_approved"
@@ -157,38 +157,38 @@ class Why(StrEnum):
     OUR_FAULT = "our_fault"
 
 
-WHY_PHRASES: Final[dict[Why, str]] = {
-    Why.NEW: "it has just come",
-    Why.FORGED: "its signature is not the account's",
-    Why.WRONG_MERCHANT: "it is for another merchant",
-    Why.NO_SECRET: "the account has no MERCHANT_SECRET to check it by",
-    Why.REPLAYED: "it is to be worked on anew",
-    Why.OPERATION_LOOKED_FOR: "the gateway was asked what became of the order's operation",
-    Why.OPERATION_PROVED: "it proved the order's hold",
-    Why.OPERATION_SETTLED: "the order's operation was settled already",
-    Why.OPERATION_UNDER_WAY: "the order's operation is still under way",
-    Why.CHECKOUT_FINISHED: "the checkout has its outcome",
-    Why.CUSTOMER_APPROVED: "the approval was stored as a customer",
-    Why.SUBSCRIPTION_NOTED: "it was noted of the subscription",
-    Why.CHARGEBACK_KEPT: "the chargeback was kept with its payment",
-    Why.INFORMED: "it tells of no effect, and changes nothing here",
-    Why.UNKNOWN_ORDER: "nothing here has its order",
-    Why.UNKNOWN_PAYMENT: "nothing here has its payment",
-    Why.NOT_SHOWN: "the gateway does not show its payment",
-    Why.UNSEEN: "the gateway could not be asked",
-    Why.OTHER_AMOUNT: "it is for another amount or currency than was asked",
-    Why.OTHER_KIND: "it is not of the kind that was asked for",
-    Why.OTHER_TOKEN: "another token was accepted for the same order",
-    Why.SECOND_PAYMENT: "the order was paid before, by another payment",
-    Why.EARLIER_PAYMENT: "its payment is older than all that was asked for under its order",
-    Why.OPERATION_OPEN: "the order's operation needs a person already",
-    Why.INCOMPLETE: "it lacks what it should bring",
-    Why.BODY_FORGOTTEN: "its body was forgotten by then",
-    Why.ACCOUNT_GONE: "its account is not configured any more",
-    Why.STORE_DOWN: "the store could not be used",
-    Why.OUR_FAULT: "we made a mistake; the log has it",
+REASON_PHRASES: Final[dict[NotificationReason, str]] = {
+    NotificationReason.NEW: "it has just come",
+    NotificationReason.FORGED: "its signature is not the account's",
+    NotificationReason.WRONG_MERCHANT: "it is for another merchant",
+    NotificationReason.NO_SECRET: "the account has no MERCHANT_SECRET to check it by",
+    NotificationReason.REPLAYED: "it is to be worked on anew",
+    NotificationReason.OPERATION_INQUIRED: "the gateway was asked what became of the order's operation",
+    NotificationReason.OPERATION_PROVED: "it proved the order's hold",
+    NotificationReason.OPERATION_RESOLVED: "the order's operation was settled already",
+    NotificationReason.OPERATION_UNDER_WAY: "the order's operation is still under way",
+    NotificationReason.CHECKOUT_FINISHED: "the checkout has its outcome",
+    NotificationReason.CUSTOMER_APPROVED: "the approval was stored as a customer",
+    NotificationReason.SUBSCRIPTION_NOTED: "it was noted of the subscription",
+    NotificationReason.CHARGEBACK_KEPT: "the chargeback was kept with its payment",
+    NotificationReason.INFORMED: "it tells of no effect, and changes nothing here",
+    NotificationReason.UNKNOWN_ORDER: "nothing here has its order",
+    NotificationReason.UNKNOWN_PAYMENT: "nothing here has its payment",
+    NotificationReason.NOT_SHOWN: "the gateway does not show its payment",
+    NotificationReason.UNSEEN: "the gateway could not be asked",
+    NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was asked",
+    NotificationReason.OTHER_KIND: "it is not of the kind that was asked for",
+    NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
+    NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
+    NotificationReason.EARLIER_PAYMENT: "its payment is older than all that was asked for under its order",
+    NotificationReason.OPERATION_OPEN: "the order's operation needs a person already",
+    NotificationReason.INCOMPLETE: "it lacks what it should bring",
+    NotificationReason.BODY_FORGOTTEN: "its body was forgotten by then",
+    NotificationReason.ACCOUNT_GONE: "its account is not configured any more",
+    NotificationReason.STORE_DOWN: "the store could not be used",
+    NotificationReason.OUR_FAULT: "we made a mistake; the log has it",
 }
-"""The words of ``Why``, to be read out."""
+"""The words of ``NotificationReason``, to be read out."""
 
 _OPEN: Final = (NotificationState.RECEIVED, NotificationState.WAITING)
 
@@ -197,7 +197,7 @@ TRANSITIONS: Final[dict[tuple[NotificationState, NotificationEvent], Notificatio
         (state, event): after
         for state in _OPEN
         for event, after in (
-            (NotificationEvent.TAKEN_UP, NotificationState.APPLIED),
+            (NotificationEvent.WORKED_ON, NotificationState.APPLIED),
             (NotificationEvent.PUT_OFF, NotificationState.WAITING),
             (NotificationEvent.PASSED_OVER, NotificationState.IGNORED),
             (NotificationEvent.DOUBTED, NotificationState.NEEDS_ATTENTION),
@@ -215,11 +215,11 @@ UNFINISHED: Final = frozenset(_OPEN)
 """It is worked on without anybody asking for that."""
 
 
-class News(Starred, frozen=True, kw_only=True):
+class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
     """What a notification says, in words of our own; None for what it doesn't say, or not readably.
 
     Attributes:
-        kind, told: what it is about, and what it says happened.
+        kind, reported: what it is about, and what it says happened.
         order_id, amount_minor, currency: these and the status are signed.
         payment_id, subscription_id: digits.
         message_type: what happened to a subscription.
@@ -230,8 +230,8 @@ class News(Starred, frozen=True, kw_only=True):
         plan_status: how the subscription stands by its word.
     """
 
-    kind: NewsKind
-    told: NotifiedStatus
+    kind: NotificationKind
+    reported: ReportedStatus
     order_id: str
     amount_minor: int | None
     currency: str
@@ -257,10 +257,10 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
         account: under whose address it came.
         merchant: the merchant account of that name.
         digest: SHA-256 of the whole body, in hex digits; what makes a repeat the same notification.
-        verdict: who it is from.
-        state, why: where it stands, and why there.
+        authenticity: who it is from.
+        state, reason: where it stands, and why there.
         version: starts at 1, one more with every change of the state.
-        kind, told, order_id, payment_id, subscription_id, amount_minor, currency, message_type: what it says.
+        kind, reported, order_id, payment_id, subscription_id, amount_minor, currency, message_type: what it says.
         received_at_ms, last_at_ms, repeats: when it came first, when last, and how often again.
         attempts: how often it was worked on since it came, or was replayed.
         next_at_ms: when it is worked on next; None where it is not.
@@ -272,12 +272,12 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     merchant: str
     digest: str
-    verdict: Authenticity
+    authenticity: Authenticity
     state: NotificationState
-    why: Why
+    reason: NotificationReason
     version: int
-    kind: NewsKind
-    told: NotifiedStatus
+    kind: NotificationKind
+    reported: ReportedStatus
     order_id: str
     payment_id: str | None
     subscription_id: str | None
@@ -298,17 +298,17 @@ class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     account: str | None = None
     state: NotificationState | None = None
-    kind: NewsKind | None = None
+    kind: NotificationKind | None = None
     order_id: str | None = None
     payment_id: str | None = None
     subscription_id: str | None = None
 
 
-WHY_OF_VERDICT: Final[dict[Authenticity, Why]] = {
-    Authenticity.GENUINE: Why.NEW,
-    Authenticity.FORGED: Why.FORGED,
-    Authenticity.WRONG_MERCHANT: Why.WRONG_MERCHANT,
-    Authenticity.NO_SECRET: Why.NO_SECRET,
+REASON_OF_AUTHENTICITY: Final[dict[Authenticity, NotificationReason]] = {
+    Authenticity.GENUINE: NotificationReason.NEW,
+    Authenticity.FORGED: NotificationReason.FORGED,
+    Authenticity.WRONG_MERCHANT: NotificationReason.WRONG_MERCHANT,
+    Authenticity.NO_SECRET: NotificationReason.NO_SECRET,
 }
 
 
@@ -316,54 +316,54 @@ class NotificationStep(msgspec.Struct, frozen=True, kw_only=True):
     """What one try to work on a notification came to."""
 
     event: NotificationEvent
-    why: Why
+    reason: NotificationReason
 
 
-TAKEN_UP_BY: Final = frozenset(
+WORKED_ON_BY: Final = frozenset(
     {
-        Why.OPERATION_LOOKED_FOR,
-        Why.OPERATION_PROVED,
-        Why.OPERATION_SETTLED,
-        Why.CHECKOUT_FINISHED,
-        Why.CUSTOMER_APPROVED,
-        Why.SUBSCRIPTION_NOTED,
-        Why.CHARGEBACK_KEPT,
+        NotificationReason.OPERATION_INQUIRED,
+        NotificationReason.OPERATION_PROVED,
+        NotificationReason.OPERATION_RESOLVED,
+        NotificationReason.CHECKOUT_FINISHED,
+        NotificationReason.CUSTOMER_APPROVED,
+        NotificationReason.SUBSCRIPTION_NOTED,
+        NotificationReason.CHARGEBACK_KEPT,
     }
 )
 PUT_OFF_BY: Final = frozenset(
     {
-        Why.OPERATION_UNDER_WAY,
-        Why.UNKNOWN_ORDER,
-        Why.UNKNOWN_PAYMENT,
-        Why.NOT_SHOWN,
-        Why.UNSEEN,
-        Why.ACCOUNT_GONE,
-        Why.STORE_DOWN,
-        Why.OUR_FAULT,
+        NotificationReason.OPERATION_UNDER_WAY,
+        NotificationReason.UNKNOWN_ORDER,
+        NotificationReason.UNKNOWN_PAYMENT,
+        NotificationReason.NOT_SHOWN,
+        NotificationReason.UNSEEN,
+        NotificationReason.ACCOUNT_GONE,
+        NotificationReason.STORE_DOWN,
+        NotificationReason.OUR_FAULT,
     }
 )
 DOUBTED_BY: Final = frozenset(
     {
-        Why.OTHER_AMOUNT,
-        Why.OTHER_KIND,
-        Why.OTHER_TOKEN,
-        Why.SECOND_PAYMENT,
-        Why.EARLIER_PAYMENT,
-        Why.INCOMPLETE,
-        Why.OPERATION_OPEN,
+        NotificationReason.OTHER_AMOUNT,
+        NotificationReason.OTHER_KIND,
+        NotificationReason.OTHER_TOKEN,
+        NotificationReason.SECOND_PAYMENT,
+        NotificationReason.EARLIER_PAYMENT,
+        NotificationReason.INCOMPLETE,
+        NotificationReason.OPERATION_OPEN,
     }
 )
 
 
-def step_of(why: Why) -> NotificationStep:
+def step_of(reason: NotificationReason) -> NotificationStep:
     """Gives what a reason makes of a notification that is being worked on."""
-    if why in TAKEN_UP_BY:
-        return NotificationStep(event=NotificationEvent.TAKEN_UP, why=why)
-    if why in PUT_OFF_BY:
-        return NotificationStep(event=NotificationEvent.PUT_OFF, why=why)
-    if why in DOUBTED_BY:
-        return NotificationStep(event=NotificationEvent.DOUBTED, why=why)
-    return NotificationStep(event=NotificationEvent.PASSED_OVER, why=why)
+    if reason in WORKED_ON_BY:
+        return NotificationStep(event=NotificationEvent.WORKED_ON, reason=reason)
+    if reason in PUT_OFF_BY:
+        return NotificationStep(event=NotificationEvent.PUT_OFF, reason=reason)
+    if reason in DOUBTED_BY:
+        return NotificationStep(event=NotificationEvent.DOUBTED, reason=reason)
+    return NotificationStep(event=NotificationEvent.PASSED_OVER, reason=reason)
 
 
 def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -> Notification:
@@ -387,7 +387,7 @@ def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -
     return msgspec.structs.replace(
         notification,
         state=state,
-        why=step.why,
+        reason=step.reason,
         version=notification.version + 1,
         attempts=attempts,
         next_at_ms=next_at_ms,
@@ -396,23 +396,32 @@ def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -
     )
 
 
-def step_of_repeat(stored: Notification, verdict: Authenticity) -> NotificationStep | None:
+def step_of_repeat(stored: Notification, authenticity: Authenticity) -> NotificationStep | None:
     """Decides what it means that a notification came again: None where that changes nothing.
 
     One that was taken for forged is worked on when it is genuine after all, because the account has got its right
     secret since. One that was given up waits anew.
     """
-    is_genuine_now = verdict is Authenticity.GENUINE and stored.verdict is not Authenticity.GENUINE
-    was_given_up = stored.state is NotificationState.IGNORED and stored.why in PUT_OFF_BY
+    is_genuine_now = authenticity is Authenticity.GENUINE and stored.authenticity is not Authenticity.GENUINE
+    was_given_up = stored.state is NotificationState.IGNORED and stored.reason in PUT_OFF_BY
     return (
-        NotificationStep(event=NotificationEvent.REPLAYED, why=Why.REPLAYED) if is_genuine_now or was_given_up else None
+        NotificationStep(event=NotificationEvent.REPLAYED, reason=NotificationReason.REPLAYED)
+        if is_genuine_now or was_given_up
+        else None
     )
 
 
 _UNPROVED: Final = frozenset(
-    {Why.NOT_SHOWN, Why.UNSEEN, Why.UNKNOWN_PAYMENT, Why.ACCOUNT_GONE, Why.STORE_DOWN, Why.OUR_FAULT}
+    {
+        NotificationReason.NOT_SHOWN,
+        NotificationReason.UNSEEN,
+        NotificationReason.UNKNOWN_PAYMENT,
+        NotificationReason.ACCOUNT_GONE,
+        NotificationReason.STORE_DOWN,
+        NotificationReason.OUR_FAULT,
+    }
 )
-_OF_MONEY: Final = frozenset({NotifiedStatus.SUCCEEDED, NotifiedStatus.AUTHORIZED, NotifiedStatus.CHARGED_BACK})
+_OF_MONEY: Final = frozenset({ReportedStatus.SUCCEEDED, ReportedStatus.AUTHORIZED, ReportedStatus.CHARGED_BACK})
 
 
 def needs_person(notification: Notification) -> bool:
@@ -422,9 +431,9 @@ def needs_person(notification: Notification) -> bool:
     was waited with for days, and could be proved neither way.
     """
     if notification.state is NotificationState.NEEDS_ATTENTION:
-        return notification.why is not Why.OPERATION_OPEN
-    is_unproved = notification.state is NotificationState.IGNORED and notification.why in _UNPROVED
-    return is_unproved and notification.told in _OF_MONEY
+        return notification.reason is not NotificationReason.OPERATION_OPEN
+    is_unproved = notification.state is NotificationState.IGNORED and notification.reason in _UNPROVED
+    return is_unproved and notification.reported in _OF_MONEY
 
 
 class ExpectedAmount(msgspec.Struct, frozen=True, kw_only=True):
@@ -434,13 +443,13 @@ class ExpectedAmount(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
 
 
-def differs(news: News, expected: ExpectedAmount) -> bool:
+def differs(content: NotificationContent, expected: ExpectedAmount) -> bool:
     """Tells whether the news are for another amount or currency than was asked for."""
-    is_other_amount = expected.amount_minor is not None and news.amount_minor != expected.amount_minor
-    return is_other_amount or news.currency != expected.currency
+    is_other_amount = expected.amount_minor is not None and content.amount_minor != expected.amount_minor
+    return is_other_amount or content.currency != expected.currency
 
 
-def payment_shown(news: News, payments: Sequence[Payment], owned: frozenset[str]) -> Payment | None:
+def payment_shown(content: NotificationContent, payments: Sequence[Payment], owned: frozenset[str]) -> Payment | None:
     """Finds the payment that the news are of among those that the gateway shows; None where it doesn't show it.
 
     It must be equal in id, order, amount and currency, and belong to nothing else (``owned``). News without an id, as
@@ -449,11 +458,11 @@ def payment_shown(news: News, payments: Sequence[Payment], owned: frozenset[str]
     fitting = [
         payment
         for payment in payments
-        if payment.order_id == news.order_id
-        and payment.amount_minor == news.amount_minor
-        and payment.currency == news.currency
+        if payment.order_id == content.order_id
+        and payment.amount_minor == content.amount_minor
+        and payment.currency == content.currency
         and payment.payment_id not in owned
-        and (news.payment_id is None or payment.payment_id == news.payment_id)
+        and (content.payment_id is None or payment.payment_id == content.payment_id)
         and payment.status == PaymentStatus.RECEIVED
     ]
     return fitting[0] if len(fitting) == 1 else None

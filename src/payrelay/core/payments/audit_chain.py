@@ -25,7 +25,7 @@ _BLOCK_BYTES: Final = 64
 _INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
-UNHASHED: Final = frozenset({"chain", "probe_at_ms", "claim", "claim_ends_at_ms"})
+UNHASHED: Final = frozenset({"chain", "inquire_at_ms", "claim", "claim_ends_at_ms"})
 """What changes without a line of history: when to look next, and claims, which are taken back when they have lapsed.
 The chain itself is the hash."""
 
@@ -42,7 +42,7 @@ _pack = msgspec.msgpack.Encoder().encode
 _hashed_values: Callable[[Operation], tuple[Value, ...]] = attrgetter(*HASHED)
 
 _ROW: Final = "row"
-_LINE: Final = "line"
+_ENTRY: Final = "line"
 _ANSWER: Final = "answer"
 _ANCHOR: Final = "anchor"
 
@@ -98,9 +98,9 @@ class ChainKey:
         self._inner = hashlib.sha256(block.translate(_INNER))
         self._outer = hashlib.sha256(block.translate(_OUTER))
 
-    def line(self, previous: str, link: Link) -> str:
+    def entry(self, previous: str, link: Link) -> str:
         """Gives the hash of a line, and by ``previous``, the hash of the line before it, of all before it."""
-        return self._hash(_pack((_LINE, previous, link)))
+        return self._hash(_pack((_ENTRY, previous, link)))
 
     def answer(self, operation_id: str, answer: bytes) -> str:
         """Gives the digest of an answer before it is sealed. It is keyed: no answer can be guessed from it."""
@@ -125,16 +125,16 @@ class AnchorDigest:
     def __init__(self, inner: "hashlib._Hash", outer: "hashlib._Hash") -> None:
         self._inner = inner
         self._outer = outer
-        self.lines = 0
+        self.entries = 0
 
-    def add(self, operation_id: str, version: int, line: str) -> None:
+    def add(self, operation_id: str, version: int, entry: str) -> None:
         """Takes the hash of the next line."""
-        self._inner.update(_pack((operation_id, version, line)))
-        self.lines += 1
+        self._inner.update(_pack((operation_id, version, entry)))
+        self.entries += 1
 
     def end(self) -> str:
         """Gives the digest of all that was taken; how many there were is part of it."""
         inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(_pack(self.lines))
+        inner.update(_pack(self.entries))
         outer.update(inner.digest())
         return outer.hexdigest()

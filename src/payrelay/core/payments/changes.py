@@ -28,17 +28,17 @@ from payrelay.core.answers import Answer
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.operation import (
     FROZEN,
+    OPEN_STATES,
     TRANSITIONS,
-    UNSETTLED,
     Event,
-    Line,
+    JournalEntry,
     Operation,
     Retention,
     State,
     advance,
 )
 from payrelay.core.payments.payment import Payment
-from payrelay.core.payments.proof import Seen
+from payrelay.core.payments.proof import MatchResult
 from payrelay.core.secret import secret_hash
 from payrelay.errors import IllegalTransition
 
@@ -60,10 +60,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         answer: what its client is told, should that settle it.
         facts: what a reply or a record tells of it beside; of a hold's token the hash is kept.
         send_by_ms: nothing of it is sent after this time; None where that stays as it is.
-        probe_at_ms: when it is asked for next, None for never; unset where that follows from the state.
+        inquire_at_ms: when it is asked for next, None for never; unset where that follows from the state.
         is_firsthand: nobody else will ever tell it, such as the reply to a sending: where the row was changed meanwhile
             it is decided anew. What was judged from the row, such as a look, is void together with that row.
-        is_resent: it is the reply to a second sending, made to find out what became of the first.
+        is_retried: it is the reply to a second sending, made to find out what became of the first.
     """
 
     event: Event
@@ -71,9 +71,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer | None = None
     facts: Facts | Payment = Facts()
     send_by_ms: int | None = None
-    probe_at_ms: int | msgspec.UnsetType | None = msgspec.UNSET
+    inquire_at_ms: int | msgspec.UnsetType | None = msgspec.UNSET
     is_firsthand: bool = False
-    is_resent: bool = False
+    is_retried: bool = False
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,35 +81,35 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         operation: the changed row.
-        line: the line of history that tells why.
+        entry: the line of history that tells why.
         answer: what is kept as the answer from now on; None where that stays as it is.
         meanwhile: the lines of others that came before this one and after the row that the reporter knew.
     """
 
     operation: Operation
-    line: Line
+    entry: JournalEntry
     answer: Answer | None
-    meanwhile: tuple[Line, ...] = ()
+    meanwhile: tuple[JournalEntry, ...] = ()
 
 
 def what_follows(
-    operation: Operation, report: Report, *, at_ms: int, retention: Retention, meanwhile: Sequence[Line] = ()
+    operation: Operation, report: Report, *, at_ms: int, retention: Retention, meanwhile: Sequence[JournalEntry] = ()
 ) -> Change:
     """Decides what a report makes of an operation as it stands; ``meanwhile`` is what came since the reporter knew it.
 
     Raises IllegalTransition where the report loses against what stands.
     """
-    changed, line = advance(
+    changed, entry = advance(
         operation,
         _heard_as(operation.state, report, meanwhile),
         at_ms=at_ms,
         retention=retention,
         evidence=report.evidence,
-        probe_at_ms=report.probe_at_ms,
+        inquire_at_ms=report.inquire_at_ms,
     )
     if changed.state in FROZEN and operation.state is not changed.state and report.answer is None:
         raise ValueError(f"an operation that comes to be {changed.state} needs an answer")
-    is_reopened = operation.state not in UNSETTLED and changed.state in UNSETTLED
+    is_reopened = operation.state not in OPEN_STATES and changed.state in OPEN_STATES
     return Change(
         operation=msgspec.structs.replace(
             changed,
@@ -117,7 +117,7 @@ def what_follows(
             send_by_ms=changed.send_by_ms if report.send_by_ms is None else report.send_by_ms,
             **_filled_in(operation, report),
         ),
-        line=line,
+        entry=entry,
         answer=report.answer if changed.state in FROZEN else None,
         meanwhile=tuple(meanwhile),
     )
@@ -130,24 +130,24 @@ def says(report: Report) -> State | None:
     return TRANSITIONS.get((State.UNKNOWN, report.event))
 
 
-def _heard_as(state: State, report: Report, meanwhile: Sequence[Line]) -> Event:
+def _heard_as(state: State, report: Report, meanwhile: Sequence[JournalEntry]) -> Event:
     """Gives the event that a report is in a state; raises IllegalTransition where it says nothing any more."""
     if state is State.ACCEPTED and report.event in _NEVER_LEFT:
         return Event.GAVE_UP
-    is_late_reply = (state, report.event) in TRANSITIONS and report.event in _SHOWING and not report.is_resent
+    is_late_reply = (state, report.event) in TRANSITIONS and report.event in _SHOWING and not report.is_retried
     if state is State.FAILED and _shows_it(report) and not is_late_reply:
         return Event.REAPPEARED
     if report.event is Event.UNKNOWN and state is not State.SENDING:
         raise IllegalTransition("that the outcome is unknown is known already")
     # A process that slept through its time-out finds its row given up, and perhaps sent once more to settle it. That
     # its own sending did nothing says nothing then.
-    if report.event in _CAME_TO_NOTHING and any(line.event is Event.PROBING for line in meanwhile):
+    if report.event in _CAME_TO_NOTHING and any(entry.event is Event.RESENT_TO_RESOLVE for entry in meanwhile):
         raise IllegalTransition(f"{report.event} says nothing of an operation that was sent once more meanwhile")
     return report.event
 
 
 def _shows_it(report: Report) -> bool:
-    return report.event in _SHOWING or report.evidence.seen == Seen.ALREADY_DONE
+    return report.event in _SHOWING or report.evidence.seen == MatchResult.ALREADY_DONE
 
 
 def _filled_in(operation: Operation, report: Report) -> dict[str, str]:

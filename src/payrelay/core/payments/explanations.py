@@ -9,9 +9,9 @@ from typing import Final
 
 from payrelay.core.money import decimal_text
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.operation import Event, Kind, Line, Operation
-from payrelay.core.payments.proof import Control, Seen
-from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_LINE
+from payrelay.core.payments.operation import Event, JournalEntry, Kind, Operation
+from payrelay.core.payments.proof import Control, MatchResult
+from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_ENTRY
 
 CAUSE_PHRASES: Final[dict[str, str]] = {
     "rate_limited": "the gateway's budget of calls was used up",
@@ -62,20 +62,20 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
 """Why a call came to what it came to."""
 
 SEEN_PHRASES: Final[dict[str, str]] = {
-    Seen.NOTHING: "there is no payment",
-    Seen.ONLY_OTHERS: "there are only payments of other operations or other amounts",
-    Seen.ONE_FITS: "exactly one payment fits in every part",
-    Seen.SEVERAL_FIT: "several payments fit",
-    Seen.ONE_RESEMBLES: "a payment of the same amount is there that does not fit otherwise",
-    Seen.MAY_BE_ANOTHERS: "one payment fits, but may belong to another open operation on the order",
-    Seen.REFUND_SHOWN: "the payment's record shows a refund",
-    Seen.STILL_RECEIVED: "the payment's record shows no refund",
-    Seen.OTHERWISE: "the payment's record shows something else",
-    Seen.ALREADY_DONE: "it was done already",
-    Seen.ALREADY_UNDONE: "there is nothing left to do it to",
-    Seen.NOTIFIED: "the gateway notified of it, with the token that it yielded",
-    Seen.UNSEEN: "nothing could be seen at the gateway for a week",
-    Seen.NOTHING_TO_SEE: "the gateway has no way to show it",
+    MatchResult.NOTHING: "there is no payment",
+    MatchResult.ONLY_OTHERS: "there are only payments of other operations or other amounts",
+    MatchResult.ONE_FITS: "exactly one payment fits in every part",
+    MatchResult.SEVERAL_FIT: "several payments fit",
+    MatchResult.ONE_RESEMBLES: "a payment of the same amount is there that does not fit otherwise",
+    MatchResult.MAY_BE_ANOTHERS: "one payment fits, but may belong to another open operation on the order",
+    MatchResult.REFUND_SHOWN: "the payment's record shows a refund",
+    MatchResult.STILL_RECEIVED: "the payment's record shows no refund",
+    MatchResult.OTHERWISE: "the payment's record shows something else",
+    MatchResult.ALREADY_DONE: "it was done already",
+    MatchResult.ALREADY_UNDONE: "there is nothing left to do it to",
+    MatchResult.NOTIFIED: "the gateway notified of it, with the token that it yielded",
+    MatchResult.UNSEEN: "nothing could be seen at the gateway for a week",
+    MatchResult.NOTHING_TO_SEE: "the gateway has no way to show it",
 }
 """What a look at the gateway showed."""
 
@@ -92,20 +92,24 @@ _KIND_NOUNS: Final = {
     Kind.AUTHORIZATION: "hold",
     Kind.CAPTURE: "capture of a hold",
     Kind.REFUND: "refund",
-    Kind.RELEASE: "release of a hold",
+    Kind.VOID: "release of a hold",
     Kind.RETRY: "retry",
     Kind.CANCEL: "cancellation",
 }
 
 
-def why(history: Sequence[Line]) -> str:
+def why(history: Sequence[JournalEntry]) -> str:
     """Tells in one phrase why an operation stands where it does: what brought it there, and what was seen since.
 
     ``history`` is oldest first, and never empty.
     """
     state = history[-1].state
-    brought = max((number for number, line in enumerate(history) if line.state is not state), default=-1) + 1
-    looks = [line.evidence.seen for line in history[brought + 1 :] if line.event is Event.LOOKED and line.evidence.seen]
+    brought = max((number for number, entry in enumerate(history) if entry.state is not state), default=-1) + 1
+    looks = [
+        entry.evidence.seen
+        for entry in history[brought + 1 :]
+        if entry.event is Event.INQUIRED_ABOUT and entry.evidence.seen
+    ]
     phrase = _phrase_of(history[brought])
     if history[brought].event is Event.UNCLEAR and brought > 0:
         phrase = f"{why(history[:brought]).partition(';')[0]}; {phrase[:1].lower()}{phrase[1:]}"
@@ -132,17 +136,17 @@ def what(operation: Operation) -> str:
     return " ".join([*words, ", ".join(things)]).rstrip()
 
 
-def sentence_of(line: Line) -> str:
+def sentence_of(entry: JournalEntry) -> str:
     """Tells what a line of history says happened."""
-    return FIRST_LINE if line.event is None else EVENT_SENTENCES[line.event]
+    return FIRST_ENTRY if entry.event is None else EVENT_SENTENCES[entry.event]
 
 
-def told(line: Line) -> str:
+def told(entry: JournalEntry) -> str:
     """Tells what a line of history says happened and what was seen, in one sentence that support can read out."""
-    evidence = line.evidence
+    evidence = entry.evidence
     tables = ((SEEN_PHRASES, evidence.seen), (CONTROL_PHRASES, evidence.control), (CAUSE_PHRASES, evidence.cause))
     phrases = [table.get(word, word) for table, word in tables if word is not None]
-    sentence = sentence_of(line)
+    sentence = sentence_of(entry)
     return f"{sentence.removesuffix('.')}: {'; '.join(phrases)}." if phrases else sentence
 
 
@@ -179,13 +183,13 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else f"\\x{ord(character):02x}" for character in text)
 
 
-def _phrase_of(line: Line) -> str:
+def _phrase_of(entry: JournalEntry) -> str:
     """Tells what brought an operation to a state: what was seen, where that says more than what happened."""
-    seen, cause = line.evidence.seen, line.evidence.cause
-    if line.event is Event.UNCLEAR and seen is not None:
+    seen, cause = entry.evidence.seen, entry.evidence.cause
+    if entry.event is Event.UNCLEAR and seen is not None:
         text = SEEN_PHRASES.get(seen, seen)
     elif cause is not None:
         text = CAUSE_PHRASES.get(cause, cause)
     else:
-        text = sentence_of(line).removesuffix(".")
+        text = sentence_of(entry).removesuffix(".")
     return text[:1].upper() + text[1:]

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.outcomes import Evidence, Verdict
+from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import IllegalTransition
 
@@ -30,7 +30,7 @@ class Kind(StrEnum):
     AUTHORIZATION = "authorization"
     CAPTURE = "capture"
     REFUND = "refund"
-    RELEASE = "release"
+    VOID = "release"
     RETRY = "retry"
     CANCEL = "cancel"
 
@@ -79,11 +79,11 @@ class Event(StrEnum):
     NOT_SENT = "not_sent"
     LOST = "lost"
     """The process that was sending it is gone, or its time is over."""
-    RESENT = "resent"
+    RETRIED = "resent"
     """Turned away for its access token alone, and about to be sent once more with a new one."""
-    LOOKED = "looked"
+    INQUIRED_ABOUT = "looked"
     """The gateway was asked what became of it; that alone settles nothing."""
-    PROBING = "probing"
+    RESENT_TO_RESOLVE = "probing"
     """About to be sent once more because that can't do it twice: a capture, a cancellation."""
     PROVED = "proved"
     """Evidence at the gateway shows that it took effect."""
@@ -102,7 +102,7 @@ class Event(StrEnum):
 TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.ACCEPTED, Event.GRANTED): State.SENDING,
     (State.ACCEPTED, Event.GAVE_UP): State.NOT_SENT,
-    (State.SENDING, Event.RESENT): State.SENDING,
+    (State.SENDING, Event.RETRIED): State.SENDING,
     (State.SENDING, Event.SUCCEEDED): State.SUCCEEDED,
     (State.SENDING, Event.DECLINED): State.DECLINED,
     (State.SENDING, Event.REFUSED): State.REFUSED,
@@ -125,8 +125,8 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
         (state, event): after
         for state in (State.UNKNOWN, State.PENDING)
         for event, after in (
-            (Event.LOOKED, state),
-            (Event.PROBING, state),
+            (Event.INQUIRED_ABOUT, state),
+            (Event.RESENT_TO_RESOLVE, state),
             (Event.PROVED, State.SUCCEEDED),
             (Event.DISPROVED, State.FAILED),
             (Event.UNCLEAR, State.NEEDS_ATTENTION),
@@ -134,7 +134,7 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
             (Event.DECIDED_FAILED, State.FAILED),
         )
     },
-    (State.NEEDS_ATTENTION, Event.LOOKED): State.NEEDS_ATTENTION,
+    (State.NEEDS_ATTENTION, Event.INQUIRED_ABOUT): State.NEEDS_ATTENTION,
     (State.NEEDS_ATTENTION, Event.DECIDED_SUCCEEDED): State.SUCCEEDED,
     (State.NEEDS_ATTENTION, Event.DECIDED_FAILED): State.FAILED,
     # A reply that comes so late is still about this very call, and nobody has decided yet.
@@ -147,22 +147,22 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.NEEDS_ATTENTION, Event.UNKNOWN): State.NEEDS_ATTENTION,
     (State.NEEDS_ATTENTION, Event.DIFFERED): State.NEEDS_ATTENTION,
     # What was taken for failed, and shows itself after all, was told to somebody: that is for a person.
-    (State.FAILED, Event.LOOKED): State.FAILED,
+    (State.FAILED, Event.INQUIRED_ABOUT): State.FAILED,
     (State.FAILED, Event.REAPPEARED): State.NEEDS_ATTENTION,
     (State.FAILED, Event.SUCCEEDED): State.NEEDS_ATTENTION,
     (State.FAILED, Event.DIFFERED): State.NEEDS_ATTENTION,
 }
 
-UNSETTLED: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION})
+OPEN_STATES: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION})
 """What became of it is open: the guard is held, and the idempotency key has no end."""
 
-FINAL: Final = frozenset(State) - UNSETTLED
+FINAL: Final = frozenset(State) - OPEN_STATES
 """Nothing more is awaited."""
 
 FROZEN: Final = FINAL - {State.NOT_SENT}
 """The answer is kept under its Idempotency-Key; ``not_sent`` gives the key back."""
 
-PROBED: Final = frozenset({State.UNKNOWN, State.PENDING})
+INQUIRED: Final = frozenset({State.UNKNOWN, State.PENDING})
 """The gateway is asked again and again what became of it."""
 
 SEARCHED: Final = frozenset({Kind.CHARGE, Kind.REFUND, Kind.RETRY})
@@ -174,10 +174,10 @@ TAKING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.R
 WITHOUT_EFFECT: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
 """No payment can belong to what stands there."""
 
-FIRST_PROBE_MS: Final = 1_000
+FIRST_INQUIRY_MS: Final = 1_000
 """After an outcome was lost; with the pace of the worker it is asked for within 2 s."""
 
-EVENT_OF_VERDICT: Final[dict[Verdict, Event]] = {verdict: Event(verdict.value) for verdict in Verdict}
+EVENT_OF_OUTCOME: Final[dict[OutcomeKind, Event]] = {kind: Event(kind.value) for kind in OutcomeKind}
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -205,7 +205,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         result_ref: hash of the authorization token that it yielded; None otherwise.
         created_at_ms, updated_at_ms: milliseconds since 1970, UTC.
         send_by_ms: nothing of it is sent after this time.
-        probe_at_ms: when the gateway is asked next what became of it; None where that is not to be asked.
+        inquire_at_ms: when the gateway is asked next what became of it; None where that is not to be asked.
         chain: the hash of its newest line of history, 64 hex digits; the store fills it in.
         customer_id: the stored customer that it was asked for by handle; None where it names none.
     """
@@ -233,12 +233,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     created_at_ms: int
     updated_at_ms: int
     send_by_ms: int
-    probe_at_ms: int | None = None
+    inquire_at_ms: int | None = None
     chain: str = ""
     customer_id: str | None = None
 
     @property
-    def is_settled(self) -> bool:
+    def is_final(self) -> bool:
         """True when nothing more is awaited."""
         return self.state in FINAL
 
@@ -263,7 +263,7 @@ class OpenCount(msgspec.Struct, frozen=True):
     oldest_ms: int | None = None
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of an operation's history; never changed, never removed.
 
     ``version`` is the operation's version that this line brought about. ``event`` is None on the first line.
@@ -292,12 +292,12 @@ def advance(
     at_ms: int,
     retention: Retention,
     evidence: Evidence,
-    probe_at_ms: int | msgspec.UnsetType | None = msgspec.UNSET,
-) -> tuple[Operation, Line]:
+    inquire_at_ms: int | msgspec.UnsetType | None = msgspec.UNSET,
+) -> tuple[Operation, JournalEntry]:
     """Decides what an event makes of an operation: the changed operation and the line for its history.
 
-    ``probe_at_ms`` is when it is asked for next, None for never. Where it is unset, an operation that comes to be
-    unknown or pending is asked for after FIRST_PROBE_MS, one that failed and could still show itself the next day, and
+    ``inquire_at_ms`` is when it is asked for next, None for never. Where it is unset, an operation that comes to be
+    unknown or pending is asked for after FIRST_INQUIRY_MS, one that failed and could still show itself the next day, and
     every other one is not; None doesn't count of one that is unknown or pending. An event that leaves the state as it
     is leaves the claim as it is, with its end.
     Raises IllegalTransition, naming state and event, where the table knows no such step.
@@ -315,26 +315,26 @@ def advance(
         claim=claim,
         claim_ends_at_ms=claim_ends_at_ms,
         updated_at_ms=at_ms,
-        probe_at_ms=_probe_after(operation, state, at_ms, probe_at_ms),
+        inquire_at_ms=_inquiry_after(operation, state, at_ms, inquire_at_ms),
     )
-    return changed, Line(version=changed.version, at_ms=at_ms, event=event, state=state, evidence=evidence)
+    return changed, JournalEntry(version=changed.version, at_ms=at_ms, event=event, state=state, evidence=evidence)
 
 
 def _guard_after(operation: Operation, state: State) -> str | None:
     """Gives the lock that an operation holds in a state; a hold that was captured stays captured."""
-    if state in UNSETTLED:
+    if state in OPEN_STATES:
         return operation.guard
     if operation.kind is Kind.CAPTURE and state is State.SUCCEEDED:
         return captured_guard(operation.subject)
     return None
 
 
-def _probe_after(
+def _inquiry_after(
     operation: Operation, state: State, at_ms: int, named_ms: int | msgspec.UnsetType | None
 ) -> int | None:
     """Gives when an operation that has just come to a state is asked for: as it was named, or by the state."""
-    if state in PROBED:  # what is open is never forgotten
-        return named_ms if isinstance(named_ms, int) else at_ms + FIRST_PROBE_MS
+    if state in INQUIRED:  # what is open is never forgotten
+        return named_ms if isinstance(named_ms, int) else at_ms + FIRST_INQUIRY_MS
     if named_ms is not msgspec.UNSET:
         return named_ms
     # Nothing shows a refund of a part.
@@ -355,7 +355,7 @@ def _claim_after(operation: Operation, state: State, at_ms: int, retention: Rete
     """
     if state is operation.state:
         return operation.claim, operation.claim_ends_at_ms
-    if state in UNSETTLED:
+    if state in OPEN_STATES:
         return operation.claim, None
     is_keyed = operation.idempotency_key is not None
     is_kept = state in FROZEN if is_keyed else state is State.SUCCEEDED

@@ -17,7 +17,7 @@ class PaymentStatus(StrEnum):
 
     RECEIVED = "RECEIVED"
     """The money was taken, and nothing of it given back."""
-    HELD = "HELD"
+    AUTHORIZED = "HELD"
     """The money is held, and not taken yet."""
     REFUND_REQUESTED = "REFUND REQUESTED"
     REFUND_PROCESSING = "REFUND PROCESSING"
@@ -71,20 +71,20 @@ class PaymentsSeen(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence
 
 
-class Nothing(msgspec.Struct, frozen=True, kw_only=True):
+class NothingShown(msgspec.Struct, frozen=True, kw_only=True):
     """A complete answer showed that there is none: exactly the gateway's words for that."""
 
     evidence: Evidence
 
 
-class Unseen(msgspec.Struct, frozen=True, kw_only=True):
+class NoObservation(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing could be seen, which proves nothing; ``code`` says why, as of a read."""
 
     code: Code
     evidence: Evidence
 
 
-Sight: TypeAlias = PaymentsSeen | Nothing | Unseen
+Observation: TypeAlias = PaymentsSeen | NothingShown | NoObservation
 
 
 def payment_number(text: str) -> str | None:

@@ -27,7 +27,7 @@ CODES_OF_FAILED: Final = {
     Kind.RETRY: Code.DECLINED,
     Kind.CAPTURE: Code.CONFLICT,
     Kind.REFUND: Code.CONFLICT,
-    Kind.RELEASE: Code.CONFLICT,
+    Kind.VOID: Code.CONFLICT,
     Kind.CANCEL: Code.CONFLICT,
 }
 """How a client is told: where money was to be taken, as of every other charge that took none; else as what did not
@@ -69,18 +69,18 @@ class _CaptureData(msgspec.Struct, frozen=True, kw_only=True):
     custom_2: str | None
 
 
-def settled_answer(
+def resolved_answer(
     operation: Operation,
     call: Effect,
     *,
     payment: Payment | None,
     msg: str,
-    hold: Charge | None = None,
+    authorization: Charge | None = None,
     authorization_token: str | None = None,
 ) -> Answer:
     """Answers 200 for an operation that took effect.
 
-    ``payment`` is the record that proves it; ``hold`` the charge that a capture belongs to, where it was made through
+    ``payment`` is the record that proves it; ``authorization`` the charge that a capture belongs to, where it was made through
     us; ``authorization_token`` what a hold yielded, where it is known. ``msg`` is BY_PROOF or BY_DECISION.
     """
     payment_id = operation.payment_id if payment is None else payment.payment_id
@@ -103,12 +103,12 @@ def settled_answer(
             _CaptureData(
                 payment_id=_number(payment_id),
                 currency=operation.currency,
-                amount=amount_json(None if hold is None else hold.amount_minor),
+                amount=amount_json(None if authorization is None else authorization.amount_minor),
                 captured_amount=amount_json(call.amount_minor),
-                items=None if hold is None else hold.items,
+                items=None if authorization is None else authorization.items,
                 order_id=operation.order_id,
-                custom_1=None if hold is None else hold.custom_1,
-                custom_2=None if hold is None else hold.custom_2,
+                custom_1=None if authorization is None else authorization.custom_1,
+                custom_2=None if authorization is None else authorization.custom_2,
             )
         )
     return succeeded(_encode(msg), raw_data)

@@ -7,7 +7,7 @@ DAY_MS: Final = 24 * HOUR_MS
 NEVER_MS: Final = 2**62
 """A time after every other one, which every database can hold."""
 
-PROBES_MS: Final = (
+INQUIRIES_MS: Final = (
     2_000,
     10_000,
     30_000,
@@ -32,12 +32,12 @@ REAPPEARANCE_MS: Final = 30 * DAY_MS
 """How long what failed is still looked for, once a day."""
 
 
-def next_probe_ms(open_since_ms: int, now_ms: int) -> int:
+def next_inquiry_ms(open_since_ms: int, now_ms: int) -> int:
     """Gives the next moment of the schedule after now."""
     elapsed_ms = now_ms - open_since_ms
-    for probe_ms in PROBES_MS:
-        if probe_ms > elapsed_ms:
-            return open_since_ms + probe_ms
+    for inquiry_ms in INQUIRIES_MS:
+        if inquiry_ms > elapsed_ms:
+            return open_since_ms + inquiry_ms
     days = elapsed_ms // DAY_MS + 1
     return open_since_ms + days * DAY_MS
 
@@ -45,7 +45,7 @@ def next_probe_ms(open_since_ms: int, now_ms: int) -> int:
 def next_try_ms(open_since_ms: int, now_ms: int) -> int:
     """Gives when to try again where nothing could be seen: sooner than the schedule, for that was no look."""
     pause_ms = min(max((now_ms - open_since_ms) // 2, UNSEEN_MS_MIN), UNSEEN_MS_MAX)
-    return min(now_ms + pause_ms, next_probe_ms(open_since_ms, now_ms))
+    return min(now_ms + pause_ms, next_inquiry_ms(open_since_ms, now_ms))
 
 
 def next_search_ms(failed_at_ms: int, now_ms: int) -> int | None:

@@ -29,9 +29,9 @@ EVENT_SENTENCES: Final[dict[Event, str]] = {
     Event.NOT_EXECUTED: "The gateway turned it away before doing anything.",
     Event.NOT_SENT: "It never left: not a byte of it reached the gateway.",
     Event.LOST: "The process that was sending it ended before the answer was stored.",
-    Event.RESENT: "The gateway turned it away for an expired access token; it was about to be sent again with another.",
-    Event.LOOKED: "We asked the gateway what became of it; that did not settle it.",
-    Event.PROBING: "It was about to be sent once more, which can't do it twice.",
+    Event.RETRIED: "The gateway turned it away for an expired access token; it was about to be sent again with another.",
+    Event.INQUIRED_ABOUT: "We asked the gateway what became of it; that did not settle it.",
+    Event.RESENT_TO_RESOLVE: "It was about to be sent once more, which can't do it twice.",
     Event.PROVED: "What the gateway shows proves that it was done.",
     Event.DISPROVED: "What the gateway shows proves that it did not happen.",
     Event.UNCLEAR: "What the gateway shows can't settle it.",
@@ -40,4 +40,4 @@ EVENT_SENTENCES: Final[dict[Event, str]] = {
     Event.DECIDED_FAILED: "A person decided that it did not happen.",
 }
 
-FIRST_LINE: Final = "It was stored, before anything was sent."
+FIRST_ENTRY: Final = "It was stored, before anything was sent."

@@ -16,7 +16,13 @@ import msgspec
 
 from payrelay.core.events.event import OutgoingEvent, Plain
 from payrelay.core.money import decimal_text
-from payrelay.core.notifications.notification import MessageType, News, Notification, NotifiedStatus, PlanStatus
+from payrelay.core.notifications.notification import (
+    MessageType,
+    Notification,
+    NotificationContent,
+    PlanStatus,
+    ReportedStatus,
+)
 from payrelay.core.payments.payment import Payment
 
 
@@ -85,7 +91,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
         account: the configured name under which it became known.
         principal: who is told of it: whose checkout began it; None where that isn't known.
         order_id, currency, amount_minor: what it is for; the amount of one installment.
-        told_state, told_paid, told_next_on, told_at_ms: what notifications told, joined, and since when that is known.
+        notified_state, notified_paid, notified_next_on, notified_at_ms: what notifications told, joined, and since when that is known.
         seen_state, seen_at_ms: what the gateway showed when it was asked last.
         version: starts at 1, one more with every change.
     """
@@ -97,10 +103,10 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     order_id: str | None = None
     currency: str | None = None
     amount_minor: int | None = None
-    told_state: SubscriptionState | None = None
-    told_paid: int | None = None
-    told_next_on: str | None = None
-    told_at_ms: int | None = None
+    notified_state: SubscriptionState | None = None
+    notified_paid: int | None = None
+    notified_next_on: str | None = None
+    notified_at_ms: int | None = None
     seen_state: SubscriptionState | None = None
     seen_at_ms: int | None = None
     version: int = 0
@@ -108,19 +114,19 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def state(self) -> SubscriptionState:
         """Where it stands, by whichever knows more."""
-        if self.seen_state is not None and (self.seen_at_ms or 0) >= (self.told_at_ms or 0):
+        if self.seen_state is not None and (self.seen_at_ms or 0) >= (self.notified_at_ms or 0):
             return self.seen_state
-        return self.told_state or self.seen_state or SubscriptionState.ACTIVE
+        return self.notified_state or self.seen_state or SubscriptionState.ACTIVE
 
     @property
     def as_of_ms(self) -> int:
         """When that became known."""
-        return max(self.told_at_ms or 0, self.seen_at_ms or 0)
+        return max(self.notified_at_ms or 0, self.seen_at_ms or 0)
 
     @property
     def next_on(self) -> str | None:
         """The date of the next installment, where there is to be one."""
-        return self.told_next_on if self.state is SubscriptionState.ACTIVE else None
+        return self.notified_next_on if self.state is SubscriptionState.ACTIVE else None
 
 
 def joined(known: Subscription, fact: Fact, *, principal: str | None) -> Subscription:
@@ -132,7 +138,7 @@ def joined(known: Subscription, fact: Fact, *, principal: str | None) -> Subscri
         currency=known.currency or fact.currency,
         amount_minor=known.amount_minor if known.amount_minor is not None else fact.amount_minor,
     )
-    return _with_seen(filled, fact) if fact.is_seen else _with_told(filled, fact)
+    return _with_seen(filled, fact) if fact.is_seen else _with_notified(filled, fact)
 
 
 def _with_seen(known: Subscription, fact: Fact) -> Subscription:
@@ -151,46 +157,46 @@ def _with_seen(known: Subscription, fact: Fact) -> Subscription:
     )
 
 
-def _with_told(known: Subscription, fact: Fact) -> Subscription:
+def _with_notified(known: Subscription, fact: Fact) -> Subscription:
     """Joins what a notification told; one that names no state tells of a subscription that goes on."""
     state, paid = fact.state or SubscriptionState.ACTIVE, fact.paid or 0
-    dates = [date for date in (known.told_next_on, fact.next_on) if date is not None]
-    filled = msgspec.structs.replace(known, told_next_on=max(dates, default=None))
-    if known.told_state is None or known.told_at_ms is None:
-        return msgspec.structs.replace(filled, told_state=state, told_paid=paid, told_at_ms=fact.at_ms)
-    before = (known.told_paid or 0, _RANKS[known.told_state])
+    dates = [date for date in (known.notified_next_on, fact.next_on) if date is not None]
+    filled = msgspec.structs.replace(known, notified_next_on=max(dates, default=None))
+    if known.notified_state is None or known.notified_at_ms is None:
+        return msgspec.structs.replace(filled, notified_state=state, notified_paid=paid, notified_at_ms=fact.at_ms)
+    before = (known.notified_paid or 0, _RANKS[known.notified_state])
     told = (paid, _RANKS[state])
     if told > before:
-        return msgspec.structs.replace(filled, told_state=state, told_paid=paid, told_at_ms=fact.at_ms)
+        return msgspec.structs.replace(filled, notified_state=state, notified_paid=paid, notified_at_ms=fact.at_ms)
     if told == before:
-        return msgspec.structs.replace(filled, told_at_ms=min(known.told_at_ms, fact.at_ms))
+        return msgspec.structs.replace(filled, notified_at_ms=min(known.notified_at_ms, fact.at_ms))
     return filled
 
 
-def fact_of_news(news: News, notification: Notification) -> Fact | None:
+def fact_of_notification(content: NotificationContent, notification: Notification) -> Fact | None:
     """Gives what a genuine notification tells of a subscription; None where it tells of none."""
-    if news.subscription_id is None or news.told is NotifiedStatus.CHARGED_BACK:
+    if content.subscription_id is None or content.reported is ReportedStatus.CHARGED_BACK:
         return None
-    state = _OF_PLAN[news.plan_status] if news.plan_status is not None else None
-    if news.message_type is not None:
-        state = _OF_MESSAGE.get(news.message_type, state or SubscriptionState.ACTIVE)
-    is_paid = news.told is NotifiedStatus.SUCCEEDED and news.payment_id is not None
-    has_failed = news.told in {NotifiedStatus.FAILED, NotifiedStatus.CANCELLED} and (
-        news.message_type is None or news.message_type in _FAILURES
+    state = _OF_PLAN[content.plan_status] if content.plan_status is not None else None
+    if content.message_type is not None:
+        state = _OF_MESSAGE.get(content.message_type, state or SubscriptionState.ACTIVE)
+    is_paid = content.reported is ReportedStatus.SUCCEEDED and content.payment_id is not None
+    has_failed = content.reported in {ReportedStatus.FAILED, ReportedStatus.CANCELLED} and (
+        content.message_type is None or content.message_type in _FAILURES
     )
-    payment = news.payment_id or f"ntf:{notification.id}"
+    payment = content.payment_id or f"ntf:{notification.id}"
     return Fact(
-        subscription_id=news.subscription_id,
+        subscription_id=content.subscription_id,
         at_ms=notification.received_at_ms,
         is_seen=False,
-        order_id=news.order_id,
-        currency=news.currency,
+        order_id=content.order_id,
+        currency=content.currency,
         state=state,
-        paid=1 if is_paid and news.installments_paid is None else news.installments_paid,
-        next_on=news.next_on,
+        paid=1 if is_paid and content.installments_paid is None else content.installments_paid,
+        next_on=content.next_on,
         payment=payment if is_paid or has_failed else None,
         is_paid=is_paid,
-        payment_minor=news.amount_minor,
+        payment_minor=content.amount_minor,
         payment_at_ms=notification.received_at_ms,
     )
 

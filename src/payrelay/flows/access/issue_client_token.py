@@ -12,7 +12,7 @@ from payrelay.flows.access.client_token_views import issued_view
 from payrelay.flows.relay import Relay, Request
 
 
-class WantedToken(msgspec.Struct, frozen=True, kw_only=True):
+class ClientTokenRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a client token is to be; see ``core.access.client_token.ClientToken``.
 
     Attributes:
@@ -28,7 +28,7 @@ class WantedToken(msgspec.Struct, frozen=True, kw_only=True):
     life_s: int = LIFE_USUAL_S
 
 
-async def issue_client_token(relay: Relay, request: Request, wanted: WantedToken) -> Answer:
+async def issue_client_token(relay: Relay, request: Request, wanted: ClientTokenRequest) -> Answer:
     """Answers with a new token, stored first: what nobody could revoke is not given away.
 
     It ends with the key that issues it, where that is sooner than asked. May be repeated: each answer is another token.
@@ -70,7 +70,7 @@ async def issue_client_token(relay: Relay, request: Request, wanted: WantedToken
     return found(issued_view(token, signed(token, key)))
 
 
-def _scopes(parent: Credential, wanted: WantedToken) -> frozenset[Scope]:
+def _scopes(parent: Credential, wanted: ClientTokenRequest) -> frozenset[Scope]:
     """Gives the scopes of the token; raises Refusal for one that the key lacks, or that no token may have."""
     if wanted.scopes is None:
         scopes = USUAL_SCOPES & parent.scopes
@@ -98,7 +98,7 @@ async def _require_customer(relay: Relay, request: Request, customer_id: str | N
         raise Refusal(Code.NOT_FOUND, f"customer_id names a customer that was {customer.state}")
 
 
-def _require_sense(wanted: WantedToken, scopes: frozenset[Scope]) -> None:
+def _require_sense(wanted: ClientTokenRequest, scopes: frozenset[Scope]) -> None:
     if wanted.customer_id is None and wanted.order_id is None:
         raise wrong_field("customer_id", "is required, or order_id")
     if (wanted.amount_max_minor is None) != (wanted.currency is None):

@@ -23,7 +23,7 @@ PRINCIPAL_LENGTH_MAX: Final = 100
 """A name that people can read in a list."""
 
 
-class WantedKey(msgspec.Struct, frozen=True, kw_only=True):
+class KeyRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a key is to be.
 
     Attributes:
@@ -55,7 +55,7 @@ class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
         return f"Issued(credential={self.credential.id!r})"
 
 
-async def issue_key(credentials: Credentials, clock: Clock, wanted: WantedKey) -> IssuedKey:
+async def issue_key(credentials: Credentials, clock: Clock, wanted: KeyRequest) -> IssuedKey:
     """Makes a key and stores its hash; raises StoreError where that can't be done."""
     credential_id = _random_text(ID_LENGTH)
     key = compose_key(wanted.environment, credential_id, _random_text(SECRET_LENGTH))

@@ -13,7 +13,7 @@ import msgspec
 
 from payrelay.core.access.credential import require_amount
 from payrelay.core.answers import REPLAYED, Answer, found
-from payrelay.core.checkouts.checkout import LOOK_MS_MIN, Checkout, CheckoutState, Details
+from payrelay.core.checkouts.checkout import INQUIRY_MS_MIN, Checkout, CheckoutState, Details
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.checkouts.return_links import is_allowed
 from payrelay.core.moments import day_at
@@ -21,8 +21,8 @@ from payrelay.errors import Code, FieldError, Refusal, StoreUnavailable
 from payrelay.flows.checkouts.finish_checkout import end_overdue
 from payrelay.flows.checkouts.show_checkout import OpenedCheckout, view
 from payrelay.flows.relay import Relay, Request
-from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect, Gateway, HostedPage, NoCheckout, Returns
-from payrelay.runtime.hooks import Passage
+from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect, Gateway, HostedPage, NoCheckout, ReturnUrls
+from payrelay.runtime.hooks import FlowPoint
 
 SECRET_BYTES: Final = 24
 """192 bits: who guesses it sees a customer's name and address."""
@@ -71,9 +71,9 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
         details = Details(secret=secret, asked=new.asked, return_to=new.return_to, cancel_to=new.cancel_to)
-        relay.watch.passed(Passage.OPENING, checkout.id)
+        relay.hooks.passed(FlowPoint.OPENING, checkout.id)
         is_added = await relay.checkouts.add(checkout, details)
-        relay.watch.passed(Passage.OPENED, checkout.id)
+        relay.hooks.passed(FlowPoint.OPENED, checkout.id)
         if is_added:
             return found(await _opened(relay, checkout))
     raise StoreUnavailable("a checkout could not be stored: those that stood in its way came and went")
@@ -96,7 +96,7 @@ async def way_on(relay: Relay, checkout: Checkout, details: Details) -> Checkout
     """
     account = relay.account(checkout.account)
     address = page_address(relay, checkout, details.secret)
-    returns = Returns(
+    returns = ReturnUrls(
         return_url=f"{address}/return",
         cancel_url=f"{address}/cancel",
         notify_url=f"{relay.public_url or ''}/{checkout.account}/notifications",
@@ -235,7 +235,7 @@ def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, sec
         expires_at_ms=expires_at_ms,
         opened_at_ms=None,
         ends_at_ms=expires_at_ms,
-        look_at_ms=now_ms + LOOK_MS_MIN,
+        inquire_at_ms=now_ms + INQUIRY_MS_MIN,
     )
 
 

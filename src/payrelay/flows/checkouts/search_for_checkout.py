@@ -22,33 +22,33 @@ from payrelay.core.calls import AllSubscriptions, PaymentsOfOrder, PaymentsOfSub
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, Result, begins_after
 from payrelay.core.checkouts.checkout_proof import first_payment, has_begun, is_as_asked, may_be_paid_by, plans_of
 from payrelay.core.moments import day_at
-from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus, Unseen
+from payrelay.core.payments.payment import NoObservation, Payment, PaymentsSeen, PaymentStatus
 from payrelay.core.subscriptions.subscription import Fact, fact_of_installment
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.pacing.rate_limiter import Priority
-from payrelay.runtime.hooks import Passage
-from payrelay.store.subscriptions import Whose
+from payrelay.runtime.hooks import FlowPoint
+from payrelay.store.subscriptions import SubscriptionOwner
 
-LOOK_WITHIN_S: Final = 10.0
+INQUIRE_WITHIN_S: Final = 10.0
 """How long each question waits for a place in the gateway's budget."""
 
 
-class NotSeen(Refusal):
+class NoObservationError(Refusal):
     """The gateway could not be asked, which proves nothing."""
 
 
 async def search_for(relay: Relay, checkout: Checkout) -> Result | None:
     """Gives what surely came of a checkout, by what the gateway shows; of a plan everything is noted by then.
 
-    None where nothing is shown, or it may be something else. Raises NotSeen where the gateway can't be asked, and
+    None where nothing is shown, or it may be something else. Raises NoObservationError where the gateway can't be asked, and
     StoreError.
     """
     account = relay.account(checkout.account)
     if account.merchant != checkout.merchant:
         return None  # the name leads to another merchant by now
-    eyes = _Eyes(relay, account, checkout)
+    eyes = _InquiringGateway(relay, account, checkout)
     if checkout.kind is not CheckoutKind.RECURRING:
         mine = await _unowned(relay, checkout, await eyes.payments(PaymentsOfOrder(order_id=checkout.order_id)))
         first = min(mine, key=lambda payment: payment.at_ms or 0, default=None)
@@ -56,7 +56,7 @@ async def search_for(relay: Relay, checkout: Checkout) -> Result | None:
     return await _search_for_plan(relay, checkout, eyes)
 
 
-class _Eyes:
+class _InquiringGateway:
     """Asks the gateway for one checkout: as a read, behind all effects and their settling.
 
     Pages that look again must not take the places of charges.
@@ -73,34 +73,34 @@ class _Eyes:
         return self._account.timezone
 
     async def installments(self, plan: Fact, *, may_lack: bool) -> tuple[Payment, ...]:
-        """Gives the payments of a subscription, which may have none yet where ``may_lack``. Raises NotSeen."""
+        """Gives the payments of a subscription, which may have none yet where ``may_lack``. Raises NoObservationError."""
         try:
             return await self.payments(PaymentsOfSubscription(subscription_id=int(plan.subscription_id)))
-        except NotSeen as error:
+        except NoObservationError as error:
             # In which words the gateway says that there are none is not documented.
             if may_lack and error.code is Code.NOT_FOUND:
                 return ()
             raise
 
     async def payments(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> tuple[Payment, ...]:
-        """Gives the payments of an order or of a subscription. Raises NotSeen."""
-        self._passed(Passage.ASKING)
-        sight = await self._account.observe(call, until_s=self._until_s, priority=Priority.READ)
-        self._passed(Passage.ASKED)
-        if isinstance(sight, Unseen):
-            raise _not_seen(sight.code)
-        return sight.payments if isinstance(sight, PaymentsSeen) else ()
+        """Gives the payments of an order or of a subscription. Raises NoObservationError."""
+        self._passed(FlowPoint.ASKING)
+        observation = await self._account.inquire(call, until_s=self._until_s, priority=Priority.READ)
+        self._passed(FlowPoint.ASKED)
+        if isinstance(observation, NoObservation):
+            raise _not_seen(observation.code)
+        return observation.payments if isinstance(observation, PaymentsSeen) else ()
 
     async def plans(self, *, is_any: bool) -> tuple[Fact, ...]:
         """Gives the subscriptions of the order, as of the moment of the question.
 
-        Raises NotSeen, also where the gateway says that there is none although ``is_any`` says that one was paid: its
+        Raises NoObservationError, also where the gateway says that there is none although ``is_any`` says that one was paid: its
         words for that are not documented, and may be those of an error.
         """
         asked_ms = self._relay.clock.now_ms()
-        self._passed(Passage.ASKING)
+        self._passed(FlowPoint.ASKING)
         reading = await self._account.read(AllSubscriptions(), until_s=self._until_s, priority=Priority.READ)
-        self._passed(Passage.ASKED)
+        self._passed(FlowPoint.ASKED)
         if reading.code is Code.NOT_FOUND and not is_any:
             return ()
         if reading.code is not None:
@@ -110,18 +110,18 @@ class _Eyes:
 
     @property
     def _until_s(self) -> float:
-        return self._relay.clock.boot_s() + LOOK_WITHIN_S
+        return self._relay.clock.boot_s() + INQUIRE_WITHIN_S
 
-    def _passed(self, passage: Passage) -> None:
-        self._relay.watch.passed(passage, self._checkout.id)
-
-
-def _not_seen(code: Code) -> NotSeen:
-    return NotSeen(code, "the gateway could not be asked what came of the checkout")
+    def _passed(self, crash_point: FlowPoint) -> None:
+        self._relay.hooks.passed(crash_point, self._checkout.id)
 
 
-async def _search_for_plan(relay: Relay, checkout: Checkout, eyes: _Eyes) -> Result | None:
-    if await relay.checkouts.has_rival(checkout):
+def _not_seen(code: Code) -> NoObservationError:
+    return NoObservationError(code, "the gateway could not be asked what came of the checkout")
+
+
+async def _search_for_plan(relay: Relay, checkout: Checkout, eyes: _InquiringGateway) -> Result | None:
+    if await relay.checkouts.has_competing(checkout):
         return None
     details = await relay.checkouts.details_of(checkout.id)
     found: frozenset[str] | None = None
@@ -139,7 +139,7 @@ async def _search_for_plan(relay: Relay, checkout: Checkout, eyes: _Eyes) -> Res
     both = [payment for payment in installments if found is None or payment.payment_id in found]
     # Whose they are is looked up once more: the gateway took its time.
     first = first_payment(checkout, plan, await _unowned(relay, checkout, both))
-    if not has_begun(plan, first, begins_later=is_later) or await relay.checkouts.has_rival(checkout):
+    if not has_begun(plan, first, begins_later=is_later) or await relay.checkouts.has_competing(checkout):
         return None
     await _note(relay, checkout, plan, installments)
     return Result(subscription_id=plan.subscription_id, payment_id=None if first is None else first.payment_id)
@@ -176,7 +176,7 @@ async def _note(relay: Relay, checkout: Checkout, plan: Fact, installments: Iter
         for each in installments
         if each.status == PaymentStatus.RECEIVED
     ]
-    whose = Whose(account=checkout.account, merchant=checkout.merchant, principal=checkout.principal)
-    relay.watch.passed(Passage.NOTING, checkout.id)
+    whose = SubscriptionOwner(account=checkout.account, merchant=checkout.merchant, principal=checkout.principal)
+    relay.hooks.passed(FlowPoint.NOTING, checkout.id)
     await relay.subscriptions.note(whose, facts or [plan], now_ms=relay.clock.now_ms())
-    relay.watch.passed(Passage.NOTED, checkout.id)
+    relay.hooks.passed(FlowPoint.NOTED, checkout.id)

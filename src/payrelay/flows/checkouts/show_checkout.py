@@ -7,7 +7,7 @@ from payrelay.core.checkouts.checkout import STATE_SENTENCES, Checkout, Checkout
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.errors import Code, Refusal
-from payrelay.flows.checkouts.finish_checkout import look
+from payrelay.flows.checkouts.finish_checkout import inquire
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import CheckoutForm
 
@@ -57,7 +57,7 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
     )
     if checkout is None or not is_visible:
         raise Refusal(Code.NOT_FOUND, "there is no such checkout")
-    return found(view(await look(relay, checkout)))
+    return found(view(await inquire(relay, checkout)))
 
 
 def view(checkout: Checkout) -> CheckoutView:

@@ -9,13 +9,13 @@ import msgspec
 
 from payrelay.core.checkouts.checkout import LEFT_OPEN_MS, Checkout, CheckoutState, Details
 from payrelay.core.checkouts.return_links import with_outcome
-from payrelay.flows.checkouts.finish_checkout import end_overdue, look, note_turned_back
+from payrelay.flows.checkouts.finish_checkout import end_overdue, inquire, note_abandoned
 from payrelay.flows.checkouts.open_checkout import secret_hash_of, way_on
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect
 
 
-class Visited(msgspec.Struct, frozen=True, kw_only=True):
+class CheckoutVisit(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be shown.
 
     Attributes:
@@ -35,7 +35,7 @@ class Visited(msgspec.Struct, frozen=True, kw_only=True):
     onward: str | None = None
 
 
-async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Visited | None:
+async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> CheckoutVisit | None:
     """Gives what is at a checkout's page: as often as it is opened the same way on, while it takes customers.
 
     None where there is no such page. Raises StoreError, and Refusal where the account isn't configured as it was.
@@ -49,18 +49,20 @@ async def visit(relay: Relay, account: str, checkout_id: str, secret: str) -> Vi
     if checkout.is_open and checkout.ends_at_ms <= now_ms:
         checkout = await end_overdue(relay, checkout)
     if details is None or not is_offered or not checkout.takes_customers(now_ms):
-        return Visited(checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=False))
+        return CheckoutVisit(checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=False))
     others = await checkouts.of_order(checkout.merchant, checkout.order_id)
     if any(other.state is CheckoutState.COMPLETED for other in others):
-        return Visited(checkout=checkout, details=details, is_paid_otherwise=True)
+        return CheckoutVisit(checkout=checkout, details=details, is_paid_otherwise=True)
     if await relay.paused.is_paused(account):
-        return Visited(checkout=checkout, details=details, is_paused=True)
+        return CheckoutVisit(checkout=checkout, details=details, is_paused=True)
     if checkout.opened_at_ms is None:
         await checkouts.mark_opened(checkout.id, now_ms, left_open_ms=LEFT_OPEN_MS)
-    return Visited(checkout=checkout, details=details, way=await way_on(relay, checkout, details))
+    return CheckoutVisit(checkout=checkout, details=details, way=await way_on(relay, checkout, details))
 
 
-async def come_back(relay: Relay, account: str, checkout_id: str, secret: str, *, is_cancelled: bool) -> Visited | None:
+async def come_back(
+    relay: Relay, account: str, checkout_id: str, secret: str, *, is_cancelled: bool
+) -> CheckoutVisit | None:
     """Gives what a customer finds who comes back from the gateway, by its way for those who cancel or the other one.
 
     The gateway is asked where that may tell more. None where there is no such page. Raises StoreError and Refusal.
@@ -68,9 +70,11 @@ async def come_back(relay: Relay, account: str, checkout_id: str, secret: str, *
     checkout = await _found(relay, account, checkout_id, secret)
     if checkout is None:
         return None
-    checkout = await (note_turned_back(relay, checkout) if is_cancelled else look(relay, checkout))
+    checkout = await (note_abandoned(relay, checkout) if is_cancelled else inquire(relay, checkout))
     details = await relay.checkouts.details_of(checkout.id)
-    return Visited(checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=is_cancelled))
+    return CheckoutVisit(
+        checkout=checkout, details=details, onward=_onward(checkout, details, is_cancelled=is_cancelled)
+    )
 
 
 async def _found(relay: Relay, account: str, checkout_id: str, secret: str) -> Checkout | None:

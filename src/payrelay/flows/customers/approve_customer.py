@@ -14,7 +14,7 @@ from payrelay.core.customers.customer import (
 )
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.flows.relay import Relay
-from payrelay.runtime.hooks import Passage
+from payrelay.runtime.hooks import FlowPoint
 
 ATTEMPTS_MAX: Final = 5
 """How often the same customer may change under one story: nobody approves and relabels one that often at once."""
@@ -39,20 +39,20 @@ async def approve(relay: Relay, approval: Approval) -> Customer:
             return known
         if known is None or known.state is not CustomerState.ACTIVE:
             customer = approved(approval, relay.new_id(PREFIX, at_ms), at_ms=at_ms)
-            relay.watch.passed(Passage.STORING, customer.id)
+            relay.hooks.passed(FlowPoint.STORING, customer.id)
             is_added = await customers.add(customer, approval)
-            relay.watch.passed(Passage.STORED, customer.id)
+            relay.hooks.passed(FlowPoint.STORED, customer.id)
             if is_added:
                 return customer
             continue
         changed = approved_again(known, approval, at_ms=at_ms)
         if changed is known:
             return known
-        relay.watch.passed(Passage.STORING, changed.id)
+        relay.hooks.passed(FlowPoint.STORING, changed.id)
         try:
             await customers.change(changed, CustomerEvent.APPROVED, card_holder=approval.card_holder)
         except Outdated:
             continue
-        relay.watch.passed(Passage.STORED, changed.id)
+        relay.hooks.passed(FlowPoint.STORED, changed.id)
         return changed
     raise StoreUnavailable("a customer could not be stored: it was changed by others again and again")

@@ -11,7 +11,7 @@ from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
 from payrelay.flows.customers.approve_customer import ATTEMPTS_MAX
 from payrelay.flows.customers.show_customer import answer_of, visible_customer
 from payrelay.flows.relay import Relay, Request
-from payrelay.runtime.hooks import Passage
+from payrelay.runtime.hooks import FlowPoint
 
 
 class NewNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,12 +52,12 @@ async def changed_by(
         changed = change(customer)
         if changed is customer:
             return customer
-        relay.watch.passed(Passage.STORING, changed.id)
+        relay.hooks.passed(FlowPoint.STORING, changed.id)
         try:
             await customers.change(changed, event)
         except Outdated:
             customer = await customers.get(customer.id) or customer
         else:
-            relay.watch.passed(Passage.STORED, changed.id)
+            relay.hooks.passed(FlowPoint.STORED, changed.id)
             return changed
     raise StoreUnavailable(f"the customer {customer.id!r} was changed by others again and again")

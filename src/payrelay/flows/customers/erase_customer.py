@@ -18,13 +18,13 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.customers.customer import Customer, CustomerEvent, erased, removed
-from payrelay.core.notifications.notification import NewsKind
+from payrelay.core.notifications.notification import NotificationKind
 from payrelay.core.payments.operation import OperationFilter
 from payrelay.flows.checkouts.finish_checkout import expire
 from payrelay.flows.customers.change_customer import changed_by
 from payrelay.flows.customers.show_customer import answer_of, visible_customer
 from payrelay.flows.relay import Relay, Request
-from payrelay.store.checkouts import Sought
+from payrelay.store.checkouts import PersonalCheckouts
 
 ORDERS_AT_ONCE: Final = 100
 """Orders whose traces are looked for together; a customer may have any number of them."""
@@ -46,16 +46,16 @@ Forgetter = Callable[[Relay, ErasedPerson], Awaitable[None]]
 """Forgets what one noun holds of a person; may be repeated. Raises StoreError."""
 
 
-async def _forget_readings(relay: Relay, person: ErasedPerson) -> None:
+async def _forget_cached_readings(relay: Relay, person: ErasedPerson) -> None:
     """The gateway's answers have names, addresses and telephone numbers in them."""
-    await relay.readings.forget_orders(person.customer.merchant, person.order_ids)
+    await relay.read_cache.forget_orders(person.customer.merchant, person.order_ids)
 
 
 async def _forget_notifications(relay: Relay, person: ErasedPerson) -> None:
     """The bodies of notifications have the name on the card, its mask, and the token."""
     for order_id in person.order_ids:
         await relay.inbox.forget_bodies_of_order(person.customer.merchant, order_id)
-        await relay.inbox.empty_token(person.customer.merchant, order_id, NewsKind.PREAPPROVAL)
+        await relay.inbox.empty_token(person.customer.merchant, order_id, NotificationKind.PREAPPROVAL)
 
 
 async def _forget_checkouts(relay: Relay, person: ErasedPerson) -> None:
@@ -75,7 +75,7 @@ async def _end_client_tokens(relay: Relay, person: ErasedPerson) -> None:
 
 
 FORGETTERS: Final[tuple[Forgetter, ...]] = (
-    _forget_readings,
+    _forget_cached_readings,
     _forget_notifications,
     _forget_checkouts,
     _end_client_tokens,
@@ -135,7 +135,7 @@ async def _orders_of_checkouts(
 ) -> AsyncIterator[tuple[str, ...]]:
     """Gives the orders of all approvals, of what the customer's phones opened, and of what has the reference."""
     yield () if customer.order_id is None else (customer.order_id,)
-    sought = Sought(
+    sought = PersonalCheckouts(
         customer_id=customer.id, merchant=customer.merchant, principal=customer.principal, reference=reference
     )
     after = ""

@@ -1,14 +1,14 @@
 """Takes in a gateway's token that the merchant holds already, and keeps it as a stored customer."""
 
 from payrelay.core.answers import Answer
-from payrelay.core.customers.customer import Approval, HandedOver, is_handle
+from payrelay.core.customers.customer import Approval, ExistingApproval, is_handle
 from payrelay.errors import wrong_field
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.customers.show_customer import answer_of
 from payrelay.flows.relay import Relay, Request
 
 
-async def import_customer(relay: Relay, request: Request, given: HandedOver) -> Answer:
+async def import_customer(relay: Relay, request: Request, given: ExistingApproval) -> Answer:
     """Answers with the customer, and never with the token; the same token again is the same customer.
 
     Nobody is asked whether the gateway knows the token: the first charge will tell.

@@ -120,7 +120,7 @@ class DeliveryView(msgspec.Struct, frozen=True, kw_only=True):
     last_failure: str | None
 
 
-class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
     """How many events are sent again; ``after`` is the position to go on behind where there are more, else None."""
 
     events: int
@@ -145,7 +145,7 @@ async def create_endpoint(dispatch: Dispatch, owner: Owner, new: NewEndpoint) ->
         reason=None,
         older_ends_at_ms=None,
         failing_since_ms=None,
-        held_until_ms=0,
+        deferred_until_ms=0,
         created_at_ms=now_ms,
         updated_at_ms=now_ms,
     )
@@ -192,7 +192,7 @@ def _changed(dispatch: Dispatch, before: Endpoint, changes: Changes) -> Endpoint
         state=state,
         reason=_reason(before, state),
         failing_since_ms=None if is_started or is_moved else before.failing_since_ms,
-        held_until_ms=0 if is_started or is_moved else before.held_until_ms,
+        deferred_until_ms=0 if is_started or is_moved else before.deferred_until_ms,
         updated_at_ms=dispatch.clock.now_ms(),
     )
 
@@ -251,7 +251,7 @@ async def replay_events(
     *,
     after: int = 0,
     pages_max: int = PAGES_MAX,
-) -> Replayed:
+) -> ReplayResult:
     """Sends events again: those of a span that the endpoint wants, or some by their ids, whatever became of them.
 
     An event that waits already is left alone. At most REPLAYED_MAX at once, from a position on; of the feed at most
@@ -268,7 +268,7 @@ async def replay_events(
             raise Refusal(Code.NOT_FOUND, f"{len(missing)} of the ids name no event that is kept; nothing was sent")
         await dispatch.endpoints.queue_again(endpoint_id, events, now_ms)
         dispatch.wake()
-        return Replayed(events=len(events))
+        return ReplayResult(events=len(events))
     for _ in range(pages_max):
         page = await dispatch.feed.between(owner.reader, span.from_ms, span.until_ms, after=after, limit=_READ_AT_ONCE)
         wanted = [event for event in page.events if event.type != TEST and endpoint.wants(event.type)]
@@ -278,7 +278,7 @@ async def replay_events(
         if is_end or count >= REPLAYED_MAX:
             break
     dispatch.wake()
-    return Replayed(events=count, after=None if is_end else after)
+    return ReplayResult(events=count, after=None if is_end else after)
 
 
 async def list_deliveries(

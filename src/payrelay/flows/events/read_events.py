@@ -17,7 +17,7 @@ from payrelay.core.events.event import Plain, PublishedEvent
 from payrelay.core.moments import rfc3339
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.show_checkout import show_checkout
-from payrelay.flows.payments.await_outcome import Patience
+from payrelay.flows.payments.await_outcome import WaitPreference
 from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
 from payrelay.runtime.event_delivery import Dispatch
@@ -64,7 +64,9 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     pattern: Pattern | None = None
 
 
-async def read_events(relay: Relay, request: Request, wanted: EventFilter, patience: Patience | None) -> Answer:
+async def read_events(
+    relay: Relay, request: Request, wanted: EventFilter, wait_preference: WaitPreference | None
+) -> Answer:
     """Answers with one page of the caller's events; where there is none yet, once there is or its patience is over.
 
     Raises Refusal: forbidden for a narrow credential, rate_limited where too many of the caller's requests wait.
@@ -74,22 +76,22 @@ async def read_events(relay: Relay, request: Request, wanted: EventFilter, patie
     dispatch = relay.dispatch
     reader = Reader(relay.account(request.account).merchant, request.principal)
     page = await _read(dispatch, reader, wanted)
-    if page.events or patience is None:
+    if page.events or wait_preference is None:
         return _answer(page)
-    follower = await dispatch.followers.place(reader, wanted.subject, holder=_holder(request))
+    follower = await dispatch.followers.slot(reader, wanted.subject, holder=_holder(request))
     if follower is None:
         return _answer(page)
     try:
         while not page.events and not follower.is_over:
             wanted = msgspec.structs.replace(wanted, after=page.next)
             page = await _read(dispatch, reader, wanted)
-            left_s = patience.until_s - relay.clock.boot_s()
-            if page.events or left_s <= 0 or not await wait_for(follower, left_s, patience.gone):
+            left_s = wait_preference.until_s - relay.clock.boot_s()
+            if page.events or left_s <= 0 or not await wait_for(follower, left_s, wait_preference.gone):
                 break
     finally:
         dispatch.followers.leave(follower)
     answer = _answer(page)
-    return msgspec.structs.replace(answer, headers=(*answer.headers, patience.header))
+    return msgspec.structs.replace(answer, headers=(*answer.headers, wait_preference.header))
 
 
 class EventStream:
@@ -160,7 +162,7 @@ async def follow(
     noun, _, id_ = subject.partition(":")
     await (show_checkout if noun == "checkout" else show_operation)(relay, request, id_)
     reader = Reader(relay.account(request.account).merchant, request.principal)
-    follower = await dispatch.followers.place(reader, subject, holder=_holder(request))
+    follower = await dispatch.followers.slot(reader, subject, holder=_holder(request))
     if follower is None:
         raise Refusal(Code.UNAVAILABLE, "too many follow events now, or the program is about to end")
     until_s = relay.clock.boot_s() + _allowed_s(relay, request)

@@ -6,86 +6,86 @@ import msgspec
 
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, begins_after, fits
 from payrelay.core.moments import day_at
-from payrelay.core.notifications.notification import MessageType, NewsKind, NotifiedStatus, Why
+from payrelay.core.notifications.notification import MessageType, NotificationKind, NotificationReason, ReportedStatus
 from payrelay.core.payments.payment import Payment
 from payrelay.flows.checkouts.finish_checkout import finish_with
-from payrelay.flows.notifications.context import Arrival, shown_installment, shown_payment
-from payrelay.flows.notifications.ingest_approval import take_approval
-from payrelay.flows.notifications.note_subscription import note_news
+from payrelay.flows.notifications.context import NotificationContext, shown_installment, shown_payment
+from payrelay.flows.notifications.ingest_approval import ingest_approval
+from payrelay.flows.notifications.note_subscription import note_subscription
 
 OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
 """News of what a customer does on the gateway's page; all other ones are of what comes later."""
 
 
-async def apply_to_checkout(arrival: Arrival, checkout: Checkout) -> Why:
+async def apply_to_checkout(context: NotificationContext, checkout: Checkout) -> NotificationReason:
     """Completes a checkout with what was proved, or accepted."""
-    news = arrival.news
-    if not fits(checkout, arrival.settled.amount_minor, news.currency):
-        return Why.OTHER_AMOUNT
+    content = context.content
+    if not fits(checkout, context.settled.amount_minor, content.currency):
+        return NotificationReason.OTHER_AMOUNT
     match checkout.kind:
         case CheckoutKind.PREAPPROVAL:
-            return await take_approval(arrival, checkout)
+            return await ingest_approval(context, checkout)
         case CheckoutKind.AUTHORIZATION:
-            return await _hold(arrival, checkout)
+            return await _authorize(context, checkout)
         case CheckoutKind.RECURRING:
-            return await _subscribe(arrival, checkout)
+            return await _subscribe(context, checkout)
         case CheckoutKind.PAYMENT:
-            return await _pay(arrival, checkout)
+            return await _pay(context, checkout)
 
 
-async def _pay(arrival: Arrival, checkout: Checkout) -> Why:
-    if arrival.news.told is not NotifiedStatus.SUCCEEDED:
-        return Why.OTHER_KIND
-    payment_id = arrival.news.payment_id
+async def _pay(context: NotificationContext, checkout: Checkout) -> NotificationReason:
+    if context.content.reported is not ReportedStatus.SUCCEEDED:
+        return NotificationReason.OTHER_KIND
+    payment_id = context.content.payment_id
     if checkout.state is CheckoutState.COMPLETED and payment_id is not None and payment_id == checkout.payment_id:
-        return Why.CHECKOUT_FINISHED  # proved before; repeats in any number of disguises cost no call
-    shown = await shown_payment(arrival)
-    if isinstance(shown, Why):
+        return NotificationReason.CHECKOUT_FINISHED  # proved before; repeats in any number of disguises cost no call
+    shown = await shown_payment(context)
+    if isinstance(shown, NotificationReason):
         return shown
-    settled = msgspec.structs.replace(arrival.settled, payment_id=shown.payment_id)
-    finished = await finish_with(arrival.relay, checkout, settled)
+    settled = msgspec.structs.replace(context.settled, payment_id=shown.payment_id)
+    finished = await finish_with(context.relay, checkout, settled)
     is_second = finished.payment_id not in {None, shown.payment_id}
-    return Why.SECOND_PAYMENT if is_second else Why.CHECKOUT_FINISHED
+    return NotificationReason.SECOND_PAYMENT if is_second else NotificationReason.CHECKOUT_FINISHED
 
 
-async def _hold(arrival: Arrival, checkout: Checkout) -> Why:
+async def _authorize(context: NotificationContext, checkout: Checkout) -> NotificationReason:
     """Takes up a hold's token, which is kept sealed for its capture."""
-    news = arrival.news
-    if news.authorization_token is None:
-        return Why.INCOMPLETE
-    if not await arrival.accepts_token(NewsKind.AUTHORIZATION, news.authorization_token):
-        return Why.OTHER_TOKEN
+    content = context.content
+    if content.authorization_token is None:
+        return NotificationReason.INCOMPLETE
+    if not await context.accepts_token(NotificationKind.AUTHORIZATION, content.authorization_token):
+        return NotificationReason.OTHER_TOKEN
     # The payment in the news is not signed, and nothing shows it: it proves none.
-    await finish_with(arrival.relay, checkout, msgspec.structs.replace(arrival.settled, payment_id=None))
-    return Why.CHECKOUT_FINISHED
+    await finish_with(context.relay, checkout, msgspec.structs.replace(context.settled, payment_id=None))
+    return NotificationReason.CHECKOUT_FINISHED
 
 
-async def _subscribe(arrival: Arrival, checkout: Checkout) -> Why:
+async def _subscribe(context: NotificationContext, checkout: Checkout) -> NotificationReason:
     """Completes the checkout of a plan with its first payment, and notes that and every later one.
 
     Which plan it is, is not signed: the gateway must show it as the order's, and for the amount that was asked.
     """
-    news = arrival.news
-    if news.subscription_id is None:
-        return Why.INCOMPLETE
-    is_first = news.message_type in OF_FIRST
-    shown: Payment | Why | None = await shown_installment(arrival)
-    if shown is Why.NOT_SHOWN and is_first and await _begins_later(arrival, checkout):
+    content = context.content
+    if content.subscription_id is None:
+        return NotificationReason.INCOMPLETE
+    is_first = content.message_type in OF_FIRST
+    shown: Payment | NotificationReason | None = await shown_installment(context)
+    if shown is NotificationReason.NOT_SHOWN and is_first and await _begins_later(context, checkout):
         shown = None
-    if isinstance(shown, Why):
+    if isinstance(shown, NotificationReason):
         return shown
-    why = await note_news(arrival, checkout, payment=shown)
-    if why is not Why.SUBSCRIPTION_NOTED:
-        return why or Why.INFORMED
+    reason = await note_subscription(context, checkout, payment=shown)
+    if reason is not NotificationReason.SUBSCRIPTION_NOTED:
+        return reason or NotificationReason.INFORMED
     # The payment of the checkout is the first one.
     payment_id = shown.payment_id if shown is not None and is_first else None
-    ids = {"subscription_id": news.subscription_id, "payment_id": payment_id}
-    finished = await finish_with(arrival.relay, checkout, msgspec.structs.replace(arrival.settled, **ids))
-    is_second = finished.subscription_id not in {None, news.subscription_id}
-    return Why.SECOND_PAYMENT if is_second and is_first else why
+    ids = {"subscription_id": content.subscription_id, "payment_id": payment_id}
+    finished = await finish_with(context.relay, checkout, msgspec.structs.replace(context.settled, **ids))
+    is_second = finished.subscription_id not in {None, content.subscription_id}
+    return NotificationReason.SECOND_PAYMENT if is_second and is_first else reason
 
 
-async def _begins_later(arrival: Arrival, checkout: Checkout) -> bool:
+async def _begins_later(context: NotificationContext, checkout: Checkout) -> bool:
     """Tells whether the first payment is yet to come, on the day on which the gateway told of the plan."""
-    day = day_at(arrival.notification.received_at_ms, arrival.account.timezone)
-    return begins_after(await arrival.relay.checkouts.details_of(checkout.id), day)
+    day = day_at(context.notification.received_at_ms, context.account.timezone)
+    return begins_after(await context.relay.checkouts.details_of(checkout.id), day)

@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from payrelay.core.notifications.notification import (
+    REASON_OF_AUTHENTICITY,
     UNFINISHED,
     WAITS_FOR_MS,
-    WHY_OF_VERDICT,
     Authenticity,
     Notification,
     NotificationState,
@@ -23,10 +23,10 @@ from payrelay.core.notifications.notification import (
     step_of_repeat,
 )
 from payrelay.errors import Code, Outdated, Refusal
-from payrelay.flows.notifications.work_inbox import TAKEN_FOR_MS, has_room, work_later
+from payrelay.flows.notifications.work_inbox import LEASE_MS, has_room, work_later
 from payrelay.flows.relay import Relay
-from payrelay.gateways.gateway import Gateway, Headers, Received, UnreadableNotification
-from payrelay.runtime.hooks import Passage
+from payrelay.gateways.gateway import Gateway, Headers, ReceivedNotification, UnreadableNotification
+from payrelay.runtime.hooks import FlowPoint
 
 REFUSALS: Final = {
     Authenticity.FORGED: (Code.FORBIDDEN, "the signature is not that of this account's MERCHANT_SECRET"),
@@ -36,14 +36,14 @@ REFUSALS: Final = {
 """What whoever posts is told where nothing follows; without a secret it may be tried again, once there is one."""
 
 
-class NotTaken(Refusal):
+class NotIngestedError(Refusal):
     """A notification that was not taken in for lack of room; it may be sent again."""
 
     def __init__(self) -> None:
         super().__init__(Code.UNAVAILABLE, "too many notifications of this order came in a day", retry_after_s=3_600)
 
 
-async def take_notification(relay: Relay, account_name: str, headers: Headers, body: bytes) -> Notification:
+async def ingest_notification(relay: Relay, account_name: str, headers: Headers, body: bytes) -> Notification:
     """Takes a notification in; when this returns it is on disk, and is being worked on.
 
     May be repeated: the same body is the same notification. Raises Refusal where it is no notification
@@ -53,33 +53,35 @@ async def take_notification(relay: Relay, account_name: str, headers: Headers, b
     account = relay.account(account_name)
     received = account.notification(headers, body)
     if isinstance(received, UnreadableNotification):
-        relay.watch.notified(account_name, "unreadable")
+        relay.hooks.notified(account_name, "unreadable")
         raise Refusal(Code.MALFORMED_REQUEST, received.reason)
-    verdict = received.verdict
+    authenticity = received.authenticity
     notification = await _stored(relay, _new(relay, account, received, body), body)
-    relay.watch.notified(account_name, verdict)
+    relay.hooks.notified(account_name, authenticity)
     if notification is not None and notification.state in UNFINISHED and notification.version == 1:
         work_later(relay, notification)
-    if verdict in REFUSALS:
-        relay.log.warning("notification_refused", account=account_name, verdict=verdict)
-        raise Refusal(*REFUSALS[verdict])
+    if authenticity in REFUSALS:
+        relay.log.warning("notification_refused", account=account_name, authenticity=authenticity)
+        raise Refusal(*REFUSALS[authenticity])
     if notification is None:
         relay.log.error("notification_not_kept", account=account_name)
-        raise NotTaken
+        raise NotIngestedError
     return notification
 
 
 async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification | None:
     """Stores it, or finds it stored; None for one that is one too many."""
-    relay.watch.passed(Passage.TAKING, new.id)
+    relay.hooks.passed(FlowPoint.TAKING, new.id)
     put = await relay.inbox.put(new, body)
-    relay.watch.passed(Passage.TAKEN, new.id)
+    relay.hooks.passed(FlowPoint.TAKEN, new.id)
     if put is None or put.is_new:
         return None if put is None else put.notification
-    step = step_of_repeat(put.notification, new.verdict)
+    step = step_of_repeat(put.notification, new.authenticity)
     if step is None:
         return put.notification
-    again = msgspec.structs.replace(advance(put.notification, step, at_ms=new.received_at_ms), verdict=new.verdict)
+    again = msgspec.structs.replace(
+        advance(put.notification, step, at_ms=new.received_at_ms), authenticity=new.authenticity
+    )
     try:
         await relay.inbox.record(again)
     except Outdated:  # another repeat was quicker
@@ -87,28 +89,28 @@ async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification 
     return again
 
 
-def _new(relay: Relay, account: Gateway, received: Received, body: bytes) -> Notification:
-    now_ms, news, verdict = relay.clock.now_ms(), received.news, received.verdict
-    is_genuine = verdict is Authenticity.GENUINE
+def _new(relay: Relay, account: Gateway, received: ReceivedNotification, body: bytes) -> Notification:
+    now_ms, content, authenticity = relay.clock.now_ms(), received.content, received.authenticity
+    is_genuine = authenticity is Authenticity.GENUINE
     # It is worked on right after the answer; whoever dies in between leaves it to the worker.
-    next_at_ms = now_ms + TAKEN_FOR_MS if has_room(relay) else now_ms
+    next_at_ms = now_ms + LEASE_MS if has_room(relay) else now_ms
     return Notification(
         id=relay.new_id("ntf", now_ms),
         account=account.name,
         merchant=account.merchant,
         digest=hashlib.sha256(body).hexdigest(),
-        verdict=verdict,
+        authenticity=authenticity,
         state=NotificationState.RECEIVED if is_genuine else NotificationState.REFUSED,
-        why=WHY_OF_VERDICT[verdict],
+        reason=REASON_OF_AUTHENTICITY[authenticity],
         version=1,
-        kind=news.kind,
-        told=news.told,
-        order_id=news.order_id,
-        payment_id=news.payment_id,
-        subscription_id=news.subscription_id,
-        amount_minor=news.amount_minor,
-        currency=news.currency,
-        message_type=news.message_type,
+        kind=content.kind,
+        reported=content.reported,
+        order_id=content.order_id,
+        payment_id=content.payment_id,
+        subscription_id=content.subscription_id,
+        amount_minor=content.amount_minor,
+        currency=content.currency,
+        message_type=content.message_type,
         received_at_ms=now_ms,
         last_at_ms=now_ms,
         repeats=0,

@@ -6,11 +6,11 @@ from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.money import decimal_text
-from payrelay.core.notifications.notification import Why
+from payrelay.core.notifications.notification import NotificationReason
 from payrelay.core.payments.operation import TAKING, Operation, OperationFilter, State
-from payrelay.core.payments.payment import PaymentsSeen, Unseen
-from payrelay.flows.notifications.context import Arrival
-from payrelay.runtime.hooks import Passage
+from payrelay.core.payments.payment import NoObservation, PaymentsSeen
+from payrelay.flows.notifications.context import NotificationContext
+from payrelay.runtime.hooks import FlowPoint
 from payrelay.store.chargebacks import Chargeback
 
 OPERATIONS_MAX: Final = 50
@@ -24,15 +24,15 @@ class Payer(NamedTuple):
     operation_id: str | None
 
 
-async def keep_chargeback(arrival: Arrival) -> Why:
+async def keep_chargeback(context: NotificationContext) -> NotificationReason:
     """Keeps it, once for each payment. May be repeated. Raises StoreError.
 
     The status is signed, and so is the order; the payment is not, so that it must be known as one of that order, or
     shown as one by the gateway.
     """
-    relay, account, notification = arrival.relay, arrival.account, arrival.notification
-    payer = await _payer(arrival)
-    if isinstance(payer, Why):
+    relay, account, notification = context.relay, context.account, context.notification
+    payer = await _payer(context)
+    if isinstance(payer, NotificationReason):
         return payer
     now_ms = relay.clock.now_ms()
     chargeback = Chargeback(
@@ -47,15 +47,15 @@ async def keep_chargeback(arrival: Arrival) -> Why:
         notification_id=notification.id,
         noted_at_ms=now_ms,
     )
-    relay.watch.passed(Passage.NOTING, notification.id)
+    relay.hooks.passed(FlowPoint.NOTING, notification.id)
     await relay.chargebacks.keep(chargeback, _event_of(chargeback, relay.new_id("evt", now_ms)))
-    relay.watch.passed(Passage.NOTED, notification.id)
-    return Why.CHARGEBACK_KEPT
+    relay.hooks.passed(FlowPoint.NOTED, notification.id)
+    return NotificationReason.CHARGEBACK_KEPT
 
 
-async def _payer(arrival: Arrival) -> Payer | Why:
+async def _payer(context: NotificationContext) -> Payer | NotificationReason:
     """Finds the payment and who is told of it, or why no payment of the order is known as that."""
-    relay, merchant, notification = arrival.relay, arrival.account.merchant, arrival.notification
+    relay, merchant, notification = context.relay, context.account.merchant, context.notification
     found = await relay.journal.list(OperationFilter(order_id=notification.order_id), before=None, limit=OPERATIONS_MAX)
     operation = _owner(found, merchant, notification.payment_id)
     if operation is not None and operation.payment_id is not None:
@@ -72,28 +72,28 @@ async def _payer(arrival: Arrival) -> Payer | Why:
     plan = next((each for each in checkouts if each.subscription_id is not None), None)
     if plan is None or notification.payment_id is None:
         is_of_ours = bool(checkouts) or any(each.merchant == merchant for each in found)
-        return Why.UNKNOWN_PAYMENT if is_of_ours else Why.UNKNOWN_ORDER
-    return await _of_plan(arrival, plan, notification.payment_id)
+        return NotificationReason.UNKNOWN_PAYMENT if is_of_ours else NotificationReason.UNKNOWN_ORDER
+    return await _of_plan(context, plan, notification.payment_id)
 
 
-async def _of_plan(arrival: Arrival, plan: Checkout, payment_id: str) -> Payer | Why:
+async def _of_plan(context: NotificationContext, plan: Checkout, payment_id: str) -> Payer | NotificationReason:
     """Looks whether the payment is an installment of the order: of those we may not have been told.
 
     Like any installment it may be shown with its subscription alone.
     """
-    subscriptions, subscription_id = arrival.relay.subscriptions, plan.subscription_id or ""
+    subscriptions, subscription_id = context.relay.subscriptions, plan.subscription_id or ""
     payer = Payer(payment_id, plan.principal, None)
     if await subscriptions.is_paid(plan.merchant, subscription_id, payment_id):
         return payer
     of_plan = PaymentsOfSubscription(subscription_id=int(subscription_id))
     for call in (PaymentsOfOrder(order_id=plan.order_id), of_plan):
-        sight = await arrival.observe(call)
-        if isinstance(sight, Unseen):
-            return Why.UNSEEN
-        payments = sight.payments if isinstance(sight, PaymentsSeen) else ()
+        observation = await context.inquire(call)
+        if isinstance(observation, NoObservation):
+            return NotificationReason.UNSEEN
+        payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
         if any((each.payment_id, each.order_id) == (payment_id, plan.order_id) for each in payments):
             return payer
-    return Why.UNKNOWN_PAYMENT
+    return NotificationReason.UNKNOWN_PAYMENT
 
 
 def _owner(operations: list[Operation], merchant: str, payment_id: str | None) -> Operation | None:

@@ -3,9 +3,9 @@
 from payrelay.core.notifications.notification import (
     Notification,
     NotificationEvent,
+    NotificationReason,
     NotificationState,
     NotificationStep,
-    Why,
     advance,
 )
 from payrelay.errors import Outdated, PayrelayError
@@ -34,7 +34,7 @@ async def replay(relay: Relay, notification_id: str) -> Notification:
         raise NotReplayedError("it has just come, and is being worked on")
     if await inbox.body_of(notification_id) is None:
         raise NotReplayedError("its body is not kept any more")
-    step = NotificationStep(event=NotificationEvent.REPLAYED, why=Why.REPLAYED)
+    step = NotificationStep(event=NotificationEvent.REPLAYED, reason=NotificationReason.REPLAYED)
     replayed = advance(notification, step, at_ms=relay.clock.now_ms())
     try:
         await inbox.record(replayed)

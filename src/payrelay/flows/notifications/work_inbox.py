@@ -13,23 +13,23 @@ from payrelay.core.notifications.notification import (
     Authenticity,
     Notification,
     NotificationEvent,
+    NotificationReason,
     NotificationState,
     NotificationStep,
-    Why,
     advance,
     step_of,
 )
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import IllegalTransition, Outdated, Refusal, StoreError, StoreUnusable
-from payrelay.flows.notifications.apply_notification import apply_news
-from payrelay.flows.notifications.context import Arrival
+from payrelay.flows.notifications.apply_notification import apply_notification
+from payrelay.flows.notifications.context import NotificationContext
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import NO_HEADERS, Gateway, UnreadableNotification
-from payrelay.runtime.hooks import Passage
+from payrelay.runtime.hooks import FlowPoint
 
 AT_ONCE_MAX: Final = 20
 """Notifications that are worked on at the same time: each may cost a call to the gateway."""
-TAKEN_FOR_MS: Final = 180_000
+LEASE_MS: Final = 180_000
 """How long a process keeps what it took: longer than a look at the gateway lasts, with all its waits."""
 REFUSED_KEPT_MS: Final = 30 * DAY_MS
 """How long what was refused can be looked at."""
@@ -51,7 +51,7 @@ async def begin_inbox(relay: Relay) -> int:
     due_ms = await inbox.next_due_ms()
     if due_ms is None or due_ms > now_ms:
         return 0
-    due = await inbox.take_due(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
+    due = await inbox.take_due(now_ms, until_ms=now_ms + LEASE_MS, limit=room)
     for notification in due:
         work_later(relay, notification)
     return len(due)
@@ -95,12 +95,12 @@ async def work_on(relay: Relay, notification: Notification) -> None:
 
 async def _work(relay: Relay, notification: Notification) -> None:
     account = relay.account_of(notification.account, notification.merchant)
-    step = step_of(Why.ACCOUNT_GONE) if account is None else await _step(relay, account, notification)
+    step = step_of(NotificationReason.ACCOUNT_GONE) if account is None else await _step(relay, account, notification)
     changed = advance(notification, step, at_ms=relay.clock.now_ms())
-    relay.watch.passed(Passage.CLOSING, changed.id)
+    relay.hooks.passed(FlowPoint.CLOSING, changed.id)
     await relay.inbox.record(changed)
-    relay.watch.passed(Passage.CLOSED, changed.id)
-    relay.watch.worked_on(changed.state, changed.why)
+    relay.hooks.passed(FlowPoint.CLOSED, changed.id)
+    relay.hooks.worked_on(changed.state, changed.reason)
     tell = relay.log.error if changed.state is NotificationState.NEEDS_ATTENTION else relay.log.info
     tell(
         "notification_needs_attention"
@@ -109,7 +109,7 @@ async def _work(relay: Relay, notification: Notification) -> None:
         notification_id=changed.id,
         account=changed.account,
         state=changed.state,
-        why=changed.why,
+        reason=changed.reason,
         order_id=changed.order_id,
         payment_id=changed.payment_id,
     )
@@ -120,38 +120,40 @@ async def _step(relay: Relay, account: Gateway, notification: Notification) -> N
     try:
         body = await relay.inbox.body_of(notification.id)
         if body is None:
-            return step_of(Why.BODY_FORGOTTEN)
+            return step_of(NotificationReason.BODY_FORGOTTEN)
     except StoreUnusable as error:
         relay.log.error("notification_not_opened", notification_id=notification.id, reason=str(error))
-        return step_of(Why.OUR_FAULT)
+        return step_of(NotificationReason.OUR_FAULT)
     received = account.notification(NO_HEADERS, body)
     if isinstance(received, UnreadableNotification):  # a newer release is stricter than the one that took it in
-        return step_of(Why.INCOMPLETE)
-    if Authenticity.GENUINE not in {notification.verdict, received.verdict}:
-        return NotificationStep(event=NotificationEvent.REFUSED, why=Why(notification.verdict.value))
-    arrival = Arrival(relay=relay, account=account, notification=notification, news=received.news)
-    return step_of(await _why(arrival))
+        return step_of(NotificationReason.INCOMPLETE)
+    if Authenticity.GENUINE not in {notification.authenticity, received.authenticity}:
+        return NotificationStep(
+            event=NotificationEvent.REFUSED, reason=NotificationReason(notification.authenticity.value)
+        )
+    context = NotificationContext(relay=relay, account=account, notification=notification, content=received.content)
+    return step_of(await _why(context))
 
 
-async def _why(arrival: Arrival) -> Why:
+async def _why(context: NotificationContext) -> NotificationReason:
     for _ in range(DECISIONS_MAX):
         try:
-            return await apply_news(arrival)
+            return await apply_notification(context)
         except Outdated:  # what it is about was changed meanwhile: decided anew
             continue
         except Refusal as error:
-            arrival.relay.log.warning(
-                "notification_not_applied", notification_id=arrival.notification.id, reason=str(error)
+            context.relay.log.warning(
+                "notification_not_applied", notification_id=context.notification.id, reason=str(error)
             )
-            return Why.OUR_FAULT
+            return NotificationReason.OUR_FAULT
         except StoreUnusable as error:  # a sealed value of what it is about can't be opened, and won't be the next time
-            arrival.relay.log.error(
-                "notification_not_applied", notification_id=arrival.notification.id, reason=str(error)
+            context.relay.log.error(
+                "notification_not_applied", notification_id=context.notification.id, reason=str(error)
             )
-            return Why.OUR_FAULT
+            return NotificationReason.OUR_FAULT
         except StoreError:
             raise
         except Exception:  # it is tried again, for as long as any other that waits, and then stands there visibly
-            arrival.relay.log.exception("notification_failed", notification_id=arrival.notification.id)
-            return Why.OUR_FAULT
-    return Why.STORE_DOWN
+            context.relay.log.exception("notification_failed", notification_id=context.notification.id)
+            return NotificationReason.OUR_FAULT
+    return NotificationReason.STORE_DOWN

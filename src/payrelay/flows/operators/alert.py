@@ -19,7 +19,7 @@ from payrelay.store.alerts import Alert, Alerts
 
 AT_ONCE_MAX: Final = 8
 """Alerts that are given at the same time: each may be a process of its own."""
-TAKEN_FOR_MS: Final = 90_000
+LEASE_MS: Final = 90_000
 """How long a process keeps an alert that it took: longer than a command and an address may take, with the store's own
 waits. What a dead process took comes back after that."""
 AGAIN_AFTER_MS: Final = (10_000, 60_000, 300_000, 1_800_000, HOUR_MS)
@@ -55,7 +55,7 @@ async def _begin(relay: Relay, alerts: Alerts) -> int:
     due_ms = await alerts.next_due_ms() if room > 0 else None
     if due_ms is None or due_ms > now_ms:
         return 0
-    taken = await alerts.take(now_ms, until_ms=now_ms + TAKEN_FOR_MS, limit=room)
+    taken = await alerts.take(now_ms, until_ms=now_ms + LEASE_MS, limit=room)
     for alert in taken:
         under_way.add((alert.subject_id, alert.version))
         relay.background.start(give_alert(relay, alerts, alert))
@@ -80,16 +80,16 @@ async def _give(relay: Relay, alerts: Alerts, alert: Alert) -> None:
         await alerts.end(alert, alert.given_to)
         return
     if alert.attempts == 0:
-        relay.watch.alerted(AlertOutcome.RAISED)
-    outlets = relay.alarm.outlets
-    waiting = {name: outlet for name, outlet in outlets.items() if name not in alert.given_to}
-    failures = await asyncio.gather(*(_failure_of(outlet(message)) for outlet in waiting.values()))
+        relay.hooks.alerted(AlertOutcome.RAISED)
+    channels = relay.alarm.channels
+    waiting = {name: channel for name, channel in channels.items() if name not in alert.given_to}
+    failures = await asyncio.gather(*(_failure_of(channel(message)) for channel in waiting.values()))
     failed = {name: failure for name, failure in zip(waiting, failures, strict=True) if failure is not None}
     given_to = alert.given_to | (waiting.keys() - failed.keys())
     if not failed:
         await alerts.end(alert, given_to)
-        if outlets:
-            relay.watch.alerted(AlertOutcome.GIVEN)
+        if channels:
+            relay.hooks.alerted(AlertOutcome.GIVEN)
         return
     await _try_again(relay, alerts, alert, given_to, failed)
 
@@ -103,11 +103,11 @@ async def _try_again(
     if next_ms - alert.created_at_ms > GIVEN_UP_AFTER_MS:
         await alerts.end(alert, given_to)
         relay.log.error("alert_given_up", **told)
-        relay.watch.alerted(AlertOutcome.GIVEN_UP)
+        relay.hooks.alerted(AlertOutcome.GIVEN_UP)
         return
     await alerts.put_off(alert, given_to, next_ms)
     relay.log.warning("alert_not_given", again_at=rfc3339(next_ms), **told)
-    relay.watch.alerted(AlertOutcome.FAILED)
+    relay.hooks.alerted(AlertOutcome.FAILED)
 
 
 async def _failure_of(giving: Awaitable[None]) -> str | None:

@@ -8,13 +8,13 @@ import msgspec
 from payrelay.core.events.delivery import EndpointState
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
-from payrelay.core.notifications.notification import WHY_PHRASES, NotificationState
+from payrelay.core.notifications.notification import REASON_PHRASES, NotificationState
 from payrelay.core.payments.explanations import why
 from payrelay.core.payments.operation import Operation
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
 from payrelay.runtime.webhook_sender import host_of
-from payrelay.store.alerts import About, Alert
+from payrelay.store.alerts import Alert, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 STOPPED_SENTENCE: Final = (
@@ -56,7 +56,7 @@ class NotificationMessage(AlertMessage, frozen=True, kw_only=True):
 
     notification_id: str
     kind: str
-    told: str
+    reported: str
     state: str
     account: str
     order_id: str
@@ -85,7 +85,7 @@ async def _of_operation(relay: Relay, alert: Alert) -> bytes:
     if operation is None:
         raise LookupError(f"no operation {alert.subject_id}")
     history = await relay.journal.history(alert.subject_id)
-    reason = why([line for line in history if line.version <= alert.version])
+    reason = why([entry for entry in history if entry.version <= alert.version])
     if alert.attempts == 0:
         _log(relay, operation, reason)
     return message_of(alert, operation, reason)
@@ -96,7 +96,7 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
     notification = await relay.inbox.get(alert.subject_id)
     if notification is None:
         raise LookupError(f"no notification {alert.subject_id}")
-    reason = WHY_PHRASES[notification.why]
+    reason = REASON_PHRASES[notification.reason]
     if notification.state is NotificationState.REFUSED:
         reason = f"{REFUSED_ALERT_FROM} notifications or more were refused within a day; of this one {reason}"
     message = NotificationMessage(
@@ -105,7 +105,7 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
         why=f"{reason[:1].upper()}{reason[1:]}",
         notification_id=notification.id,
         kind=notification.kind,
-        told=notification.told,
+        reported=notification.reported,
         state=notification.state,
         account=notification.account,
         order_id=notification.order_id,
@@ -140,10 +140,10 @@ async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
     return msgspec.json.encode(message)
 
 
-MESSAGES: Final[dict[About, Callable[[Relay, Alert], Awaitable[bytes | None]]]] = {
-    About.OPERATION: _of_operation,
-    About.NOTIFICATION: _of_notification,
-    About.ENDPOINT: _of_endpoint,
+MESSAGES: Final[dict[AlertSubject, Callable[[Relay, Alert], Awaitable[bytes | None]]]] = {
+    AlertSubject.OPERATION: _of_operation,
+    AlertSubject.NOTIFICATION: _of_notification,
+    AlertSubject.ENDPOINT: _of_endpoint,
 }
 """Write what is given out; give None where nobody need be called any more. Raise LookupError, StoreError."""
 

@@ -15,14 +15,14 @@ from payrelay.core.payments.audit_chain import HASHED, AnchoredSpan, digest_of_v
 from payrelay.core.payments.idempotency import claim_of
 from payrelay.flows.relay import Relay
 from payrelay.store.engine.database import Value
-from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedLine, Trail
+from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedEntry, Trail
 
 ANCHOR_EVERY_MS: Final = 3_600_000
 """What was removed without a trace since the last anchor can't be found; an anchor costs one small row."""
-SETTLED_AFTER_MS: Final = 600_000
+FINAL_AFTER_MS: Final = 600_000
 """How old a line must be to be anchored. A line is dated before it is stored, and machines' clocks differ: one that
 came into a span that is anchored already would look like a forgery. This is far more than either comes to."""
-LINES_MAX: Final = 10_000
+ENTRIES_MAX: Final = 10_000
 """Of one anchor, so that what is wrong is narrowed down, and a call ends soon."""
 ANCHORS_MAX: Final = 10
 """That one call makes; the rest is for the next."""
@@ -59,20 +59,20 @@ class Summary(msgspec.Struct, kw_only=True):
     """What was looked at.
 
     Attributes:
-        operations, lines, anchors, findings: how many there are.
-        lines_before_chain: lines that were written by a version of Payrelay that knew no chain.
-        lines_unanchored: lines that are younger than the newest anchor.
+        operations, entries, anchors, findings: how many there are.
+        entries_before_chain: lines that were written by a version of Payrelay that knew no chain.
+        entries_unanchored: lines that are younger than the newest anchor.
         chain_since_ms: when the chain began.
         anchored_until_ms, newest_anchor: up to when the lines are anchored, and by which digest; None without one.
     """
 
     chain_since_ms: int
     operations: int = 0
-    lines: int = 0
+    entries: int = 0
     anchors: int = 0
     findings: int = 0
-    lines_before_chain: int = 0
-    lines_unanchored: int = 0
+    entries_before_chain: int = 0
+    entries_unanchored: int = 0
     anchored_until_ms: int | None = None
     newest_anchor: str | None = None
 
@@ -81,7 +81,7 @@ async def keep_anchors(relay: Relay) -> int:
     """Anchors what is due, and puts the anchors into the log, where no database can change them; gives how many."""
     made = await anchor(relay.journal.trail, relay.clock.now_ms())
     for each in made:
-        relay.log.info("history_anchored", anchor=f"{each.number}:{each.digest}", lines=each.lines)
+        relay.log.info("history_anchored", anchor=f"{each.number}:{each.digest}", entries=each.entries)
     return len(made)
 
 
@@ -90,7 +90,7 @@ async def anchor(trail: Trail, now_ms: int) -> list[Anchor]:
 
     Of several processes one does it. Raises StoreError.
     """
-    until_ms = now_ms - SETTLED_AFTER_MS
+    until_ms = now_ms - FINAL_AFTER_MS
     last = await trail.last_anchor()
     made: list[Anchor] = []
     while len(made) < ANCHORS_MAX:
@@ -110,10 +110,10 @@ async def anchor(trail: Trail, now_ms: int) -> list[Anchor]:
 
 async def _end_of_span(trail: Trail, from_ms: int, until_ms: int) -> int | None:
     """Gives where the next anchor ends; None where there is nothing to be anchored."""
-    first_ms = await trail.time_of_line(0, from_ms, until_ms)
+    first_ms = await trail.time_of_entry(0, from_ms, until_ms)
     if first_ms is None:
         return None
-    next_ms = await trail.time_of_line(LINES_MAX, from_ms, until_ms)
+    next_ms = await trail.time_of_entry(ENTRIES_MAX, from_ms, until_ms)
     # More lines in one millisecond than an anchor takes all the same come into one.
     return until_ms if next_ms is None else max(next_ms, first_ms + 1)
 
@@ -169,7 +169,7 @@ class Audit:
         now = await self._trail.anchor(before.digest if before else "", each.span)
         if now == each:
             return []
-        found = f"; there are {now.lines} lines, and it has {each.lines}" if now.lines != each.lines else ""
+        found = f"; there are {now.entries} lines, and it has {each.entries}" if now.entries != each.entries else ""
         between = f"between {rfc3339(each.from_ms, 'seconds')} and {rfc3339(each.until_ms, 'seconds')}"
         return [f"it was changed, or lines of history {between} were changed, removed or added{found}"]
 
@@ -187,53 +187,53 @@ class Audit:
     def _count(self, record: AuditRecord) -> None:
         summary = self.summary
         summary.operations += record.row is not None
-        summary.lines += len(record.lines)
-        summary.lines_before_chain += sum(_is_before_chain(line, summary.chain_since_ms) for line in record.lines)
+        summary.entries += len(record.entries)
+        summary.entries_before_chain += sum(_is_before_chain(entry, summary.chain_since_ms) for entry in record.entries)
         anchored_until_ms = summary.anchored_until_ms or 0
-        summary.lines_unanchored += sum(line.link.at_ms >= anchored_until_ms for line in record.lines)
+        summary.entries_unanchored += sum(entry.link.at_ms >= anchored_until_ms for entry in record.entries)
 
 
-def _is_before_chain(line: ChainedLine, since_ms: int) -> bool:
+def _is_before_chain(entry: ChainedEntry, since_ms: int) -> bool:
     """True for a line of an older version; before 1970, where no anchor reaches, there was none."""
-    return not line.hash and 0 <= line.link.at_ms < since_ms
+    return not entry.hash and 0 <= entry.link.at_ms < since_ms
 
 
 def _wrong(record: AuditRecord, trail: Trail, since_ms: int) -> list[AuditFinding]:
     """Tells what is wrong with one operation."""
     operation_id = record.operation_id
-    if record.row is None and not record.lines:
+    if record.row is None and not record.entries:
         return []  # it was removed while we looked, or never there
     if record.row is None:
         return [AuditFinding(operation_id=operation_id, text="there is a history, but its operation is gone")]
-    if not record.lines:
+    if not record.entries:
         return [AuditFinding(operation_id=operation_id, text="its history is gone")]
     return [
         AuditFinding(operation_id=operation_id, version=version, text=text)
         for version, text in (
-            *_wrong_with_lines(record.lines, trail, since_ms),
-            *_wrong_with_row(record.row, record.lines[-1]),
+            *_wrong_with_entries(record.entries, trail, since_ms),
+            *_wrong_with_row(record.row, record.entries[-1]),
             *_wrong_with_sealed(record),
         )
     ]
 
 
-def _wrong_with_lines(lines: tuple[ChainedLine, ...], trail: Trail, since_ms: int) -> list[tuple[int | None, str]]:
+def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, since_ms: int) -> list[tuple[int | None, str]]:
     wrong: list[tuple[int | None, str]] = []
     previous, next_version = "", 1
-    for line in lines:
-        version = line.link.version
+    for entry in entries:
+        version = entry.link.version
         if version != next_version:
             wrong.append((version, f"it stands where line {next_version} should; that one is gone"))
-        elif not line.hash:
-            if previous or not _is_before_chain(line, since_ms):
+        elif not entry.hash:
+            if previous or not _is_before_chain(entry, since_ms):
                 wrong.append((version, "it has no hash, although it was written after the chain began"))
-        elif trail.key.line(previous, line.link) != line.hash:
+        elif trail.key.entry(previous, entry.link) != entry.hash:
             wrong.append((version, "it was changed, or the line before it was: its hash doesn't follow"))
-        previous, next_version = line.hash, version + 1
+        previous, next_version = entry.hash, version + 1
     return wrong
 
 
-def _wrong_with_row(row: Mapping[str, Value], newest: ChainedLine) -> list[tuple[int | None, str]]:
+def _wrong_with_row(row: Mapping[str, Value], newest: ChainedEntry) -> list[tuple[int | None, str]]:
     version = newest.link.version
     if row["version"] != version:
         return [(version, f"it is the newest line, but the operation has version {row['version']!s}")]
@@ -258,13 +258,13 @@ def _wrong_with_sealed(record: AuditRecord) -> list[tuple[int | None, str]]:
     wrong: list[tuple[int | None, str]] = []
     if not record.can_open_call:
         wrong.append((None, "its sealed call can't be opened: it was changed, or is another operation's"))
-    brought = [line.link for line in record.lines if line.link.answer_digest]
+    brought = [entry.link for entry in record.entries if entry.link.answer_digest]
     if record.answer_digest is None:
         wrong.append((None, "its sealed answer can't be opened: it was changed, or is another operation's"))
     elif brought and not record.answer_digest:
         wrong.append((brought[-1].version, "the answer that came with this line is gone"))
     elif brought and record.answer_digest != brought[-1].answer_digest:
         wrong.append((brought[-1].version, "the answer that is kept is not the one that came with this line"))
-    elif record.answer_digest and not brought and all(line.hash for line in record.lines):
+    elif record.answer_digest and not brought and all(entry.hash for entry in record.entries):
         wrong.append((None, "an answer is kept that came with no line of its history"))
     return wrong

@@ -37,14 +37,14 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         operation_id: of what.
         seen: the state in which that person saw it; in another one the decision is void.
-        verdict: SUCCEEDED or FAILED.
+        decided: SUCCEEDED or FAILED.
         operator, reason: who, and why.
         payment_id: the payment that it made, digits without leading zeros; None where that isn't known.
     """
 
     operation_id: str
     seen: State
-    verdict: State
+    decided: State
     operator: str
     reason: str
     payment_id: str | None = None
@@ -59,14 +59,14 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
     """Raises UndecidedError where a decision can't be made."""
     state = operation.state
     if not is_decidable(state):
-        when = "any more" if operation.is_settled else "yet"
+        when = "any more" if operation.is_final else "yet"
         raise UndecidedError(f"{operation.id} can't be decided {when}: {_lower(state)}")
     if state is not decision.seen:
         raise UndecidedError(f"{operation.id} has become {state.replace('_', ' ')} meanwhile; look at it again")
     await _require_at_rest(relay, operation)
     if decision.payment_id is None:
         return
-    if decision.verdict is not State.SUCCEEDED or operation.kind not in TAKING:
+    if decision.decided is not State.SUCCEEDED or operation.kind not in TAKING:
         raise UndecidedError("a payment's number belongs only to a charge, capture or retry that succeeded")
     owner = await _owner_of(relay, operation, decision.payment_id)
     if owner is not None:
@@ -91,7 +91,7 @@ async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Oper
     """Finds another operation that a payment belongs to; a hold and its capture are about the same one."""
     candidates = await relay.journal.list(OperationFilter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
     for other in candidates:
-        is_hold = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
+        is_authorization = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (
             f"authorization/{other.result_ref}" == operation.subject
             or f"authorization/{operation.result_ref}" == other.subject
         )
@@ -100,7 +100,7 @@ async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Oper
             and other.merchant == operation.merchant
             and other.kind in TAKING
             and other.state not in WITHOUT_EFFECT
-            and not is_hold
+            and not is_authorization
         ):
             return other
     return None

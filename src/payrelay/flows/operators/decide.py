@@ -16,13 +16,13 @@ from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import (
     TAKING,
     Event,
+    JournalEntry,
     Kind,
-    Line,
     Operation,
     State,
 )
-from payrelay.core.payments.proof import CONTRADICTORY, Seen
-from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, settled_answer
+from payrelay.core.payments.proof import CONTRADICTORY, MatchResult
+from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, resolved_answer
 from payrelay.errors import Outdated
 from payrelay.flows.apply_change import apply
 from payrelay.flows.operators.decidable import (
@@ -35,19 +35,19 @@ from payrelay.flows.operators.decidable import (
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.authorization_of_capture import charge_behind
 
-VERDICTS: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
+EVENT_OF_DECISION: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
 """What can be decided."""
 DECISIONS_MAX: Final = 5
 """How often a row may change under a decision, by looks that settle nothing, before it is given up."""
 
-_SHOWN: Final = CONTRADICTORY | {Seen.MAY_BE_ANOTHERS}
+_SHOWN: Final = CONTRADICTORY | {MatchResult.MAY_BE_ANOTHERS}
 _REPLIES: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED})
 _NOUNS: Final = {
     Kind.CHARGE: "order",
     Kind.AUTHORIZATION: "order",
     Kind.CAPTURE: "hold",
     Kind.REFUND: "payment",
-    Kind.RELEASE: "hold",
+    Kind.VOID: "hold",
     Kind.RETRY: "subscription",
     Kind.CANCEL: "subscription",
 }
@@ -57,7 +57,7 @@ class Consequence(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision makes of an operation: the row, its line of history, and the answer to its client."""
 
     operation: Operation
-    line: Line
+    entry: JournalEntry
     answer: Answer
 
 
@@ -76,7 +76,7 @@ async def decide(relay: Relay, decision: Decision) -> Consequence:
             change = await apply(relay, operation, report)
         except Outdated:
             continue
-        return Consequence(operation=change.operation, line=change.line, answer=answer)
+        return Consequence(operation=change.operation, entry=change.entry, answer=answer)
     raise UndecidedError(f"{decision.operation_id} is being changed all the time; try again")
 
 
@@ -84,23 +84,23 @@ async def consequence_of(relay: Relay, operation: Operation, decision: Decision)
     """Tells what a decision would make of an operation; stores nothing."""
     report, answer = await _report_of(relay, operation, decision)
     change = what_follows(operation, report, at_ms=relay.clock.now_ms(), retention=relay.retention)
-    return Consequence(operation=change.operation, line=change.line, answer=answer)
+    return Consequence(operation=change.operation, entry=change.entry, answer=answer)
 
 
 async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> tuple[Report, Answer]:
     """Writes a decision down, and gives it with the answer to the client that it holds."""
     paid = decision.payment_id
     evidence = Evidence(operator=decision.operator, reason=decision.reason, payment_ids=() if paid is None else (paid,))
-    report = Report(event=VERDICTS[decision.verdict], evidence=evidence, facts=Facts(payment_id=paid))
-    if decision.verdict is State.FAILED:
+    report = Report(event=EVENT_OF_DECISION[decision.decided], evidence=evidence, facts=Facts(payment_id=paid))
+    if decision.decided is State.FAILED:
         answer = failed_answer(operation)
         if _was_shown(await relay.journal.history(operation.id)):
-            report = msgspec.structs.replace(report, probe_at_ms=None)
+            report = msgspec.structs.replace(report, inquire_at_ms=None)
     else:
         call = await relay.journal.call_of(operation.id)
-        hold = await charge_behind(relay, call, operation.merchant)
+        authorization = await charge_behind(relay, call, operation.merchant)
         made = operation if paid is None else msgspec.structs.replace(operation, payment_id=paid)
-        answer = settled_answer(made, call, payment=None, msg=BY_DECISION, hold=hold)
+        answer = resolved_answer(made, call, payment=None, msg=BY_DECISION, authorization=authorization)
     return msgspec.structs.replace(report, answer=answer), answer
 
 
@@ -109,12 +109,12 @@ async def prospects(relay: Relay, operation: Operation) -> dict[State, Consequen
     if not is_decidable(operation.state):
         return {}
     return {
-        verdict: await consequence_of(
+        decided: await consequence_of(
             relay,
             operation,
-            Decision(operation_id=operation.id, seen=operation.state, verdict=verdict, operator="", reason=""),
+            Decision(operation_id=operation.id, seen=operation.state, decided=decided, operator="", reason=""),
         )
-        for verdict in VERDICTS
+        for decided in EVENT_OF_DECISION
     }
 
 
@@ -134,7 +134,7 @@ def sentences_of(consequence: Consequence) -> list[str]:
         sentences.append("The answer has no authorization token: the hold can't be captured with it.")
     if not is_done and after.kind in TAKING and after.payment_id is not None:
         sentences.append(f"Nothing is given back by this: should payment {after.payment_id} be there, see to it first.")
-    if after.probe_at_ms is not None:
+    if after.inquire_at_ms is not None:
         sentences.append("The gateway is still asked for it once a day; should it show itself, a person is called.")
     return sentences
 
@@ -147,17 +147,17 @@ def _claim_sentence(after: Operation) -> str:
     return f"{what} gets this answer for {span_text(kept_ms // 1000)}."
 
 
-def _was_shown(history: Sequence[Line]) -> bool:
+def _was_shown(history: Sequence[JournalEntry]) -> bool:
     """Tells whether the gateway shows what a person has to judge; to find that again the next day would be no news.
 
     So does the late reply to what had been decided to have failed.
     """
     had_failed = False
-    for line in history:
-        is_late_reply = had_failed and line.event in _REPLIES
-        if is_late_reply or line.event is Event.REAPPEARED:
+    for entry in history:
+        is_late_reply = had_failed and entry.event in _REPLIES
+        if is_late_reply or entry.event is Event.REAPPEARED:
             return True
-        if line.event is Event.UNCLEAR and line.evidence.seen in _SHOWN:
+        if entry.event is Event.UNCLEAR and entry.evidence.seen in _SHOWN:
             return True
-        had_failed = had_failed or line.state is State.FAILED
+        had_failed = had_failed or entry.state is State.FAILED
     return False

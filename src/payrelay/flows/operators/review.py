@@ -8,7 +8,7 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.payments.explanations import why
-from payrelay.core.payments.operation import Line, Operation, OperationFilter, State
+from payrelay.core.payments.operation import JournalEntry, Operation, OperationFilter, State
 from payrelay.flows.payments.find_operations import chargebacks_of
 from payrelay.flows.payments.operation_views import ChargebackView
 from payrelay.flows.relay import Relay
@@ -59,12 +59,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     has_more: bool
 
 
-class Study(msgspec.Struct, frozen=True, kw_only=True):
+class OperationStudy(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of one operation."""
 
     operation: Operation
     call: Effect
-    history: list[Line]
+    history: list[JournalEntry]
     answer: Answer | None
     chargebacks: list[ChargebackView] = []
 
@@ -78,12 +78,12 @@ async def list_for_operator(relay: Relay, wanted: ReviewFilter) -> list[Group]:
     return [group for group in groups if group.entries]
 
 
-async def study(relay: Relay, operation_id: str) -> Study | None:
+async def study(relay: Relay, operation_id: str) -> OperationStudy | None:
     """Reads all that is known of an operation; None where there is no such one."""
     operation = await relay.journal.get(operation_id)
     if operation is None:
         return None
-    return Study(
+    return OperationStudy(
         operation=operation,
         call=await relay.journal.call_of(operation_id),
         history=await relay.journal.history(operation_id),
@@ -110,11 +110,11 @@ async def _group(relay: Relay, wanted: ReviewFilter, state: State | None) -> Gro
 
 
 async def _oldest(relay: Relay, state: State) -> AsyncIterator[Operation]:
-    page = await relay.settling.in_state(state)
+    page = await relay.resolution.in_state(state)
     while page:
         for operation in page:
             yield operation
-        page = await relay.settling.in_state(state, after=page[-1].id)
+        page = await relay.resolution.in_state(state, after=page[-1].id)
 
 
 async def _newest(relay: Relay, wanted: ReviewFilter, state: State | None) -> AsyncIterator[Operation]:

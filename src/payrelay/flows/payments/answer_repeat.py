@@ -8,32 +8,34 @@ import msgspec
 from payrelay.core.access.bounds import has_operation
 from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, failed
 from payrelay.core.payments.idempotency import Repeat, decide_repeat
-from payrelay.core.payments.operation import UNSETTLED, Operation, State
+from payrelay.core.payments.operation import OPEN_STATES, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StillRunning
 from payrelay.flows.relay import Relay, Request
-from payrelay.flows.resolution.resolve import nudge
-from payrelay.store.payments.journal import Claimed, Guarded
+from payrelay.flows.resolution.resolve import inquire_now
+from payrelay.store.payments.journal import ClaimedOperation, GuardedOperation
 
 RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
 """When to ask again after an operation that is open, by a repeat of it or where it stands in the way; the usual second
 while it is under way."""
 
 
-def answer_again(relay: Relay, earlier: Claimed, request: Request, request_print: str) -> Answer:
+def answer_again(relay: Relay, earlier: ClaimedOperation, request: Request, request_print: str) -> Answer:
     """Answers a request that was made before; where its outcome is open, it is looked for, because somebody asks."""
-    nudge(relay, earlier.operation)
+    inquire_now(relay, earlier.operation)
     return repeated(earlier, request, request_print)
 
 
-def answer_held(relay: Relay, holder: Claimed | Guarded, request: Request, request_print: str) -> Answer:
+def answer_held(
+    relay: Relay, holder: ClaimedOperation | GuardedOperation, request: Request, request_print: str
+) -> Answer:
     """Answers a request whose claim or guard is held; raises Refusal where it must not be made now."""
-    if isinstance(holder, Claimed):
+    if isinstance(holder, ClaimedOperation):
         return answer_again(relay, holder, request, request_print)
     other = holder.operation
     is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
     operation_id = other.id if is_own else None
-    if other.state not in UNSETTLED:
+    if other.state not in OPEN_STATES:
         raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
     raise Refusal(
         Code.IN_PROGRESS,
@@ -43,7 +45,7 @@ def answer_held(relay: Relay, holder: Claimed | Guarded, request: Request, reque
     )
 
 
-def repeated(earlier: Claimed, request: Request, request_print: str) -> Answer:
+def repeated(earlier: ClaimedOperation, request: Request, request_print: str) -> Answer:
     """Answers a request that was made before: the finished answer, or the state as it now is.
 
     Raises StillRunning where it is, and Refusal where the key was used with another request.

@@ -21,15 +21,15 @@ from payrelay.errors import Code, StillRunning, StoreError
 from payrelay.flows.payments.answer_repeat import repeated
 from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
-from payrelay.flows.resolution.resolve import nudge
-from payrelay.runtime.held_responses import AWAITED, Vigil
-from payrelay.store.payments.journal import Claimed
+from payrelay.flows.resolution.resolve import inquire_now
+from payrelay.runtime.held_responses import AWAITED, HeldResponse
+from payrelay.store.payments.journal import ClaimedOperation
 
 WAIT_S_MAX: Final = 60
 """The longest that an answer is held: as long as proxies on the way leave a silent connection alone."""
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class WaitPreference(msgspec.Struct, frozen=True, kw_only=True):
     """How long a client waits.
 
     Attributes:
@@ -51,7 +51,7 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def answer_when_known(
-    relay: Relay, request: Request, patience: Patience, ask: Callable[[], Awaitable[Answer]]
+    relay: Relay, request: Request, wait_preference: WaitPreference, ask: Callable[[], Awaitable[Answer]]
 ) -> Answer:
     """Tells a story once, and holds its answer while what became of it is open or the same request is under way.
 
@@ -60,42 +60,44 @@ async def answer_when_known(
     try:
         answer = await ask()
     except StillRunning as running:
-        if not await _wait(relay, running.running_id, patience):
+        if not await _wait(relay, running.running_id, wait_preference):
             raise
         later = await _present(relay, request, running.running_id)
         if later is None:
-            running.headers = (*running.headers, patience.header)
+            running.headers = (*running.headers, wait_preference.header)
             raise
-        return _applied(later, patience)
+        return _applied(later, wait_preference)
     operation_id = dict(answer.headers).get(OPERATION_HEADER)
     if answer.http_status != HTTPStatus.ACCEPTED or operation_id is None:
-        return _applied(answer, patience)
-    if not await _wait(relay, operation_id, patience):
+        return _applied(answer, wait_preference)
+    if not await _wait(relay, operation_id, wait_preference):
         return answer
-    return _applied(await _present(relay, request, operation_id, since_ms=patience.arrived_ms) or answer, patience)
+    return _applied(
+        await _present(relay, request, operation_id, since_ms=wait_preference.arrived_ms) or answer, wait_preference
+    )
 
 
-async def show_when_settled(relay: Relay, request: Request, operation_id: str, patience: Patience) -> Answer:
+async def show_when_final(relay: Relay, request: Request, operation_id: str, wait_preference: WaitPreference) -> Answer:
     """Answers with one operation once it is settled, or as it stands when the client's patience is over.
 
     Raises Refusal (not_found) at once for one that the caller may not see.
     """
     answer = await show_operation(relay, request, operation_id)
-    if not await _wait(relay, operation_id, patience):
+    if not await _wait(relay, operation_id, wait_preference):
         return answer
-    return _applied(await show_operation(relay, request, operation_id), patience)
+    return _applied(await show_operation(relay, request, operation_id), wait_preference)
 
 
-async def _wait(relay: Relay, operation_id: str, patience: Patience) -> bool:
+async def _wait(relay: Relay, operation_id: str, wait_preference: WaitPreference) -> bool:
     """Returns when nothing more is awaited of the operation, or nobody waits; False where there is no room to."""
-    left_s = patience.until_s - relay.clock.boot_s()
-    with relay.waiters.place(operation_id) as vigil:
+    left_s = wait_preference.until_s - relay.clock.boot_s()
+    with relay.held_responses.slot(operation_id) as vigil:
         if vigil is None:
             return False
         if left_s <= 0:
             return True
-        leaving = asyncio.ensure_future(patience.gone())
-        tasks = {asyncio.create_task(_watch(relay, operation_id, vigil)), leaving}
+        leaving = asyncio.ensure_future(wait_preference.gone())
+        tasks = {asyncio.create_task(_hooks(relay, operation_id, vigil)), leaving}
         try:
             await asyncio.wait(tasks, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -105,7 +107,7 @@ async def _wait(relay: Relay, operation_id: str, patience: Patience) -> bool:
     return True
 
 
-async def _watch(relay: Relay, operation_id: str, vigil: Vigil) -> None:
+async def _hooks(relay: Relay, operation_id: str, vigil: HeldResponse) -> None:
     """Looks for changes by other processes, until the vigil is over.
 
     At first the gateway is looked at too, out of turn, because somebody asks; after that only by schedule, so that many
@@ -119,7 +121,7 @@ async def _watch(relay: Relay, operation_id: str, vigil: Vigil) -> None:
                 vigil.end()
             elif operation is not None and is_first:
                 is_first = False
-                nudge(relay, operation)
+                inquire_now(relay, operation)
             await vigil.pause()
     except Exception:  # our own mistake ends the wait; what is told then is as true as without it
         relay.log.exception("waiting_failed", operation_id=operation_id)
@@ -140,7 +142,7 @@ async def _present(relay: Relay, request: Request, operation_id: str, *, since_m
         return None
     if operation.state is State.NOT_SENT:
         return _not_sent(operation, request)
-    told = repeated(Claimed(operation, answer), request, operation.fingerprint)
+    told = repeated(ClaimedOperation(operation, answer), request, operation.fingerprint)
     if since_ms is not None and operation.request_id == request.request_id and operation.created_at_ms >= since_ms:
         told = msgspec.structs.replace(told, headers=tuple(header for header in told.headers if header != REPLAYED))
     return told
@@ -160,5 +162,5 @@ async def _read(relay: Relay, operation_id: str) -> Operation | None:
         return None
 
 
-def _applied(answer: Answer, patience: Patience) -> Answer:
-    return msgspec.structs.replace(answer, headers=(*answer.headers, patience.header))
+def _applied(answer: Answer, wait_preference: WaitPreference) -> Answer:
+    return msgspec.structs.replace(answer, headers=(*answer.headers, wait_preference.header))

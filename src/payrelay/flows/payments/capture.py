@@ -7,7 +7,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture
 from payrelay.core.payments.operation import Kind, captured_guard
 from payrelay.core.secret import secret_hash
-from payrelay.flows.payments.authorization_of_checkout import hold_of_checkout
+from payrelay.flows.payments.authorization_of_checkout import authorization_of_checkout
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
@@ -22,19 +22,19 @@ async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
     Raises Refusal (forbidden) over the credential's largest amount.
     """
     require_amount(request.credential, call.amount_minor)
-    held = await hold_of_checkout(relay, request, call.authorization_token)
+    held = await authorization_of_checkout(relay, request, call.authorization_token)
     if held is not None:
         call = msgspec.structs.replace(call, authorization_token=held.token)
     token_hash = secret_hash(call.authorization_token)
     subject = f"authorization/{token_hash}"
     merchant = relay.account(request.account).merchant
-    hold = await relay.journal.authorization_of(token_hash, merchant)
-    made = hold if held is None else held.checkout
+    authorization = await relay.journal.authorization_of(token_hash, merchant)
+    made = authorization if held is None else held.checkout
     intent = Intent(
         kind=Kind.CAPTURE,
         call=call,
         subject=subject,
-        barred_by=captured_guard(subject),
+        conflicts_with=captured_guard(subject),
         expected=ExpectedReply() if made is None else ExpectedReply(order_id=made.order_id, currency=made.currency),
         order_id=None if made is None else made.order_id,
         amount_minor=call.amount_minor,

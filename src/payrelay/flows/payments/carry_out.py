@@ -22,20 +22,20 @@ from typing import Final
 import msgspec
 
 from payrelay.core.answers import Answer, Trace, of_outcome
-from payrelay.core.outcomes import Evidence, Outcome, Verdict
+from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.idempotency import claim_of, fingerprint
-from payrelay.core.payments.operation import EVENT_OF_VERDICT, Event, Line, Operation, State
+from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
-from payrelay.flows.apply_change import Overruled, apply
+from payrelay.flows.apply_change import OverruledError, apply
 from payrelay.flows.payments.answer_repeat import answer_again, answer_held, answer_of_state, located
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
-from payrelay.gateways.pacing.rate_limiter import Permit, Shut, worth_of
-from payrelay.runtime.hooks import Stage
-from payrelay.store.payments.journal import Accepted, Claimed, Guarded
+from payrelay.gateways.pacing.rate_limiter import CircuitOpen, Permit, priority_of
+from payrelay.runtime.hooks import OperationPoint
+from payrelay.store.payments.journal import AcceptedOperation, ClaimedOperation, GuardedOperation
 
 SEND_WITHIN_S: Final = 10
 """From the commit of the intent to the last moment at which it may be sent: room for the commit (2 s), an access
@@ -56,7 +56,7 @@ away. Those of later requests were never stored, and must not pile up while it i
 
 
 UNKNOWN_BY_OUR_FAULT: Final = Outcome(
-    verdict=Verdict.UNKNOWN,
+    kind=OutcomeKind.UNKNOWN,
     code=Code.OUTCOME_UNKNOWN,
     msg=STATE_SENTENCES[State.UNKNOWN],
     evidence=Evidence(cause="internal_error"),
@@ -115,43 +115,43 @@ class Attempt:
 
     async def run(self, request_print: str, claim: str | None) -> Answer:
         """Stores the intent, gets a place, sends, stores the outcome: the whole story in order."""
-        governor, worth = self._account.governor, worth_of(self._intent.call)
-        place = await governor.take_now(priority=worth)
-        if place is None and (shut := governor.refusal(worth)) is not None:
-            raise Refusal(Code.UNAVAILABLE, FAILING_SENTENCE, retry_after_s=shut.retry_after_s)
+        rate_limiter, priority = self._account.rate_limiter, priority_of(self._intent.call)
+        permit = await rate_limiter.take_now(priority=priority)
+        if permit is None and (circuit_open := rate_limiter.refusal(priority)) is not None:
+            raise Refusal(Code.UNAVAILABLE, FAILING_SENTENCE, retry_after_s=circuit_open.retry_after_s)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
-            verdict = await self._accept(request_print, claim, has_place=place is not None)
+            verdict = await self._accept(request_print, claim, has_permit=permit is not None)
         except BaseException as error:  # whatever it was, nothing is sent, and the place must not be lost with it
-            _give_back(place)
+            _give_back(permit)
             if isinstance(error, StoreDoubtful):
                 return await self._tell_doubt("intent_not_stored", error)
             if isinstance(error, StoreError):
                 self._withdraw_later("intent_not_stored")
             raise
-        if not isinstance(verdict, Accepted):
-            _give_back(place)
+        if not isinstance(verdict, AcceptedOperation):
+            _give_back(permit)
             return answer_held(self._relay, verdict, self._request, request_print)
         self.operation = verdict.operation
-        if place is None:
-            place = await self._wait_for_place()
-            if place is None:
-                return await self._give_up(governor.refusal(worth))
-            await self._require_still_open(place)
+        if permit is None:
+            permit = await self._wait_for_permit()
+            if permit is None:
+                return await self._give_up(rate_limiter.refusal(priority))
+            await self._require_still_open(permit)
             send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
             try:
-                await self._grant(place)
+                await self._grant(permit)
             except StoreDoubtful as error:
                 return await self._tell_doubt("grant_not_stored", error)
         sending = Sending(
             operation_id=self.operation.id,
-            place=place,
+            permit=permit,
             send_by_s=send_by_s,
-            resent=self._note_resending,
+            is_retry=self._note_retry,
             notify_url=self._notify_url(),
         )
         began_s = self._relay.clock.boot_s()
-        self._reach(Stage.SENDING)
+        self._reach(OperationPoint.SENDING)
         try:
             call = self._intent.sent or self._intent.call
             outcome = await self._account.effect(call, self._intent.expected, sending)
@@ -159,24 +159,26 @@ class Attempt:
             self._relay.log.exception("effect_raised", operation_id=self.operation.id)
             outcome = UNKNOWN_BY_OUR_FAULT
         finally:
-            place.done()  # the adapter has said so, or failed before it could; only the first word counts
-        self._reach(Stage.REPLIED)
+            permit.done()  # the adapter has said so, or failed before it could; only the first word counts
+        self._reach(OperationPoint.REPLIED)
         elapsed_s = self._relay.clock.boot_s() - began_s
-        self._relay.watch.call_made(self._request.account, self._intent.call, outcome.verdict, elapsed_s)
+        self._relay.hooks.call_made(self._request.account, self._intent.call, outcome.kind, elapsed_s)
         return await self._conclude(outcome)
 
-    async def _accept(self, request_print: str, claim: str | None, *, has_place: bool) -> Accepted | Claimed | Guarded:
+    async def _accept(
+        self, request_print: str, claim: str | None, *, has_permit: bool
+    ) -> AcceptedOperation | ClaimedOperation | GuardedOperation:
         """Transaction 1: the claim, the guard and the intent, all or nothing."""
         now_ms = self._relay.clock.now_ms()
         intent, bound = self._intent, self._request.credential.bound
-        wait_s = SEND_WITHIN_S if has_place else SEND_WITHIN_S + self._account.queue_s
+        wait_s = SEND_WITHIN_S if has_permit else SEND_WITHIN_S + self._account.queue_s
         self.operation = Operation(
             id=self._relay.new_id("op", now_ms),
             account=self._request.account,
             merchant=self._account.merchant,
             principal=self._request.principal,
             kind=intent.kind,
-            state=State.SENDING if has_place else State.ACCEPTED,
+            state=State.SENDING if has_permit else State.ACCEPTED,
             version=1,
             subject=intent.subject,
             guard=intent.subject,
@@ -196,44 +198,44 @@ class Attempt:
             send_by_ms=now_ms + int(wait_s * 1000),
             customer_id=intent.customer_id or (bound.customer_id if bound is not None else None),
         )
-        line = Line(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
+        entry = JournalEntry(version=1, at_ms=now_ms, event=None, state=self.operation.state, evidence=intent.evidence)
         if self._relay.background.is_leaving:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         self._has_begun = True
-        self._reach(Stage.ACCEPTING)
+        self._reach(OperationPoint.ACCEPTING)
         verdict = await self._relay.journal.accept(
-            self.operation, line, intent.call, barred_by=intent.barred_by, now_ms=now_ms
+            self.operation, entry, intent.call, conflicts_with=intent.conflicts_with, now_ms=now_ms
         )
-        self._reach(Stage.ACCEPTED)
+        self._reach(OperationPoint.ACCEPTED)
         return verdict
 
-    async def _grant(self, place: Permit) -> None:
+    async def _grant(self, permit: Permit) -> None:
         """Commits that it may be sent from now on; where that fails, it is not."""
         now_ms = self._relay.clock.now_ms()
-        self._reach(Stage.GRANTING)
+        self._reach(OperationPoint.GRANTING)
         try:
             await self._apply(Report(event=Event.GRANTED, send_by_ms=now_ms + SEND_WITHIN_S * 1000))
         except BaseException as error:  # as in run: the place must not be lost
-            place.release_unused()
-            if isinstance(error, Overruled):
+            permit.release_unused()
+            if isinstance(error, OverruledError):
                 raise Refusal(
                     Code.UNAVAILABLE, "the request waited too long and was given up; nothing was sent"
                 ) from error
             if isinstance(error, StoreError) and not isinstance(error, StoreDoubtful):
                 self._withdraw_later("grant_not_stored")
             raise
-        self._reach(Stage.GRANTED)
+        self._reach(OperationPoint.GRANTED)
 
-    async def _wait_for_place(self) -> Permit | None:
+    async def _wait_for_permit(self) -> Permit | None:
         """Waits as long as configured; where nobody knows whether there is a place, the intent is withdrawn."""
         until_s = self._relay.clock.boot_s() + self._account.queue_s
         try:
-            return await self._account.governor.take(until_s, priority=worth_of(self._intent.call))
+            return await self._account.rate_limiter.take(until_s, priority=priority_of(self._intent.call))
         except StoreError:
             self._withdraw_later("no_place")
             raise
 
-    async def _require_still_open(self, place: Permit) -> None:
+    async def _require_still_open(self, permit: Permit) -> None:
         """Gives the place back and withdraws the intent where the account was paused while it waited; raises Refusal.
 
         Raises StoreUnavailable where that can't be known.
@@ -241,19 +243,19 @@ class Attempt:
         try:
             await self._relay.paused.require_open(self._request.account)
         except BaseException as error:  # as in run: the place must not be lost
-            place.release_unused()
+            permit.release_unused()
             if isinstance(error, Refusal | StoreError):
                 await self._withdraw_soon("paused")
             raise
 
-    async def _give_up(self, shut: Shut | None) -> Answer:
+    async def _give_up(self, circuit_open: CircuitOpen | None) -> Answer:
         """No place came: nothing was sent, and the key is given back."""
         await self._withdraw_soon("no_place")
         outcome = Outcome(
-            verdict=Verdict.NOT_SENT,
-            code=Code.GATEWAY_BUSY if shut is None else Code.UNAVAILABLE,
-            msg=FULL_SENTENCE if shut is None else FAILING_SENTENCE,
-            retry_after_s=None if shut is None else shut.retry_after_s,
+            kind=OutcomeKind.NOT_SENT,
+            code=Code.GATEWAY_BUSY if circuit_open is None else Code.UNAVAILABLE,
+            msg=FULL_SENTENCE if circuit_open is None else FAILING_SENTENCE,
+            retry_after_s=None if circuit_open is None else circuit_open.retry_after_s,
         )
         return self._answer(outcome)
 
@@ -264,7 +266,7 @@ class Attempt:
         there, and in ``sending``, although the commit was reported as failed: where the connection was lost right then.
         Gives False where there was nothing to be said.
         """
-        with suppress(Overruled):  # not there, or found stranded and given up by somebody else
+        with suppress(OverruledError):  # not there, or found stranded and given up by somebody else
             await self._apply(Report(event=Event.NOT_SENT, evidence=Evidence(cause=cause)))
             return True
         return False
@@ -292,17 +294,17 @@ class Attempt:
         withdrawals, operation_id = self._relay.withdrawals, self.operation.id
         if len(withdrawals) < WITHDRAWALS_MAX:
             withdrawals.add(operation_id)
-            task = self._store_later(partial(self._withdraw, cause), Verdict.NOT_SENT)
+            task = self._store_later(partial(self._withdraw, cause), OutcomeKind.NOT_SENT)
             task.add_done_callback(lambda _: withdrawals.discard(operation_id))
 
-    async def _note_resending(self, evidence: Evidence) -> bool:
+    async def _note_retry(self, evidence: Evidence) -> bool:
         """Journals that the same effect is about to be sent once more; False where that can't be stored."""
-        self._reach(Stage.RESENDING)
+        self._reach(OperationPoint.RESENDING)
         try:
-            await self._apply(Report(event=Event.RESENT, evidence=evidence))
-        except (StoreError, Overruled):
+            await self._apply(Report(event=Event.RETRIED, evidence=evidence))
+        except (StoreError, OverruledError):
             return False
-        self._reach(Stage.RESENT)
+        self._reach(OperationPoint.RETRIED)
         return True
 
     async def _conclude(self, outcome: Outcome) -> Answer:
@@ -311,17 +313,17 @@ class Attempt:
         try:
             return await self._store(outcome, answer)
         except StoreError:
-            self._relay.log.error("outcome_not_stored", operation_id=self.operation.id, verdict=outcome.verdict)
-            self._store_later(partial(self._store, outcome, answer), outcome.verdict)
+            self._relay.log.error("outcome_not_stored", operation_id=self.operation.id, kind=outcome.kind)
+            self._store_later(partial(self._store, outcome, answer), outcome.kind)
             return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
 
     async def _store(self, outcome: Outcome, answer: Answer) -> Answer:
         """Stores an outcome with its answer, and gives the answer that is kept now."""
-        event = EVENT_OF_VERDICT[outcome.verdict]
+        event = EVENT_OF_OUTCOME[outcome.kind]
         report = Report(event=event, evidence=outcome.evidence, answer=answer, facts=outcome.facts)
         try:
             await self._apply(report)
-        except Overruled as overruled:
+        except OverruledError as overruled:
             if overruled.is_agreed:  # it says so already: perhaps by our own hand, unconfirmed
                 return await self._relay.journal.answer_of(self.operation.id) or answer
             # Somebody settled it before its reply was stored, and otherwise. What stands there was decided by evidence
@@ -329,18 +331,18 @@ class Attempt:
             return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
         return answer
 
-    def _store_later(self, store: Callable[[], Awaitable[object]], verdict: Verdict) -> "asyncio.Task[None]":
+    def _store_later(self, store: Callable[[], Awaitable[object]], verdict: OutcomeKind) -> "asyncio.Task[None]":
         """Goes on trying to store what only this process knows, when nobody waits for it any more."""
         return self._relay.background.start(self._keep_storing(store, verdict))
 
-    async def _keep_storing(self, store: Callable[[], Awaitable[object]], verdict: Verdict) -> None:
+    async def _keep_storing(self, store: Callable[[], Awaitable[object]], verdict: OutcomeKind) -> None:
         for pause_s in STORE_AGAIN_AFTER_S:
             await self._relay.pause(pause_s)
             with suppress(StoreError):
                 if await store():
-                    self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, verdict=verdict)
+                    self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, kind=verdict)
                 return
-        self._relay.log.error("outcome_given_up", operation_id=self.operation.id, verdict=verdict)
+        self._relay.log.error("outcome_given_up", operation_id=self.operation.id, kind=verdict)
 
     async def _apply(self, report: Report) -> None:
         """Stores what this attempt alone knows.
@@ -350,8 +352,8 @@ class Attempt:
         report = msgspec.structs.replace(report, is_firsthand=True)
         self.operation = (await apply(self._relay, self.operation, report)).operation
 
-    def _reach(self, stage: Stage) -> None:
-        self._relay.watch.reached(stage, self.operation.id)
+    def _reach(self, crash_point: OperationPoint) -> None:
+        self._relay.hooks.reached(crash_point, self.operation.id)
 
     def _answer(self, outcome: Outcome) -> Answer:
         trace = Trace(request_id=self._request.request_id, operation_id=self.operation.id)
@@ -361,6 +363,6 @@ class Attempt:
         return self._relay.notify_url(self._request.account)
 
 
-def _give_back(place: Permit | None) -> None:
-    if place is not None:
-        place.release_unused()
+def _give_back(permit: Permit | None) -> None:
+    if permit is not None:
+        permit.release_unused()

@@ -17,11 +17,11 @@ from payrelay.flows.payments.operation_views import (
     FinishedAnswer,
     OperationDetail,
     OperationView,
-    entry,
+    history_entry,
     view,
 )
 from payrelay.flows.relay import Relay, Request
-from payrelay.flows.resolution.resolve import nudge
+from payrelay.flows.resolution.resolve import inquire_now
 
 PAGE_SIZE_MAX: Final = 100
 """Operations on one page; each is under 1 KiB."""
@@ -63,12 +63,12 @@ async def show_newest_by_key(relay: Relay, request: Request, idempotency_key: st
 async def _show(relay: Relay, request: Request, operation: Operation | None) -> Answer:
     if operation is None or not may_see(request, operation):
         raise Refusal(Code.NOT_FOUND, "there is no such operation")
-    nudge(relay, operation)
+    inquire_now(relay, operation)
     history = await relay.journal.history(operation.id)
     answer = await relay.journal.answer_of(operation.id) if operation.principal == request.principal else None
     shown = OperationDetail(
         **msgspec.structs.asdict(_as_seen(operation, request)),
-        history=[entry(line) for line in history],
+        history=[history_entry(entry) for entry in history],
         chargebacks=await chargebacks_of(relay, operation.id),
         answer=None
         if answer is None

@@ -15,7 +15,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
         kind: what it does.
         call: what is asked of the gateway.
         subject: what it acts on, free of secrets; held against a second one while this one is unsettled.
-        barred_by: a guard that must not be held by any operation of the merchant; None where there is none.
+        conflicts_with: a guard that must not be held by any operation of the merchant; None where there is none.
         expected: what the reply must match beyond what the call itself says.
         order_id, payment_id, subscription_id, amount_minor, currency: what is known of it beforehand.
         evidence: what was seen at the gateway beforehand, for when its outcome has to be proved.
@@ -26,7 +26,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     call: Effect
     subject: str
-    barred_by: str | None = None
+    conflicts_with: str | None = None
     expected: ExpectedReply = ExpectedReply()
     order_id: str | None = None
     payment_id: str | None = None

@@ -6,7 +6,7 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.explanations import told
-from payrelay.core.payments.operation import Line, Operation, State
+from payrelay.core.payments.operation import JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 
 
@@ -33,7 +33,7 @@ class OperationView(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     state: State
     explanation: str
-    is_settled: bool
+    is_final: bool
     account: str
     principal: str
     idempotency_key: str | None
@@ -74,7 +74,7 @@ def view(operation: Operation) -> OperationView:
         kind=operation.kind,
         state=operation.state,
         explanation=STATE_SENTENCES[operation.state],
-        is_settled=operation.is_settled,
+        is_final=operation.is_final,
         account=operation.account,
         principal=operation.principal,
         idempotency_key=operation.idempotency_key,
@@ -91,6 +91,6 @@ def view(operation: Operation) -> OperationView:
     )
 
 
-def entry(line: Line) -> HistoryEntry:
+def history_entry(entry: JournalEntry) -> HistoryEntry:
     """Gives a line of its history as a client sees it."""
-    return HistoryEntry(at=rfc3339(line.at_ms), state=line.state, text=told(line), evidence=line.evidence)
+    return HistoryEntry(at=rfc3339(entry.at_ms), state=entry.state, text=told(entry), evidence=entry.evidence)

@@ -6,14 +6,14 @@ from payrelay.core.secret import secret_hash
 from payrelay.flows.relay import Relay
 
 
-async def hold_of_capture(relay: Relay, call: Capture, merchant: str) -> Operation | None:
+async def authorization_of_capture(relay: Relay, call: Capture, merchant: str) -> Operation | None:
     """Finds the operation that yielded the capture's token; None where it was made otherwise. Raises StoreError."""
     return await relay.journal.authorization_of(secret_hash(call.authorization_token), merchant)
 
 
-async def charge_of_hold(relay: Relay, hold: Operation | None) -> Charge | None:
+async def charge_of_authorization(relay: Relay, authorization: Operation | None) -> Charge | None:
     """Reads what was asked for when the money was held; None where that isn't known here. Raises StoreError."""
-    made = None if hold is None else await relay.journal.call_of(hold.id)
+    made = None if authorization is None else await relay.journal.call_of(authorization.id)
     return made if isinstance(made, Charge) else None
 
 
@@ -24,4 +24,4 @@ async def charge_behind(relay: Relay, call: Effect, merchant: str) -> Charge | N
     """
     if not isinstance(call, Capture):
         return None
-    return await charge_of_hold(relay, await hold_of_capture(relay, call, merchant))
+    return await charge_of_authorization(relay, await authorization_of_capture(relay, call, merchant))

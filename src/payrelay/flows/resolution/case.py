@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Change, Report
-from payrelay.core.payments.operation import PROBED, Event, Line, Operation, State
-from payrelay.core.payments.payment import Sight
-from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Look, Seen, SendingWindow, open_since_ms
-from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, settled_answer
-from payrelay.core.payments.schedules import next_probe_ms, next_search_ms, next_try_ms
+from payrelay.core.payments.operation import INQUIRED, Event, JournalEntry, Operation, State
+from payrelay.core.payments.payment import Observation
+from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Finding, MatchResult, SendingWindow, open_since_ms
+from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, resolved_answer
+from payrelay.core.payments.schedules import next_inquiry_ms, next_search_ms, next_try_ms
 from payrelay.flows.apply_change import apply
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
-from payrelay.runtime.hooks import Stage
+from payrelay.runtime.hooks import OperationPoint
 
 
 @dataclass(kw_only=True, slots=True)
@@ -27,7 +27,7 @@ class Case:
         call: what was asked.
         history: its lines, oldest first.
         span: when it can have reached the gateway.
-        is_nudged: somebody asked in between; what settles nothing then is not written down.
+        is_urgent: somebody asked in between; what settles nothing then is not written down.
         until_s: how long to wait for a place in the gateway's budget, by ``clock.boot_s``.
     """
 
@@ -35,9 +35,9 @@ class Case:
     account: Gateway
     operation: Operation
     call: Effect
-    history: list[Line]
+    history: list[JournalEntry]
     span: SendingWindow
-    is_nudged: bool
+    is_urgent: bool
     until_s: float
 
     @property
@@ -55,25 +55,25 @@ class Case:
         """How long one call to the gateway may last."""
         return self.span.ended_ms - self.operation.send_by_ms
 
-    def has_line(self, event: Event) -> bool:
+    def has_entry(self, event: Event) -> bool:
         """Tells whether its history has such a line."""
-        return any(line.event is event for line in self.history)
+        return any(entry.event is event for entry in self.history)
 
-    def reach(self, stage: Stage) -> None:
+    def reach(self, crash_point: OperationPoint) -> None:
         """Announces a stage."""
-        self.relay.watch.reached(stage, self.operation.id)
+        self.relay.hooks.reached(crash_point, self.operation.id)
 
-    async def observe(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Sight:
+    async def inquire(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:
         """Asks the gateway which payments there are; that it can't be asked is no observation."""
-        self.reach(Stage.LOOKING)
-        sight = await self.account.observe(call, until_s=self.until_s)
-        self.reach(Stage.LOOKED)
-        return sight
+        self.reach(OperationPoint.INQUIRING)
+        observation = await self.account.inquire(call, until_s=self.until_s)
+        self.reach(OperationPoint.INQUIRED_ABOUT)
+        return observation
 
-    async def prove(self, look: Look, evidence: Evidence) -> None:
+    async def prove(self, finding: Finding, evidence: Evidence) -> None:
         """It took effect: the record that was found gives the answer."""
-        answer = settled_answer(self.operation, self.call, payment=look.payment, msg=BY_PROOF)
-        facts = look.payment or Facts()
+        answer = resolved_answer(self.operation, self.call, payment=finding.payment, msg=BY_PROOF)
+        facts = finding.payment or Facts()
         await self.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, facts=facts))
 
     async def disprove(self, evidence: Evidence) -> None:
@@ -86,50 +86,52 @@ class Case:
 
     async def note(self, evidence: Evidence) -> None:
         """It was looked for, and that settled nothing: written down, and looked for again on its day."""
-        if self.is_nudged:
+        if self.is_urgent:
             return
-        await self.apply(Report(event=Event.LOOKED, evidence=evidence, probe_at_ms=self._next_ms()))
+        await self.apply(Report(event=Event.INQUIRED_ABOUT, evidence=evidence, inquire_at_ms=self._next_ms()))
 
-    async def could_not_look(self) -> None:
+    async def could_not_inquire(self) -> None:
         """Nothing could be seen, which is no observation: tried again before its next day, for a week at most."""
-        if self.is_nudged:
+        if self.is_urgent:
             return
         now_ms = self.now_ms
-        if self.operation.state in PROBED and self.open_ms >= GIVEN_UP_AFTER_MS:
-            await self.unclear(Evidence(seen=Seen.UNSEEN))
+        if self.operation.state in INQUIRED and self.open_ms >= GIVEN_UP_AFTER_MS:
+            await self.unclear(Evidence(seen=MatchResult.UNSEEN))
             return
         at_ms = next_try_ms(open_since_ms(self.history, self.operation), now_ms)
-        await self.relay.settling.postpone(self.operation, at_ms)
+        await self.relay.resolution.postpone(self.operation, at_ms)
 
-    async def put_off(self, probe_at_ms: int) -> None:
+    async def put_off(self, inquire_at_ms: int) -> None:
         """There is nothing to be done before that moment."""
-        await self.relay.settling.postpone(self.operation, probe_at_ms)
+        await self.relay.resolution.postpone(self.operation, inquire_at_ms)
 
     async def apply(self, report: Report) -> None:
         """Changes the operation by what is reported of it. Raises what ``flows.apply_change`` raises."""
-        change = await apply_settling(self.relay, self.operation, report)
+        change = await apply_resolution(self.relay, self.operation, report)
         self.operation = change.operation
-        self.history += (*change.meanwhile, change.line)
+        self.history += (*change.meanwhile, change.entry)
 
     def _next_ms(self) -> int | None:
         now_ms = self.now_ms
         if self.operation.state is State.FAILED:
-            failed_at_ms = next(line.at_ms for line in reversed(self.history) if line.event is not Event.LOOKED)
+            failed_at_ms = next(
+                entry.at_ms for entry in reversed(self.history) if entry.event is not Event.INQUIRED_ABOUT
+            )
             return next_search_ms(failed_at_ms, now_ms)
-        return next_probe_ms(open_since_ms(self.history, self.operation), now_ms)
+        return next_inquiry_ms(open_since_ms(self.history, self.operation), now_ms)
 
 
-async def apply_settling(relay: Relay, operation: Operation, report: Report) -> Change:
+async def apply_resolution(relay: Relay, operation: Operation, report: Report) -> Change:
     """Changes an operation, and logs that, unless it was a look that settled nothing."""
     change = await apply(relay, operation, report)
-    state, event = change.line.state, change.line.event
-    if event is not Event.LOOKED:
+    state, event = change.entry.state, change.entry.event
+    if event is not Event.INQUIRED_ABOUT:
         relay.log.info(
             "operation_settling", operation_id=operation.id, kind=operation.kind, state=state, event_name=event
         )
     return change
 
 
-def is_looked_for(operation: Operation) -> bool:
+def is_inquired(operation: Operation) -> bool:
     """Tells whether there is anything to be asked about an operation."""
-    return operation.state in PROBED or (operation.state is State.FAILED and operation.probe_at_ms is not None)
+    return operation.state in INQUIRED or (operation.state is State.FAILED and operation.inquire_at_ms is not None)

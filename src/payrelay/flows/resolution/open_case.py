@@ -8,7 +8,7 @@ from payrelay.flows.resolution.case import Case
 from payrelay.gateways.gateway import Gateway
 
 
-async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_nudged: bool, until_s: float) -> Case:
+async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_urgent: bool, until_s: float) -> Case:
     """Reads everything that the proof rests on. Raises Outdated where the operation was changed meanwhile."""
     history = await relay.journal.history(operation.id)
     if not history or history[-1].version != operation.version:
@@ -20,6 +20,6 @@ async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_
         call=await relay.journal.call_of(operation.id),
         history=history,
         span=span_of(history, operation, int(account.timeout_s * 1000)),
-        is_nudged=is_nudged,
+        is_urgent=is_urgent,
         until_s=until_s,
     )

@@ -10,11 +10,11 @@ from typing import Final
 from payrelay.core.answers import Trace, of_outcome
 from payrelay.core.outcomes import Evidence, Outcome
 from payrelay.core.payments.changes import Report
-from payrelay.core.payments.operation import EVENT_OF_VERDICT, Event, Line
+from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEntry
 from payrelay.flows.resolution.case import Case
 from payrelay.gateways.gateway import ExpectedReply, Sending
 from payrelay.gateways.pacing.rate_limiter import Priority
-from payrelay.runtime.hooks import Stage
+from payrelay.runtime.hooks import OperationPoint
 
 SEND_WITHIN_S: Final = 10
 """From the journaling of a second sending to the last moment at which it is made."""
@@ -25,11 +25,11 @@ SENDINGS_MAX: Final = 400
 of which only so many are read, and a gateway that has turned it away for days won't be won over by more."""
 
 
-def under_way_until_ms(history: Sequence[Line], timeout_s: float, now_ms: int) -> int | None:
+def under_way_until_ms(history: Sequence[JournalEntry], timeout_s: float, now_ms: int) -> int | None:
     """Tells until when a second sending may be under way, by this process or another; None where none can be."""
     newest = history[-1]
     until_ms = newest.at_ms + int((SEND_WITHIN_S + timeout_s + GRACE_S) * 1000)
-    return until_ms if newest.event is Event.PROBING and now_ms < until_ms else None
+    return until_ms if newest.event is Event.RESENT_TO_RESOLVE and now_ms < until_ms else None
 
 
 def sending_until_ms(case: Case) -> int | None:
@@ -47,36 +47,36 @@ async def send_again(
 
     ``may_send`` is asked once there is a place: whoever waited for it may have been overtaken by a pause.
     """
-    if sum(line.event is Event.PROBING for line in case.history) >= SENDINGS_MAX:
+    if sum(entry.event is Event.RESENT_TO_RESOLVE for entry in case.history) >= SENDINGS_MAX:
         await case.unclear(Evidence())
         return
-    place = await case.account.governor.take(case.until_s, priority=Priority.SETTLE)
-    if place is None:
-        await case.could_not_look()
+    permit = await case.account.rate_limiter.take(case.until_s, priority=Priority.RESOLUTION)
+    if permit is None:
+        await case.could_not_inquire()
         return
     is_sending = False
     try:
         if may_send is not None and not await may_send():
-            await case.could_not_look()
+            await case.could_not_inquire()
             return
         send_by_s = case.relay.clock.boot_s() + SEND_WITHIN_S
-        await case.apply(Report(event=Event.PROBING, probe_at_ms=case.operation.probe_at_ms))
+        await case.apply(Report(event=Event.RESENT_TO_RESOLVE, inquire_at_ms=case.operation.inquire_at_ms))
         is_sending = True
     finally:
         if not is_sending:
-            place.release_unused()
-    case.reach(Stage.PROBING)
+            permit.release_unused()
+    case.reach(OperationPoint.RESENT_TO_RESOLVE)
     expected = ExpectedReply(order_id=case.operation.order_id, currency=case.operation.currency)
     sending = Sending(
         operation_id=case.operation.id,
-        place=place,
+        permit=permit,
         send_by_s=send_by_s,
-        resent=_never,
+        is_retry=_never,
         # Under one key only one and the same call is known again.
         notify_url=case.relay.notify_url(case.operation.account),
     )
     outcome = await case.account.effect(case.call, expected, sending)
-    case.reach(Stage.PROBED)
+    case.reach(OperationPoint.INQUIRED)
     await read(case, outcome)
 
 
@@ -90,11 +90,11 @@ async def conclude(case: Case, outcome: Outcome) -> None:
     trace = Trace(request_id=case.operation.request_id, operation_id=case.operation.id)
     await case.apply(
         Report(
-            event=EVENT_OF_VERDICT[outcome.verdict],
+            event=EVENT_OF_OUTCOME[outcome.kind],
             evidence=outcome.evidence,
             answer=of_outcome(outcome, trace),
             facts=outcome.facts,
             is_firsthand=True,
-            is_resent=True,
+            is_retried=True,
         )
     )

@@ -1,34 +1,34 @@
 """Cancels once more to find out what became of a cancellation."""
 
-from payrelay.core.outcomes import Outcome, Verdict
+from payrelay.core.outcomes import Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, State
-from payrelay.core.payments.proof import Look, Seen, evidence_of
-from payrelay.core.payments.resolved_answers import BY_PROOF, settled_answer
+from payrelay.core.payments.proof import Finding, MatchResult, evidence_of
+from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.flows.resolution.case import Case
 from payrelay.flows.resolution.resend import conclude, send_again, sending_until_ms
 from payrelay.flows.subscription_notes import note_cancelled
 from payrelay.gateways.gateway import EffectCause
-from payrelay.store.subscriptions import Whose
+from payrelay.store.subscriptions import SubscriptionOwner
 
 
-async def settle_cancel(case: Case) -> None:
+async def resolve_cancel(case: Case) -> None:
     """Cancels once more, as often as it takes: a subscription that is cancelled already is what was asked for."""
-    if sending_until_ms(case) is not None or (case.is_nudged and case.has_line(Event.PROBING)):
+    if sending_until_ms(case) is not None or (case.is_urgent and case.has_entry(Event.RESENT_TO_RESOLVE)):
         return  # each sending is a line of history: after the first they keep to the schedule
     await send_again(case, _read_second_cancel)
     if case.operation.state is State.SUCCEEDED and case.operation.subscription_id is not None:
-        whose = Whose(account=case.account.name, merchant=case.account.merchant)
+        whose = SubscriptionOwner(account=case.account.name, merchant=case.account.merchant)
         relay, subscription_id = case.relay, case.operation.subscription_id
         await note_cancelled(relay.subscriptions, whose, subscription_id, now_ms=case.now_ms, log=relay.log)
 
 
 async def _read_second_cancel(case: Case, outcome: Outcome) -> None:
     if outcome.evidence.cause == EffectCause.ALREADY_CANCELLED:
-        evidence = evidence_of(Look(seen=Seen.ALREADY_DONE), None, outcome.evidence)
-        answer = settled_answer(case.operation, case.call, payment=None, msg=BY_PROOF)
+        evidence = evidence_of(Finding(seen=MatchResult.ALREADY_DONE), None, outcome.evidence)
+        answer = resolved_answer(case.operation, case.call, payment=None, msg=BY_PROOF)
         await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, is_firsthand=True))
-    elif outcome.verdict in {Verdict.SUCCEEDED, Verdict.REFUSED}:
+    elif outcome.kind in {OutcomeKind.SUCCEEDED, OutcomeKind.REFUSED}:
         await conclude(case, outcome)
     else:
-        await case.could_not_look()
+        await case.could_not_inquire()

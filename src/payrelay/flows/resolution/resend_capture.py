@@ -3,36 +3,43 @@
 from typing import Final
 
 from payrelay.core.calls import Capture, PaymentsOfOrder
-from payrelay.core.outcomes import Facts, Outcome, Verdict
+from payrelay.core.outcomes import Facts, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
-from payrelay.core.payments.operation import PROBED, Event
-from payrelay.core.payments.payment import PaymentsSeen, Unseen
-from payrelay.core.payments.proof import HOLD_LAPSES_MS, TOLERANCE_MS, Look, Seen, evidence_of, look_for_capture
-from payrelay.core.payments.resolved_answers import BY_PROOF, settled_answer
-from payrelay.flows.resolution.authorization_of_capture import charge_of_hold, hold_of_capture
+from payrelay.core.payments.operation import INQUIRED, Event
+from payrelay.core.payments.payment import NoObservation, PaymentsSeen
+from payrelay.core.payments.proof import (
+    AUTHORIZATION_LAPSES_MS,
+    TOLERANCE_MS,
+    Finding,
+    MatchResult,
+    evidence_of,
+    finding_for_capture,
+)
+from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
+from payrelay.flows.resolution.authorization_of_capture import authorization_of_capture, charge_of_authorization
 from payrelay.flows.resolution.case import Case
 from payrelay.flows.resolution.resend import conclude, send_again, sending_until_ms
 from payrelay.gateways.gateway import EffectCause
 
-UNDONE_CAUSES: Final = frozenset({EffectCause.NO_SUCH_HOLD, EffectCause.ALREADY_RELEASED})
+UNDONE_CAUSES: Final = frozenset({EffectCause.NO_SUCH_AUTHORIZATION, EffectCause.ALREADY_VOIDED})
 """Replies to a second capture that prove that the first one took nothing."""
-NOTHING_DONE: Final = frozenset({Verdict.NOT_SENT, Verdict.NOT_EXECUTED})
+NOTHING_DONE: Final = frozenset({OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED})
 
 
-async def settle_capture(case: Case) -> None:
+async def resolve_capture(case: Case) -> None:
     """Captures once more, as soon as the first sending can't be under way any more; a hold is captured only once."""
     began_ms = case.span.began_ms
     may_send_from_ms = began_ms + int(case.account.timeout_s * 1000)
     under_way_ms = sending_until_ms(case)
     if under_way_ms is not None:
         await case.put_off(under_way_ms)
-    elif any(line.evidence.seen == Seen.ALREADY_DONE for line in case.history):
+    elif any(entry.evidence.seen == MatchResult.ALREADY_DONE for entry in case.history):
         await _confirm_capture(case)
-    elif case.history[-1].event is Event.PROBING:
+    elif case.history[-1].event is Event.RESENT_TO_RESOLVE:
         # It may have been made, and what it came to is lost as well; a third is not made.
-        await case.unclear(evidence_of(Look(seen=Seen.NOTHING_TO_SEE), None))
-    elif case.now_ms - began_ms >= HOLD_LAPSES_MS:
-        await case.unclear(evidence_of(Look(seen=Seen.NOTHING_TO_SEE), None))
+        await case.unclear(evidence_of(Finding(seen=MatchResult.NOTHING_TO_SEE), None))
+    elif case.now_ms - began_ms >= AUTHORIZATION_LAPSES_MS:
+        await case.unclear(evidence_of(Finding(seen=MatchResult.NOTHING_TO_SEE), None))
     elif case.now_ms < may_send_from_ms:
         await case.put_off(may_send_from_ms)
     else:
@@ -40,20 +47,20 @@ async def settle_capture(case: Case) -> None:
 
 
 async def _read_second_capture(case: Case, outcome: Outcome) -> None:
-    if outcome.verdict is Verdict.SUCCEEDED:
+    if outcome.kind is OutcomeKind.SUCCEEDED:
         await conclude(case, outcome)
-    elif outcome.verdict in NOTHING_DONE:
-        probe_at_ms = case.operation.probe_at_ms
-        await case.apply(Report(event=Event.LOOKED, evidence=outcome.evidence, probe_at_ms=probe_at_ms))
-        await case.could_not_look()
+    elif outcome.kind in NOTHING_DONE:
+        inquire_at_ms = case.operation.inquire_at_ms
+        await case.apply(Report(event=Event.INQUIRED_ABOUT, evidence=outcome.evidence, inquire_at_ms=inquire_at_ms))
+        await case.could_not_inquire()
     elif outcome.evidence.cause == EffectCause.ALREADY_CAPTURED:
-        look = Look(seen=Seen.ALREADY_DONE)
-        evidence = evidence_of(look, None, outcome.evidence)
-        await case.apply(Report(event=Event.LOOKED, evidence=evidence, is_firsthand=True))
-        if case.operation.state in PROBED:
+        finding = Finding(seen=MatchResult.ALREADY_DONE)
+        evidence = evidence_of(finding, None, outcome.evidence)
+        await case.apply(Report(event=Event.INQUIRED_ABOUT, evidence=evidence, is_firsthand=True))
+        if case.operation.state in INQUIRED:
             await _confirm_capture(case)
     elif outcome.evidence.cause in UNDONE_CAUSES:
-        await case.disprove(evidence_of(Look(seen=Seen.ALREADY_UNDONE), None, outcome.evidence))
+        await case.disprove(evidence_of(Finding(seen=MatchResult.ALREADY_UNDONE), None, outcome.evidence))
     else:
         await case.unclear(outcome.evidence)
 
@@ -63,27 +70,27 @@ async def _confirm_capture(case: Case) -> None:
     call, operation = case.call, case.operation
     assert isinstance(call, Capture)  # noqa: S101, the table of stories pairs them
     if operation.order_id is None:
-        await case.unclear(evidence_of(Look(seen=Seen.ALREADY_DONE), None))
+        await case.unclear(evidence_of(Finding(seen=MatchResult.ALREADY_DONE), None))
         return
-    sight = await case.observe(PaymentsOfOrder(order_id=operation.order_id))
-    if isinstance(sight, Unseen):
-        await case.could_not_look()
+    observation = await case.inquire(PaymentsOfOrder(order_id=operation.order_id))
+    if isinstance(observation, NoObservation):
+        await case.could_not_inquire()
         return
-    payments = sight.payments if isinstance(sight, PaymentsSeen) else ()
+    payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
     ids = tuple(payment.payment_id for payment in payments)
-    hold = await hold_of_capture(case.relay, call, operation.merchant)
+    authorization = await authorization_of_capture(case.relay, call, operation.merchant)
     # The payment may go by the number that the hold had; it is not another one's for that.
-    own = frozenset() if hold is None or hold.payment_id is None else {hold.payment_id}
+    own = frozenset() if authorization is None or authorization.payment_id is None else {authorization.payment_id}
     # Rivals first: one that is settled in between is then found as an owner, or was counted as a rival.
     since_ms = case.span.began_ms - case.timeout_ms - 2 * TOLERANCE_MS
-    has_rival = bool(payments) and await case.relay.settling.has_rival(operation, failed_since_ms=since_ms)
-    others = await case.relay.settling.owned_by_others(operation, ids) - own
-    look = look_for_capture(call.amount_minor, payments, others, has_rival=has_rival)
-    evidence = evidence_of(look, None, sight.evidence)
-    if look.seen is not Seen.ONE_FITS:
+    has_competing = bool(payments) and await case.relay.resolution.has_competing(operation, failed_since_ms=since_ms)
+    others = await case.relay.resolution.owned_by_others(operation, ids) - own
+    finding = finding_for_capture(call.amount_minor, payments, others, has_competing=has_competing)
+    evidence = evidence_of(finding, None, observation.evidence)
+    if finding.seen is not MatchResult.ONE_FITS:
         await case.unclear(evidence)
         return
-    charge = await charge_of_hold(case.relay, hold)
-    answer = settled_answer(operation, call, payment=look.payment, msg=BY_PROOF, hold=charge)
-    facts = look.payment or Facts()
+    charge = await charge_of_authorization(case.relay, authorization)
+    answer = resolved_answer(operation, call, payment=finding.payment, msg=BY_PROOF, authorization=charge)
+    facts = finding.payment or Facts()
     await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, facts=facts, is_firsthand=True))

@@ -3,17 +3,17 @@
 from functools import partial
 from typing import Final
 
-from payrelay.core.outcomes import Outcome, Verdict
+from payrelay.core.outcomes import Outcome, OutcomeKind
 from payrelay.core.payments.operation import Event, Kind, State
 from payrelay.core.payments.proof import TOLERANCE_MS
 from payrelay.flows.resolution.case import Case
 from payrelay.flows.resolution.resend import GRACE_S, SEND_WITHIN_S, conclude, send_again, sending_until_ms
 
-TOLD_BY_KEY: Final = frozenset({Verdict.SUCCEEDED, Verdict.DECLINED, Verdict.REFUSED, Verdict.DIFFERED})
+TOLD_BY_KEY: Final = frozenset({OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.REFUSED, OutcomeKind.DIFFERED})
 """Replies to a sending under a known key that tell what the first one came to."""
 
 
-async def settle_under_key(case: Case) -> None:
+async def resolve_under_key(case: Case) -> None:
     """Sends once more under the operation's id: a gateway that knows it answers as it did the first time.
 
     Where the first never arrived, this one is the first: so nothing is sent while an operator has paused the account.
@@ -25,8 +25,8 @@ async def settle_under_key(case: Case) -> None:
     elif case.now_ms < may_send_from_ms:
         await case.put_off(may_send_from_ms)
     elif await case.relay.paused.is_paused(case.operation.account):
-        await case.could_not_look()
-    elif not case.is_nudged or not case.has_line(Event.PROBING):
+        await case.could_not_inquire()
+    elif not case.is_urgent or not case.has_entry(Event.RESENT_TO_RESOLVE):
         await send_again(case, _read_under_key, may_send=partial(_is_open, case))
 
 
@@ -50,7 +50,7 @@ async def _is_open(case: Case) -> bool:
 
 
 async def _read_under_key(case: Case, outcome: Outcome) -> None:
-    if outcome.verdict in TOLD_BY_KEY:
+    if outcome.kind in TOLD_BY_KEY:
         await conclude(case, outcome)
     else:
-        await case.could_not_look()
+        await case.could_not_inquire()

@@ -4,44 +4,50 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from payrelay.core.gateways.capabilities import Way, way_of
+from payrelay.core.gateways.capabilities import ResolutionWay, resolution_way_of
 from payrelay.core.payments.operation import Kind
 from payrelay.flows.resolution.case import Case
-from payrelay.flows.resolution.resend_cancel import settle_cancel
-from payrelay.flows.resolution.resend_capture import settle_capture
-from payrelay.flows.resolution.resend_under_key import is_key_kept, settle_under_key
+from payrelay.flows.resolution.resend_cancel import resolve_cancel
+from payrelay.flows.resolution.resend_capture import resolve_capture
+from payrelay.flows.resolution.resend_under_key import is_key_kept, resolve_under_key
 from payrelay.flows.resolution.search_payments import (
-    settle_charge,
-    settle_hold_unseen,
-    settle_refund,
-    settle_retry,
-    settle_unseen,
+    resolve_charge,
+    resolve_refund,
+    resolve_retry,
+    resolve_unseen,
+    resolve_unseen_authorization,
 )
 
-_Story: TypeAlias = Callable[[Case], Awaitable[None]]
-_SEARCHES: Final[Mapping[Kind, _Story]] = MappingProxyType(
+_Resolver: TypeAlias = Callable[[Case], Awaitable[None]]
+_SEARCHES: Final[Mapping[Kind, _Resolver]] = MappingProxyType(
     {
-        Kind.CHARGE: settle_charge,
-        Kind.AUTHORIZATION: settle_charge,
-        Kind.REFUND: settle_refund,
-        Kind.RETRY: settle_retry,
+        Kind.CHARGE: resolve_charge,
+        Kind.AUTHORIZATION: resolve_charge,
+        Kind.REFUND: resolve_refund,
+        Kind.RETRY: resolve_retry,
     }
 )
-_SENDINGS: Final[Mapping[Kind, _Story]] = MappingProxyType({Kind.CAPTURE: settle_capture, Kind.CANCEL: settle_cancel})
-_OTHERWISE: Final[Mapping[Way, _Story]] = MappingProxyType(
-    {Way.SEND_UNDER_KEY: settle_under_key, Way.WAIT: settle_hold_unseen, Way.NONE: settle_unseen}
+_SENDINGS: Final[Mapping[Kind, _Resolver]] = MappingProxyType(
+    {Kind.CAPTURE: resolve_capture, Kind.CANCEL: resolve_cancel}
+)
+_OTHERWISE: Final[Mapping[ResolutionWay, _Resolver]] = MappingProxyType(
+    {
+        ResolutionWay.SEND_UNDER_KEY: resolve_under_key,
+        ResolutionWay.WAIT: resolve_unseen_authorization,
+        ResolutionWay.NONE: resolve_unseen,
+    }
 )
 
 
-def story_of(kind: Kind, way: Way) -> _Story:
+def resolver_of(kind: Kind, way: ResolutionWay) -> _Resolver:
     """Gives the story that finds out what became of an effect in this way."""
-    if way is Way.SEARCH:
+    if way is ResolutionWay.SEARCH:
         return _SEARCHES[kind]
     # An adapter that says of another effect that it is done only once has no story here yet: it is for a person.
-    return _SENDINGS.get(kind, settle_unseen) if way is Way.SEND_AGAIN else _OTHERWISE[way]
+    return _SENDINGS.get(kind, resolve_unseen) if way is ResolutionWay.SEND_AGAIN else _OTHERWISE[way]
 
 
-async def settle_case(case: Case) -> None:
+async def resolve_case(case: Case) -> None:
     """Looks once for what became of a case, in the way that its gateway allows."""
-    way = way_of(case.operation.kind, case.account.capabilities, is_key_kept=is_key_kept(case))
-    await story_of(case.operation.kind, way)(case)
+    way = resolution_way_of(case.operation.kind, case.account.capabilities, is_key_kept=is_key_kept(case))
+    await resolver_of(case.operation.kind, way)(case)

@@ -9,7 +9,7 @@ from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.subscription_notes import note_cancelled
-from payrelay.store.subscriptions import Whose
+from payrelay.store.subscriptions import SubscriptionOwner
 
 
 async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscription) -> Answer:
@@ -25,7 +25,7 @@ async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscr
     )
     answer = await carry_out(relay, request, intent)
     if answer.http_status == HTTPStatus.OK:
-        whose = Whose(account=request.account, merchant=relay.account(request.account).merchant)
+        whose = SubscriptionOwner(account=request.account, merchant=relay.account(request.account).merchant)
         now_ms, log = relay.clock.now_ms(), relay.log
         await note_cancelled(relay.subscriptions, whose, str(call.subscription_id), now_ms=now_ms, log=log)
     return answer

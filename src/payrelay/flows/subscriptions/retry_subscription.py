@@ -7,7 +7,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import PaymentsOfSubscription, RetrySubscription
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import Kind
-from payrelay.core.payments.payment import PaymentsSeen, Unseen
+from payrelay.core.payments.payment import NoObservation, PaymentsSeen
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.carry_out import carry_out
 from payrelay.flows.payments.intent import Intent
@@ -40,12 +40,14 @@ async def _payments_before(relay: Relay, request: Request, call: RetrySubscripti
     """Gives the ids of the subscription's payments; raises Refusal where they can't be read."""
     account = relay.account(request.account)
     until_s = relay.clock.boot_s() + account.queue_s
-    sight = await account.observe(PaymentsOfSubscription(subscription_id=call.subscription_id), until_s=until_s)
-    if isinstance(sight, Unseen):
-        if sight.code is Code.NOT_FOUND:
-            raise Refusal(Code.NOT_FOUND, sight.evidence.gateway_msg or "there is no such subscription")
+    observation = await account.inquire(PaymentsOfSubscription(subscription_id=call.subscription_id), until_s=until_s)
+    if isinstance(observation, NoObservation):
+        if observation.code is Code.NOT_FOUND:
+            raise Refusal(Code.NOT_FOUND, observation.evidence.gateway_msg or "there is no such subscription")
         raise Refusal(
             Code.UNAVAILABLE,
             "the subscription's payments could not be read, which a retry needs beforehand; nothing was sent",
         )
-    return tuple(payment.payment_id for payment in sight.payments) if isinstance(sight, PaymentsSeen) else ()
+    return (
+        tuple(payment.payment_id for payment in observation.payments) if isinstance(observation, PaymentsSeen) else ()
+    )

@@ -11,7 +11,7 @@ from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Code, Refusal
 from payrelay.flows.pagination import answer_page
 from payrelay.flows.relay import Relay, Request
-from payrelay.store.subscriptions import Installment, Standing
+from payrelay.store.subscriptions import Installment, SubscriptionStanding
 
 STATE_SENTENCES: Final[dict[SubscriptionState, str]] = {
     SubscriptionState.ACTIVE: "It goes on.",
@@ -76,7 +76,7 @@ async def list_subscription_states(relay: Relay, request: Request, *, after: str
     )
 
 
-def view(standing: Standing) -> SubscriptionStateView:
+def view(standing: SubscriptionStanding) -> SubscriptionStateView:
     """Gives a subscription as a client sees it."""
     subscription = standing.subscription
     is_failing = subscription.state is SubscriptionState.ACTIVE and _is_newer(standing.last_failure, standing.last_paid)

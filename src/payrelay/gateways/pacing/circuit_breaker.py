@@ -19,12 +19,12 @@ from payrelay.clock import Clock
 from payrelay.gateways.pacing.queue import Priority
 
 ENDED_MIN: Final = 20
-LOOKED_BACK_S: Final = 30
+COUNTED_BACK_S: Final = 30
 """With half of so many calls failed in so many seconds the gateway is no longer tried by everybody."""
 PAUSE_S: Final = 10.0
 PAUSE_S_MAX: Final = 60.0
 """Long enough to spare the gateway, short enough that its return is noticed within a minute."""
-EFFECT_PROBES_AFTER_S: Final = 2.0
+EFFECT_TRIALS_AFTER_S: Final = 2.0
 """How long an effect leaves the probing to reads and settling."""
 
 
@@ -41,7 +41,7 @@ class Ending(StrEnum):
     """It says nothing: we didn't get so far."""
 
 
-class Shut(msgspec.Struct, frozen=True):
+class CircuitOpen(msgspec.Struct, frozen=True):
     """Why there is no call now, and when to come again."""
 
     retry_after_s: int
@@ -52,71 +52,71 @@ class Admission(StrEnum):
     """Whether somebody may go on to ask for a place."""
 
     FREE = "free"
-    PROBE = "probe"
-    BARRED = "barred"
+    TRIAL = "probe"
+    REJECTED = "barred"
 
 
-class Breaker:
-    """Decides whether the gateway is called. ``probe_s`` is the longest that a probe takes."""
+class CircuitBreaker:
+    """Decides whether the gateway is called. ``trial_s`` is the longest that a probe takes."""
 
-    def __init__(self, clock: Clock, probe_s: float) -> None:
+    def __init__(self, clock: Clock, trial_s: float) -> None:
         self._clock = clock
-        self._probe_s = probe_s
-        self._seconds: deque[list[int]] = deque(maxlen=LOOKED_BACK_S)  # second, ended, failed
+        self._trial_s = trial_s
+        self._seconds: deque[list[int]] = deque(maxlen=COUNTED_BACK_S)  # second, ended, failed
         self._pause_s = PAUSE_S
-        self._probes_from_s: float | None = None
-        self._probed_until_s = 0.0
+        self._trials_from_s: float | None = None
+        self._trial_until_s = 0.0
         self._cause = ""
 
     @property
-    def is_shut(self) -> bool:
+    def is_open(self) -> bool:
         """True when only probes go out."""
-        return self._probes_from_s is not None
+        return self._trials_from_s is not None
 
-    def refusal(self, priority: Priority) -> Shut | None:
+    def refusal(self, priority: Priority) -> CircuitOpen | None:
         """Tells why a call may not be made now; None where it may, be it as the probe."""
-        if self._probes_from_s is None:
+        if self._trials_from_s is None:
             return None
         now_s = self._clock.boot_s()
-        wait_s = max(self._probes_from_s, self._probed_until_s) - now_s
+        wait_s = max(self._trials_from_s, self._trial_until_s) - now_s
         if priority in {Priority.CHARGE, Priority.GIVE_BACK}:
-            wait_s = max(wait_s, self._probes_from_s + EFFECT_PROBES_AFTER_S - now_s)
+            wait_s = max(wait_s, self._trials_from_s + EFFECT_TRIALS_AFTER_S - now_s)
         if wait_s <= 0:
             return None
-        return Shut(math.ceil(min(wait_s, self._pause_s + EFFECT_PROBES_AFTER_S)), self._cause)
+        return CircuitOpen(math.ceil(min(wait_s, self._pause_s + EFFECT_TRIALS_AFTER_S)), self._cause)
 
     def enter(self, priority: Priority) -> Admission:
-        """Lets one go on, or not; who is the probe ends that with ``probed`` or ``abandon``."""
-        if self._probes_from_s is None:
+        """Lets one go on, or not; who is the probe ends that with ``trial_ended`` or ``abandon``."""
+        if self._trials_from_s is None:
             return Admission.FREE
         if priority is Priority.TOKEN:
             # A token is fetched for the probe, before it; that the gateway gives tokens doesn't say that it works.
-            return Admission.FREE if self._clock.boot_s() >= self._probes_from_s else Admission.BARRED
+            return Admission.FREE if self._clock.boot_s() >= self._trials_from_s else Admission.REJECTED
         if self.refusal(priority) is not None:
-            return Admission.BARRED
-        self._probed_until_s = self._clock.boot_s() + self._probe_s
-        return Admission.PROBE
+            return Admission.REJECTED
+        self._trial_until_s = self._clock.boot_s() + self._trial_s
+        return Admission.TRIAL
 
     def note(self, ending: Ending, cause: str) -> bool:
         """Counts a call that has ended and was no probe; gives True when it shut at this."""
-        if ending is Ending.NOTHING or self._probes_from_s is not None:
+        if ending is Ending.NOTHING or self._trials_from_s is not None:
             return False
         return self._count(has_failed=ending is not Ending.ANSWERED, cause=cause)
 
-    def probed(self, ending: Ending, cause: str) -> None:
+    def trial_ended(self, ending: Ending, cause: str) -> None:
         """Learns what the probe came to, or that no token was to be had for it."""
-        if self._probes_from_s is None:
+        if self._trials_from_s is None:
             return
-        self._probed_until_s = 0.0
+        self._trial_until_s = 0.0
         if ending is Ending.ANSWERED:
-            self._probes_from_s = None
+            self._trials_from_s = None
         elif ending is not Ending.NOTHING:
             self._pause_s = min(self._pause_s * 2, PAUSE_S_MAX)
-            self._shut(cause)
+            self._open(cause)
 
     def abandon(self) -> None:
         """The probe came to nothing: another may be made."""
-        self._probed_until_s = 0.0
+        self._trial_until_s = 0.0
 
     def _count(self, *, has_failed: bool, cause: str) -> bool:
         now_s = int(self._clock.boot_s())
@@ -127,15 +127,15 @@ class Breaker:
         if not has_failed:
             return False
         newest[2] += 1
-        lately = [second for second in self._seconds if second[0] > now_s - LOOKED_BACK_S]
+        lately = [second for second in self._seconds if second[0] > now_s - COUNTED_BACK_S]
         ended, failed = (sum(second[index] for second in lately) for index in (1, 2))
         if ended < ENDED_MIN or failed * 2 < ended:
             return False
         self._pause_s = PAUSE_S
-        self._shut(cause)
+        self._open(cause)
         return True
 
-    def _shut(self, cause: str) -> None:
-        self._probes_from_s = self._clock.boot_s() + self._pause_s
+    def _open(self, cause: str) -> None:
+        self._trials_from_s = self._clock.boot_s() + self._pause_s
         self._cause = cause
         self._seconds.clear()

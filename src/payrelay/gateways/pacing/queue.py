@@ -5,10 +5,10 @@ from collections import deque
 from enum import IntEnum
 from typing import Final
 
-from payrelay.core.calls import CancelSubscription, Effect, Refund, Release
-from payrelay.core.gateways.permits import SlotGrant
+from payrelay.core.calls import CancelSubscription, Effect, Refund, Void
+from payrelay.core.gateways.permits import PermitGrant
 
-SETTLE_SHARE: Final = 10
+RESOLUTION_SHARE: Final = 10
 """While settling waits, every so many places one goes to it: an outage leaves much to be looked for, and a shop that
 uses up its budget day and night would never hear what became of it."""
 
@@ -22,13 +22,13 @@ class Priority(IntEnum):
     """Charges, authorizations, captures and retries: somebody stands at a till."""
     GIVE_BACK = 2
     """Refunds, releases and cancellations."""
-    SETTLE = 3
+    RESOLUTION = 3
     READ = 4
 
 
-def worth_of(call: Effect) -> Priority:
+def priority_of(call: Effect) -> Priority:
     """Says what an effect is worth."""
-    return Priority.GIVE_BACK if isinstance(call, Refund | Release | CancelSubscription) else Priority.CHARGE
+    return Priority.GIVE_BACK if isinstance(call, Refund | Void | CancelSubscription) else Priority.CHARGE
 
 
 class Waiter:
@@ -45,7 +45,7 @@ class Waiter:
         self.priority = priority
         self.is_patient = until_s is not None and until_s > now_s
         self.until_s = until_s if until_s is not None and self.is_patient else float("inf")
-        self.granted: asyncio.Future[tuple[SlotGrant, float] | None] = asyncio.get_running_loop().create_future()
+        self.granted: asyncio.Future[tuple[PermitGrant, float] | None] = asyncio.get_running_loop().create_future()
 
 
 class PermitQueue:
@@ -53,7 +53,7 @@ class PermitQueue:
 
     def __init__(self) -> None:
         self._waiters: dict[Priority, deque[Waiter]] = {priority: deque() for priority in Priority}
-        self._since_settling = 0
+        self._since_resolution = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._waiters.values()))
@@ -71,7 +71,7 @@ class PermitQueue:
             if waiter.until_s < now_s:
                 waiter.granted.set_result(None)
                 continue
-            self._since_settling = 0 if waiter.priority is Priority.SETTLE else self._since_settling + 1
+            self._since_resolution = 0 if waiter.priority is Priority.RESOLUTION else self._since_resolution + 1
             return waiter
         return None
 
@@ -91,12 +91,12 @@ class PermitQueue:
             found += chosen
         return found
 
-    def worth(self) -> Priority | None:
+    def priority(self) -> Priority | None:
         """Tells what the worthiest of those who wait is worth; None where nobody waits."""
         return next((priority for priority, waiters in self._waiters.items() if waiters), None)
 
     def _next(self) -> deque[Waiter] | None:
-        settling = self._waiters[Priority.SETTLE]
-        if settling and self._since_settling >= SETTLE_SHARE:
-            return settling
+        resolution = self._waiters[Priority.RESOLUTION]
+        if resolution and self._since_resolution >= RESOLUTION_SHARE:
+            return resolution
         return next((waiters for waiters in self._waiters.values() if waiters), None)

@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from typing import Protocol, TypeAlias
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import SlotGrant, SlotsTaken
+from payrelay.core.gateways.permits import PermitGrant, PermitsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
 
 Rest: TypeAlias = Coroutine[object, object, None] | None
@@ -28,15 +28,15 @@ class Budget(Protocol):
 
     is_shared: bool
 
-    async def take(self, count: int, hold_s: float) -> SlotsTaken:
-        """Takes places for calls that have ended ``hold_s`` from now, whatever happens. Raises StoreUnavailable."""
+    async def take(self, count: int, permit_s: float) -> PermitsTaken:
+        """Takes places for calls that have ended ``permit_s`` from now, whatever happens. Raises StoreUnavailable."""
         ...
 
-    def done(self, grant: SlotGrant) -> Rest:
+    def done(self, grant: PermitGrant) -> Rest:
         """The call has ended: the place is free one window from now."""
         ...
 
-    def release_unused(self, grant: SlotGrant) -> Rest:
+    def release_unused(self, grant: PermitGrant) -> Rest:
         """Nothing was sent: the place is free now."""
         ...
 
@@ -58,24 +58,24 @@ class MemoryBudget:
         self._numbers = itertools.count(1)
         self._blocked_until_s = 0.0
 
-    async def take(self, count: int, hold_s: float) -> SlotsTaken:
+    async def take(self, count: int, permit_s: float) -> PermitsTaken:
         """Takes what is free; see ``Budget``."""
         now_s = self._clock.boot_s()
         if now_s < self._blocked_until_s:
-            return SlotsTaken((), self._blocked_until_s - now_s)
+            return PermitsTaken((), self._blocked_until_s - now_s)
         free = [slot for slot, free_at_s in enumerate(self._free_at_s) if free_at_s <= now_s][:count]
-        grants = tuple(SlotGrant(slot, str(next(self._numbers))) for slot in free)
+        grants = tuple(PermitGrant(slot, str(next(self._numbers))) for slot in free)
         for grant in grants:
-            self._free_at_s[grant.slot] = now_s + hold_s + self._window_s
-            self._holdings[grant.slot] = grant.holding
-        return SlotsTaken(grants, None if len(grants) == count else min(self._free_at_s) - now_s)
+            self._free_at_s[grant.slot] = now_s + permit_s + self._window_s
+            self._holdings[grant.slot] = grant.holder
+        return PermitsTaken(grants, None if len(grants) == count else min(self._free_at_s) - now_s)
 
-    def done(self, grant: SlotGrant) -> Rest:
+    def done(self, grant: PermitGrant) -> Rest:
         """Lets it rest for a window; see ``Budget``."""
         self._end(grant, self._clock.boot_s() + self._window_s)
         return None
 
-    def release_unused(self, grant: SlotGrant) -> Rest:
+    def release_unused(self, grant: PermitGrant) -> Rest:
         """Frees it; see ``Budget``."""
         self._end(grant, self._clock.boot_s())
         return None
@@ -85,7 +85,7 @@ class MemoryBudget:
         self._blocked_until_s = max(self._blocked_until_s, self._clock.boot_s() + for_s)
         return None
 
-    def _end(self, grant: SlotGrant, free_at_s: float) -> None:
-        if self._holdings[grant.slot] == grant.holding:
+    def _end(self, grant: PermitGrant, free_at_s: float) -> None:
+        if self._holdings[grant.slot] == grant.holder:
             self._holdings[grant.slot] = ""
             self._free_at_s[grant.slot] = free_at_s

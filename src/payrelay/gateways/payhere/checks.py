@@ -8,7 +8,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
 from payrelay.gateways.gateway import CheckFinding
 from payrelay.gateways.payhere.connections import LossCause
-from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
+from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 
 _NOT_PAYHERE: Final = "The address answers, but not as PayHere does: is BASE_URL right?"
 
@@ -32,7 +32,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         ),
         Cause.INVALID_TOKEN: "The gateway does not accept the access token that it gave us.",
         Cause.RATE_LIMITED: "The gateway takes no more calls for now: try again in a minute.",
-        Cause.NO_PLACE: "The budget of calls is used up for now: try again in a minute.",
+        Cause.NO_PERMIT: "The budget of calls is used up for now: try again in a minute.",
         Cause.SERVER_ERROR: "The gateway is failing: try again later.",
         Cause.REDIRECTED: "The address sends us elsewhere: BASE_URL must be the address itself, live with its www.",
         Cause.UNEXPECTED_STATUS: _NOT_PAYHERE,
@@ -44,7 +44,7 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
 """By the cause that stands in the evidence."""
 
 
-def finding_of_token(refusal: TurnedAway | None) -> CheckFinding:
+def finding_of_token(refusal: RejectedCall | None) -> CheckFinding:
     """Tells whether an access token was given."""
     subject = "access token"
     if refusal is None:

@@ -9,7 +9,7 @@ from typing import Final
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Outcome, Reading
-from payrelay.core.payments.payment import Payment, Sight
+from payrelay.core.payments.payment import Observation, Payment
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
@@ -19,11 +19,11 @@ from payrelay.gateways.gateway import (
     Headers,
     HostedPage,
     NoCheckout,
-    Received,
+    ReceivedNotification,
     Sending,
     UnreadableNotification,
 )
-from payrelay.gateways.pacing.rate_limiter import Governor, Priority, Timer, loop_timer
+from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
 from payrelay.gateways.payhere.abilities import capabilities_of
 from payrelay.gateways.payhere.account import Account, merchant_of, signer_of
 from payrelay.gateways.payhere.checks import finding_of_reading, finding_of_token
@@ -34,8 +34,8 @@ from payrelay.gateways.payhere.tokens import Token, Tokens
 from payrelay.gateways.payhere.wire.forms import build_form
 from payrelay.gateways.payhere.wire.notifications import received
 from payrelay.gateways.payhere.wire.plans import facts_in, records_of
-from payrelay.gateways.payhere.wire.records import payments_in, records_without, sight_of
-from payrelay.gateways.payhere.wire.replies import TurnedAway, WrongShape
+from payrelay.gateways.payhere.wire.records import observation_of, payments_in, records_without
+from payrelay.gateways.payhere.wire.replies import RejectedCall, WrongShape
 from payrelay.gateways.token_shelf import TokenShelf
 
 CHECKED_ORDER: Final = "payrelay-check"
@@ -50,14 +50,14 @@ class PayHere:
         name: as it stands in our paths.
         environment: ``sandbox`` or ``live``.
         merchant: the same for the same merchant under every name.
-        governor: gives out the places in the account's budget.
+        rate_limiter: gives out the places in the account's budget.
         timeout_s: the longest that one call takes.
         queue_s: the longest wait for a place.
         timezone: of the gateway's dates.
         capabilities: what it can do for this account.
 
     Args:
-        governor: one that shares its budget with other processes; without one, that of this process alone.
+        rate_limiter: one that shares its budget with other processes; without one, that of this process alone.
         connections: the way to the gateway; a simulation brings its own.
         shelf: where other processes find the access token.
     """
@@ -67,7 +67,7 @@ class PayHere:
         account: Account,
         *,
         clock: Clock,
-        governor: Governor | None = None,
+        rate_limiter: RateLimiter | None = None,
         timer: Timer = loop_timer,
         connections: Network | None = None,
         shelf: TokenShelf | None = None,
@@ -75,7 +75,7 @@ class PayHere:
         self.name = account.name
         self.environment = account.environment
         self.merchant = merchant_of(account)
-        self.governor = governor or Governor(account.limit, clock, timer=timer, timeout_s=account.timeout_s)
+        self.rate_limiter = rate_limiter or RateLimiter(account.limit, clock, timer=timer, timeout_s=account.timeout_s)
         self.timeout_s = account.timeout_s
         self.queue_s = account.queue_s
         self.timezone = account.timezone
@@ -84,24 +84,24 @@ class PayHere:
         self.capabilities = capabilities_of(is_live=is_live, is_signing=is_signing)
         self._clock = clock
         self._connections = connections or GatewayConnections(account.base_url, clock, timeout_s=account.timeout_s)
-        self._tokens = Tokens(account, self._connections.effects, self.governor, clock, shelf=shelf)
-        self._sender = EffectSender(self._connections, self._tokens, self.governor, clock)
-        self._reader = RecordReader(self._connections, self._tokens, self.governor, clock, account)
+        self._tokens = Tokens(account, self._connections.effects, self.rate_limiter, clock, shelf=shelf)
+        self._sender = EffectSender(self._connections, self._tokens, self.rate_limiter, clock)
+        self._reader = RecordReader(self._connections, self._tokens, self.rate_limiter, clock, account)
 
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         """Sends an effect once, or a second time where the first provably did nothing, and says what it came to."""
         return await self._sender.send(call, expected, sending)
 
-    async def observe(
+    async def inquire(
         self,
         call: PaymentsOfOrder | PaymentsOfSubscription,
         *,
         until_s: float,
-        priority: Priority = Priority.SETTLE,
-    ) -> Sight:
+        priority: Priority = Priority.RESOLUTION,
+    ) -> Observation:
         """Looks at payments, to prove something by them; waits for a place until then (by ``clock.boot_s``)."""
         reading = await self.read(call, priority=priority, until_s=until_s)
-        return sight_of(call, reading, self.timezone)
+        return observation_of(call, reading, self.timezone)
 
     async def read(self, call: Read, *, priority: Priority = Priority.READ, until_s: float | None = None) -> Reading:
         """Makes a read, and once more where the token had ended or the connection was lost.
@@ -132,14 +132,14 @@ class PayHere:
             return NOT_CONFIGURED
         return build_form(self._signer, page.asked, page.returns, today=page.today)
 
-    def notification(self, headers: Headers, body: bytes) -> Received | UnreadableNotification:  # noqa: ARG002, the body is signed
+    def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:  # noqa: ARG002, the body is signed
         """Reads a form; all that is signed, and the signature, stand in the body."""
         return received(body, self._signer)
 
     async def check(self) -> list[CheckFinding]:
         """Tries the account out, without changing anything, and tells in plain words what works and what doesn't."""
         token = await self._tokens.current(self._clock.boot_s() + self.queue_s + self.timeout_s)
-        findings = [finding_of_token(token if isinstance(token, TurnedAway) else None)]
+        findings = [finding_of_token(token if isinstance(token, RejectedCall) else None)]
         if isinstance(token, Token):
             findings.append(finding_of_reading(await self.read(PaymentsOfOrder(order_id=CHECKED_ORDER))))
         return findings
@@ -148,4 +148,4 @@ class PayHere:
         """Closes all connections; calls under way are lost."""
         await self._tokens.close()
         await self._connections.close()
-        await self.governor.close()
+        await self.rate_limiter.close()

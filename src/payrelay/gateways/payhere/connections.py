@@ -77,7 +77,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     cause: LossCause
 
 
-class Refused(Exception):
+class RefusedConnection(Exception):
     """We did not hand the request to the connection; never seen outside this module."""
 
     def __init__(self, cause: LossCause) -> None:
@@ -109,7 +109,7 @@ SENT: Final[tuple[tuple[type[BaseException], LossCause], ...]] = (
 def loss_of(error: BaseException, *, is_begun: bool) -> Loss:
     """Says what a failure means. ``is_begun``: whether the request was handed to a connection for writing."""
     if not is_begun:
-        if isinstance(error, Refused):
+        if isinstance(error, RefusedConnection):
             return Loss(is_sent=False, cause=error.cause)
         for kind, cause in NOT_SENT:
             if isinstance(error, kind):
@@ -133,11 +133,11 @@ class _Attempt:
     def begin(self, connection: Connection) -> None:
         """Allows the writing, once; raises Refused. From here on it counts as sent."""
         if self.is_begun:
-            raise Refused(LossCause.CONNECTION_LOST)
+            raise RefusedConnection(LossCause.CONNECTION_LOST)
         if self._send_by_s is not None and self._clock.boot_s() > self._send_by_s:
-            raise Refused(LossCause.TOO_LATE)
+            raise RefusedConnection(LossCause.TOO_LATE)
         if connection.protocol is None or connection.protocol.should_close:
-            raise Refused(LossCause.STALE_CONNECTION)
+            raise RefusedConnection(LossCause.STALE_CONNECTION)
         self.is_begun = True
 
 
@@ -174,7 +174,7 @@ def form_headers_of(authorization: str) -> CIMultiDict[str]:
 
 
 class Exchanger(Protocol):
-    """Sends one call and brings its reply: a ``Lane``, or what a simulation has in its place."""
+    """Sends one call and brings its reply: a ``ConnectionPool``, or what a simulation has in its place."""
 
     async def exchange(
         self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
@@ -201,7 +201,7 @@ class Network(Protocol):
         ...
 
 
-class Lane:
+class ConnectionPool:
     """The connections for one kind of call: effects and reads don't share any."""
 
     def __init__(self, base_url: str, clock: Clock, *, timeout_s: float, idle_s: float, bytes_max: int) -> None:
@@ -290,10 +290,12 @@ class GatewayConnections:
     """The two lanes to one gateway account."""
 
     def __init__(self, base_url: str, clock: Clock, *, timeout_s: float) -> None:
-        self.effects = Lane(
+        self.effects = ConnectionPool(
             base_url, clock, timeout_s=timeout_s, idle_s=EFFECT_IDLE_S, bytes_max=EFFECT_REPLY_BYTES_MAX
         )
-        self.reads = Lane(base_url, clock, timeout_s=timeout_s, idle_s=READ_IDLE_S, bytes_max=READ_REPLY_BYTES_MAX)
+        self.reads = ConnectionPool(
+            base_url, clock, timeout_s=timeout_s, idle_s=READ_IDLE_S, bytes_max=READ_REPLY_BYTES_MAX
+        )
 
     async def close(self) -> None:
         """Closes both."""

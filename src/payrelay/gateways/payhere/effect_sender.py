@@ -9,21 +9,21 @@ import msgspec
 
 from payrelay.clock import Clock
 from payrelay.core.calls import Effect
-from payrelay.core.outcomes import Evidence, Outcome, Verdict
+from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
     ExpectedReply,
     Sending,
 )
-from payrelay.gateways.pacing.rate_limiter import Governor, Permit
+from payrelay.gateways.pacing.rate_limiter import Permit, RateLimiter
 from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
-from payrelay.gateways.payhere.permits import end_place, take_place, used
+from payrelay.gateways.payhere.permits import end_permit, take_permit, used
 from payrelay.gateways.payhere.tokens import TOKEN_REFUSED, Token, Tokens
 from payrelay.gateways.payhere.wire import effects
-from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, TurnedAway
+from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, RejectedCall
 from payrelay.gateways.payhere.wire.requests import WireRequest, build
 
-NOT_RESENT: Final = TurnedAway(
+NOT_RETRIED: Final = RejectedCall(
     code=Code.UNAVAILABLE,
     cause=Cause.INVALID_TOKEN,
     msg="the gateway turned the access token away, and it could not be sent again; nothing was executed",
@@ -33,10 +33,10 @@ NOT_RESENT: Final = TurnedAway(
 class EffectSender:
     """Sends the effects of one account; ``send`` raises nothing, except that who cancels is cancelled."""
 
-    def __init__(self, connections: Network, tokens: Tokens, governor: Governor, clock: Clock) -> None:
+    def __init__(self, connections: Network, tokens: Tokens, rate_limiter: RateLimiter, clock: Clock) -> None:
         self._connections = connections
         self._tokens = tokens
-        self._governor = governor
+        self._rate_limiter = rate_limiter
         self._clock = clock
 
     async def send(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
@@ -46,7 +46,7 @@ class EffectSender:
             outcome = await self._effect(call, expected, sending)
         finally:
             # A place that nobody has ended by now may have been used, or be in use.
-            sending.place.leave()
+            sending.permit.leave()
         elapsed_ms = round((self._clock.boot_s() - began_s) * 1_000)
         evidence = msgspec.structs.replace(outcome.evidence, elapsed_ms=elapsed_ms)
         return msgspec.structs.replace(outcome, evidence=evidence)
@@ -55,23 +55,23 @@ class EffectSender:
         try:
             request = build(call, notify_url=sending.notify_url)
         except UnicodeEncodeError:
-            sending.place.release_unused()
+            sending.permit.release_unused()
             return effects.not_sent(Code.INTERNAL, Cause.NOT_UTF8)
         ready = await self._ready(sending)
-        if isinstance(ready, TurnedAway):
-            return msgspec.structs.replace(effects.turned_away(ready, None), verdict=Verdict.NOT_SENT)
-        token, place = ready
-        if not self._governor.may_go_out(place):
-            place.release_unused()
+        if isinstance(ready, RejectedCall):
+            return msgspec.structs.replace(effects.rejected(ready, None), kind=OutcomeKind.NOT_SENT)
+        token, permit = ready
+        if not self._rate_limiter.may_go_out(permit):
+            permit.release_unused()
             return effects.not_sent(Code.UNAVAILABLE, Cause.GATEWAY_FAILING)
         work = _Work(call=call, expected=expected, request=request, send_by_s=sending.send_by_s)
-        answer = await self._send_effect(work, token, place)
+        answer = await self._send_effect(work, token, permit)
         if isinstance(answer, Outcome):
             return answer
         self._tokens.drop(token)
         return await self._send_again(work, sending, answer.evidence)
 
-    async def _ready(self, sending: Sending) -> tuple[Token, Permit] | TurnedAway:
+    async def _ready(self, sending: Sending) -> tuple[Token, Permit] | RejectedCall:
         """Gives a token and a place to send on; where there is not both in time, no place is held.
 
         Nobody waits for a token on a place: getting one takes a place too, and a burst that held them all would wait
@@ -79,39 +79,39 @@ class EffectSender:
         """
         token = self._tokens.at_once()
         if token is not None:
-            return token, sending.place
-        sending.place.release_unused()
+            return token, sending.permit
+        sending.permit.release_unused()
         waited_for = await self._tokens.current(sending.send_by_s)
-        if isinstance(waited_for, TurnedAway):
+        if isinstance(waited_for, RejectedCall):
             return waited_for
-        place = await take_place(self._governor, sending.send_by_s, sending.place.priority)
-        return place if isinstance(place, TurnedAway) else (waited_for, place)
+        permit = await take_permit(self._rate_limiter, sending.send_by_s, sending.permit.priority)
+        return permit if isinstance(permit, RejectedCall) else (waited_for, permit)
 
     async def _send_again(self, work: "_Work", sending: Sending, evidence: Evidence) -> Outcome:
         """Sends once more what the gateway turned away for its token alone: with a new token, journaled, in time."""
         token = await self._tokens.current(work.send_by_s)
-        if isinstance(token, TurnedAway):
-            return effects.turned_away(token, evidence.http_status)
-        place = await take_place(self._governor, work.send_by_s, sending.place.priority)
-        if isinstance(place, TurnedAway):
-            return effects.turned_away(place, evidence.http_status)
-        if not await _is_journaled(sending, evidence, place):
-            return effects.turned_away(NOT_RESENT, evidence.http_status)
-        answer = await self._send_effect(work, token, place)
+        if isinstance(token, RejectedCall):
+            return effects.rejected(token, evidence.http_status)
+        permit = await take_permit(self._rate_limiter, work.send_by_s, sending.permit.priority)
+        if isinstance(permit, RejectedCall):
+            return effects.rejected(permit, evidence.http_status)
+        if not await _is_journaled(sending, evidence, permit):
+            return effects.rejected(NOT_RETRIED, evidence.http_status)
+        answer = await self._send_effect(work, token, permit)
         if isinstance(answer, InvalidToken):
             self._tokens.drop(token)
-            return effects.turned_away(TOKEN_REFUSED, answer.evidence.http_status)
-        if answer.verdict is Verdict.NOT_SENT:
+            return effects.rejected(TOKEN_REFUSED, answer.evidence.http_status)
+        if answer.kind is OutcomeKind.NOT_SENT:
             # The second never left, but the first did.
-            return msgspec.structs.replace(answer, verdict=Verdict.NOT_EXECUTED)
+            return msgspec.structs.replace(answer, kind=OutcomeKind.NOT_EXECUTED)
         return answer
 
-    async def _send_effect(self, work: "_Work", token: Token, place: Permit) -> Outcome | InvalidToken:
-        with used(place):
-            send_by_s = min(work.send_by_s, place.send_by_s)
+    async def _send_effect(self, work: "_Work", token: Token, permit: Permit) -> Outcome | InvalidToken:
+        with used(permit):
+            send_by_s = min(work.send_by_s, permit.send_by_s)
             reply = await self._connections.effects.exchange(work.request, token.headers, send_by_s=send_by_s)
             answer = _outcome_of(work, token, reply)
-            end_place(place, reply, answer.evidence.cause)
+            end_permit(permit, reply, answer.evidence.cause)
         return answer
 
 
@@ -136,14 +136,14 @@ def _outcome_of(work: _Work, token: Token, reply: Reply | Loss) -> Outcome | Inv
     return effects.not_sent(_CODES_OF_LOSS.get(reply.cause, Code.GATEWAY_UNREACHABLE), reply.cause)
 
 
-async def _is_journaled(sending: Sending, evidence: Evidence, place: Permit) -> bool:
+async def _is_journaled(sending: Sending, evidence: Evidence, permit: Permit) -> bool:
     """Journals the second sending; where that fails in any way, the place goes back and it is not sent."""
     is_journaled = False
     try:
-        is_journaled = await sending.resent(evidence) is True
+        is_journaled = await sending.is_retry(evidence) is True
     except Exception:  # noqa: BLE001, whatever kept it from being journaled, it must not be sent then
         is_journaled = False
     finally:
         if not is_journaled:
-            place.release_unused()
+            permit.release_unused()
     return is_journaled

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import msgspec
 from pydantic import BaseModel
 
-from payrelay.gateways.gateway_kind import Common, Identity, Means
+from payrelay.gateways.gateway_kind import Common, GatewayResources, Identity
 from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Network
@@ -38,13 +38,13 @@ class PayHereKind:
         account = account_of(common, own)
         return Identity(app=app_of(account), merchant=merchant_of(account))
 
-    def opened(self, common: Common, own: BaseModel, means: Means) -> PayHere:
+    def opened(self, common: Common, own: BaseModel, means: GatewayResources) -> PayHere:
         """Makes the client of an account."""
         account = msgspec.structs.replace(account_of(common, own), known_as=means.merchant)
         return PayHere(
             account,
             clock=means.clock,
-            governor=means.governor,
+            rate_limiter=means.rate_limiter,
             connections=None if self._ways is None else self._ways(account),
             shelf=None if means.shelf is None else means.shelf(token_name_of(account)),
         )

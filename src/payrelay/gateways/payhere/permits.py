@@ -5,15 +5,15 @@ from contextlib import contextmanager
 from typing import Final
 
 from payrelay.errors import Code, StoreError
-from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority, Shut
+from payrelay.gateways.pacing.rate_limiter import CircuitOpen, Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.connections import Loss, Reply
 from payrelay.gateways.payhere.endings import ending_of
-from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
+from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 
-NO_PLACE: Final = TurnedAway(
-    code=Code.GATEWAY_BUSY, cause=Cause.NO_PLACE, msg="the gateway's budget of calls is used up; nothing was executed"
+NO_PERMIT: Final = RejectedCall(
+    code=Code.GATEWAY_BUSY, cause=Cause.NO_PERMIT, msg="the gateway's budget of calls is used up; nothing was executed"
 )
-NO_STORE: Final = TurnedAway(
+NO_STORE: Final = RejectedCall(
     code=Code.UNAVAILABLE,
     cause=Cause.STORE_DOWN,
     msg="the budget of calls can't be looked up, because the store is down; nothing was executed",
@@ -21,38 +21,41 @@ NO_STORE: Final = TurnedAway(
 FAILING_SENTENCE: Final = "the gateway is failing, and is left alone for a while; nothing was executed"
 
 
-async def take_place(governor: Governor, until_s: float, priority: Priority) -> Permit | TurnedAway:
+async def take_permit(rate_limiter: RateLimiter, until_s: float, priority: Priority) -> Permit | RejectedCall:
     """Gives a place, or why there is none; waits for one until then (by ``clock.boot_s``)."""
     try:
-        place = await governor.take(until_s, priority=priority)
+        permit = await rate_limiter.take(until_s, priority=priority)
     except StoreError:
         return NO_STORE
-    if place is not None:
-        return place
-    shut = governor.refusal(priority)
-    return NO_PLACE if shut is None else failing(shut)
+    if permit is not None:
+        return permit
+    circuit_open = rate_limiter.refusal(priority)
+    return NO_PERMIT if circuit_open is None else failing(circuit_open)
 
 
-def failing(shut: Shut) -> TurnedAway:
+def failing(circuit_open: CircuitOpen) -> RejectedCall:
     """Says that the gateway is left alone."""
-    return TurnedAway(
-        code=Code.UNAVAILABLE, cause=Cause.GATEWAY_FAILING, msg=FAILING_SENTENCE, retry_after_s=shut.retry_after_s
+    return RejectedCall(
+        code=Code.UNAVAILABLE,
+        cause=Cause.GATEWAY_FAILING,
+        msg=FAILING_SENTENCE,
+        retry_after_s=circuit_open.retry_after_s,
     )
 
 
 @contextmanager
-def used(place: Permit) -> Iterator[None]:
+def used(permit: Permit) -> Iterator[None]:
     """Ends a place that nobody has ended by then: a call that was cancelled may be on its way still."""
     try:
         yield
     finally:
-        place.leave()
+        permit.leave()
 
 
-def end_place(place: Permit, reply: Reply | Loss, cause: str | None) -> None:
+def end_permit(permit: Permit, reply: Reply | Loss, cause: str | None) -> None:
     """Ends a place after its call; ``cause`` says what was read in the reply."""
-    place.came_to(ending_of(cause), cause or "")
+    permit.came_to(ending_of(cause), cause or "")
     if isinstance(reply, Loss) and not reply.is_sent:
-        place.release_unused()
+        permit.release_unused()
     else:
-        place.done()
+        permit.done()

@@ -5,13 +5,13 @@ import msgspec
 from payrelay.clock import Clock
 from payrelay.core.calls import Read
 from payrelay.core.outcomes import Evidence, Reading
-from payrelay.gateways.pacing.rate_limiter import Governor, Priority
+from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
-from payrelay.gateways.payhere.permits import end_place, failing, take_place, used
+from payrelay.gateways.payhere.permits import end_permit, failing, take_permit, used
 from payrelay.gateways.payhere.tokens import TOKEN_REFUSED, Token, Tokens
 from payrelay.gateways.payhere.wire import reads
-from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, TurnedAway
+from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, RejectedCall
 from payrelay.gateways.payhere.wire.requests import WireRequest, build
 
 
@@ -19,11 +19,11 @@ class RecordReader:
     """Makes the reads of one account; raises nothing, except that who cancels is cancelled."""
 
     def __init__(
-        self, connections: Network, tokens: Tokens, governor: Governor, clock: Clock, account: Account
+        self, connections: Network, tokens: Tokens, rate_limiter: RateLimiter, clock: Clock, account: Account
     ) -> None:
         self._connections = connections
         self._tokens = tokens
-        self._governor = governor
+        self._rate_limiter = rate_limiter
         self._clock = clock
         self._queue_s = account.queue_s
         self._timeout_s = account.timeout_s
@@ -41,30 +41,30 @@ class RecordReader:
         first = await self._read(call, request, turn)
         if isinstance(first, Reading):
             return first
-        if isinstance(first, Loss) and not self._governor.may_repeat():
+        if isinstance(first, Loss) and not self._rate_limiter.may_repeat():
             return reads.lost(first.cause, is_sent=first.is_sent)
         second = await self._read(call, request, turn)
         if isinstance(second, Loss):
             return reads.lost(second.cause, is_sent=second.is_sent)
-        return reads.turned_away(TOKEN_REFUSED, None) if isinstance(second, InvalidToken) else second
+        return reads.rejected(TOKEN_REFUSED, None) if isinstance(second, InvalidToken) else second
 
     async def _read(self, call: Read, request: WireRequest, turn: "_Turn") -> Reading | InvalidToken | Loss:
         """Makes a read once; what may be made again comes back as it is."""
-        shut = self._governor.refusal(turn.priority)
-        if shut is not None:
-            return reads.turned_away(failing(shut), None)
+        circuit_open = self._rate_limiter.refusal(turn.priority)
+        if circuit_open is not None:
+            return reads.rejected(failing(circuit_open), None)
         # A token that has to be fetched takes a place and a call of its own.
         token = await self._tokens.current(self._clock.boot_s() + self._queue_s + self._timeout_s)
-        if isinstance(token, TurnedAway):
-            return reads.turned_away(token, None)
+        if isinstance(token, RejectedCall):
+            return reads.rejected(token, None)
         until_s = self._clock.boot_s() + self._queue_s if turn.until_s is None else turn.until_s
-        place = await take_place(self._governor, until_s, turn.priority)
-        if isinstance(place, TurnedAway):
-            return reads.turned_away(place, None)
-        with used(place):
-            reply = await self._connections.reads.exchange(request, token.headers, send_by_s=place.send_by_s)
+        permit = await take_permit(self._rate_limiter, until_s, turn.priority)
+        if isinstance(permit, RejectedCall):
+            return reads.rejected(permit, None)
+        with used(permit):
+            reply = await self._connections.reads.exchange(request, token.headers, send_by_s=permit.send_by_s)
             answer = _reading_of(call, token, reply)
-            end_place(place, reply, answer.cause if isinstance(answer, Loss) else answer.evidence.cause)
+            end_permit(permit, reply, answer.cause if isinstance(answer, Loss) else answer.evidence.cause)
         if isinstance(answer, InvalidToken):
             self._tokens.drop(token)
         return answer

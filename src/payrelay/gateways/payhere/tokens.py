@@ -13,12 +13,12 @@ from multidict import CIMultiDict
 
 from payrelay.clock import Clock
 from payrelay.errors import Code, SettingsError, StoreError
-from payrelay.gateways.pacing.rate_limiter import Governor, Permit, Priority
+from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Exchanger, Loss, form_headers_of, headers_of
-from payrelay.gateways.payhere.permits import end_place, take_place, used
+from payrelay.gateways.payhere.permits import end_permit, take_permit, used
 from payrelay.gateways.payhere.wire.grants import TokenGrant, read_grant
-from payrelay.gateways.payhere.wire.replies import Cause, TurnedAway
+from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 from payrelay.gateways.payhere.wire.requests import basic_authorization, token_request
 from payrelay.gateways.token_shelf import KeptToken, TokenShelf
 
@@ -29,12 +29,12 @@ RENEWALS_APART_S: Final = 1.0
 REFUSAL_KEPT_S: Final = 1.0
 """How long everybody hears that we aren't let in before it is tried again: each try takes a call from the budget."""
 
-TOKEN_REFUSED: Final = TurnedAway(
+TOKEN_REFUSED: Final = RejectedCall(
     code=Code.GATEWAY_REFUSED_US,
     cause=Cause.INVALID_TOKEN,
     msg="the gateway does not accept the access token that it gave us; nothing was executed",
 )
-NOT_IN_TIME: Final = TurnedAway(
+NOT_IN_TIME: Final = RejectedCall(
     code=Code.UNAVAILABLE,
     cause=Cause.TOKEN_TIMEOUT,
     msg="the gateway gave us no access token in time; nothing was executed",
@@ -42,7 +42,7 @@ NOT_IN_TIME: Final = TurnedAway(
 LEASE_S: Final = 10.0
 """How long others leave the fetching to one process that says nothing more; it may have died, and a second fetch costs
 no more than a call."""
-LOOK_AGAIN_S: Final = 0.2
+POLL_AGAIN_S: Final = 0.2
 """How often a process looks whether the one that fetches has come back."""
 UNREACHABLE_SENTENCE: Final = "there is no connection to the gateway; nothing was executed"
 
@@ -50,7 +50,7 @@ UNREACHABLE_SENTENCE: Final = "there is no connection to the gateway; nothing wa
 class OwnShelf:
     """For a process that shares its token with nobody: there is never anything on it."""
 
-    async def look(self) -> KeptToken | None:
+    async def read(self) -> KeptToken | None:
         """Finds nothing."""
         return None
 
@@ -89,8 +89,8 @@ class Tokens:
 
     Args:
         account: whose it is.
-        lane: carries the request.
-        governor: gives it a place.
+        pool: carries the request.
+        rate_limiter: gives it a place.
         clock: tells the time.
         shelf: where other processes find the token.
         pause: waits a number of seconds, while another process fetches.
@@ -99,8 +99,8 @@ class Tokens:
     def __init__(
         self,
         account: Account,
-        lane: Exchanger,
-        governor: Governor,
+        pool: Exchanger,
+        rate_limiter: RateLimiter,
         clock: Clock,
         *,
         shelf: TokenShelf | None = None,
@@ -109,16 +109,16 @@ class Tokens:
         self._queue_s = account.queue_s
         self._fetch_s = account.queue_s + account.timeout_s
         self._headers = _headers_of(account)
-        self._lane = lane
-        self._governor = governor
+        self._lane = pool
+        self._rate_limiter = rate_limiter
         self._clock = clock
         self._shelf = shelf or OwnShelf()
         self._pause = pause
         self._token: Token | None = None
         self._dropped: str | None = None
-        self._refusal: TurnedAway | None = None
+        self._refusal: RejectedCall | None = None
         self._refused_until_s = 0.0
-        self._renewal: asyncio.Task[Token | TurnedAway] | None = None
+        self._renewal: asyncio.Task[Token | RejectedCall] | None = None
 
     def at_once(self) -> Token | None:
         """Gives the token where there is one that needs no renewal yet; waits for nothing."""
@@ -126,7 +126,7 @@ class Tokens:
             return self._token
         return None
 
-    async def current(self, until_s: float) -> Token | TurnedAway:
+    async def current(self, until_s: float) -> Token | RejectedCall:
         """Gives a token, or why there is none; waits for one no longer than until then (by ``clock.boot_s``)."""
         token = self.at_once()
         if token is not None:
@@ -142,7 +142,7 @@ class Tokens:
         outcome = renewal.result() if renewal.done() and not renewal.cancelled() else NOT_IN_TIME
         # The old one is good to its last second: a failed renewal ahead of time stops nobody.
         is_old_good = self._token is not None and self._clock.boot_s() < self._token.ends_at_s
-        return self._token if isinstance(outcome, TurnedAway) and is_old_good and self._token else outcome
+        return self._token if isinstance(outcome, RejectedCall) and is_old_good and self._token else outcome
 
     def drop(self, token: Token) -> None:
         """Forgets a token that the gateway called invalid, unless another one has taken its place already."""
@@ -159,7 +159,7 @@ class Tokens:
     def _end_renewal(self, _: object) -> None:
         self._renewal = None
 
-    async def _renew(self) -> Token | TurnedAway:
+    async def _renew(self) -> Token | RejectedCall:
         until_s = self._clock.boot_s() + self._fetch_s
         while True:
             found = await self._look()
@@ -170,14 +170,14 @@ class Tokens:
                 return await self._fetch()
             if self._clock.boot_s() >= until_s:
                 return NOT_IN_TIME
-            await self._pause(LOOK_AGAIN_S)
+            await self._pause(POLL_AGAIN_S)
 
     async def _look(self) -> Token | None:
         """Finds the token that another process fetched, where it needs no renewal yet."""
         try:
             if self._dropped is not None:
                 await self._shelf.drop(self._dropped)
-            kept = await self._shelf.look()
+            kept = await self._shelf.read()
         except StoreError:
             return None
         if kept is None or kept.text == self._dropped:
@@ -192,9 +192,9 @@ class Tokens:
         except StoreError:
             return True
 
-    async def _fetch(self) -> Token | TurnedAway:
-        place = await take_place(self._governor, self._clock.boot_s() + self._queue_s, Priority.TOKEN)
-        outcome = place if isinstance(place, TurnedAway) else self._kept(await self._ask(place))
+    async def _fetch(self) -> Token | RejectedCall:
+        permit = await take_permit(self._rate_limiter, self._clock.boot_s() + self._queue_s, Priority.TOKEN)
+        outcome = permit if isinstance(permit, RejectedCall) else self._kept(await self._ask(permit))
         with suppress(StoreError):  # the others fetch one for themselves
             if isinstance(outcome, Token):
                 await self._shelf.put(outcome.text, outcome.ends_at_s - self._clock.boot_s())
@@ -202,14 +202,14 @@ class Tokens:
                 await self._shelf.give_up(REFUSAL_KEPT_S)
         return outcome
 
-    async def _ask(self, place: Permit) -> TokenGrant | TurnedAway | Loss:
-        with used(place):
-            reply = await self._lane.exchange(token_request(), self._headers, send_by_s=place.send_by_s)
+    async def _ask(self, permit: Permit) -> TokenGrant | RejectedCall | Loss:
+        with used(permit):
+            reply = await self._lane.exchange(token_request(), self._headers, send_by_s=permit.send_by_s)
             outcome = reply if isinstance(reply, Loss) else read_grant(reply.http_status, reply.body)
-            end_place(place, reply, None if isinstance(outcome, TokenGrant) else outcome.cause)
+            end_permit(permit, reply, None if isinstance(outcome, TokenGrant) else outcome.cause)
         return outcome
 
-    def _kept(self, outcome: TokenGrant | TurnedAway | Loss) -> Token | TurnedAway:
+    def _kept(self, outcome: TokenGrant | RejectedCall | Loss) -> Token | RejectedCall:
         now_s = self._clock.boot_s()
         match outcome:
             case TokenGrant():
@@ -217,7 +217,7 @@ class Tokens:
                 self._dropped = None
                 self._token = Token(outcome.access_token, now_s, outcome.expires_in_s)
                 return self._token
-            case TurnedAway():
+            case RejectedCall():
                 self._refusal, self._refused_until_s = outcome, now_s + REFUSAL_KEPT_S
                 return outcome
             case Loss():
@@ -236,8 +236,8 @@ def _headers_of(account: Account) -> CIMultiDict[str]:
     return form_headers_of(authorization)
 
 
-def _of_loss(loss: Loss) -> TurnedAway:
+def _of_loss(loss: Loss) -> RejectedCall:
     """Tells why no token came; with or without a reply to *this* call, nothing of the caller's was sent."""
     if loss.is_sent:
-        return TurnedAway(code=Code.UNAVAILABLE, cause=loss.cause, msg=NOT_IN_TIME.msg)
-    return TurnedAway(code=Code.GATEWAY_UNREACHABLE, cause=loss.cause, msg=UNREACHABLE_SENTENCE)
+        return RejectedCall(code=Code.UNAVAILABLE, cause=loss.cause, msg=NOT_IN_TIME.msg)
+    return RejectedCall(code=Code.GATEWAY_UNREACHABLE, cause=loss.cause, msg=UNREACHABLE_SENTENCE)

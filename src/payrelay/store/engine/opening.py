@@ -39,7 +39,7 @@ async def open_database(
     if name is None:
         return await postgresql.open_postgresql(url, clock=clock)
     path = Path(name)
-    sqlite_file.require_place(path)
+    sqlite_file.require_folder(path)
     lock = OwnerLock(path.with_name(f"{path.name}.lock"), str(path)) if owner else None
     with contextlib.ExitStack() as undo:
         if lock is not None:

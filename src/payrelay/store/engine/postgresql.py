@@ -145,7 +145,7 @@ async def _migrate(url: str, place: str, clock: Clock) -> None:
         await connection.execute("SELECT pg_advisory_lock($1)", _MIGRATION_LOCK)
         if not await connection.fetchval("SELECT to_regclass('schema_version') IS NOT NULL"):
             await connection.execute(migrations.CREATE_VERSION_TABLE)
-        applied = [migrations.Applied(*row) for row in await connection.fetch(migrations.READ_VERSIONS)]
+        applied = [migrations.AppliedMigration(*row) for row in await connection.fetch(migrations.READ_VERSIONS)]
         for migration in migrations.pending(applied, known, place):
             await _apply(connection, migration, clock.now_ms())
     finally:

@@ -47,7 +47,7 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> SqliteConn
     """
     if sqlite3.sqlite_version_info < _VERSION_MIN:
         raise StoreUnusable(f"{path}: SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
-    require_place(path)
+    require_folder(path)
     writer = None
     try:
         writer = _connect(path, "rw", busy_s)
@@ -65,7 +65,7 @@ def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> SqliteConn
     return SqliteConnections(writer, reader)
 
 
-def require_place(path: Path) -> None:
+def require_folder(path: Path) -> None:
     """Raises StoreUnusable unless the file is there or can be made; makes it, readable by its owner alone."""
     if not path.parent.is_dir():
         raise StoreUnusable(f"{path}: the directory {path.parent} does not exist")
@@ -126,7 +126,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
     connection.execute("COMMIT")
     for _ in known:
         connection.execute("BEGIN IMMEDIATE")
-        applied = [migrations.Applied(*row) for row in connection.execute(migrations.READ_VERSIONS)]
+        applied = [migrations.AppliedMigration(*row) for row in connection.execute(migrations.READ_VERSIONS)]
         todo = migrations.pending(applied, known, str(path))
         if todo:
             _apply(connection, todo[0], clock.now_ms())

@@ -66,7 +66,7 @@ class FailedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     ``url`` is where it was tried; None where nobody knows.
     """
 
-    taken: LeasedDelivery
+    lease: LeasedDelivery
     status: int | None
     words: str
     next_try_ms: int | None
@@ -122,13 +122,13 @@ class Deliveries:
             parameters = (endpoint_id, _encode(positions).decode(), now_ms, until_ms)
             await self._database.write(all_rows(Statement(statements.GIVE_BACK, parameters, is_whole=True)))
 
-    async def failed(self, failure: FailedDelivery, *, now_ms: int, held_until_ms: int) -> int:
+    async def failed(self, failure: FailedDelivery, *, now_ms: int, deferred_until_ms: int) -> int:
         """Says that a try failed, and when it is tried again; gives since when the endpoint takes nothing.
 
         Nothing of the delivery is changed where somebody else has taken it meanwhile, and nothing of an endpoint that
         was moved to another address meanwhile.
         """
-        return await self._database.write(_failed(failure, now_ms, held_until_ms))
+        return await self._database.write(_failed(failure, now_ms, deferred_until_ms))
 
     async def list(
         self, endpoint_id: str, *, state: DeliveryState | None, before: int | None, limit: int
@@ -186,12 +186,12 @@ def _delivered(endpoint_id: str, taken: _Takens, status: int, now_ms: int) -> Un
     yield Statement(statements.DELIVERED, (endpoint_id, positions, status))
     for delivery in taken:
         if delivery.attempts > 1:
-            yield Statement(statements.RELEASE_SUBJECT, (endpoint_id, delivery.subject, now_ms))
+            yield Statement(statements.FREE_SUBJECT, (endpoint_id, delivery.subject, now_ms))
     yield Statement(endpoint_statements.NOTE_SUCCESS, (endpoint_id,))
 
 
-def _failed(failure: FailedDelivery, now_ms: int, held_until_ms: int) -> Unit[int]:
-    taken = failure.taken
+def _failed(failure: FailedDelivery, now_ms: int, deferred_until_ms: int) -> Unit[int]:
+    taken = failure.lease
     which = (taken.endpoint_id, taken.position, taken.until_ms)
     if failure.next_try_ms is None:
         changed = yield Statement(statements.GIVE_UP, (*which, failure.status, failure.words))
@@ -200,9 +200,9 @@ def _failed(failure: FailedDelivery, now_ms: int, held_until_ms: int) -> Unit[in
     if changed:
         about = (taken.endpoint_id, taken.subject)
         if failure.next_try_ms is None:
-            yield Statement(statements.RELEASE_SUBJECT, (*about, now_ms))
+            yield Statement(statements.FREE_SUBJECT, (*about, now_ms))
         else:
-            yield Statement(statements.HOLD_SUBJECT, (*about, failure.next_try_ms))
-    noted = (taken.endpoint_id, now_ms, held_until_ms, failure.url)
+            yield Statement(statements.DEFER_SUBJECT, (*about, failure.next_try_ms))
+    noted = (taken.endpoint_id, now_ms, deferred_until_ms, failure.url)
     since = yield Statement(endpoint_statements.NOTE_FAILURE, noted)
     return int(since[0][0] or now_ms) if since else now_ms

@@ -150,7 +150,7 @@ def _change(endpoint: Endpoint, was: EndpointState) -> Unit[Endpoint | None]:
         endpoint.state,
         endpoint.reason,
         endpoint.failing_since_ms,
-        endpoint.held_until_ms,
+        endpoint.deferred_until_ms,
         endpoint.updated_at_ms,
         was,
     )

@@ -24,7 +24,7 @@ PUBLISHED_MAX: Final = 500
 """Events of one unit of work: they are held in memory, and whoever publishes is waited for."""
 PAGE_MAX: Final = 1_000
 """Events of one page, whatever the caller asks for."""
-LOOKED_THROUGH_MAX: Final = 10_000
+SCANNED_MAX: Final = 10_000
 """Events that are looked at for one page of certain types; more are for the next page."""
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -118,7 +118,7 @@ class Feed:
 
 
 def _publish(now_ms: int, limit: int) -> Unit[int]:
-    held = yield Statement(statements.HOLD_FEED, ())
+    held = yield Statement(statements.LOCK_FEED, ())
     last = int(held[0][0] or 0)
     # A statement of its own: it sees all that was committed before the feed was held, and nobody else takes any.
     taken = yield Statement(outbox_statements.TAKE_UNPUBLISHED, (limit,))
@@ -136,7 +136,7 @@ def _publish(now_ms: int, limit: int) -> Unit[int]:
 
 def _types(reader: Reader, pattern: Pattern, after: int, limit: int) -> Unit[FeedPage]:
     whose = (reader.merchant, reader.principal, after)
-    [[until]] = yield Statement(statements.LOOK_THROUGH, (*whose, LOOKED_THROUGH_MAX))
+    [[until]] = yield Statement(statements.SCAN, (*whose, SCANNED_MAX))
     if until is None:
         return FeedPage([], after)
     parameters = (*whose, until, pattern.compared, pattern.beginning, limit)
@@ -146,7 +146,7 @@ def _types(reader: Reader, pattern: Pattern, after: int, limit: int) -> Unit[Fee
 
 def _between(reader: Reader, moments: tuple[int, int], after: int, limit: int) -> Unit[FeedPage]:
     whose = (reader.merchant, reader.principal, after)
-    [[until]] = yield Statement(statements.LOOK_THROUGH, (*whose, limit))
+    [[until]] = yield Statement(statements.SCAN, (*whose, limit))
     if until is None:
         return FeedPage([], after)
     rows = yield Statement(statements.READ_BETWEEN, (*whose, until, *moments))

@@ -12,7 +12,7 @@ from payrelay.store.statements.gateways import access_tokens as statements
 _BEGIN: Final = "access_token/"
 
 
-class Kept(NamedTuple):
+class StoredToken(NamedTuple):
     """A token that is kept: its text, how old it is, and how long it is good for."""
 
     text: str
@@ -30,7 +30,7 @@ class AccessTokens:
         self._account = account
         self._context = (_BEGIN + account).encode()
 
-    async def look(self) -> Kept | None:
+    async def read(self) -> StoredToken | None:
         """Gives the token that is kept; None also where it can't be opened. Raises StoreUnavailable."""
         row = await self._database.read(first_row(self._find()))
         text = None if row is None else self._opened(row)
@@ -39,7 +39,7 @@ class AccessTokens:
         _, age_ms, left_ms = row
         assert isinstance(age_ms, int)  # noqa: S101, a column that is not null
         assert isinstance(left_ms, int)  # noqa: S101, a column that is not null
-        return Kept(text, age_ms / 1000, left_ms / 1000)
+        return StoredToken(text, age_ms / 1000, left_ms / 1000)
 
     async def lease(self, for_s: float) -> bool:
         """Gives True to the one who is to fetch the next token, for so long. Raises StoreUnavailable."""

@@ -12,20 +12,20 @@ from collections.abc import Callable, Coroutine
 from typing import Final
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import SlotGrant, SlotsTaken
+from payrelay.core.gateways.permits import PermitGrant, PermitsTaken
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.steady_time import steady_ms
 from payrelay.store.statements.gateways import budget as statements
 
-HOLD_MS_MAX: Final = 300_000
+PERMIT_MS_MAX: Final = 300_000
 """Longer than any call is under way (the longest time-out is 120 s), or any gateway is left alone."""
 ROUNDING_MS: Final = 2
 """Added to every window: times are kept in whole milliseconds, and two processes may round them differently."""
-LOOK_AGAIN_S: Final = 0.005
+POLL_AGAIN_S: Final = 0.005
 """Where a place is free, but was just being changed by somebody else."""
 
 
-def _new_holding() -> str:
+def _new_holder() -> str:
     return secrets.token_hex(8)
 
 
@@ -37,7 +37,7 @@ class StoredBudget:
         clock: tells the embedded database the time; PostgreSQL has its own.
         merchant: whose they are.
         calls, window_s: how many calls in a window.
-        new_holding: makes the random name of a taking.
+        new_holder: makes the random name of a taking.
     """
 
     is_shared = True
@@ -50,33 +50,33 @@ class StoredBudget:
         *,
         calls: int,
         window_s: float,
-        new_holding: Callable[[], str] = _new_holding,
+        new_holder: Callable[[], str] = _new_holder,
     ) -> None:
         self._database = database
         self._now_ms = steady_ms(clock)
         self._merchant = merchant
         self._calls = calls
         self._window_ms = _ms(window_s) + ROUNDING_MS
-        self._new_holding = new_holding
+        self._new_holder = new_holder
         self._is_prepared = False
 
-    async def take(self, count: int, hold_s: float) -> SlotsTaken:
+    async def take(self, count: int, permit_s: float) -> PermitsTaken:
         """Takes what is free; see ``gateways.pacing.shared_budget.Budget``. Raises StoreUnavailable."""
         if not self._is_prepared:
             await self._database.write(self._prepare(self._now_ms()))
             self._is_prepared = True
-        look = self._take(count, _ms(hold_s), self._new_holding(), self._now_ms())
+        look = self._take(count, _ms(permit_s), self._new_holder(), self._now_ms())
         taken = await self._database.write(look)
         if taken is None:  # its rows are gone: the database was restored, or tidied by hand
             self._is_prepared = False
-            return SlotsTaken((), LOOK_AGAIN_S)
+            return PermitsTaken((), POLL_AGAIN_S)
         return taken
 
-    def done(self, grant: SlotGrant) -> Coroutine[object, object, None]:
+    def done(self, grant: PermitGrant) -> Coroutine[object, object, None]:
         """Lets it rest for a window; the time is now, whenever it is awaited."""
         return self._database.write(self._end(grant, self._window_ms, self._now_ms()))
 
-    def release_unused(self, grant: SlotGrant) -> Coroutine[object, object, None]:
+    def release_unused(self, grant: PermitGrant) -> Coroutine[object, object, None]:
         """Frees it."""
         return self._database.write(self._end(grant, 0, self._now_ms()))
 
@@ -85,27 +85,27 @@ class StoredBudget:
         return self._database.write(self._block(_ms(for_s), self._now_ms()))
 
     def _prepare(self, now_ms: int) -> Unit[None]:
-        yield Statement(statements.ADD_PLACES, (self._merchant, self._calls))
-        yield Statement(statements.CUT_PLACES, (self._merchant, HOLD_MS_MAX + self._window_ms, now_ms))
+        yield Statement(statements.ADD_PERMITS, (self._merchant, self._calls))
+        yield Statement(statements.CUT_PERMITS, (self._merchant, PERMIT_MS_MAX + self._window_ms, now_ms))
 
-    def _take(self, count: int, hold_ms: int, holding: str, now_ms: int) -> Unit[SlotsTaken | None]:
-        parameters = (self._merchant, self._calls, count, holding, hold_ms + self._window_ms, now_ms)
-        rows = yield Statement(statements.TAKE_PLACES, parameters, is_whole=True)
-        grants = tuple(SlotGrant(slot, holding) for (slot,) in rows if isinstance(slot, int))
+    def _take(self, count: int, permit_ms: int, holder: str, now_ms: int) -> Unit[PermitsTaken | None]:
+        parameters = (self._merchant, self._calls, count, holder, permit_ms + self._window_ms, now_ms)
+        rows = yield Statement(statements.TAKE_PERMITS, parameters, is_whole=True)
+        grants = tuple(PermitGrant(slot, holder) for (slot,) in rows if isinstance(slot, int))
         if len(grants) == count:
-            return SlotsTaken(grants)
-        ((slots, next_in_ms),) = yield Statement(statements.NEXT_PLACE, (self._merchant, self._calls, now_ms))
+            return PermitsTaken(grants)
+        ((slots, next_in_ms),) = yield Statement(statements.NEXT_PERMIT, (self._merchant, self._calls, now_ms))
         if slots != self._calls and not grants:
             return None
         next_in_s = next_in_ms / 1000 if isinstance(next_in_ms, int) else 0.0
-        return SlotsTaken(grants, max(LOOK_AGAIN_S, next_in_s))
+        return PermitsTaken(grants, max(POLL_AGAIN_S, next_in_s))
 
-    def _end(self, grant: SlotGrant, rests_ms: int, now_ms: int) -> Unit[None]:
-        parameters = (self._merchant, grant.slot, grant.holding, rests_ms, now_ms)
-        yield Statement(statements.END_PLACE, parameters, is_whole=True)
+    def _end(self, grant: PermitGrant, rests_ms: int, now_ms: int) -> Unit[None]:
+        parameters = (self._merchant, grant.slot, grant.holder, rests_ms, now_ms)
+        yield Statement(statements.END_PERMIT, parameters, is_whole=True)
 
     def _block(self, for_ms: int, now_ms: int) -> Unit[None]:
-        yield Statement(statements.BLOCK_PLACES, (self._merchant, for_ms, now_ms), is_whole=True)
+        yield Statement(statements.BLOCK_PERMITS, (self._merchant, for_ms, now_ms), is_whole=True)
 
 
 def _ms(seconds: float) -> int:

@@ -29,14 +29,14 @@ Version: TypeAlias = tuple[int, ...]
 """Only ever compared with another one of the same subject; it never comes back to what it was."""
 
 
-class LastAnswer(msgspec.Struct, frozen=True):
+class StoredReading(msgspec.Struct, frozen=True):
     """What the gateway last answered, and when it was asked."""
 
     reading: Reading
     read_at_ms: int
 
 
-class _Kept(msgspec.Struct, frozen=True, array_like=True):
+class _StoredReading(msgspec.Struct, frozen=True, array_like=True):
     """What of a reading is sealed: what a client is shown of it."""
 
     msg: str
@@ -45,10 +45,10 @@ class _Kept(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Kept).decode
+_decode = msgspec.msgpack.Decoder(_StoredReading).decode
 
 
-class LastAnswers:
+class ReadingStore:
     """Keeps the last positive answer to each read of each merchant account."""
 
     def __init__(self, database: Database, seal: Seal) -> None:
@@ -60,7 +60,7 @@ class LastAnswers:
         row = await self._database.read(first_row(_version_of(merchant, call)))
         return () if row is None else tuple(int(value) for value in row if value is not None)
 
-    async def last(self, merchant: str, call: Read) -> LastAnswer | None:
+    async def last(self, merchant: str, call: Read) -> StoredReading | None:
         """Gives what is kept; None also where it can't be opened. Raises StoreUnavailable."""
         subject = subject_of(call)
         row = await self._database.read(first_row(Statement(statements.LAST_READING, (merchant, subject))))
@@ -74,7 +74,7 @@ class LastAnswers:
         except (StoreUnusable, msgspec.DecodeError):
             return None  # sealed with a key that is gone, or by another release: the next answer takes its place
         reading = Reading(code=None, msg=kept.msg, raw_msg=kept.raw_msg, raw_data=kept.raw_data)
-        return LastAnswer(reading, read_at_ms)
+        return StoredReading(reading, read_at_ms)
 
     async def keep(
         self, merchant: str, call: Read, reading: Reading, payments: Iterable[Payment], *, read_at_ms: int
@@ -85,7 +85,7 @@ class LastAnswers:
         Raises StoreUnavailable.
         """
         noted = _notes(merchant, payments, read_at_ms)
-        plain = _encode(_Kept(reading.msg, reading.raw_msg, reading.raw_data))
+        plain = _encode(_StoredReading(reading.msg, reading.raw_msg, reading.raw_data))
         if len(plain) > ANSWER_BYTES_MAX:
             await self._database.write(_all_of(noted))
             return
@@ -107,7 +107,9 @@ class LastAnswers:
     async def prune(self, before_ms: int, limit: int) -> int:
         """Forgets at most ``limit`` answers from before a moment, the oldest first; gives how many there were."""
         parameters = (before_ms, min(limit, PRUNED_MAX))
-        return await self._database.write(count_rows(Statement(statements.PRUNE_READINGS, parameters, is_whole=True)))
+        return await self._database.write(
+            count_rows(Statement(statements.PRUNE_CACHED_READINGS, parameters, is_whole=True))
+        )
 
 
 def subject_of(call: Read) -> str:

@@ -17,7 +17,7 @@ from payrelay.store.statements.payments import audit as statements
 
 PAGE: Final = 500
 """Rows that are read at once: little enough that a server which does it holds up nobody."""
-LINES_OF_ONE_MAX: Final = 1_000_000
+ENTRIES_OF_ONE_MAX: Final = 1_000_000
 """More lines than any operation comes to in its life."""
 READINGS_MAX: Final = 10
 """How often an operation may change while it is read once more; each change of one takes a call to the gateway."""
@@ -27,14 +27,14 @@ _BEFORE_ALL: Final = -(2**63)
 _NO_ANSWER: Final = ""
 
 
-class ChainedLine(NamedTuple):
+class ChainedEntry(NamedTuple):
     """A line of history as it lies there: what is hashed of it, and the hash."""
 
     link: Link
     hash: str
 
 
-_Lines: TypeAlias = tuple[ChainedLine, ...]
+_Lines: TypeAlias = tuple[ChainedEntry, ...]
 
 
 class AuditRecord(NamedTuple):
@@ -43,14 +43,14 @@ class AuditRecord(NamedTuple):
     Attributes:
         operation_id: whose it is.
         row: its columns by name; None where there is no such operation.
-        lines: its history, oldest line first.
+        entries: its history, oldest line first.
         can_open_call: whether the sealed call is this operation's, and unchanged.
         answer_digest: of the answer that is kept, empty where none is; None where it can't be opened.
     """
 
     operation_id: str
     row: dict[str, Value] | None
-    lines: _Lines
+    entries: _Lines
     can_open_call: bool
     answer_digest: str | None
 
@@ -61,7 +61,7 @@ class Anchor(NamedTuple):
     number: int
     from_ms: int
     until_ms: int
-    lines: int
+    entries: int
     digest: str
     made_at_ms: int
 
@@ -94,19 +94,19 @@ class Trail:
         while row is not None or history is not None:
             ids = [str(row[0])] if row is not None else []
             operation_id = min([*ids, history[0].link.operation_id] if history else ids)
-            lines: _Lines = ()
+            entries: _Lines = ()
             if history and history[0].link.operation_id == operation_id:
-                lines, history = history, await anext(histories, None)
+                entries, history = history, await anext(histories, None)
             if row is not None and row[0] == operation_id:
-                yield self._record(operation_id, row, lines)
+                yield self._record(operation_id, row, entries)
                 row = await anext(operations, None)
             else:
-                yield self._record(operation_id, None, lines)
+                yield self._record(operation_id, None, entries)
 
     async def record(self, operation_id: str) -> AuditRecord:
         """Reads one operation with its history as they were at one moment."""
-        row, lines = await self._database.read(_reading(operation_id))
-        return self._record(operation_id, row, lines)
+        row, entries = await self._database.read(_reading(operation_id))
+        return self._record(operation_id, row, entries)
 
     async def last_anchor(self) -> Anchor | None:
         """Reads the newest anchor."""
@@ -126,9 +126,9 @@ class Trail:
         statement = Statement(statements.ADD_ANCHOR, tuple(anchor), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
-    async def time_of_line(self, number: int, from_ms: int, until_ms: int) -> int | None:
+    async def time_of_entry(self, number: int, from_ms: int, until_ms: int) -> int | None:
         """Tells when the n-th line of a span was written, counted from 0; None where there are fewer."""
-        rows = await self._rows(Statement(statements.NTH_LINE_AT, (from_ms, until_ms, number)))
+        rows = await self._rows(Statement(statements.NTH_ENTRY_AT, (from_ms, until_ms, number)))
         return cast("int", rows[0][0]) if rows else None
 
     async def anchor(self, previous: str, span: AnchoredSpan) -> Anchor:
@@ -137,20 +137,20 @@ class Trail:
         A line from before the chain has no hash, and is anchored by what it says.
         """
         digest = self.key.anchor(previous, span)
-        async for link, line_hash in self._lines_of(span):
-            digest.add(link.operation_id, link.version, line_hash or self.key.line("", link))
-        return Anchor(span.number, span.from_ms, span.until_ms, digest.lines, digest.end(), span.made_at_ms)
+        async for link, entry_hash in self._entries_of(span):
+            digest.add(link.operation_id, link.version, entry_hash or self.key.entry("", link))
+        return Anchor(span.number, span.from_ms, span.until_ms, digest.entries, digest.end(), span.made_at_ms)
 
-    async def _lines_of(self, span: AnchoredSpan) -> AsyncIterator[ChainedLine]:
+    async def _entries_of(self, span: AnchoredSpan) -> AsyncIterator[ChainedEntry]:
         at_ms, operation_id, version = span.from_ms, "", _BEFORE_ALL
         while True:
             parameters = (at_ms, span.until_ms, operation_id, version, PAGE)
-            rows = await self._rows(Statement(statements.AUDIT_LINES_BY_TIME, parameters))
+            rows = await self._rows(Statement(statements.AUDIT_ENTRIES_BY_TIME, parameters))
             if not rows:
                 return
             for row in rows:
-                yield _line(row)
-            operation_id, version, at_ms = _line(rows[-1]).link[:3]
+                yield _entry(row)
+            operation_id, version, at_ms = _entry(rows[-1]).link[:3]
 
     async def _operations(self) -> AsyncIterator[Row]:
         operation_id = ""
@@ -161,30 +161,30 @@ class Trail:
 
     async def _histories(self) -> AsyncIterator[_Lines]:
         operation_id, version = "", _BEFORE_ALL
-        lines: list[ChainedLine] = []
-        while rows := await self._rows(Statement(statements.AUDIT_LINES, (operation_id, version, PAGE))):
-            for line in map(_line, rows):
-                if lines and lines[-1].link.operation_id != line.link.operation_id:
-                    yield tuple(lines)
-                    lines = []
-                lines.append(line)
-            operation_id, version = lines[-1].link[:2]
-        if lines:
-            yield tuple(lines)
+        entries: list[ChainedEntry] = []
+        while rows := await self._rows(Statement(statements.AUDIT_ENTRIES, (operation_id, version, PAGE))):
+            for entry in map(_entry, rows):
+                if entries and entries[-1].link.operation_id != entry.link.operation_id:
+                    yield tuple(entries)
+                    entries = []
+                entries.append(entry)
+            operation_id, version = entries[-1].link[:2]
+        if entries:
+            yield tuple(entries)
 
     async def _rows(self, statement: Statement) -> list[Row]:
         # The embedded database reads without waiting: between two pages a server's requests must have their turn.
         await asyncio.sleep(0)
         return await self._database.read(all_rows(statement))
 
-    def _record(self, operation_id: str, row: Row | None, lines: _Lines) -> AuditRecord:
+    def _record(self, operation_id: str, row: Row | None, entries: _Lines) -> AuditRecord:
         if row is None:
-            return AuditRecord(operation_id, None, lines, can_open_call=False, answer_digest=None)
+            return AuditRecord(operation_id, None, entries, can_open_call=False, answer_digest=None)
         *values, call, answer = row
         return AuditRecord(
             operation_id,
             dict(zip(_COLUMNS, values, strict=True)),
-            lines,
+            entries,
             can_open_call=self._opened(call, call_context(operation_id)) is not None,
             answer_digest=self._answer_digest(operation_id, answer),
         )
@@ -206,19 +206,19 @@ def _reading(operation_id: str) -> Unit[tuple[Row | None, _Lines]]:
     """Reads the row before and after the lines, until it is the same: then the lines are of that moment."""
     row_statement = Statement(statements.AUDIT_ROW, (operation_id,))
     before = yield row_statement
-    lines: list[Row] = []
+    entries: list[Row] = []
     for _ in range(READINGS_MAX):
-        lines = yield Statement(statements.AUDIT_LINES_OF, (operation_id, LINES_OF_ONE_MAX))
+        entries = yield Statement(statements.AUDIT_ENTRIES_OF, (operation_id, ENTRIES_OF_ONE_MAX))
         after = yield row_statement
         if list(map(tuple, before)) == list(map(tuple, after)):
             break
         before = after
-    return (before[0] if before else None), tuple(map(_line, lines))
+    return (before[0] if before else None), tuple(map(_entry, entries))
 
 
-def _line(row: Row) -> ChainedLine:
-    *members, line_hash = row
-    return ChainedLine(Link(*members), str(line_hash))  # type: ignore[arg-type] # columns have their types by the schema
+def _entry(row: Row) -> ChainedEntry:
+    *members, entry_hash = row
+    return ChainedEntry(Link(*members), str(entry_hash))  # type: ignore[arg-type] # columns have their types by the schema
 
 
 def _anchor(row: Row) -> Anchor:

@@ -11,7 +11,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.events.event import OutgoingEvent, of_operation
 from payrelay.core.payments.audit_chain import ChainKey, Link, row_digest
-from payrelay.core.payments.operation import Kind, Line, Operation
+from payrelay.core.payments.operation import JournalEntry, Kind, Operation
 from payrelay.errors import StoreUnusable
 from payrelay.store.engine.database import Row, Statement, Value
 from payrelay.store.engine.rows import blob_of, struct_of
@@ -26,7 +26,7 @@ _NOTHING_BEFORE: Final = ""
 _NO_ANSWER: Final = ""
 
 COLUMNS: Final = tuple(Operation.__struct_fields__)
-_LINE_COLUMNS: Final = tuple(Line.__struct_fields__)
+_ENTRY_COLUMNS: Final = tuple(JournalEntry.__struct_fields__)
 
 _encode_call = msgspec.msgpack.Encoder().encode
 _decode_call = msgspec.msgpack.Decoder(Effect).decode
@@ -42,23 +42,23 @@ class Entries:
         self._seal = seal
         self.key = ChainKey(chain_key)
 
-    def accepted(self, operation: Operation, line: Line, call: Effect) -> tuple[Operation, tuple[Value, ...]]:
+    def accepted(self, operation: Operation, entry: JournalEntry, call: Effect) -> tuple[Operation, tuple[Value, ...]]:
         """Chains a new operation to nothing; gives it as it is stored, and its columns with its first line and call."""
         sealed = self._seal.seal(_encode_call(call), call_context(operation.id))
-        link = _link(operation, line, _NO_ANSWER)
-        chained = msgspec.structs.replace(operation, chain=self.key.line(_NOTHING_BEFORE, link))
+        link = _link(operation, entry, _NO_ANSWER)
+        chained = msgspec.structs.replace(operation, chain=self.key.entry(_NOTHING_BEFORE, link))
         return chained, _accept_parameters(chained, link, sealed)
 
-    def changed(self, operation: Operation, line: Line, answer: Answer | None) -> tuple[Operation, Statement]:
+    def changed(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> tuple[Operation, Statement]:
         """Chains a change to the line before; gives the operation as it is stored, and the statement that stores it."""
         sealed, digest = None, _NO_ANSWER
         if answer is not None:
             plain = _encode_answer(answer)
             sealed = self._seal.seal(plain, answer_context(operation.id))
             digest = self.key.answer(operation.id, plain)
-        link = _link(operation, line, digest)
-        chained = msgspec.structs.replace(operation, chain=self.key.line(operation.chain, link))
-        return chained, _record_statement(chained, link, sealed, operation.chain, of_operation(operation, line))
+        link = _link(operation, entry, digest)
+        chained = msgspec.structs.replace(operation, chain=self.key.entry(operation.chain, link))
+        return chained, _record_statement(chained, link, sealed, operation.chain, of_operation(operation, entry))
 
     def answer(self, operation_id: str, sealed: Value) -> Answer:
         """Opens the answer that is kept of an operation. Raises StoreUnusable."""
@@ -87,17 +87,17 @@ def answer_context(operation_id: str) -> bytes:
     return f"{operation_id}/answer".encode()
 
 
-def _link(operation: Operation, line: Line, digest_of_answer: str) -> Link:
+def _link(operation: Operation, entry: JournalEntry, digest_of_answer: str) -> Link:
     """Gives what is hashed of a line; raises ValueError where it belongs to another version."""
-    if (line.version, line.state) != (operation.version, operation.state):
+    if (entry.version, entry.state) != (operation.version, operation.state):
         raise ValueError("the line of history belongs to another version of the operation")
     return Link(
         operation.id,
-        line.version,
-        line.at_ms,
-        line.event,
-        line.state,
-        _encode_evidence(line.evidence).decode(),
+        entry.version,
+        entry.at_ms,
+        entry.event,
+        entry.state,
+        _encode_evidence(entry.evidence).decode(),
         row_digest(operation),
         digest_of_answer,
     )
@@ -124,7 +124,7 @@ def _record_statement(
         link.at_ms,
         link.event,
         link.evidence,
-        operation.probe_at_ms,
+        operation.inquire_at_ms,
         operation.chain,
         link.row_digest,
         link.answer_digest,
@@ -144,7 +144,7 @@ def operation_of(row: Row) -> Operation:
     return struct_of(row, Operation)
 
 
-def line_of(row: Row) -> Line:
+def entry_of(row: Row) -> JournalEntry:
     """Makes a line of history of a row that has its columns in their order."""
-    members = dict(zip(_LINE_COLUMNS, row, strict=True))
-    return msgspec.convert(members | {"evidence": msgspec.json.decode(str(members["evidence"]))}, Line)
+    members = dict(zip(_ENTRY_COLUMNS, row, strict=True))
+    return msgspec.convert(members | {"evidence": msgspec.json.decode(str(members["evidence"]))}, JournalEntry)

@@ -17,7 +17,7 @@ import msgspec
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
 from payrelay.core.payments.idempotency import claim_of
-from payrelay.core.payments.operation import Kind, Line, Operation, OperationFilter, State
+from payrelay.core.payments.operation import JournalEntry, Kind, Operation, OperationFilter, State
 from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
@@ -25,7 +25,7 @@ from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.entries import (
     COLUMNS,
     Entries,
-    line_of,
+    entry_of,
     operation_of,
 )
 from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
@@ -34,40 +34,40 @@ from payrelay.store.statements.payments import operations as statements
 
 STRANDED_MAX: Final = 10_000
 """More operations than one process can have under way."""
-HISTORY_LINES_MAX: Final = 1_000
+HISTORY_ENTRIES_MAX: Final = 1_000
 """Settling looks daily after the first days: this is years."""
 _ACCEPT_ATTEMPTS_MAX: Final = 3
 """Each further attempt needs another holder to have let go between two statements."""
-_FELT_EVERYWHERE: Final = frozenset({Kind.REFUND, Kind.RELEASE, Kind.RETRY, Kind.CANCEL})
+_FELT_EVERYWHERE: Final = frozenset({Kind.REFUND, Kind.VOID, Kind.RETRY, Kind.CANCEL})
 """They change what reads of other subjects show: a refund names a payment and not its order."""
 
 
-class Accepted(msgspec.Struct, frozen=True):
+class AcceptedOperation(msgspec.Struct, frozen=True):
     """The operation is stored, with its chain, and holds its claim and its guard."""
 
     operation: Operation
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class ClaimedOperation(msgspec.Struct, frozen=True):
     """An earlier operation holds the claim; ``answer`` is what is kept of it."""
 
     operation: Operation
     answer: Answer | None
 
 
-class Guarded(msgspec.Struct, frozen=True):
+class GuardedOperation(msgspec.Struct, frozen=True):
     """Another operation stands in the way."""
 
     operation: Operation
 
 
 _Operations: TypeAlias = list[Operation]
-_Lines: TypeAlias = list[Line]
+_Lines: TypeAlias = list[JournalEntry]
 
-Acceptance: TypeAlias = Accepted | Claimed | Guarded
+Acceptance: TypeAlias = AcceptedOperation | ClaimedOperation | GuardedOperation
 
 
-class _Barred(Exception):
+class _Conflict(Exception):
     """Undoes a unit because a guard that bars the operation is held."""
 
     def __init__(self, row: Row) -> None:
@@ -86,32 +86,32 @@ class Journal:
         self._entries = Entries(seal, chain_key)
         self.trail = Trail(database, seal, self._entries.key)
 
-    async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> Claimed | None:
+    async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
         """Finds the operation that holds a claim which has not lapsed, and its answer."""
         row = await self._database.read(first_row(Statement(statements.FIND_CLAIM, (principal, claim))))
         return None if row is None or _has_lapsed(row, now_ms) else self._claimed(row)
 
     async def accept(
-        self, operation: Operation, line: Line, call: Effect, *, barred_by: str | None, now_ms: int
+        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
     ) -> Acceptance:
         """Stores a new operation with its first line and its call, unless another one stands in the way.
 
         The claim is looked at first: its holder is answered as Claimed, unless the claim has lapsed, which is then
-        taken over. Next the guard of the operation and ``barred_by``, a guard which no operation of this merchant may
-        hold: their holder is answered as Guarded. Of many that try at once, one is Accepted.
+        taken over. Next the guard of the operation and ``conflicts_with``, a guard which no operation of this merchant may
+        authorization: their holder is answered as Guarded. Of many that try at once, one is Accepted.
         """
-        chained, parameters = self._entries.accepted(operation, line, call)
-        unit = _accept(chained, parameters, barred_by, now_ms)
+        chained, parameters = self._entries.accepted(operation, entry, call)
+        unit = _accept(chained, parameters, conflicts_with, now_ms)
         try:
             holder = await self._database.write(unit)
-        except _Barred as barred:
-            return Guarded(operation_of(barred.row))
+        except _Conflict as barred:
+            return GuardedOperation(operation_of(barred.row))
         if holder is None:
-            return Accepted(chained)
+            return AcceptedOperation(chained)
         # The row of a claim's holder has the answer as one column more.
-        return self._claimed(holder) if len(holder) > len(COLUMNS) else Guarded(operation_of(holder))
+        return self._claimed(holder) if len(holder) > len(COLUMNS) else GuardedOperation(operation_of(holder))
 
-    async def record(self, operation: Operation, line: Line, answer: Answer | None) -> Operation:
+    async def record(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> Operation:
         """Stores a changed operation with the line that tells why, its event, and its answer where it now has another.
 
         Gives the operation as it is stored, with its chain. ``operation`` is to have the chain of the version before,
@@ -119,7 +119,7 @@ class Journal:
         answers for the whole row. Raises Outdated, and writes nothing, unless the row has the version and the chain
         before.
         """
-        chained, statement = self._entries.changed(operation, line, answer)
+        chained, statement = self._entries.changed(operation, entry, answer)
         await self._database.write(_record(statement, chained))
         return chained
 
@@ -144,8 +144,8 @@ class Journal:
 
     async def history(self, operation_id: str) -> _Lines:
         """Reads how an operation came to where it stands, oldest line first."""
-        statement = Statement(statements.HISTORY, (operation_id, HISTORY_LINES_MAX))
-        return [line_of(row) for row in await self._database.read(all_rows(statement))]
+        statement = Statement(statements.HISTORY, (operation_id, HISTORY_ENTRIES_MAX))
+        return [entry_of(row) for row in await self._database.read(all_rows(statement))]
 
     async def newest_by_key(self, account: str, principal: str | None, idempotency_key: str) -> Operation | None:
         """Finds the newest operation on an account under an Idempotency-Key, of one principal or, for None, of any."""
@@ -177,33 +177,33 @@ class Journal:
     async def _many(self, statement: Statement) -> _Operations:
         return [operation_of(row) for row in await self._database.read(all_rows(statement))]
 
-    def _claimed(self, row: Row) -> Claimed:
+    def _claimed(self, row: Row) -> ClaimedOperation:
         operation = operation_of(row[: len(COLUMNS)])
         sealed = row[len(COLUMNS)]
-        return Claimed(operation, None if sealed is None else self._entries.answer(operation.id, sealed))
+        return ClaimedOperation(operation, None if sealed is None else self._entries.answer(operation.id, sealed))
 
 
 def _accept(
-    operation: Operation, parameters: tuple[Value, ...], barred_by: str | None, now_ms: int
+    operation: Operation, parameters: tuple[Value, ...], conflicts_with: str | None, now_ms: int
 ) -> Unit[Row | None]:
     """Gives None for accepted, else the row of the operation that holds the claim or the guard."""
     # The insert comes first: nearly always nobody stands in the way, and only the indexes can tell for certain. What
     # bars is looked for after it, in a statement of its own: by then the holder of the same guard has committed.
     is_felt = _is_felt_everywhere(operation)
-    statement = Statement(statements.ACCEPT, parameters, is_whole=barred_by is None and not is_felt)
+    statement = Statement(statements.ACCEPT, parameters, is_whole=conflicts_with is None and not is_felt)
     for _ in range(_ACCEPT_ATTEMPTS_MAX):
         if (yield statement):
-            barring = [] if barred_by is None else (yield _guard_of(operation, barred_by))
+            barring = [] if conflicts_with is None else (yield _guard_of(operation, conflicts_with))
             if barring:
-                raise _Barred(barring[0])
+                raise _Conflict(barring[0])
             if is_felt:
-                yield Statement(statements.BUMP, (operation.merchant,))
+                yield Statement(statements.INVALIDATE, (operation.merchant,))
             return None
         claiming = yield Statement(statements.FIND_CLAIM, (operation.principal, operation.claim))
         if claiming and not _has_lapsed(claiming[0], now_ms):
             return claiming[0]
         if claiming:
-            yield Statement(statements.RELEASE_CLAIM, (claiming[0][0], now_ms))
+            yield Statement(statements.GIVE_CLAIM_BACK, (claiming[0][0], now_ms))
             continue
         guarding = yield _guard_of(operation, operation.guard)
         if guarding:
@@ -223,7 +223,7 @@ def _record(statement: Statement, operation: Operation) -> Unit[None]:
     if is_for_a_person:
         yield Statement(ADD_OPERATION_ALERT, (operation.id, operation.version, operation.updated_at_ms))
     if is_felt:
-        yield Statement(statements.BUMP, (operation.merchant,))
+        yield Statement(statements.INVALIDATE, (operation.merchant,))
 
 
 def _is_felt_everywhere(operation: Operation) -> bool:

@@ -16,7 +16,7 @@ PAGE: Final = 200
 _Operations: TypeAlias = list[Operation]
 
 
-class Settling:
+class ResolutionStore:
     """Questions about operations in the journal's tables; changes nothing but when they are looked for next."""
 
     def __init__(self, database: Database) -> None:
@@ -31,9 +31,9 @@ class Settling:
         statement = Statement(statements.TAKE_DUE, (now_ms, until_ms, limit), is_whole=True)
         return [operation_of(row) for row in await self._database.write(all_rows(statement))]
 
-    async def postpone(self, operation: Operation, probe_at_ms: int) -> None:
+    async def postpone(self, operation: Operation, inquire_at_ms: int) -> None:
         """Says when it is looked for next; does nothing where it was changed, or is settled."""
-        statement = Statement(statements.POSTPONE, (operation.id, operation.version, probe_at_ms), is_whole=True)
+        statement = Statement(statements.POSTPONE, (operation.id, operation.version, inquire_at_ms), is_whole=True)
         await self._database.write(all_rows(statement))
 
     async def in_state(self, state: State, *, after: str = "") -> _Operations:
@@ -45,7 +45,7 @@ class Settling:
         """Tells which of these payments belong to other operations of the merchant account."""
         return await self._database.read(_owned(operation, payment_ids))
 
-    async def has_rival(self, operation: Operation, *, failed_since_ms: int) -> bool:
+    async def has_competing(self, operation: Operation, *, failed_since_ms: int) -> bool:
         """Tells whether another operation, or a checkout, may own a payment of the same order.
 
         An operation that is open, or that failed; of those that failed only such count that could be sent after
@@ -55,12 +55,12 @@ class Settling:
         """
         money = (operation.amount_minor, operation.currency)
         parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms, *money)
-        return await self._database.read(first_row(Statement(statements.RIVALS, parameters))) is not None
+        return await self._database.read(first_row(Statement(statements.COMPETING_OPERATIONS, parameters))) is not None
 
-    async def has_rival_retry(self, operation: Operation, *, from_ms: int, until_ms: int) -> bool:
+    async def has_competing_retry(self, operation: Operation, *, from_ms: int, until_ms: int) -> bool:
         """Tells whether another retry of the subscription, under way between the two, may own a payment of it."""
         parameters = (operation.subscription_id, operation.merchant, operation.id, from_ms, until_ms)
-        return await self._database.read(first_row(Statement(statements.RIVAL_RETRIES, parameters))) is not None
+        return await self._database.read(first_row(Statement(statements.COMPETING_RETRIES, parameters))) is not None
 
     async def has_other_refund(self, merchant: str, payment_id: str, operation_id: str) -> bool:
         """Tells whether another refund of the payment was, or may have been, made through us."""

@@ -75,7 +75,7 @@ MARK_OPENED: Final = query(
 )
 """Notes that the page of a checkout was shown, the first time."""
 
-TAKE_LOOK: Final = query(
+TAKE_DUE_INQUIRY: Final = query(
     "take_look_at_checkout",
     "UPDATE checkouts SET look_at_ms = $3 WHERE id = $1 AND look_at_ms <= $2 RETURNING id",
 )
@@ -145,7 +145,7 @@ that have the person's reference, where there is one."""
 PAYMENT_IS_OWNED: Final = query("payment_is_owned", owners_of_payment(asking="checkouts"))
 """Tells whether a payment belongs to an operation or to another checkout."""
 
-ORDER_HAS_RIVAL: Final = query(
+ORDER_HAS_COMPETING: Final = query(
     "order_has_rival",
     f"""
     SELECT id FROM operations

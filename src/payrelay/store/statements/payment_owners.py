@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, Literal
 
-from payrelay.core.payments.operation import TAKING, UNSETTLED, WITHOUT_EFFECT, State
+from payrelay.core.payments.operation import OPEN_STATES, TAKING, WITHOUT_EFFECT, State
 
 
 def listed(members: Iterable[StrEnum]) -> str:
@@ -20,10 +20,10 @@ TOOK_NO_EFFECT: Final = f"state IN {listed(WITHOUT_EFFECT)}"
 WAS_NOT_EXECUTED: Final = f"state IN {listed(WITHOUT_EFFECT - {State.FAILED})}"
 """The same, but for what was only taken for failed, and may show itself after all."""
 
-IS_OPEN: Final = f"state IN {listed(UNSETTLED)}"
+IS_OPEN: Final = f"state IN {listed(OPEN_STATES)}"
 """An operation of which nobody knows yet what became of it."""
 
-IS_OPEN_OR_FAILED: Final = f"state IN {listed(UNSETTLED | {State.FAILED})}"
+IS_OPEN_OR_FAILED: Final = f"state IN {listed(OPEN_STATES | {State.FAILED})}"
 """The same, and what was only taken for failed."""
 
 OPERATION_OWNS: Final = f"kind IN {listed(TAKING)} AND NOT {TOOK_NO_EFFECT}"

@@ -12,11 +12,11 @@ from payrelay.core.calls import (
     Charge,
     Effect,
     Refund,
-    Release,
     RetrySubscription,
+    Void,
 )
 from payrelay.core.money import AMOUNT_MINOR_MAX, decimal_text
-from payrelay.core.outcomes import Facts, Outcome, Verdict
+from payrelay.core.outcomes import Facts, Outcome, OutcomeKind
 from payrelay.core.secret import STARS
 from payrelay.errors import Code
 from payrelay.gateways.gateway import ExpectedReply
@@ -33,10 +33,10 @@ CHARGE = Charge(
 AUTHORIZE = msgspec.structs.replace(CHARGE, authorize=True)
 CAPTURE = Capture(authorization_token=HOLD, amount_minor=8000, description="d")
 REFUND = Refund(payment_id="320027150501", description="d")
-RELEASE = Release(authorization_token=HOLD, description="d")
+VOID = Void(authorization_token=HOLD, description="d")
 RETRY = RetrySubscription(subscription_id=420075032251)
 CANCEL = CancelSubscription(subscription_id=420075032251)
-ALL: Final[tuple[Effect, ...]] = (CHARGE, AUTHORIZE, CAPTURE, REFUND, RELEASE, RETRY, CANCEL)
+ALL: Final[tuple[Effect, ...]] = (CHARGE, AUTHORIZE, CAPTURE, REFUND, VOID, RETRY, CANCEL)
 
 CHARGED: Final = (
     '{"order_id":"Order12345","items":"Taxi","currency":"LKR","amount":345.67,"custom_1":null,"custom_2":null,'
@@ -79,16 +79,16 @@ def decide(call: Effect, body: str | bytes, http_status: int = 200, expected: Ex
 
 DENIED = envelope(-1, "Access denied for the domain")
 NOT_AUTHENTICATED = envelope(-2, "Authentication error")
-UNKNOWN = (Verdict.UNKNOWN, Code.OUTCOME_UNKNOWN)
-SUCCEEDED = (Verdict.SUCCEEDED, None)
-DECLINED = (Verdict.DECLINED, Code.DECLINED)
-WRONG_FIELD = (Verdict.REFUSED, Code.INVALID_REQUEST)
-CONFLICT = (Verdict.REFUSED, Code.CONFLICT)
-NOT_FOUND = (Verdict.REFUSED, Code.NOT_FOUND)
-PENDING = (Verdict.PENDING, Code.PENDING)
-DIFFERED = (Verdict.DIFFERED, Code.OUTCOME_UNKNOWN)
-BUSY = (Verdict.NOT_EXECUTED, Code.GATEWAY_BUSY)
-REFUSED_US = (Verdict.NOT_EXECUTED, Code.GATEWAY_REFUSED_US)
+UNKNOWN = (OutcomeKind.UNKNOWN, Code.OUTCOME_UNKNOWN)
+SUCCEEDED = (OutcomeKind.SUCCEEDED, None)
+DECLINED = (OutcomeKind.DECLINED, Code.DECLINED)
+WRONG_FIELD = (OutcomeKind.REFUSED, Code.INVALID_REQUEST)
+CONFLICT = (OutcomeKind.REFUSED, Code.CONFLICT)
+NOT_FOUND = (OutcomeKind.REFUSED, Code.NOT_FOUND)
+PENDING = (OutcomeKind.PENDING, Code.PENDING)
+DIFFERED = (OutcomeKind.DIFFERED, Code.OUTCOME_UNKNOWN)
+BUSY = (OutcomeKind.NOT_EXECUTED, Code.GATEWAY_BUSY)
+REFUSED_US = (OutcomeKind.NOT_EXECUTED, Code.GATEWAY_REFUSED_US)
 
 REPLIES: Final = [
     # charge
@@ -178,10 +178,10 @@ REPLIES: Final = [
     (REFUND, 200, envelope(-1, "Error processing refund", "560034010257"), UNKNOWN),
     (REFUND, 200, envelope(0, "Error initiating the refund"), UNKNOWN),
     (REFUND, 200, envelope(-2, "Something else"), UNKNOWN),
-    (RELEASE, 200, envelope(1, "Successfully processed the authorization refund"), SUCCEEDED),
-    (RELEASE, 200, envelope(1, "Successfully processed the authorization refund", "560034010257"), SUCCEEDED),
-    (RELEASE, 200, envelope(1, "Successfully processed the authorization refund", "[]"), UNKNOWN),
-    (RELEASE, 422, envelope(-1, "Error processing refund"), WRONG_FIELD),
+    (VOID, 200, envelope(1, "Successfully processed the authorization refund"), SUCCEEDED),
+    (VOID, 200, envelope(1, "Successfully processed the authorization refund", "560034010257"), SUCCEEDED),
+    (VOID, 200, envelope(1, "Successfully processed the authorization refund", "[]"), UNKNOWN),
+    (VOID, 422, envelope(-1, "Error processing refund"), WRONG_FIELD),
     # retry and cancel
     (RETRY, 200, envelope(1, "Recurring payment charged successfully"), SUCCEEDED),
     (RETRY, 200, envelope(1, "Recurring payment charged successfully", '{"status_code":-2}'), UNKNOWN),
@@ -247,20 +247,20 @@ REPLIES_TO_ALL: Final = [
 
 
 @pytest.mark.parametrize(("call", "http_status", "body", "expected"), REPLIES)
-def test_table_of_replies(call: Effect, http_status: int, body: str, expected: tuple[Verdict, Code | None]) -> None:
+def test_table_of_replies(call: Effect, http_status: int, body: str, expected: tuple[OutcomeKind, Code | None]) -> None:
     """What is documented is understood, and whatever is not is unknown: a guess here is money twice or a false tale."""
     outcome = decide(call, body, http_status)
-    assert (outcome.verdict, outcome.code) == expected
+    assert (outcome.kind, outcome.code) == expected
 
 
 @pytest.mark.parametrize("call", ALL, ids=lambda call: type(call).__name__)
 @pytest.mark.parametrize(("http_status", "body", "expected"), REPLIES_TO_ALL)
 def test_replies_that_mean_the_same_to_every_effect(
-    call: Effect, http_status: int, body: str, expected: tuple[Verdict, Code | None]
+    call: Effect, http_status: int, body: str, expected: tuple[OutcomeKind, Code | None]
 ) -> None:
     """Not executed only where the gateway says so in its documented words; a broken reply is never an answer."""
     outcome = decide(call, body, http_status)
-    assert (outcome.verdict, outcome.code) == expected
+    assert (outcome.kind, outcome.code) == expected
 
 
 @pytest.mark.parametrize("call", ALL, ids=lambda call: type(call).__name__)
@@ -317,7 +317,7 @@ def test_what_is_passed_on_does_not_hold_the_buffer() -> None:
             Facts(order_id="Order12345", payment_id="320025527952", currency="LKR", amount_minor=8000),
         ),
         (REFUND, envelope(1, "ok", "560034010257"), Facts(refund_id="560034010257")),
-        (RELEASE, envelope(1, "ok"), Facts()),
+        (VOID, envelope(1, "ok"), Facts()),
     ],
 )
 def test_facts_of_a_success(call: Effect, body: str, facts: Facts) -> None:
@@ -338,7 +338,7 @@ def test_a_capture_is_held_against_what_is_known_of_its_hold(expected: ExpectedR
     """The call names only a token; the order, currency and amount behind it are known to whoever made the hold."""
     outcome = decide(CAPTURE, captured(), expected=expected)
     assert outcome.evidence.cause == cause
-    assert outcome.verdict is (Verdict.SUCCEEDED if cause is None else Verdict.DIFFERED)
+    assert outcome.kind is (OutcomeKind.SUCCEEDED if cause is None else OutcomeKind.DIFFERED)
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_what_a_different_success_was_for_is_kept(body: str, answered: str) -> N
 def test_a_failed_capture_of_another_order_is_unknown() -> None:
     """It says nothing about ours, which may have been captured."""
     outcome = decide(CAPTURE, captured(-2), expected=ExpectedReply(order_id="Order1"))
-    assert (outcome.verdict, outcome.evidence.cause) == (Verdict.UNKNOWN, "other_order")
+    assert (outcome.kind, outcome.evidence.cause) == (OutcomeKind.UNKNOWN, "other_order")
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_a_failed_capture_of_another_order_is_unknown() -> None:
 def test_a_decline_never_speaks_of_success(body: str, msg: str, raw_msg: bytes | None) -> None:
     """The heading of such a reply can be about the call; a shop shows it to the customer as it is."""
     outcome = decide(CHARGE, body)
-    assert (outcome.verdict, outcome.msg, outcome.raw_msg) == (Verdict.DECLINED, msg, raw_msg)
+    assert (outcome.kind, outcome.msg, outcome.raw_msg) == (OutcomeKind.DECLINED, msg, raw_msg)
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def test_a_wrong_field_is_named(call: Effect, msg: str, field: str) -> None:
     assert [(each.path, each.msg) for each in fields] == [(field, msg)]
 
 
-@pytest.mark.parametrize(("call", "token"), [(CHARGE, CUSTOMER), (CAPTURE, HOLD), (RELEASE, HOLD)])
+@pytest.mark.parametrize(("call", "token"), [(CHARGE, CUSTOMER), (CAPTURE, HOLD), (VOID, HOLD)])
 def test_evidence_holds_no_token(call: Effect, token: str) -> None:
     """History is read by support; a token in it could be used."""
     outcome = decide(call, envelope(-1, f"No such token {token}"))
@@ -422,7 +422,7 @@ def test_a_success_is_about_the_amount_that_was_asked(amount_minor: int, off_by:
     call = msgspec.structs.replace(CHARGE, amount_minor=amount_minor)
     body = charged().replace("345.67", decimal_text(max(amount_minor + off_by, 0)))
     is_same = max(amount_minor + off_by, 0) == amount_minor
-    assert decide(call, body).verdict is (Verdict.SUCCEEDED if is_same else Verdict.DIFFERED)
+    assert decide(call, body).kind is (OutcomeKind.SUCCEEDED if is_same else OutcomeKind.DIFFERED)
 
 
 @given(
@@ -432,7 +432,7 @@ def test_a_success_is_about_the_amount_that_was_asked(amount_minor: int, off_by:
 )
 def test_noise_is_unknown(call: Effect, http_status: int, body: bytes) -> None:
     """Whatever bytes come back: nothing is raised, and nothing is claimed."""
-    assert decide(call, body, http_status).verdict is Verdict.UNKNOWN
+    assert decide(call, body, http_status).kind is OutcomeKind.UNKNOWN
 
 
 JSON = st.recursive(
@@ -448,10 +448,10 @@ JSON = st.recursive(
 def test_no_success_without_the_right_data(call: Effect, data: object, status: int, msg: str) -> None:
     """An envelope alone never makes a charge or a capture succeed, whatever its data is."""
     body = json.dumps({"status": status, "msg": msg, "data": data})
-    assert decide(call, body).verdict not in {Verdict.SUCCEEDED, Verdict.DIFFERED, Verdict.PENDING}
+    assert decide(call, body).kind not in {OutcomeKind.SUCCEEDED, OutcomeKind.DIFFERED, OutcomeKind.PENDING}
 
 
 @given(call=st.sampled_from(ALL), body=st.sampled_from([row[2] for row in REPLIES]), cut=st.integers(1, 60))
 def test_half_a_reply_is_unknown(call: Effect, body: str, cut: int) -> None:
     """Every proper beginning of a reply may have lost the part that matters."""
-    assert decide(call, body[:-cut]).verdict is Verdict.UNKNOWN
+    assert decide(call, body[:-cut]).kind is OutcomeKind.UNKNOWN

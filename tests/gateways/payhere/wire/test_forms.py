@@ -10,7 +10,7 @@ from payrelay.core.calls import Item
 from payrelay.core.checkouts.hosted_payment import Buyer, CheckoutKind, HostedPayment, Plan, PostalAddress
 from payrelay.core.money import decimal_text
 from payrelay.core.secret import Secret
-from payrelay.gateways.gateway import Returns
+from payrelay.gateways.gateway import ReturnUrls
 from payrelay.gateways.payhere.account import Account, signer_of
 from payrelay.gateways.payhere.wire.forms import HashAmounts, Merchant, build_form, hash_of, md5_capitals
 
@@ -19,7 +19,7 @@ MERCHANT = Merchant(
     base_url="https://sandbox.payhere.lk", merchant_id="1211149", merchant_secret=Secret("MzExMTIyMjMzMw==")
 )
 OLDER = Merchant(base_url="https://sandbox.payhere.lk", merchant_id="2xxxxx", merchant_secret=Secret("x" * 32))
-RETURNS = Returns(
+RETURNS = ReturnUrls(
     return_url="https://pay.example/gateway/checkouts/chk_1/s/return",
     cancel_url="https://pay.example/gateway/checkouts/chk_1/s/cancel",
     notify_url="https://pay.example/gateway/notifications",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from payrelay.errors import Code
 from payrelay.gateways.payhere.wire.grants import TokenGrant, read_grant
-from payrelay.gateways.payhere.wire.replies import TurnedAway
+from payrelay.gateways.payhere.wire.replies import RejectedCall
 
 TOKEN = "cb5c47fd-741c-489a-b69e-fd73155ca34e"
 
@@ -58,14 +58,14 @@ def test_a_token_is_granted(body: bytes, expires_in_s: int) -> None:
 def test_no_token_is_granted(http_status: int, body: bytes, code: Code) -> None:
     """Nothing was sent, and the client hears whether it is worth coming again soon."""
     refused = read_grant(http_status, body)
-    assert isinstance(refused, TurnedAway)
+    assert isinstance(refused, RejectedCall)
     assert refused.code is code
 
 
 def test_a_denied_domain_is_told_apart_from_wrong_credentials() -> None:
     """The cure is another one: an e-mail to the gateway's support, not a new secret."""
     refused = read_grant(401, b'{"status":-1,"msg":"Access denied for the domain","data":null}')
-    assert isinstance(refused, TurnedAway)
+    assert isinstance(refused, RejectedCall)
     assert refused.cause == "domain_denied"
 
 
@@ -77,4 +77,4 @@ def test_a_token_is_never_printed() -> None:
 @given(http_status=st.integers(100, 599), body=st.binary(max_size=200))
 def test_noise_grants_nothing(http_status: int, body: bytes) -> None:
     """Whatever bytes come back, nothing is raised."""
-    assert isinstance(read_grant(http_status, body), TurnedAway)
+    assert isinstance(read_grant(http_status, body), RejectedCall)

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.core.notifications.notification import Authenticity, MessageType, NewsKind, NotifiedStatus, PlanStatus
+from payrelay.core.notifications.notification import (
+    Authenticity,
+    MessageType,
+    NotificationKind,
+    PlanStatus,
+    ReportedStatus,
+)
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.wire.forms import Merchant
 from payrelay.gateways.payhere.wire.notifications import (
@@ -16,10 +22,10 @@ from payrelay.gateways.payhere.wire.notifications import (
     SIGNED,
     Form,
     UnreadableError,
-    news_of,
+    authenticity_of,
+    content_of,
     read_form,
     signature_of,
-    verdict_of,
 )
 
 MERCHANT_ID = "1211149"
@@ -64,7 +70,7 @@ def test_the_vectors_are_genuine(status: str) -> None:
     """These were computed apart from this code; one that fails means that no real notification would pass."""
     form = read_form(body_of(status_code=status, md5sig=SIGNATURES[status]))
 
-    assert verdict_of(form, MERCHANT) is Authenticity.GENUINE
+    assert authenticity_of(form, MERCHANT) is Authenticity.GENUINE
 
 
 def test_the_published_vector_is_genuine() -> None:
@@ -74,47 +80,49 @@ def test_the_published_vector_is_genuine() -> None:
         b"&md5sig=ABA32E234F1A1E99ECC80F02BFF94AB4"
     )
 
-    assert verdict_of(form, named("2xxxxx", "x" * 32)) is Authenticity.GENUINE
+    assert authenticity_of(form, named("2xxxxx", "x" * 32)) is Authenticity.GENUINE
 
 
 def test_the_sample_is_read() -> None:
     """A whole body as the gateway sends it, with fields that it doesn't document."""
-    news = news_of(read_form(SAMPLE))
+    content = content_of(read_form(SAMPLE))
 
-    assert verdict_of(read_form(SAMPLE), MERCHANT) is Authenticity.GENUINE
-    assert (news.kind, news.told) == (NewsKind.PAYMENT, NotifiedStatus.SUCCEEDED)
-    assert (news.order_id, news.payment_id) == ("Order12345", "320025000001")
-    assert (news.amount_minor, news.currency) == (100_000, "LKR")
-    assert (news.method, news.card_no_masked, news.card_expiry) == ("VISA", "************1292", "0129")
-    assert news.card_holder == Secret("S Perera")
+    assert authenticity_of(read_form(SAMPLE), MERCHANT) is Authenticity.GENUINE
+    assert (content.kind, content.reported) == (NotificationKind.PAYMENT, ReportedStatus.SUCCEEDED)
+    assert (content.order_id, content.payment_id) == ("Order12345", "320025000001")
+    assert (content.amount_minor, content.currency) == (100_000, "LKR")
+    assert (content.method, content.card_no_masked, content.card_expiry) == ("VISA", "************1292", "0129")
+    assert content.card_holder == Secret("S Perera")
 
 
 @pytest.mark.parametrize("name", SIGNED)
 def test_a_signed_field_that_was_changed_is_noticed(name: str) -> None:
     """Whoever raises the amount or turns a failure into a success must be found out."""
     other = {"payhere_currency": "USD", "status_code": "3"}.get(name, "9")
-    verdict = verdict_of(read_form(body_of(**{name: other})), named(other if name == "merchant_id" else MERCHANT_ID))
+    authenticity = authenticity_of(
+        read_form(body_of(**{name: other})), named(other if name == "merchant_id" else MERCHANT_ID)
+    )
 
-    assert verdict is Authenticity.FORGED
+    assert authenticity is Authenticity.FORGED
 
 
 def test_the_signature_is_over_the_text_and_not_the_number() -> None:
     """1000.0 is the same amount and another text; reformatting it would let through what the gateway never sent."""
-    assert verdict_of(read_form(body_of(payhere_amount="1000.0")), MERCHANT) is Authenticity.FORGED
+    assert authenticity_of(read_form(body_of(payhere_amount="1000.0")), MERCHANT) is Authenticity.FORGED
     form = read_form(body_of(payhere_amount="1,000.00"))
     signed = body_of(payhere_amount="1,000.00", md5sig=signature_of(form, SECRET).decode())
 
-    assert verdict_of(read_form(signed), MERCHANT) is Authenticity.GENUINE
-    assert news_of(read_form(signed)).amount_minor == 100_000
+    assert authenticity_of(read_form(signed), MERCHANT) is Authenticity.GENUINE
+    assert content_of(read_form(signed)).amount_minor == 100_000
 
 
 def test_who_it_is_for_is_looked_at() -> None:
     """Another merchant's genuine notification, or one of an account without a secret, is not ours to act on."""
     form = read_form(SAMPLE)
 
-    assert verdict_of(form, named("1211150")) is Authenticity.WRONG_MERCHANT
-    assert verdict_of(form, None) is Authenticity.NO_SECRET
-    assert verdict_of(form, named(MERCHANT_ID, "another")) is Authenticity.FORGED
+    assert authenticity_of(form, named("1211150")) is Authenticity.WRONG_MERCHANT
+    assert authenticity_of(form, None) is Authenticity.NO_SECRET
+    assert authenticity_of(form, named(MERCHANT_ID, "another")) is Authenticity.FORGED
 
 
 @pytest.mark.parametrize(
@@ -148,37 +156,37 @@ def test_what_is_no_notification_is_told_by_name(body: bytes, why: str) -> None:
 )
 def test_every_text_that_a_form_takes_comes_back(order_id: str) -> None:
     """An order whose notification can't be read is paid, and nobody is told; an approval is lost for good."""
-    news = news_of(read_form(body_of(order_id=order_id, card_holder_name=order_id)))
+    content = content_of(read_form(body_of(order_id=order_id, card_holder_name=order_id)))
 
-    assert news.order_id == order_id
-    assert news.card_holder is not None
-    assert news.card_holder.reveal() == order_id
+    assert content.order_id == order_id
+    assert content.card_holder is not None
+    assert content.card_holder.reveal() == order_id
 
 
 def test_a_field_that_nobody_reads_may_be_there_twice() -> None:
     """A notification must not be lost over a field that means nothing here."""
-    assert verdict_of(read_form(SAMPLE + b"&x=1&x=2&custom_1=b"), MERCHANT) is Authenticity.GENUINE
+    assert authenticity_of(read_form(SAMPLE + b"&x=1&x=2&custom_1=b"), MERCHANT) is Authenticity.GENUINE
 
 
 @pytest.mark.parametrize(
     ("fields", "kind"),
     [
-        ({}, NewsKind.PAYMENT),
-        ({"customer_token": "A" * 32}, NewsKind.PREAPPROVAL),
-        ({"status_code": "3"}, NewsKind.AUTHORIZATION),
-        ({"authorization_token": "e34f3059-7b7d-4b62-a57c-784beaa169f4"}, NewsKind.AUTHORIZATION),
-        ({"subscription_id": "420075044317", "message_type": "AUTHORIZATION_SUCCESS"}, NewsKind.RECURRING),
-        ({"status_code": "-3", "subscription_id": "420075044317"}, NewsKind.CHARGEBACK),
+        ({}, NotificationKind.PAYMENT),
+        ({"customer_token": "A" * 32}, NotificationKind.PREAPPROVAL),
+        ({"status_code": "3"}, NotificationKind.AUTHORIZATION),
+        ({"authorization_token": "e34f3059-7b7d-4b62-a57c-784beaa169f4"}, NotificationKind.AUTHORIZATION),
+        ({"subscription_id": "420075044317", "message_type": "AUTHORIZATION_SUCCESS"}, NotificationKind.RECURRING),
+        ({"status_code": "-3", "subscription_id": "420075044317"}, NotificationKind.CHARGEBACK),
     ],
 )
-def test_the_kinds_are_told_apart_by_their_fields(fields: dict[str, str], kind: NewsKind) -> None:
+def test_the_kinds_are_told_apart_by_their_fields(fields: dict[str, str], kind: NotificationKind) -> None:
     """No field says what a notification is about."""
-    assert news_of(read_form(body_of(**fields))).kind is kind
+    assert content_of(read_form(body_of(**fields))).kind is kind
 
 
 def test_a_recurring_one_tells_of_its_subscription() -> None:
     """What an app shows of a subscription is made of these."""
-    news = news_of(
+    content = content_of(
         read_form(
             body_of(
                 subscription_id="420075044317",
@@ -190,8 +198,8 @@ def test_a_recurring_one_tells_of_its_subscription() -> None:
         )
     )
 
-    assert (news.subscription_id, news.message_type) == ("420075044317", MessageType.INSTALLMENT_SUCCESS)
-    assert (news.plan_status, news.next_on, news.installments_paid) == (PlanStatus.ACTIVE, "2026-09-25", 2)
+    assert (content.subscription_id, content.message_type) == ("420075044317", MessageType.INSTALLMENT_SUCCESS)
+    assert (content.plan_status, content.next_on, content.installments_paid) == (PlanStatus.ACTIVE, "2026-09-25", 2)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +213,7 @@ def test_a_recurring_one_tells_of_its_subscription() -> None:
 )
 def test_what_cannot_be_read_is_not_there(fields: dict[str, str]) -> None:
     """A strange value must neither fail the whole nor be stored in clear; least of all a whole card number."""
-    news = news_of(read_form(body_of(**fields)))
+    content = content_of(read_form(body_of(**fields)))
 
     for name in (
         "payment_id",
@@ -218,9 +226,9 @@ def test_what_cannot_be_read_is_not_there(fields: dict[str, str]) -> None:
         "next_on",
         "message_type",
     ):
-        assert getattr(news, name) is None
+        assert getattr(content, name) is None
     if "status_code" in fields:
-        assert (news.told, news.amount_minor) == (NotifiedStatus.OTHER, None)
+        assert (content.reported, content.amount_minor) == (ReportedStatus.OTHER, None)
 
 
 @pytest.mark.parametrize("amount", ["", "much", "0.001", "9" * 40])
@@ -228,7 +236,7 @@ def test_an_amount_that_is_none_is_not_read(amount: str) -> None:
     """What the books are compared with is a number that the gateway told, or nothing; never one made of a text."""
     fields = {name: value.encode() for name, value in (FIELDS | {"payhere_amount": amount}).items()}
 
-    assert news_of(Form(fields)).amount_minor is None
+    assert content_of(Form(fields)).amount_minor is None
 
 
 @given(st.binary(max_size=2_000))
@@ -238,8 +246,8 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
         form = read_form(body)
     except UnreadableError:
         return
-    verdict_of(form, MERCHANT)
-    news_of(form)
+    authenticity_of(form, MERCHANT)
+    content_of(form)
 
 
 # With all that joins letters or parts words: what stands in an order's form comes back in its notification.
@@ -265,8 +273,8 @@ def test_what_is_signed_over_any_texts_is_genuine(values: dict[str, str], others
     signed = plain | {"md5sig": signature_of(form, SECRET).decode().lower()}
     encoded = "&".join(f"{quote_plus(name)}={quote_plus(value, safe='/-.')}" for name, value in signed.items())
 
-    assert verdict_of(read_form(encoded.encode()), named(values["merchant_id"])) is Authenticity.GENUINE
-    news_of(read_form(encoded.encode()))
+    assert authenticity_of(read_form(encoded.encode()), named(values["merchant_id"])) is Authenticity.GENUINE
+    content_of(read_form(encoded.encode()))
 
 
 def test_a_form_prints_names_only() -> None:

@@ -8,10 +8,17 @@ from hypothesis import strategies as st
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments.payment import Nothing, Payment, PaymentsSeen, PaymentStatus, Sight, Unseen
+from payrelay.core.payments.payment import (
+    NoObservation,
+    NothingShown,
+    Observation,
+    Payment,
+    PaymentsSeen,
+    PaymentStatus,
+)
 from payrelay.errors import Code
 from payrelay.gateways.payhere.wire.reads import classify_read, lost
-from payrelay.gateways.payhere.wire.records import payments_in, records_without, sight_of
+from payrelay.gateways.payhere.wire.records import observation_of, payments_in, records_without
 from payrelay.gateways.payhere.wire.replies import WrongShape
 
 TOKEN: Final = "cb5c47fd-741c-489a-b69e-fd73155ca34e"
@@ -44,11 +51,11 @@ def read(*records: dict[str, object]) -> tuple[Payment, ...]:
     return payments_in(json.dumps(records).encode(), ZONE)
 
 
-def seen(body: str, call: PaymentsOfOrder | PaymentsOfSubscription = ORDER, http_status: int = 200) -> Sight:
+def seen(body: str, call: PaymentsOfOrder | PaymentsOfSubscription = ORDER, http_status: int = 200) -> Observation:
     """Tells what a reply showed."""
     reading = classify_read(call, http_status, body.encode(), TOKEN)
     assert isinstance(reading, Reading)
-    return sight_of(call, reading, ZONE)
+    return observation_of(call, reading, ZONE)
 
 
 def test_a_record_is_read_as_it_was_meant() -> None:
@@ -108,16 +115,16 @@ def test_words_and_numbers_are_compared_in_one_form() -> None:
 def test_payments_that_are_shown_are_seen() -> None:
     """Of an order and of a subscription alike."""
     body = json.dumps({"status": 1, "msg": "Payments with order_id:A-1", "data": [RECORD]})
-    sight = seen(body)
-    assert isinstance(sight, PaymentsSeen)
-    assert sight.payments == (PAYMENT,)
+    observation = seen(body)
+    assert isinstance(observation, PaymentsSeen)
+    assert observation.payments == (PAYMENT,)
     assert isinstance(seen(body, SUBSCRIPTION), PaymentsSeen)
 
 
 def test_no_payments_found_is_the_one_answer_that_shows_nothing() -> None:
     """Of a subscription its empty list says the same."""
-    assert isinstance(seen('{"status":-1,"msg":"No payments found","data":null}'), Nothing)
-    assert isinstance(seen('{"status":1,"msg":"Found 0 payments","data":[]}', SUBSCRIPTION), Nothing)
+    assert isinstance(seen('{"status":-1,"msg":"No payments found","data":null}'), NothingShown)
+    assert isinstance(seen('{"status":1,"msg":"Found 0 payments","data":[]}', SUBSCRIPTION), NothingShown)
 
 
 @pytest.mark.parametrize(
@@ -140,21 +147,21 @@ def test_no_payments_found_is_the_one_answer_that_shows_nothing() -> None:
 )
 def test_everything_else_is_no_observation(http_status: int, body: str) -> None:
     """What might mean something else than that there is none proves nothing."""
-    assert isinstance(seen(body, http_status=http_status), Unseen)
+    assert isinstance(seen(body, http_status=http_status), NoObservation)
 
 
 def test_a_lost_reply_is_no_observation() -> None:
     """Its cause is kept."""
-    sight = sight_of(ORDER, lost("timeout", is_sent=True), ZONE)
-    assert isinstance(sight, Unseen)
-    assert (sight.code, sight.evidence.cause) == (Code.GATEWAY_BAD_REPLY, "timeout")
+    observation = observation_of(ORDER, lost("timeout", is_sent=True), ZONE)
+    assert isinstance(observation, NoObservation)
+    assert (observation.code, observation.evidence.cause) == (Code.GATEWAY_BAD_REPLY, "timeout")
 
 
 @given(raw=st.one_of(st.binary(max_size=60), st.text(max_size=60).map(lambda text: f'[{{"a":"{text}"}}]'.encode())))
 def test_no_bytes_bring_the_reader_down(raw: bytes) -> None:
     """Whatever the gateway sends, the worst is that it proves nothing."""
-    sight = sight_of(ORDER, Reading(code=None, msg="", raw_data=raw), ZONE)
-    assert isinstance(sight, PaymentsSeen | Unseen)
+    observation = observation_of(ORDER, Reading(code=None, msg="", raw_data=raw), ZONE)
+    assert isinstance(observation, PaymentsSeen | NoObservation)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from payrelay.core.calls import (
     PaymentsOfSubscription,
     Read,
     Refund,
-    Release,
     RetrySubscription,
+    Void,
 )
 from payrelay.core.money import AMOUNT_MINOR_MAX
 from payrelay.gateways.payhere.wire.requests import WireRequest, basic_authorization, build, token_request
@@ -47,7 +47,7 @@ def body_of(request: WireRequest) -> str:
         (CHARGE, "POST", "/merchant/v1/payment/charge"),
         (Capture(authorization_token="a", amount_minor=1, description="d"), "POST", "/merchant/v1/payment/capture"),
         (Refund(payment_id="1", description="d"), "POST", "/merchant/v1/payment/refund"),
-        (Release(authorization_token="a", description="d"), "POST", "/merchant/v1/payment/refund"),
+        (Void(authorization_token="a", description="d"), "POST", "/merchant/v1/payment/refund"),
         (RetrySubscription(subscription_id=1), "POST", "/merchant/v1/subscription/retry"),
         (CancelSubscription(subscription_id=1), "POST", "/merchant/v1/subscription/cancel"),
         (PaymentsOfOrder(order_id="A-1"), "GET", "/merchant/v1/payment/search?order_id=A-1"),
@@ -114,9 +114,9 @@ def test_a_capture_sends_the_description_as_deduction_details() -> None:
             Refund(payment_id="320027150501", description="d", amount_minor=10050),
             '{"payment_id":"320027150501","description":"d","amount":"100.50"}',
         ),
-        (Release(authorization_token="T", description="d"), '{"authorization_token":"T","description":"d"}'),
+        (Void(authorization_token="T", description="d"), '{"authorization_token":"T","description":"d"}'),
         (
-            Release(authorization_token="T", description="d", amount_minor=1),
+            Void(authorization_token="T", description="d", amount_minor=1),
             '{"authorization_token":"T","description":"d","amount":"0.01"}',
         ),
     ],

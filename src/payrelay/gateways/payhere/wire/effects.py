@@ -24,11 +24,11 @@ from payrelay.core.calls import (
     Charge,
     Effect,
     Refund,
-    Release,
     RetrySubscription,
+    Void,
 )
 from payrelay.core.money import decimal_text
-from payrelay.core.outcomes import Evidence, Facts, Outcome, Verdict
+from payrelay.core.outcomes import Evidence, Facts, Outcome, OutcomeKind
 from payrelay.errors import Code, FieldError
 from payrelay.gateways.gateway import ExpectedReply
 from payrelay.gateways.payhere.wire.replies import (
@@ -37,7 +37,7 @@ from payrelay.gateways.payhere.wire.replies import (
     Cause,
     Envelope,
     InvalidToken,
-    TurnedAway,
+    RejectedCall,
     UnreadableReply,
     WrongShape,
     amount_in,
@@ -72,7 +72,7 @@ class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
     numbers: frozenset[int]
     text: re.Pattern[str]
-    verdict: Verdict = Verdict.REFUSED
+    kind: OutcomeKind = OutcomeKind.REFUSED
     code: Code
     field: str | None = None
     cause: Cause | None = None
@@ -86,9 +86,9 @@ def _refusal(
     numbers: tuple[int, ...] = (FAILED,),
     cause: Cause | None = None,
 ) -> _Refusal:
-    verdict = Verdict.DECLINED if code is Code.DECLINED else Verdict.REFUSED
+    kind = OutcomeKind.DECLINED if code is Code.DECLINED else OutcomeKind.REFUSED
     pattern = re.compile(text, re.DOTALL)
-    return _Refusal(numbers=frozenset(numbers), text=pattern, verdict=verdict, code=code, field=field, cause=cause)
+    return _Refusal(numbers=frozenset(numbers), text=pattern, kind=kind, code=code, field=field, cause=cause)
 
 
 # What the gateway says of an unknown subscription is not documented. These are the ways in which such a thing is said
@@ -115,7 +115,9 @@ REFUSALS: Final[Mapping[type, tuple[_Refusal, ...]]] = MappingProxyType(
             _refusal(r".*", Code.DECLINED),
         ),
         Capture: (
-            _refusal(r"invalid token", Code.INVALID_REQUEST, field="authorization_token", cause=Cause.NO_SUCH_HOLD),
+            _refusal(
+                r"invalid token", Code.INVALID_REQUEST, field="authorization_token", cause=Cause.NO_SUCH_AUTHORIZATION
+            ),
             _refusal(r".*\bmust be less than\b.*", Code.INVALID_REQUEST, field="amount"),
             _refusal(
                 r".*\balready captured",
@@ -127,11 +129,11 @@ REFUSALS: Final[Mapping[type, tuple[_Refusal, ...]]] = MappingProxyType(
                 r".*\balready refunded",
                 Code.CONFLICT,
                 numbers=(FAILED, FAILED_OTHERWISE),
-                cause=Cause.ALREADY_RELEASED,
+                cause=Cause.ALREADY_VOIDED,
             ),
         ),
         Refund: _OF_REFUND,
-        Release: _OF_REFUND,
+        Void: _OF_REFUND,
         RetrySubscription: _OF_SUBSCRIPTION,
         CancelSubscription: _OF_SUBSCRIPTION,
     }
@@ -160,8 +162,8 @@ def classify(
     understood = understand(http_status, body, presented_token)
     if isinstance(understood, InvalidToken):
         return understood
-    if isinstance(understood, TurnedAway):
-        return turned_away(understood, http_status)
+    if isinstance(understood, RejectedCall):
+        return rejected(understood, http_status)
     if isinstance(understood, UnreadableReply):
         return unknown(Evidence(http_status=http_status, cause=understood.cause))
     reply = _Reply(http_status=http_status, envelope=understood, call=call, expected=expected)
@@ -171,11 +173,11 @@ def classify(
         return unknown(reply.evidence(cause=error.cause))
 
 
-def turned_away(reason: TurnedAway, http_status: int | None) -> Outcome:
+def rejected(reason: RejectedCall, http_status: int | None) -> Outcome:
     """Tells that it reached the gateway and was not executed."""
     evidence = Evidence(http_status=http_status, cause=reason.cause)
     return Outcome(
-        verdict=Verdict.NOT_EXECUTED,
+        kind=OutcomeKind.NOT_EXECUTED,
         code=reason.code,
         msg=reason.msg,
         evidence=evidence,
@@ -185,12 +187,12 @@ def turned_away(reason: TurnedAway, http_status: int | None) -> Outcome:
 
 def unknown(evidence: Evidence) -> Outcome:
     """Tells that it may have taken effect."""
-    return Outcome(verdict=Verdict.UNKNOWN, code=Code.OUTCOME_UNKNOWN, msg=UNKNOWN_SENTENCE, evidence=evidence)
+    return Outcome(kind=OutcomeKind.UNKNOWN, code=Code.OUTCOME_UNKNOWN, msg=UNKNOWN_SENTENCE, evidence=evidence)
 
 
 def not_sent(code: Code, cause: str) -> Outcome:
     """Tells that not a byte of it left."""
-    return Outcome(verdict=Verdict.NOT_SENT, code=code, msg=NOT_SENT_SENTENCE, evidence=Evidence(cause=cause))
+    return Outcome(kind=OutcomeKind.NOT_SENT, code=code, msg=NOT_SENT_SENTENCE, evidence=Evidence(cause=cause))
 
 
 def _answered(reply: _Reply) -> Outcome:
@@ -209,7 +211,7 @@ def _answered(reply: _Reply) -> Outcome:
 def _refused(reply: _Reply, refusal: _Refusal) -> Outcome:
     msg = redacted(reply.envelope.msg, reply.call)
     return Outcome(
-        verdict=refusal.verdict,
+        kind=refusal.kind,
         code=refusal.code,
         msg=msg,
         raw_msg=reply.envelope.raw_msg,
@@ -235,7 +237,7 @@ def _of_charge(reply: _Reply) -> Outcome:
         return _declined(reply, members)
     if status_code == UNDER_WAY:
         return Outcome(
-            verdict=Verdict.PENDING,
+            kind=OutcomeKind.PENDING,
             code=Code.PENDING,
             msg=PENDING_SENTENCE,
             facts=_facts(members),
@@ -275,7 +277,7 @@ def _declined(reply: _Reply, members: dict[str, bytes]) -> Outcome:
     raw_msg, msg = _reason_of_decline(reply.envelope, members)
     evidence = reply.evidence(status_code=whole_in(members, "status_code"))
     return Outcome(
-        verdict=Verdict.DECLINED,
+        kind=OutcomeKind.DECLINED,
         code=Code.DECLINED,
         msg=redacted(msg, reply.call),
         raw_msg=raw_msg,
@@ -328,7 +330,7 @@ def _of_refund(reply: _Reply) -> Outcome:
     return _done(reply, facts)
 
 
-def _of_release(reply: _Reply) -> Outcome:
+def _of_void(reply: _Reply) -> Outcome:
     """Reads ``status`` 1 of a release, which has no number; one that comes all the same does no harm."""
     facts = Facts(refund_id=id_text(reply.envelope.raw_data)) if reply.envelope.has_data else Facts()
     return _done(reply, facts)
@@ -345,7 +347,7 @@ _POSITIVE: Final[Mapping[type, Callable[[_Reply], Outcome]]] = MappingProxyType(
         Charge: _of_charge,
         Capture: _of_capture,
         Refund: _of_refund,
-        Release: _of_release,
+        Void: _of_void,
         RetrySubscription: _of_subscription,
         CancelSubscription: _of_subscription,
     }
@@ -354,7 +356,7 @@ _POSITIVE: Final[Mapping[type, Callable[[_Reply], Outcome]]] = MappingProxyType(
 
 def _done(reply: _Reply, facts: Facts, *, status_code: int | None = None) -> Outcome:
     return Outcome(
-        verdict=Verdict.SUCCEEDED,
+        kind=OutcomeKind.SUCCEEDED,
         code=None,
         msg=redacted(reply.envelope.msg, reply.call),
         raw_msg=reply.envelope.raw_msg,
@@ -369,7 +371,7 @@ def _succeeded(reply: _Reply, members: dict[str, bytes], facts: Facts, differenc
     if difference is None:
         return _done(reply, facts, status_code=status_code)
     return Outcome(
-        verdict=Verdict.DIFFERED,
+        kind=OutcomeKind.DIFFERED,
         code=Code.OUTCOME_UNKNOWN,
         msg=DIFFERED_SENTENCE,
         facts=facts,

@@ -21,7 +21,7 @@ from payrelay.core.calls import Item
 from payrelay.core.checkouts.hosted_payment import CheckoutKind, HostedPayment, Plan
 from payrelay.core.money import decimal_text
 from payrelay.core.secret import Secret
-from payrelay.gateways.gateway import CheckoutForm, Returns
+from payrelay.gateways.gateway import CheckoutForm, ReturnUrls
 
 LKR: Final = "LKR"
 PATHS: Final[Mapping[CheckoutKind, str]] = MappingProxyType(
@@ -58,7 +58,7 @@ class Merchant(msgspec.Struct, frozen=True, kw_only=True):
     amounts: HashAmounts = HashAmounts()
 
 
-def build_form(merchant: Merchant, asked: HostedPayment, returns: Returns, *, today: date) -> CheckoutForm:
+def build_form(merchant: Merchant, asked: HostedPayment, returns: ReturnUrls, *, today: date) -> CheckoutForm:
     """Writes the form; ``today`` is the day at the gateway, after which a plan's first day is a later one."""
     person = asked.person
     fields: dict[str, str | None] = {

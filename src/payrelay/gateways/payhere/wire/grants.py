@@ -16,13 +16,13 @@ from payrelay.gateways.payhere.wire.replies import (
     Cause,
     Envelope,
     OauthError,
-    TurnedAway,
+    RejectedCall,
     WrongShape,
     cause_of_status,
     members_of,
     read_shape,
+    rejection_in,
     text_in,
-    turned_away_by,
     whole_in,
 )
 
@@ -30,7 +30,7 @@ EXPIRES_IN_S: Final = 60
 """Taken where the gateway doesn't say how long a token is good for; its documents say 599."""
 EXPIRES_IN_S_MAX: Final = 86_400
 
-CREDENTIALS_REFUSED: Final = TurnedAway(
+CREDENTIALS_REFUSED: Final = RejectedCall(
     code=Code.GATEWAY_REFUSED_US,
     cause=Cause.CREDENTIALS_REFUSED,
     msg="the gateway does not accept our App ID and secret; nothing was executed",
@@ -53,7 +53,7 @@ class TokenGrant(msgspec.Struct, frozen=True, kw_only=True):
         return f"Grant(expires_in_s={self.expires_in_s})"
 
 
-def read_grant(http_status: int, body: bytes) -> TokenGrant | TurnedAway:
+def read_grant(http_status: int, body: bytes) -> TokenGrant | RejectedCall:
     """Reads the reply to a token request. Never raises."""
     if http_status == TOO_MANY_REQUESTS:
         return BUSY
@@ -67,13 +67,13 @@ def read_grant(http_status: int, body: bytes) -> TokenGrant | TurnedAway:
     if isinstance(shape, OauthError):
         return CREDENTIALS_REFUSED
     if isinstance(shape, Envelope):
-        denied = turned_away_by(shape)
+        denied = rejection_in(shape)
         return DOMAIN_DENIED if denied is DOMAIN_DENIED else CREDENTIALS_REFUSED
     return CREDENTIALS_REFUSED if http_status in _DENYING else _failing(shape.cause)
 
 
-def _failing(cause: Cause) -> TurnedAway:
-    return TurnedAway(
+def _failing(cause: Cause) -> RejectedCall:
+    return RejectedCall(
         code=Code.UNAVAILABLE, cause=cause, msg="the gateway gave us no access token; nothing was executed"
     )
 

@@ -22,13 +22,13 @@ from payrelay.core.money import AmountError, minor_units
 from payrelay.core.notifications.notification import (
     Authenticity,
     MessageType,
-    News,
-    NewsKind,
-    NotifiedStatus,
+    NotificationContent,
+    NotificationKind,
     PlanStatus,
+    ReportedStatus,
 )
 from payrelay.core.secret import Secret
-from payrelay.gateways.gateway import Received, UnreadableNotification
+from payrelay.gateways.gateway import ReceivedNotification, UnreadableNotification
 from payrelay.gateways.payhere.wire.forms import Merchant
 
 BODY_BYTES_MAX: Final = 16_384
@@ -61,14 +61,14 @@ _READ: Final = frozenset(
 )
 """Fields that something follows from: named twice, there would be two readings of one notification."""
 
-_STATUSES: Final[Mapping[str, NotifiedStatus]] = MappingProxyType(
+_STATUSES: Final[Mapping[str, ReportedStatus]] = MappingProxyType(
     {
-        "2": NotifiedStatus.SUCCEEDED,
-        "3": NotifiedStatus.AUTHORIZED,
-        "0": NotifiedStatus.PENDING,
-        "-1": NotifiedStatus.CANCELLED,
-        "-2": NotifiedStatus.FAILED,
-        "-3": NotifiedStatus.CHARGED_BACK,
+        "2": ReportedStatus.SUCCEEDED,
+        "3": ReportedStatus.AUTHORIZED,
+        "0": ReportedStatus.PENDING,
+        "-1": ReportedStatus.CANCELLED,
+        "-2": ReportedStatus.FAILED,
+        "-3": ReportedStatus.CHARGED_BACK,
     }
 )
 _PLAN_STATUSES: Final[Mapping[int | None, PlanStatus]] = MappingProxyType(
@@ -121,13 +121,13 @@ class Form(msgspec.Struct, frozen=True):
         return text if text and len(text) <= longest and _control(text) is None else None
 
 
-def received(body: bytes, merchant: Merchant | None) -> Received | UnreadableNotification:
-    """Reads a notification and tells who it is from; ``merchant`` as for ``verdict_of``. Never raises."""
+def received(body: bytes, merchant: Merchant | None) -> ReceivedNotification | UnreadableNotification:
+    """Reads a notification and tells who it is from; ``merchant`` as for ``authenticity_of``. Never raises."""
     try:
         form = read_form(body)
     except UnreadableError as error:
         return UnreadableNotification(reason=str(error))
-    return Received(verdict=verdict_of(form, merchant), news=news_of(form))
+    return ReceivedNotification(authenticity=authenticity_of(form, merchant), content=content_of(form))
 
 
 def read_form(body: bytes) -> Form:
@@ -174,7 +174,7 @@ def _md5(data: bytes) -> bytes:
     return hashlib.md5(data, usedforsecurity=False).hexdigest().upper().encode()
 
 
-def verdict_of(form: Form, merchant: Merchant | None) -> Authenticity:
+def authenticity_of(form: Form, merchant: Merchant | None) -> Authenticity:
     """Tells who a notification is from; the signature is compared in constant time.
 
     ``merchant`` is None where the account has no id or no secret.
@@ -187,12 +187,12 @@ def verdict_of(form: Form, merchant: Merchant | None) -> Authenticity:
     return Authenticity.GENUINE if is_signed else Authenticity.FORGED
 
 
-def news_of(form: Form) -> News:
+def content_of(form: Form) -> NotificationContent:
     """Says in our words what a notification says. Never raises for what ``read_form`` gave."""
-    told = _STATUSES.get(form.text("status_code") or "", NotifiedStatus.OTHER)
-    return News(
+    told = _STATUSES.get(form.text("status_code") or "", ReportedStatus.OTHER)
+    return NotificationContent(
         kind=_kind_of(form, told),
-        told=told,
+        reported=told,
         order_id=form.text("order_id", ORDER_ID_MAX) or "",
         amount_minor=_minor(form.text("payhere_amount")),
         currency=form.text("payhere_currency") or "",
@@ -211,16 +211,16 @@ def news_of(form: Form) -> News:
     )
 
 
-def _kind_of(form: Form, told: NotifiedStatus) -> NewsKind:
-    if told is NotifiedStatus.CHARGED_BACK:
-        return NewsKind.CHARGEBACK
+def _kind_of(form: Form, told: ReportedStatus) -> NotificationKind:
+    if told is ReportedStatus.CHARGED_BACK:
+        return NotificationKind.CHARGEBACK
     if form.text("subscription_id") is not None or form.text("message_type") is not None:
-        return NewsKind.RECURRING
+        return NotificationKind.RECURRING
     if form.text("customer_token", TOKEN_MAX) is not None:
-        return NewsKind.PREAPPROVAL
-    if told is NotifiedStatus.AUTHORIZED or form.text("authorization_token", TOKEN_MAX) is not None:
-        return NewsKind.AUTHORIZATION
-    return NewsKind.PAYMENT
+        return NotificationKind.PREAPPROVAL
+    if told is ReportedStatus.AUTHORIZED or form.text("authorization_token", TOKEN_MAX) is not None:
+        return NotificationKind.AUTHORIZATION
+    return NotificationKind.PAYMENT
 
 
 def _minor(text: str | None) -> int | None:

@@ -15,7 +15,7 @@ from payrelay.gateways.payhere.wire.replies import (
     Cause,
     Envelope,
     InvalidToken,
-    TurnedAway,
+    RejectedCall,
     UnreadableReply,
     evidence_of,
     redacted,
@@ -52,14 +52,14 @@ def classify_read(call: Read, http_status: int, body: bytes, presented_token: st
     understood = understand(http_status, body, presented_token)
     if isinstance(understood, InvalidToken):
         return understood
-    if isinstance(understood, TurnedAway):
-        return turned_away(understood, http_status)
+    if isinstance(understood, RejectedCall):
+        return rejected(understood, http_status)
     if isinstance(understood, UnreadableReply):
         return bad_reply(Evidence(http_status=http_status, cause=understood.cause))
     return _answered(call, http_status, understood)
 
 
-def turned_away(reason: TurnedAway, http_status: int | None) -> Reading:
+def rejected(reason: RejectedCall, http_status: int | None) -> Reading:
     """Tells that the gateway would not let us read."""
     evidence = Evidence(http_status=http_status, cause=reason.cause)
     return Reading(code=reason.code, msg=reason.msg, evidence=evidence, retry_after_s=reason.retry_after_s)

@@ -14,7 +14,14 @@ import msgspec
 
 from payrelay.core.calls import PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Reading
-from payrelay.core.payments.payment import Nothing, Payment, PaymentsSeen, PaymentStatus, Sight, Unseen
+from payrelay.core.payments.payment import (
+    NoObservation,
+    NothingShown,
+    Observation,
+    Payment,
+    PaymentsSeen,
+    PaymentStatus,
+)
 from payrelay.errors import Code
 from payrelay.gateways.payhere.wire.reads import NOT_THERE
 from payrelay.gateways.payhere.wire.replies import (
@@ -44,13 +51,13 @@ STATUSES: Final[Mapping[str, PaymentStatus]] = MappingProxyType(
 _records = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def sight_of(call: PaymentsOfOrder | PaymentsOfSubscription, reading: Reading, timezone: str) -> Sight:
+def observation_of(call: PaymentsOfOrder | PaymentsOfSubscription, reading: Reading, timezone: str) -> Observation:
     """Tells what a read showed: payments, that there are none, or nothing that proves anything. Never raises."""
     if reading.code is Code.NOT_FOUND:
         text = reading.msg.strip().removesuffix(".").casefold()
         is_negative = reading.evidence.gateway_status == NOT_THERE  # not "pending", not "declined"
         is_nothing = is_negative and text == NO_PAYMENTS and reading.raw_data in {None, b"null"}
-        return Nothing(evidence=reading.evidence) if is_nothing else _unseen(reading, Code.NOT_FOUND)
+        return NothingShown(evidence=reading.evidence) if is_nothing else _unseen(reading, Code.NOT_FOUND)
     if reading.code is not None:
         return _unseen(reading, reading.code)
     try:
@@ -58,7 +65,7 @@ def sight_of(call: PaymentsOfOrder | PaymentsOfSubscription, reading: Reading, t
     except WrongShape:
         return _unseen(reading, Code.GATEWAY_BAD_REPLY)
     if not payments and isinstance(call, PaymentsOfSubscription):
-        return Nothing(evidence=reading.evidence)
+        return NothingShown(evidence=reading.evidence)
     return PaymentsSeen(payments=payments, evidence=reading.evidence)
 
 
@@ -82,8 +89,8 @@ def _number(record: msgspec.Raw) -> str | None:
         return None
 
 
-def _unseen(reading: Reading, code: Code) -> Unseen:
-    return Unseen(code=code, evidence=reading.evidence)
+def _unseen(reading: Reading, code: Code) -> NoObservation:
+    return NoObservation(code=code, evidence=reading.evidence)
 
 
 def payments_in(raw_data: bytes, timezone: str) -> tuple[Payment, ...]:

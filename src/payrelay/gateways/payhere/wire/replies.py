@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.calls import Capture, Charge, Effect, Read, Release
+from payrelay.core.calls import Capture, Charge, Effect, Read, Void
 from payrelay.core.money import AmountError, minor_units
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.payment import plain_number
@@ -26,7 +26,7 @@ from payrelay.gateways.gateway import EffectCause
 
 BUSINESS_STATUSES: Final = frozenset({200, 400, 402, 404, 409, 422})
 """HTTP statuses with which an envelope is believed: the gateway documents none of them, and clients saw several."""
-TURNED_AWAY_STATUSES: Final = BUSINESS_STATUSES | {401, 403}
+REJECTED_STATUSES: Final = BUSINESS_STATUSES | {401, 403}
 """HTTP statuses with which we may be told that we aren't let in."""
 TOO_MANY_REQUESTS: Final = 429
 SERVER_ERRORS_FROM: Final = 500
@@ -61,14 +61,14 @@ class Cause(StrEnum):
     UNEXPECTED_REPLY = "unexpected_reply"
     """Whole and well-formed, and not one of the replies that we know the meaning of."""
     ALREADY_CAPTURED = EffectCause.ALREADY_CAPTURED
-    ALREADY_RELEASED = EffectCause.ALREADY_RELEASED
+    ALREADY_VOIDED = EffectCause.ALREADY_VOIDED
     ALREADY_CANCELLED = EffectCause.ALREADY_CANCELLED
-    NO_SUCH_HOLD = EffectCause.NO_SUCH_HOLD
+    NO_SUCH_AUTHORIZATION = EffectCause.NO_SUCH_AUTHORIZATION
     OTHER_ORDER = "other_order"
     OTHER_AMOUNT = "other_amount"
     OTHER_CURRENCY = "other_currency"
     OTHER_SUBSCRIPTION = "other_subscription"
-    NO_PLACE = "no_place"
+    NO_PERMIT = "no_place"
     STORE_DOWN = "store_down"
     GATEWAY_FAILING = "gateway_failing"
     TOKEN_TIMEOUT = "token_timeout"  # noqa: S105, the word for what happened, not a token
@@ -114,7 +114,7 @@ class InvalidToken(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence
 
 
-class TurnedAway(msgspec.Struct, frozen=True, kw_only=True):
+class RejectedCall(msgspec.Struct, frozen=True, kw_only=True):
     """Nothing was executed: we are not let in, or too many calls were made."""
 
     code: Code
@@ -129,27 +129,27 @@ class UnreadableReply(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause
 
 
-BUSY: Final = TurnedAway(
+BUSY: Final = RejectedCall(
     code=Code.GATEWAY_BUSY,
     cause=Cause.RATE_LIMITED,
     msg="the gateway takes no more calls for now; nothing was executed",
 )
-NOT_AUTHENTICATED: Final = TurnedAway(
+NOT_AUTHENTICATED: Final = RejectedCall(
     code=Code.GATEWAY_REFUSED_US,
     cause=Cause.AUTHENTICATION_ERROR,
     msg="the gateway does not accept our API key for this call; nothing was executed",
 )
-DOMAIN_DENIED: Final = TurnedAway(
+DOMAIN_DENIED: Final = RejectedCall(
     code=Code.GATEWAY_REFUSED_US,
     cause=Cause.DOMAIN_DENIED,
     msg="the gateway does not accept our domain or our server's address; nothing was executed",
 )
 
-_TURNED_AWAY_TEXTS: Final = {
+_REJECTED_TEXTS: Final = {
     "authentication error": NOT_AUTHENTICATED,
     "access denied for the domain": DOMAIN_DENIED,
 }
-_TURNED_AWAY_NUMBERS: Final = frozenset({-1, -2})
+_REJECTED_NUMBERS: Final = frozenset({-1, -2})
 
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _text_decoder = msgspec.json.Decoder(str)
@@ -169,11 +169,11 @@ _TOKEN_CHARACTER: Final = re.compile(r"[0-9A-Za-z_.~+/=-]")
 
 def understand(
     http_status: int, body: bytes, presented_token: str
-) -> Envelope | InvalidToken | TurnedAway | UnreadableReply:
+) -> Envelope | InvalidToken | RejectedCall | UnreadableReply:
     """Reads a reply as far as it is the same for every call. Never raises."""
     if http_status == TOO_MANY_REQUESTS:
         return BUSY
-    if http_status not in TURNED_AWAY_STATUSES:
+    if http_status not in REJECTED_STATUSES:
         return UnreadableReply(cause=cause_of_status(http_status))
     shape = read_shape(body)
     if isinstance(shape, OauthError):
@@ -184,17 +184,17 @@ def understand(
         return shape
     if presented_token and presented_token.encode() in body:
         return UnreadableReply(cause=Cause.TOKEN_ECHOED)
-    turned_away = turned_away_by(shape)
-    if turned_away is not None:
-        return turned_away
+    rejected = rejection_in(shape)
+    if rejected is not None:
+        return rejected
     return shape if http_status in BUSINESS_STATUSES else UnreadableReply(cause=Cause.UNEXPECTED_STATUS)
 
 
-def turned_away_by(envelope: Envelope) -> TurnedAway | None:
+def rejection_in(envelope: Envelope) -> RejectedCall | None:
     """Tells whether an envelope is one of the two documented ways to say that we aren't let in."""
-    if envelope.status not in _TURNED_AWAY_NUMBERS or envelope.has_data:
+    if envelope.status not in _REJECTED_NUMBERS or envelope.has_data:
         return None
-    return _TURNED_AWAY_TEXTS.get(envelope.text)
+    return _REJECTED_TEXTS.get(envelope.text)
 
 
 def cause_of_status(http_status: int) -> Cause:
@@ -331,7 +331,7 @@ def _token_of(call: Effect | Read) -> str | None:
     match call:
         case Charge():
             return call.customer_token
-        case Capture() | Release():
+        case Capture() | Void():
             return call.authorization_token
         case _:
             return None

@@ -23,8 +23,8 @@ from payrelay.core.calls import (
     PaymentsOfSubscription,
     Read,
     Refund,
-    Release,
     RetrySubscription,
+    Void,
 )
 from payrelay.core.money import decimal_text
 
@@ -63,7 +63,7 @@ def build(call: Effect | Read, *, notify_url: str | None = None) -> WireRequest:
             return _post("payment/charge", _charge_body(call, notify_url))
         case Capture():
             return _post("payment/capture", _capture_body(call))
-        case Refund() | Release():
+        case Refund() | Void():
             return _post("payment/refund", _refund_body(call))
         case RetrySubscription():
             return _post("subscription/retry", {"subscription_id": call.subscription_id})
@@ -126,7 +126,7 @@ def _capture_body(call: Capture) -> dict[str, object]:
     }
 
 
-def _refund_body(call: Refund | Release) -> dict[str, object]:
+def _refund_body(call: Refund | Void) -> dict[str, object]:
     """Names exactly one of payment and authorization; with both the gateway's behaviour is not documented."""
     subject: dict[str, object] = (
         {"payment_id": call.payment_id}

@@ -26,7 +26,7 @@ CREATE_VERSION_TABLE: Final = """
 READ_VERSIONS: Final = "SELECT number, name, checksum FROM schema_version ORDER BY number"
 
 
-class Applied(NamedTuple):
+class AppliedMigration(NamedTuple):
     """A migration that the database has had, as it is written there."""
 
     number: int
@@ -58,7 +58,7 @@ def shipped(dialect: str) -> tuple[Migration, ...]:
     return tuple(sorted(found))
 
 
-def pending(applied: Sequence[Applied], known: Sequence[Migration], place: str) -> Sequence[Migration]:
+def pending(applied: Sequence[AppliedMigration], known: Sequence[Migration], place: str) -> Sequence[Migration]:
     """Decides which migrations are still to be run; ``place`` names the database in what is raised.
 
     Raises StoreUnusable where the database is newer than the program, or had another text under the same number.

@@ -132,7 +132,7 @@ _MOVE_SUBJECT: Final = """
     UPDATE deliveries {index} SET next_try_at_ms = $3
     WHERE endpoint_id = $1 AND subject = $2 AND next_try_at_ms {compared} $3"""
 
-RELEASE_SUBJECT: Final = query(
+FREE_SUBJECT: Final = query(
     "release_subject",
     _MOVE_SUBJECT.format(index="", compared=">"),
     sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared=">"),),
@@ -148,7 +148,7 @@ PUT_OFF: Final = query(
 )
 """Says when a delivery is tried again, unless somebody else has taken it meanwhile."""
 
-HOLD_SUBJECT: Final = query(
+DEFER_SUBJECT: Final = query(
     "hold_subject",
     _MOVE_SUBJECT.format(index="", compared="<"),
     sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared="<"),),

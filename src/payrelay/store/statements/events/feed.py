@@ -8,7 +8,7 @@ from payrelay.store.engine.queries import query
 
 EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
 
-HOLD_FEED: Final = query("hold_feed", "SELECT position FROM feed WHERE one = 1 FOR UPDATE")
+LOCK_FEED: Final = query("hold_feed", "SELECT position FROM feed WHERE one = 1 FOR UPDATE")
 """Reads the last position that was given, and lets nobody else give one until the end of the unit."""
 
 MOVE_FEED: Final = query("move_feed", "UPDATE feed SET position = $1 WHERE one = 1")
@@ -58,7 +58,7 @@ READ_ABOUT: Final = query(
 )
 """The same of the events about one subject."""
 
-LOOK_THROUGH: Final = query(
+SCAN: Final = query(
     "look_through",
     """
     SELECT max(position) FROM (

@@ -10,7 +10,7 @@ SERVER_NOW_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 """One clock for all who share a budget or a token. SQLite has none that doesn't jump: there the last parameter is the
 time, which PostgreSQL is given and has no use for."""
 
-ADD_PLACES: Final = query(
+ADD_PERMITS: Final = query(
     "add_places",
     """
     INSERT INTO places (merchant, slot, free_at_ms)
@@ -25,7 +25,7 @@ ADD_PLACES: Final = query(
 )
 """Makes those places of a merchant's budget that aren't there yet; free at once."""
 
-CUT_PLACES: Final = query(
+CUT_PERMITS: Final = query(
     "cut_places",
     f"""
     UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $2::bigint
@@ -34,7 +34,7 @@ CUT_PLACES: Final = query(
 )
 """Brings places that are free later than any place can be, because the clock was set back, within that time."""
 
-TAKE_PLACES: Final = query(
+TAKE_PERMITS: Final = query(
     "take_places",
     f"""
     WITH free AS (
@@ -65,7 +65,7 @@ TAKE_PLACES: Final = query(
 The slot -1 is no place: until it is free, none is.
 """
 
-NEXT_PLACE: Final = query(
+NEXT_PERMIT: Final = query(
     "next_place",
     f"""
     SELECT count(*), GREATEST(min(free_at_ms), (SELECT free_at_ms FROM places WHERE merchant = $1 AND slot = -1))
@@ -80,7 +80,7 @@ NEXT_PLACE: Final = query(
 )
 """Counts the first so many slots, and reads in how many milliseconds there may be a free one."""
 
-END_PLACE: Final = query(
+END_PERMIT: Final = query(
     "end_place",
     f"""
     UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $4::bigint, holding = NULL
@@ -93,7 +93,7 @@ END_PLACE: Final = query(
 )
 """Says when a place is free again, unless it is no longer held by this taking."""
 
-BLOCK_PLACES: Final = query(
+BLOCK_PERMITS: Final = query(
     "block_places",
     f"""
     INSERT INTO places (merchant, slot, free_at_ms)

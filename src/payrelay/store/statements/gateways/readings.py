@@ -6,11 +6,11 @@ from typing import Final
 
 from payrelay.store.engine.queries import query
 
-_BUMPS: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
+_INVALIDATES: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1), 0)"
 
-_OPERATIONS_WITH: Final = f"SELECT {_BUMPS}, count(*), COALESCE(sum(version), 0)::bigint FROM operations WHERE "
+_OPERATIONS_WITH: Final = f"SELECT {_INVALIDATES}, count(*), COALESCE(sum(version), 0)::bigint FROM operations WHERE "
 
-VERSION_OF_MERCHANT: Final = query("version_of_merchant", f"SELECT {_BUMPS}")
+VERSION_OF_MERCHANT: Final = query("version_of_merchant", f"SELECT {_INVALIDATES}")
 """Reads how often something happened that may change any reading of a merchant account's."""
 
 VERSION_OF_ORDER: Final = query("version_of_order", _OPERATIONS_WITH + "order_id = $2 AND merchant = $1")
@@ -52,7 +52,7 @@ FORGET_READING: Final = query(
 )
 """Forgets the last answer to a read."""
 
-PRUNE_READINGS: Final = query(
+PRUNE_CACHED_READINGS: Final = query(
     "prune_readings",
     """
     DELETE FROM readings WHERE (merchant, subject) IN (

@@ -18,31 +18,31 @@ AUDIT_ROW: Final = query(
 )
 """Reads one operation with all that is kept of it."""
 
-_LINE_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
+_ENTRY_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
 
-AUDIT_LINES: Final = query(
+AUDIT_ENTRIES: Final = query(
     "audit_lines",
     f"""
-    SELECT {_LINE_COLUMNS} FROM history
+    SELECT {_ENTRY_COLUMNS} FROM history
     WHERE (operation_id, version) > ($1, $2) ORDER BY operation_id, version LIMIT $3""",
 )
 """Reads lines of history with their hashes, one operation's after the other's."""
 
-AUDIT_LINES_OF: Final = query(
-    "audit_lines_of", f"SELECT {_LINE_COLUMNS} FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2"
+AUDIT_ENTRIES_OF: Final = query(
+    "audit_lines_of", f"SELECT {_ENTRY_COLUMNS} FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2"
 )
 """Reads the lines of one operation with their hashes."""
 
-AUDIT_LINES_BY_TIME: Final = query(
+AUDIT_ENTRIES_BY_TIME: Final = query(
     "audit_lines_by_time",
     f"""
-    SELECT {_LINE_COLUMNS} FROM history
+    SELECT {_ENTRY_COLUMNS} FROM history
     WHERE at_ms >= $1 AND at_ms < $2 AND (at_ms, operation_id, version) > ($1, $3, $4)
     ORDER BY at_ms, operation_id, version LIMIT $5""",
 )
 """Reads the lines of a span of time with their hashes, from one of them on."""
 
-NTH_LINE_AT: Final = query(
+NTH_ENTRY_AT: Final = query(
     "nth_line_at", "SELECT at_ms FROM history WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1 OFFSET $3"
 )
 """Reads when the n-th line of a span of time was written, counted from 0."""

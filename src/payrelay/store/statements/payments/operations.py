@@ -50,7 +50,7 @@ _UPDATE_OPERATION: Final = """
 
 _ANSWERED: Final = ", order_id = $19, subscription_id = $20, amount_minor = $21, currency = $22"
 
-_RELEASED: Final = ", claim = NULL"
+_CLAIM_GIVEN_BACK: Final = ", claim = NULL"
 
 
 _PUT_EVENT: Final = "INSERT INTO outbox (id, type, account, merchant, principal, subject, at_ms, data)"
@@ -61,18 +61,18 @@ class RecordStatement(NamedTuple):
 
     Attributes:
         is_answered: it may learn its order, subscription and amount from the reply.
-        is_released: it gives its claim back.
+        gives_claim_back: it gives its claim back.
         is_told: an event tells of it.
     """
 
     is_answered: bool
-    is_released: bool
+    gives_claim_back: bool
     is_told: bool
 
 
 def _record(wanted: RecordStatement) -> Query:
     update = _UPDATE_OPERATION.format(
-        more=(_ANSWERED if wanted.is_answered else "") + (_RELEASED if wanted.is_released else "")
+        more=(_ANSWERED if wanted.is_answered else "") + (_CLAIM_GIVEN_BACK if wanted.gives_claim_back else "")
     )
     first = 23 if wanted.is_answered else 19
     places = [f"${number}" for number in range(first, first + 8)]
@@ -123,7 +123,7 @@ FIND_CLAIM: Final = query(
 )
 """Finds the operation that holds a claim, lapsed or not, and its sealed answer."""
 
-RELEASE_CLAIM: Final = query(
+GIVE_CLAIM_BACK: Final = query(
     "release_claim",
     """
     UPDATE operations SET claim = NULL, claim_ends_at_ms = NULL
@@ -207,7 +207,7 @@ PRUNE: Final = query(
 LIST_OPERATIONS: Final = Listing("operations", OPERATION_COLUMNS)
 """Operations, as they are listed."""
 
-BUMP: Final = query(
+INVALIDATE: Final = query(
     "bump",
     """
     INSERT INTO bumps (merchant, version) VALUES ($1, 1)

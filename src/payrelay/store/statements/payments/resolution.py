@@ -39,7 +39,7 @@ OPEN_OPERATIONS: Final = query(
 OWNERS_OF_PAYMENT: Final = query("owners_of_payment", owners_of_payment(asking="operations"))
 """Finds another operation, or a checkout, that a payment belongs to."""
 
-RIVALS: Final = query(
+COMPETING_OPERATIONS: Final = query(
     "rivals",
     f"""
     SELECT id FROM operations
@@ -58,7 +58,7 @@ shown: whoever asked for it was given the signed form as well. One of the same a
 customer who turned back may go on on the gateway's page all the same. One that asked for a subscription stays one for
 good: installments have the order's id, and a customer may have subscribed twice."""
 
-RIVAL_RETRIES: Final = query(
+COMPETING_RETRIES: Final = query(
     "rival_retries",
     f"""
     SELECT id FROM operations
