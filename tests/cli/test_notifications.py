@@ -62,7 +62,7 @@ def test_the_list_is_for_people_and_for_programs(seeded: Run) -> None:
     assert rows[1]["explanation"] == "nothing here has its order"
     assert "\x1b[2J" not in ran.out
     assert [row["id"] for row in rows] == ["ntf_2", "ntf_1"]
-    assert [row["verdict"] for row in rows] == ["forged", "genuine"]
+    assert [row["authenticity"] for row in rows] == ["forged", "genuine"]
 
 
 @pytest.mark.parametrize("why", list(NotificationReason))
@@ -117,6 +117,6 @@ def test_one_that_is_replayed_is_due_at_once(seeded: Run) -> None:
     assert ran.code == 0
     assert ran.err.count("Replayed") == 2
     rows = json.loads(seeded("notifications", "list", "--json").out)
-    assert [(row["state"], row["why"], row["attempts"]) for row in rows] == [("received", "replayed", 0)] * 2
+    assert [(row["state"], row["reason"], row["attempts"]) for row in rows] == [("received", "replayed", 0)] * 2
     again = seeded("notifications", "replay", "ntf_1")
     assert (again.code, "is being worked on" in again.err) == (1, True)

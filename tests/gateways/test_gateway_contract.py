@@ -15,9 +15,9 @@ import msgspec
 import pytest
 from tests.flows.inbox_world import ShowingAccount
 from tests.flows.world import CHARGE, ScriptedAccount, World, opened
+from tests.gateways.facade import GatewayFacade
 from tests.gateways.other_gateway import OtherGateway
 from tests.gateways.still_gateway import StillGateway
-from tests.gateways.veil import GatewayFacade
 from tests.samples import ASKED
 from tests.simulation.mistakes import Credulous, Trusting
 

@@ -73,7 +73,7 @@ class Service:
         return self._process.pid
 
     def arm(self, order: str = NEVER, kind: type[OperationPoint | FlowPoint] = OperationPoint) -> None:
-        """Lets it note its stages of a kind from now on, and die at the one that is ordered (``crash_point.value time``)."""
+        """Lets it note its crash points of a kind from now on, and die at the ordered one (``crash_point time``)."""
         part = self.folder / f"{ORDER_FILE}.part"
         part.write_text(f"{kind.__name__} {order}")
         part.rename(self.folder / ORDER_FILE)

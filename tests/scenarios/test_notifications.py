@@ -105,7 +105,7 @@ def test_what_is_taken_is_answered_with_nothing(scene: Scene) -> None:
     assert [(each.status, each.body) for each in (first, again)] == [(200, b"")] * 2
     until(lambda: listed(scene.program, "--order", order_id)[0]["state"] == "waiting", "it waits")
     (row,) = listed(scene.program, "--order", order_id)
-    assert (row["why"], row["repeats"], row["verdict"]) == ("unknown_order", 1, "genuine")
+    assert (row["reason"], row["repeats"], row["authenticity"]) == ("unknown_order", 1, "genuine")
 
 
 def test_what_is_not_taken_is_told_why(scene: Scene) -> None:
@@ -125,7 +125,7 @@ def test_what_is_not_taken_is_told_why(scene: Scene) -> None:
     assert_refused(post(client, signed(order_id) + b"&x=" + b"y" * 70_000), 413, "too_large")
     assert_refused(client.send("GET", "/gateway/notifications"), 405, "method_not_allowed")
     assert_refused(post(client, signed(order_id), "nowhere"), 404, "not_found")
-    verdicts = sorted(str(row["verdict"]) for row in listed(scene.program, "--order", order_id))
+    verdicts = sorted(str(row["authenticity"]) for row in listed(scene.program, "--order", order_id))
     assert verdicts == ["forged", "wrong_merchant"]
     text = client.send("GET", "/metrics").body.decode()
     assert 'payrelay_notifications_total{account="gateway",verdict="forged"}' in text

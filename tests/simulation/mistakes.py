@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 from multidict import CIMultiDict
-from tests.gateways.veil import GatewayFacade
+from tests.gateways.facade import GatewayFacade
 from tests.simulation.buyers import OWN_ORDERS
 from tests.simulation.network import OPERATION, SimulatedNetwork
 from tests.simulation.process import ACCOUNT, SEAL, Parts

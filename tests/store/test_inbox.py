@@ -93,8 +93,8 @@ async def test_what_was_refused_is_kept_up_to_a_number(inbox: Inbox) -> None:
     """Anybody can post a forged notification; nobody may fill the disk with them, or keep a genuine one out."""
     refused = {
         "state": NotificationState.REFUSED,
-        "verdict": Authenticity.FORGED,
-        "why": NotificationReason.FORGED,
+        "authenticity": Authenticity.FORGED,
+        "reason": NotificationReason.FORGED,
         "next_at_ms": None,
     }
     for number in range(REFUSED_MAX):
@@ -236,9 +236,9 @@ async def test_many_that_are_refused_are_one_alert_a_day(inbox: Inbox, database:
     """A flood is one alert; so is a wrong secret, by which all that the gateway sends is refused."""
     alerts = Alerts(database, AlertSubject.NOTIFICATION)
     refused = {
-        "verdict": Authenticity.FORGED,
+        "authenticity": Authenticity.FORGED,
         "state": NotificationState.REFUSED,
-        "why": NotificationReason.FORGED,
+        "reason": NotificationReason.FORGED,
         "next_at_ms": None,
     }
     await inbox.put(numbered(50, **refused, received_at_ms=NOW_MS - 2 * DAY_MS), BODY)

@@ -104,4 +104,4 @@ class Api:
         self._metrics.seen(
             log_record.route, log_record.method, log_record.status, duration_s, is_replayed=log_record.is_replayed
         )
-        self._log.info("request", log_record=log_record)
+        self._log.info("request", record=log_record)

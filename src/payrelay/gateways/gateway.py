@@ -205,8 +205,8 @@ class Gateway(Protocol):
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         """Sends an effect, and says what it came to. It is sent a second time only where the first did nothing.
 
-        The second sending is journaled by ``sending.is_retry`` before. The place is ended when this returns, and when it
-        is cancelled; a call that is cancelled may have been sent.
+        The second sending is journaled by ``sending.is_retry`` before. The permit is ended when this returns, and when
+        it is cancelled; a call that is cancelled may have been sent.
         """
         ...
 

@@ -112,7 +112,7 @@ class Question:
 
 
 class ReadingShelf(Protocol):
-    """What is needed of the place where last known answers lie (``store.gateways.readings``); all raise StoreError."""
+    """Stores the last known answers of reads (``store.gateways.readings``); every member raises StoreError."""
 
     async def version(self, merchant: str, call: Read, /) -> Version:
         """Gives the version of what a read shows, with all that was committed before."""

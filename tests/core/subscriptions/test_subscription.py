@@ -103,13 +103,13 @@ def test_what_has_ended_has_no_next_date() -> None:
             SubscriptionState.COMPLETED,
             True,
         ),
-        ({"message_type": MessageType.STOPPED, "told": ReportedStatus.FAILED}, SubscriptionState.STOPPED, False),
+        ({"message_type": MessageType.STOPPED, "reported": ReportedStatus.FAILED}, SubscriptionState.STOPPED, False),
         (
-            {"message_type": MessageType.INSTALLMENT_FAILED, "told": ReportedStatus.FAILED},
+            {"message_type": MessageType.INSTALLMENT_FAILED, "reported": ReportedStatus.FAILED},
             SubscriptionState.ACTIVE,
             False,
         ),
-        ({"plan_status": PlanStatus.CANCELLED, "told": ReportedStatus.FAILED}, SubscriptionState.STOPPED, False),
+        ({"plan_status": PlanStatus.CANCELLED, "reported": ReportedStatus.FAILED}, SubscriptionState.STOPPED, False),
     ],
 )
 def test_news_become_facts(members: dict[str, object], state: SubscriptionState, is_paid: bool) -> None:  # noqa: FBT001
@@ -134,7 +134,7 @@ def test_what_is_of_no_subscription_is_no_fact() -> None:
 
 def test_a_failure_without_a_number_is_still_one() -> None:
     """The gateway may name no payment where none was made."""
-    failed = {"payment_id": None, "told": ReportedStatus.FAILED, "message_type": MessageType.INSTALLMENT_FAILED}
+    failed = {"payment_id": None, "reported": ReportedStatus.FAILED, "message_type": MessageType.INSTALLMENT_FAILED}
     fact = fact_of_notification(msgspec.structs.replace(OF_PLAN, **failed), NOTIFICATION)
 
     assert fact is not None

@@ -274,9 +274,9 @@ async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> 
     """One of them stands for all, and says what may be wrong."""
     inbox = scene.relay.inbox
     refused = {
-        "verdict": Authenticity.FORGED,
+        "authenticity": Authenticity.FORGED,
         "state": NotificationState.REFUSED,
-        "why": NotificationReason.FORGED,
+        "reason": NotificationReason.FORGED,
         "amount_minor": None,
     }
     now_ms = scene.world.clock.now_ms()

@@ -98,7 +98,7 @@ async def test_what_was_decided_can_be_done_anew_under_another_key(world: World)
 @pytest.mark.parametrize("verdict", [OutcomeKind.UNKNOWN, OutcomeKind.PENDING, OutcomeKind.DIFFERED])
 async def test_what_is_open_can_be_decided(world: World, verdict: OutcomeKind) -> None:
     """Also before it needs a person, by somebody who knows more than the gateway shows."""
-    operation = await begun(world, decided=verdict)
+    operation = await begun(world, verdict=verdict)
 
     assert (await decide(world.relay, decision_on(operation))).operation.state is State.SUCCEEDED
 
@@ -106,7 +106,7 @@ async def test_what_is_open_can_be_decided(world: World, verdict: OutcomeKind) -
 @pytest.mark.parametrize("verdict", [OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.NOT_SENT])
 async def test_what_is_settled_can_not_be_decided(world: World, verdict: OutcomeKind) -> None:
     """Its client was told already."""
-    operation = await begun(world, decided=verdict)
+    operation = await begun(world, verdict=verdict)
 
     assert f"{operation.id} can't be decided any more: " in await refused(world, decision_on(operation))
     assert await prospects(world.relay, operation) == {}
@@ -141,7 +141,7 @@ async def test_what_is_not_there_can_not_be_decided(world: World) -> None:
 
 async def test_a_decision_is_about_what_was_seen(world: World) -> None:
     """Whoever saw that it is unknown has not decided on what has come to need a person since."""
-    operation = await begun(world, decided=OutcomeKind.DIFFERED)
+    operation = await begun(world, verdict=OutcomeKind.DIFFERED)
 
     words = await refused(world, decision_on(operation, seen=State.UNKNOWN))
     assert words == f"{operation.id} has become needs attention meanwhile; look at it again"
@@ -151,7 +151,7 @@ def looking(world: World, operation: Operation) -> Callable[[], Awaitable[None]]
     """Gives what another process does meanwhile: it looks at the gateway, and writes that down."""
     journal = Journal(world.database, Seal((b"k" * 32,)), chain_key=b"c" * 32)
 
-    async def finding() -> None:
+    async def inquire() -> None:
         row = await journal.get(operation.id)
         assert row is not None
         changed, entry = advance(
@@ -159,7 +159,7 @@ def looking(world: World, operation: Operation) -> Callable[[], Awaitable[None]]
         )
         await journal.record(changed, entry, None)
 
-    return finding
+    return inquire
 
 
 async def test_a_look_at_the_gateway_meanwhile_does_not_undo_it(world: World) -> None:

@@ -8,7 +8,7 @@ from tests.flows.world import CHARGE, World, asked, outcome_of
 from payrelay.core.access.credential import DEFAULT_SCOPES, Scope
 from payrelay.core.answers import Answer
 from payrelay.core.outcomes import OutcomeKind
-from payrelay.core.payments.operation import OperationFilter, State
+from payrelay.core.payments.operation import Kind, OperationFilter, State
 from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_ENTRY, STATE_SENTENCES
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.charge import charge
@@ -100,7 +100,7 @@ async def test_the_history_tells_each_step(world: World) -> None:
         ("sending", FIRST_ENTRY),
         ("unknown", EVENT_SENTENCES["unknown"]),  # type: ignore[index]
     ]
-    assert (data["answer"], data["is_settled"]) == (None, False)
+    assert (data["answer"], data["is_final"]) == (None, False)
 
 
 async def test_an_app_that_was_killed_finds_its_answer_by_its_key(world: World) -> None:
@@ -158,7 +158,12 @@ async def test_a_full_last_page_has_no_link(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("fields", "count"),
-    [({"order_id": "A-1"}, 1), ({"state": State.SUCCEEDED}, 5), ({"state": State.UNKNOWN}, 0), ({"kind": "charge"}, 5)],
+    [
+        ({"order_id": "A-1"}, 1),
+        ({"state": State.SUCCEEDED}, 5),
+        ({"state": State.UNKNOWN}, 0),
+        ({"kind": Kind.CHARGE}, 5),
+    ],
 )
 async def test_a_list_can_be_narrowed(world: World, fields: dict[str, Any], count: int) -> None:
     """Support looks for an order, an operator for what is open."""

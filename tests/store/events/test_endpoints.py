@@ -35,7 +35,7 @@ def endpoint(number: int, **members: object) -> Endpoint:
         "reason": None,
         "older_ends_at_ms": None,
         "failing_since_ms": None,
-        "held_until_ms": 0,
+        "deferred_until_ms": 0,
         "created_at_ms": 1,
         "updated_at_ms": 1,
     }

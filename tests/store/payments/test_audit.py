@@ -44,7 +44,7 @@ OTHER: Final = "op_00000000000000000000000001"
 LATER_MS: Final = FINAL_AFTER_MS + ANCHOR_EVERY_MS
 
 NOT_FOUND: Final = {
-    "probe_at_ms": "when it is looked for next changes with every look, and proves nothing",
+    "inquire_at_ms": "when it is looked for next changes with every look, and proves nothing",
     "claim_ends_at_ms": "it changes without a line when a lapsed claim is taken back",
 }
 """Columns of operations that may be changed unnoticed."""

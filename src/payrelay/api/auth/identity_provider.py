@@ -12,7 +12,7 @@ from payrelay.core.access.signatures import BadSignature, identity_claims, is_id
 
 
 class IdentityKeySource(Protocol):
-    """Where the provider's keys come from; ``runtime.identity_provider_keys.IdentityProviderKeys``, or one for a test."""
+    """Gives the identity provider's keys: ``runtime.identity_provider_keys.IdentityProviderKeys``, or a test's."""
 
     async def find(self, key_id: str) -> Key | None:
         """Gives the key of that id; raises Refusal (unavailable) where none could be fetched yet."""

@@ -77,7 +77,7 @@ class LogLines:
 class RequestLogRecord(msgspec.Struct, gc=False):
     """What is told of a request, filled in on its way; the fields that nobody got to know stay None.
 
-    It is handed to the log as it is (``log.info("request", line=line)``), because gathering a dozen arguments anew for
+    It is handed to the log as it is, by ``log.info("request", record=record)``: gathering a dozen arguments anew for
     every request costs more than writing them.
     """
 
@@ -116,10 +116,10 @@ class _Rendering:
             self._text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
         at = f"{self._text}.{milliseconds:03d}Z"
         name = event.pop("event")
-        line = event.get("line")
-        if isinstance(line, RequestLogRecord):
-            line.at, line.level, line.event = at, level, name
-            return _encode(line)
+        record = event.get("record")
+        if isinstance(record, RequestLogRecord):
+            record.at, record.level, record.event = at, level, name
+            return _encode(record)
         if event.pop("exc_info", None):  # ``log.exception``, inside an ``except``
             error = sys.exception()
             event["errors"] = [] if error is None else describe(error)

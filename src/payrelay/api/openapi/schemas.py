@@ -156,7 +156,7 @@ DATA: Final[Mapping[str, Schema]] = {
     "endpoint": reference("EndpointView"),
     "issued endpoint": reference("IssuedEndpoint"),
     "told event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
-    "replayed": reference("Replayed"),
+    "replayed": reference("ReplayResult"),
     "deliveries": _list_of("DeliveryView"),
     "client_token": reference("IssuedClientToken"),
     "client_tokens": _list_of("ClientTokenView"),

@@ -39,7 +39,9 @@ that the digests of rows from before them hold: ``customer_id`` is the first suc
 Value: TypeAlias = str | int | bytes | None
 
 _pack = msgspec.msgpack.Encoder().encode
-_hashed_values: Callable[[Operation], tuple[Value, ...]] = attrgetter(*HASHED)
+_hashed_values: Callable[[Operation], tuple[Value, ...]] = attrgetter(
+    *("kind.stored" if name == "kind" else name for name in HASHED)
+)
 
 _ROW: Final = "row"
 _ENTRY: Final = "line"

@@ -30,9 +30,18 @@ class Kind(StrEnum):
     AUTHORIZATION = "authorization"
     CAPTURE = "capture"
     REFUND = "refund"
-    VOID = "release"
+    VOID = "void"
     RETRY = "retry"
     CANCEL = "cancel"
+
+    @property
+    def stored(self) -> str:
+        """The word for this kind in rows and hashes. It never changes: rows of every version stay readable."""
+        return _STORED_KINDS.get(self, self.value)
+
+
+_STORED_KINDS: Final = {Kind.VOID: "release"}
+"""Kinds whose stored word differs from the public one: the first version called a void a release."""
 
 
 class State(StrEnum):
@@ -296,10 +305,10 @@ def advance(
 ) -> tuple[Operation, JournalEntry]:
     """Decides what an event makes of an operation: the changed operation and the line for its history.
 
-    ``inquire_at_ms`` is when it is asked for next, None for never. Where it is unset, an operation that comes to be
-    unknown or pending is asked for after FIRST_INQUIRY_MS, one that failed and could still show itself the next day, and
-    every other one is not; None doesn't count of one that is unknown or pending. An event that leaves the state as it
-    is leaves the claim as it is, with its end.
+    ``inquire_at_ms`` is when the next status inquiry is due, None for never. Where it is unset, one is due after
+    FIRST_INQUIRY_MS for an operation that becomes unknown or pending, on the next day for one that failed and could
+    still appear at the gateway, and never for any other. None is ignored for an operation that is unknown or pending.
+    An event that leaves the state as it is leaves the claim as it is, with its end.
     Raises IllegalTransition, naming state and event, where the table knows no such step.
     """
     try:

@@ -239,7 +239,7 @@ def finding_for_capture(
 def ruling(
     finding: Finding, control: Control | None, history: Sequence[JournalEntry], span: SendingWindow, now_ms: int
 ) -> Event:
-    """Decides what an observation makes of an open operation that is searched for: INQUIRED_ABOUT where it settles nothing.
+    """Decides which event an observation is for an open operation; INQUIRED_ABOUT where it resolves nothing.
 
     ``control`` is needed where the look is ABSENT; of a refund the record that is still there is control enough.
     """

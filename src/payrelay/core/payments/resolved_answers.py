@@ -80,8 +80,9 @@ def resolved_answer(
 ) -> Answer:
     """Answers 200 for an operation that took effect.
 
-    ``payment`` is the record that proves it; ``authorization`` the charge that a capture belongs to, where it was made through
-    us; ``authorization_token`` what a hold yielded, where it is known. ``msg`` is BY_PROOF or BY_DECISION.
+    ``payment`` is the record that proves it. ``authorization`` is the call of the authorization that a capture belongs
+    to, where it was made through this service. ``authorization_token`` is what an authorization yielded, where it is
+    known. ``msg`` is BY_PROOF or BY_DECISION.
     """
     payment_id = operation.payment_id if payment is None else payment.payment_id
     raw_data = _NULL

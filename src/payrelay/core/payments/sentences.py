@@ -29,7 +29,7 @@ EVENT_SENTENCES: Final[dict[Event, str]] = {
     Event.NOT_EXECUTED: "The gateway turned it away before doing anything.",
     Event.NOT_SENT: "It never left: not a byte of it reached the gateway.",
     Event.LOST: "The process that was sending it ended before the answer was stored.",
-    Event.RETRIED: "The gateway turned it away for an expired access token; it was about to be sent again with another.",
+    Event.RETRIED: "The gateway rejected it for an expired access token; it was about to be sent again with a new one.",
     Event.INQUIRED_ABOUT: "We asked the gateway what became of it; that did not settle it.",
     Event.RESENT_TO_RESOLVE: "It was about to be sent once more, which can't do it twice.",
     Event.PROVED: "What the gateway shows proves that it was done.",

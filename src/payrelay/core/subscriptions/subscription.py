@@ -91,7 +91,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
         account: the configured name under which it became known.
         principal: who is told of it: whose checkout began it; None where that isn't known.
         order_id, currency, amount_minor: what it is for; the amount of one installment.
-        notified_state, notified_paid, notified_next_on, notified_at_ms: what notifications told, joined, and since when that is known.
+        notified_state, notified_paid, notified_next_on, notified_at_ms: what notifications reported, joined, and when.
         seen_state, seen_at_ms: what the gateway showed when it was asked last.
         version: starts at 1, one more with every change.
     """

@@ -42,8 +42,8 @@ class NoObservationError(Refusal):
 async def search_for(relay: Relay, checkout: Checkout) -> Result | None:
     """Gives what surely came of a checkout, by what the gateway shows; of a plan everything is noted by then.
 
-    None where nothing is shown, or it may be something else. Raises NoObservationError where the gateway can't be asked, and
-    StoreError.
+    None where nothing is shown, or it may be something else. Raises NoObservationError where the gateway can't be
+    asked, and StoreError.
     """
     account = relay.account(checkout.account)
     if account.merchant != checkout.merchant:
@@ -73,7 +73,7 @@ class _InquiringGateway:
         return self._account.timezone
 
     async def installments(self, plan: Fact, *, may_lack: bool) -> tuple[Payment, ...]:
-        """Gives the payments of a subscription, which may have none yet where ``may_lack``. Raises NoObservationError."""
+        """Gives the payments of a subscription, none yet where ``may_lack``. Raises NoObservationError."""
         try:
             return await self.payments(PaymentsOfSubscription(subscription_id=int(plan.subscription_id)))
         except NoObservationError as error:
@@ -94,8 +94,8 @@ class _InquiringGateway:
     async def plans(self, *, is_any: bool) -> tuple[Fact, ...]:
         """Gives the subscriptions of the order, as of the moment of the question.
 
-        Raises NoObservationError, also where the gateway says that there is none although ``is_any`` says that one was paid: its
-        words for that are not documented, and may be those of an error.
+        Raises NoObservationError, also where the gateway says that there is none although ``is_any`` says that one was
+        paid: the gateway's words for that are not documented, and may be those of an error.
         """
         asked_ms = self._relay.clock.now_ms()
         self._passed(FlowPoint.ASKING)

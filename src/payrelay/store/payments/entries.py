@@ -26,6 +26,7 @@ _NOTHING_BEFORE: Final = ""
 _NO_ANSWER: Final = ""
 
 COLUMNS: Final = tuple(Operation.__struct_fields__)
+_KIND_AT: Final = COLUMNS.index("kind")
 _ENTRY_COLUMNS: Final = tuple(JournalEntry.__struct_fields__)
 
 _encode_call = msgspec.msgpack.Encoder().encode
@@ -104,7 +105,9 @@ def _link(operation: Operation, entry: JournalEntry, digest_of_answer: str) -> L
 
 
 def _accept_parameters(operation: Operation, link: Link, sealed: bytes) -> tuple[Value, ...]:
-    return (*msgspec.structs.astuple(operation), sealed, link.at_ms, link.event, link.evidence, link.row_digest)
+    columns = list(msgspec.structs.astuple(operation))
+    columns[_KIND_AT] = operation.kind.stored
+    return (*columns, sealed, link.at_ms, link.event, link.evidence, link.row_digest)
 
 
 def _record_statement(
@@ -141,6 +144,8 @@ def _record_statement(
 
 def operation_of(row: Row) -> Operation:
     """Makes an operation of a row that has its columns in their order."""
+    if row[_KIND_AT] == Kind.VOID.stored:
+        row = (*row[:_KIND_AT], Kind.VOID.value, *row[_KIND_AT + 1 :])
     return struct_of(row, Operation)
 
 

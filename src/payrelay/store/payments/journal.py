@@ -97,8 +97,8 @@ class Journal:
         """Stores a new operation with its first line and its call, unless another one stands in the way.
 
         The claim is looked at first: its holder is answered as Claimed, unless the claim has lapsed, which is then
-        taken over. Next the guard of the operation and ``conflicts_with``, a guard which no operation of this merchant may
-        authorization: their holder is answered as Guarded. Of many that try at once, one is Accepted.
+        taken over. Next the guard of the operation and ``conflicts_with``, a guard which no operation of this merchant
+        may hold: their holder is answered as GuardedOperation. Of many that try at once, one is accepted.
         """
         chained, parameters = self._entries.accepted(operation, entry, call)
         unit = _accept(chained, parameters, conflicts_with, now_ms)
@@ -168,7 +168,10 @@ class Journal:
 
     async def list(self, wanted: OperationFilter, *, before: str | None, limit: int) -> _Operations:
         """Reads one page, newest first: at most ``limit`` operations with ids below ``before``."""
-        return await self._many(page_of(statements.LIST_OPERATIONS, given_of(wanted), before=before, limit=limit))
+        given = given_of(wanted)
+        if wanted.kind is not None:
+            given["kind"] = wanted.kind.stored
+        return await self._many(page_of(statements.LIST_OPERATIONS, given, before=before, limit=limit))
 
     async def _one(self, statement: Statement) -> Operation | None:
         row = await self._database.read(first_row(statement))
