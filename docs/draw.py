@@ -57,7 +57,7 @@ def route_table() -> str:
 def scope_table() -> str:
     """Every scope of a key."""
     rows = ((f"`{scope}`", "yes" if scope in DEFAULT_SCOPES else "no") for scope in Scope)
-    return table(("scope", "given where none is named"), rows)
+    return table(("scope", "granted by default"), rows)
 
 
 def customer_state_table() -> str:
@@ -66,9 +66,9 @@ def customer_state_table() -> str:
 
 
 def customer_step_table() -> str:
-    """What can happen to a stored customer, and what it is then."""
+    """Every event of a stored customer, and the state that follows it."""
     rows = ((f"`{state}`", f"`{event}`", f"`{after}`") for (state, event), after in CUSTOMER_STEPS.items())
-    return table(("it is", "and it is", "then it is"), rows)
+    return table(("state", "event", "next state"), rows)
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

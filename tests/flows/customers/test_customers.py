@@ -65,7 +65,7 @@ async def test_a_customer_is_shown_without_its_secrets(world: World) -> None:
     assert data_of(answer) == {
         "id": customer.id,
         "state": "active",
-        "explanation": "It can be charged.",
+        "explanation": "The customer can be charged.",
         "version": 1,
         "account": "gateway",
         "principal": "shop",

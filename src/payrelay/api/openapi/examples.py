@@ -247,7 +247,7 @@ _STANDING: Final = {
 _STORED_CUSTOMER: Final[dict[str, object]] = {
     "id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154",
     "state": "active",
-    "explanation": "It can be charged.",
+    "explanation": "The customer can be charged.",
     "version": 1,
     "account": "gateway",
     "principal": "shop",

@@ -117,7 +117,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         name="issueClientToken",
         method="POST",
         path="/client-tokens",
-        sentence="Issue a token for a phone",
+        sentence="Issue a client token for an app",
         scope=Scope.CLIENT_TOKENS_CREATE,
         handler=lambda relay, asked: issue_client_token(relay, asked.request, asked.parsed(ClientTokenBody).wanted()),
         answer="client_token",
@@ -129,7 +129,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         name="listClientTokens",
         method="GET",
         path="/client-tokens",
-        sentence="List the client tokens whose time is not over, newest first",
+        sentence="List the client tokens that have not expired, newest first",
         scope=Scope.CLIENT_TOKENS_CREATE,
         handler=lambda relay, asked: list_client_tokens(
             relay,
@@ -146,7 +146,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         name="revokeClientTokens",
         method="DELETE",
         path="/client-tokens",
-        sentence="Revoke client tokens: of a customer, those that a key has issued, or all of yours",
+        sentence="Revoke client tokens: those of a customer, those that a key has issued, or all of yours",
         scope=Scope.CLIENT_TOKENS_CREATE,
         handler=lambda relay, asked: revoke_client_tokens(
             relay,

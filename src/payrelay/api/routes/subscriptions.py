@@ -152,7 +152,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         name="listSubscriptionStates",
         method="GET",
         path="/subscription-states",
-        sentence="List how subscriptions stand, as it is known here, without asking the gateway",
+        sentence="List the known states of subscriptions, without asking the gateway",
         scope=Scope.SUBSCRIPTIONS_READ,
         handler=lambda relay, asked: list_subscription_states(
             relay,
@@ -168,7 +168,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         name="showSubscriptionState",
         method="GET",
         path="/subscription-states/{id}",
-        sentence="Show how a subscription stands, as it is known here, without asking the gateway",
+        sentence="Show the known state of a subscription, without asking the gateway",
         scope=Scope.SUBSCRIPTIONS_READ,
         handler=lambda relay, asked: show_subscription_state(relay, asked.request, str(_number_of(asked))),
         answer="subscription state",

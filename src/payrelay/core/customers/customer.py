@@ -66,9 +66,9 @@ TRANSITIONS: Final[dict[tuple[CustomerState, CustomerEvent], CustomerState]] = {
 }
 
 STATE_SENTENCES: Final[dict[CustomerState, str]] = {
-    CustomerState.ACTIVE: "It can be charged.",
-    CustomerState.REMOVED: "It was removed, its token was destroyed, and it can't be charged any more.",
-    CustomerState.ERASED: "What was known of the person was erased; it can't be charged any more.",
+    CustomerState.ACTIVE: "The customer can be charged.",
+    CustomerState.REMOVED: "The customer was removed, its token was destroyed, and it can no longer be charged.",
+    CustomerState.ERASED: "The customer's personal data was erased, and the customer can no longer be charged.",
 }
 
 _EVENT_TYPES: Final[dict[CustomerEvent, str]] = {
