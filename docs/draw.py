@@ -31,7 +31,7 @@ def states() -> str:
 def state_table() -> str:
     """What each state means."""
     rows = ((f"`{state}`", "yes" if state in FINAL else "no", STATE_SENTENCES[state]) for state in State)
-    return table(("state", "settled", "meaning"), rows)
+    return table(("state", "final", "meaning"), rows)
 
 
 def event_table() -> str:

@@ -71,47 +71,67 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 MEANINGS: Final[dict[Code, Meaning]] = {
-    Code.OUTCOME_UNKNOWN: Meaning(202, Retry.AFTER, "It was sent, and what became of it is not known yet.", 2),
+    Code.OUTCOME_UNKNOWN: Meaning(
+        202, Retry.AFTER, "The service sent it, or may have sent it, and doesn't know the outcome yet.", 2
+    ),
     Code.PENDING: Meaning(202, Retry.AFTER, "The gateway says that it is pending.", 10),
     Code.MALFORMED_REQUEST: Meaning(
-        400, Retry.NEVER, "Not JSON, not UTF-8, not an object, a doubled member, or a bad Idempotency-Key."
+        400,
+        Retry.NEVER,
+        "The body is not a JSON object in UTF-8, or has a doubled member; or the Idempotency-Key is bad.",
     ),
-    Code.UNAUTHENTICATED: Meaning(401, Retry.NEVER, "No credential, or one that is not known, expired or revoked."),
-    Code.DECLINED: Meaning(402, Retry.NEVER, "The gateway refused the charge; its msg and data are passed on."),
-    Code.FORBIDDEN: Meaning(403, Retry.NEVER, "The credential lacks the scope, the account or the limit for this."),
+    Code.UNAUTHENTICATED: Meaning(
+        401, Retry.NEVER, "The request has no credential, or one that is unknown, expired or revoked."
+    ),
+    Code.DECLINED: Meaning(
+        402, Retry.NEVER, "The gateway declined the charge; the service passes on its msg and data."
+    ),
+    Code.FORBIDDEN: Meaning(
+        403, Retry.NEVER, "The credential lacks the scope or the account for this, or its limit is too low."
+    ),
     Code.NOT_FOUND: Meaning(
-        404, Retry.NEVER, "No such route, order with payments, subscription or operation, as far as the caller may see."
+        404,
+        Retry.NEVER,
+        "There is no such route, order with payments, subscription or operation that the caller may see.",
     ),
     Code.METHOD_NOT_ALLOWED: Meaning(405, Retry.NEVER, "The route exists, but not with this method; see Allow."),
     Code.IN_PROGRESS: Meaning(
-        409, Retry.AFTER, "The same request, or an unsettled operation on the same subject, is under way.", 1
+        409, Retry.AFTER, "The same request is under way, or an operation on the same subject is not final yet.", 1
     ),
     Code.CONFLICT: Meaning(
-        409, Retry.NEVER, "Already captured, refunded, cancelled or completed, or not eligible for what was asked."
+        409,
+        Retry.NEVER,
+        "It is already captured, refunded, cancelled or completed, or not eligible for what was asked.",
     ),
     Code.TOO_LARGE: Meaning(413, Retry.NEVER, "The body is over 64 KiB."),
     Code.UNSUPPORTED_MEDIA_TYPE: Meaning(415, Retry.NEVER, "The body is not application/json in UTF-8."),
-    Code.INVALID_REQUEST: Meaning(422, Retry.NEVER, "A field is wrong, here or in the gateway's eyes; see fields."),
+    Code.INVALID_REQUEST: Meaning(
+        422, Retry.NEVER, "A field is wrong, by the rules of the service or of the gateway; see fields."
+    ),
     Code.IDEMPOTENCY_MISMATCH: Meaning(422, Retry.NEVER, "The Idempotency-Key was used with another request."),
     Code.RATE_LIMITED: Meaning(
         429,
         Retry.AFTER,
-        "The caller's own quota is used up, it follows events as often as it may, or too many wrong keys came from its"
-        " address.",
+        "The caller has used up its own quota, or follows events in as many requests as it may; or too many wrong keys"
+        " came from its address.",
         1,
     ),
-    Code.INTERNAL: Meaning(500, Retry.SAME_KEY, "Our fault; the log has it under the request id."),
+    Code.INTERNAL: Meaning(500, Retry.SAME_KEY, "The service made a mistake; the log has it under the request id."),
     Code.GATEWAY_REFUSED_US: Meaning(
-        502, Retry.SAME_KEY, "Our credentials, domain or address are not accepted at the gateway; nothing was executed."
+        502,
+        Retry.SAME_KEY,
+        "The gateway does not accept the service's credentials, domain or address; nothing was executed.",
     ),
-    Code.GATEWAY_BAD_REPLY: Meaning(502, Retry.SAME_KEY, "The gateway's answer to a read could not be understood."),
-    Code.GATEWAY_BUSY: Meaning(503, Retry.AFTER, "No room in the gateway's budget in time; nothing was executed.", 5),
-    Code.GATEWAY_UNREACHABLE: Meaning(503, Retry.AFTER, "No connection to the gateway; nothing was sent.", 5),
+    Code.GATEWAY_BAD_REPLY: Meaning(502, Retry.SAME_KEY, "The service could not read the gateway's answer to a read."),
+    Code.GATEWAY_BUSY: Meaning(503, Retry.AFTER, "The gateway's budget had no room in time; nothing was executed.", 5),
+    Code.GATEWAY_UNREACHABLE: Meaning(
+        503, Retry.AFTER, "The service could not connect to the gateway; nothing was sent.", 5
+    ),
     Code.UNAVAILABLE: Meaning(
         503,
         Retry.AFTER,
-        "The store is down, the account is paused, the gateway fails and is left alone, or it gave us no access token"
-        " in time; nothing was executed.",
+        "The database is down, the account is paused, the service has stopped calling a gateway that fails, or the"
+        " gateway gave no access token in time; nothing was executed.",
         5,
     ),
 }

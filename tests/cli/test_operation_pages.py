@@ -131,7 +131,9 @@ def test_what_others_wrote_does_not_steer_the_terminal() -> None:
 def test_a_page_tells_all_that_is_known(width: int) -> None:
     """What was asked, why it stands there, the history with what was seen, and what each decision would do."""
     answers = {
-        State.SUCCEEDED: prospect(succeeded(b'"Settled by decision"', b'{"amount":1000.00,"md5sig":null,"items":"x"}')),
+        State.SUCCEEDED: prospect(
+            succeeded(b'"Resolved by decision"', b'{"amount":1000.00,"md5sig":null,"items":"x"}')
+        ),
         State.FAILED: prospect(found(None, "no"), state=State.FAILED),
     }
     text = " ".join(shown(show_page(studied(), answers, NOW_MS), width).split())
@@ -144,9 +146,9 @@ def test_a_page_tells_all_that_is_known(width: int) -> None:
         "on, by account gateway, key shop",
         "Idempotency-Key k-1",
         "The reply was for another amount than was asked.",
-        "1970-01-01 00:01:00 It was stored, before anything was sent.",
+        "1970-01-01 00:01:00 The service stored it before it sent anything.",
         "after 0.031 s",
-        "If you decide that it succeeded · The client gets 200, “Settled by decision”, with amount 1000.00, items x",
+        "If you decide that it succeeded · The client gets 200, “Resolved by decision”, with amount 1000.00, items x",
         "If you decide that it failed · The client gets 200, “no”",
     ):
         assert words in text
@@ -158,7 +160,7 @@ def test_looks_that_saw_the_same_are_told_once() -> None:
     text = " ".join(shown(show_page(studied(history=[*LOST, *LOOKS, LOOKS[-1]]), {}, NOW_MS)).split())
     pair = " ".join(shown(show_page(studied(history=[*LOST, *LOOKS[:2]]), {}, NOW_MS)).split())
 
-    assert text.count("We asked the gateway") == 1
+    assert text.count("The service inquired at the gateway") == 1
     assert "The same 9 times more, at last at 1970-01-01 00:11:00" in text
     assert "The same once more, at 1970-01-01 00:04:00" in pair
 

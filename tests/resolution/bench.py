@@ -61,7 +61,7 @@ ENDPOINTS: Final = {
     "capture": "capture",
     "refund_whole": "refund",
     "refund_part": "refund",
-    "release": "refund",
+    "void": "refund",
     "retry": "retry",
     "cancel": "cancel",
 }
@@ -71,7 +71,7 @@ KINDS: Final = {
     "capture": "capture",
     "refund_whole": "refund",
     "refund_part": "refund",
-    "release": "release",
+    "void": "release",
     "retry": "retry",
     "cancel": "cancel",
 }
@@ -390,7 +390,7 @@ PREPARED: Final[dict[str, Callable[[Bench], Awaitable[Story]]]] = {
     "capture": Bench.of_capture,
     "refund_whole": Bench.of_refund_whole,
     "refund_part": Bench.of_refund_part,
-    "release": Bench.of_void,
+    "void": Bench.of_void,
     "retry": Bench.of_retry,
     "cancel": Bench.of_cancel,
 }

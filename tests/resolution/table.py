@@ -23,7 +23,7 @@ OPERATIONS: Final = (
     "capture",
     "refund_whole",
     "refund_part",
-    "release",
+    "void",
     "retry",
     "cancel",
 )
@@ -151,8 +151,8 @@ FAULTS: Final[dict[str, Fault]] = {
         struck="cut_before",
         is_search_blind=True,
     ),
-    "killed_before": Fault(words="our process killed, nothing done", happens=False, killed="before"),
-    "killed_after": Fault(words="our process killed, done", happens=True, killed="after"),
+    "killed_before": Fault(words="Payrelay's process killed, nothing done", happens=False, killed="before"),
+    "killed_after": Fault(words="Payrelay's process killed, done", happens=True, killed="after"),
 }
 
 UNSENT: Final = End(words="not sent", state=State.NOT_SENT, http_status=503, code=Code.GATEWAY_UNREACHABLE, by_s=0)
@@ -191,7 +191,7 @@ ABSENT: Final = End(
 )
 NO_REFUND: Final = msgspec.structs.replace(ABSENT, http_status=409, code=Code.CONFLICT)
 PERSON: Final = End(
-    words="to a person at once",
+    words="to an operator at once",
     state=State.NEEDS_ATTENTION,
     http_status=202,
     code=Code.OUTCOME_UNKNOWN,
@@ -202,10 +202,10 @@ SEVERAL: Final = msgspec.structs.replace(PERSON, shown=MatchResult.SEVERAL_FIT)
 LIKE_IT: Final = msgspec.structs.replace(PERSON, shown=MatchResult.ONE_RESEMBLES)
 HIDDEN: Final = msgspec.structs.replace(PERSON, shown=MatchResult.NOTHING)
 WEEK: Final = msgspec.structs.replace(
-    DARK, words="to a person after 7 days", by_s=7 * DAY_S + 2 * MINUTE_S, not_before_s=7 * DAY_S
+    DARK, words="to an operator after 7 days", by_s=7 * DAY_S + 2 * MINUTE_S, not_before_s=7 * DAY_S
 )
 BLIND: Final = msgspec.structs.replace(
-    HIDDEN, words="to a person after 96 hours", by_s=4 * DAY_S + HOUR_S, not_before_s=4 * DAY_S
+    HIDDEN, words="to an operator after 96 hours", by_s=4 * DAY_S + HOUR_S, not_before_s=4 * DAY_S
 )
 REOPENED: Final = msgspec.structs.replace(
     PERSON,
@@ -215,7 +215,7 @@ REOPENED: Final = msgspec.structs.replace(
     shown=MatchResult.ONE_FITS,
 )
 UNFOUND: Final = msgspec.structs.replace(
-    HIDDEN, words="to a person after 7 days", by_s=7 * DAY_S + HOUR_S, not_before_s=7 * DAY_S
+    HIDDEN, words="to an operator after 7 days", by_s=7 * DAY_S + HOUR_S, not_before_s=7 * DAY_S
 )
 UNREAD: Final = msgspec.structs.replace(UNFOUND, shown=MatchResult.UNSEEN)
 REFUNDED: Final = msgspec.structs.replace(REOPENED, shown=MatchResult.REFUND_SHOWN)
@@ -227,7 +227,7 @@ ONCE: Final = Senseless(words="the gateway gives a payment back only once")
 
 # fmt: off
 TABLE: Final[dict[str, tuple[End | Senseless, ...]]] = {
-    # fault                  charge     authoriz.  capture    whole ref. part ref.  release    retry      cancel
+    # fault                  charge     authoriz.  capture    whole ref. part ref.  void       retry      cancel
     "refuse":               (UNSENT,    UNSENT,    UNSENT,    UNSENT,    UNSENT,    UNSENT,    UNSENT,    UNSENT),
     "hang_before":          (ABSENT,    WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
     "hang_after":           (PROVED,    WEEK,      PROVED,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
@@ -295,7 +295,7 @@ def _is_told_by_reply(befalls: Fault) -> bool:
 def drawn() -> str:
     """Writes the table for people, as Markdown."""
     names = [operation.replace("_", ", ") for operation in OPERATIONS]
-    rows = [["what befalls the call", *names], ["---"] * (len(names) + 1)]
+    rows = [["fault", *names], ["---"] * (len(names) + 1)]
     for fault, ends in TABLE.items():
         entries = [
             _entry(end) + (", at present later" if (operation, fault) in LATER else "")

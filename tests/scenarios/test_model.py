@@ -165,7 +165,7 @@ class Relayed(RuleBasedStateMachine):
         elif is_paid and fault != "none":
             assert reply.status == 202, str(reply)
             reply = self._resolved(lambda: self._charge(order, key, amount))
-            assert reply.json["msg"] == "Settled by proof"
+            assert reply.json["msg"] == "Resolved by proof"
         else:
             assert reply.status == (200 if is_paid else 402), str(reply)
         self.told[key] = Told(order, amount, reply)

@@ -147,6 +147,6 @@ def test_settling_finds_the_payment(scene: Scene) -> None:
     scene.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(record)))
     until(lambda: state_of(scene.client, key) == "succeeded", "the charge is settled", deadline_s=RESOLVED_S)
     reply = scene.client.charge(charge_body(order_id), key=key)
-    assert (reply.status, reply.json["msg"]) == (200, "Settled by proof"), str(reply)
+    assert (reply.status, reply.json["msg"]) == (200, "Resolved by proof"), str(reply)
     assert (reply.json["data"]["payment_id"], reply.json["data"]["md5sig"]) == (record["payment_id"], None)
     assert scene.gateway.count(payhere.CHARGE, order_id) == 1

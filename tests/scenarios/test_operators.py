@@ -148,7 +148,7 @@ def test_a_decided_success_is_an_answer_of_the_interface(watched: Scene) -> None
     reply = watched.client.charge(charge_body(order_id), key=key)
 
     assert_envelope(reply)
-    assert (reply.status, reply.json["msg"]) == (200, "Settled by decision")
+    assert (reply.status, reply.json["msg"]) == (200, "Resolved by decision")
     data = reply.json["data"]
     assert (data["order_id"], data["payment_id"], data["status_code"]) == (order_id, 320027150501, 2)
 

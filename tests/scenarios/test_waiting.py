@@ -39,7 +39,7 @@ def test_a_lost_answer_is_found_while_the_client_waits(scene: Scene) -> None:
     lose(scene, order_id)
     show_payment(scene, order_id)
     reply = charge(scene.client, charge_body(order_id), key, 60)
-    assert (reply.status, reply.json["msg"]) == (200, "Settled by proof"), str(reply)
+    assert (reply.status, reply.json["msg"]) == (200, "Resolved by proof"), str(reply)
     assert (reply.header("preference-applied"), reply.header("idempotent-replayed")) == ("wait=60", None)
     again = scene.client.post("payments/charge", charge_body(order_id), key=key)
     assert (again.body, again.header("idempotent-replayed")) == (reply.body, "true")

@@ -61,7 +61,7 @@ def test_why_tells_what_brought_it_there() -> None:
 def test_why_tells_what_was_seen_since(looks: int, times: str) -> None:
     """That it was looked for in vain is news."""
     assert why(history_of(BEGUN, LOST, *[INQUIRED_ABOUT] * looks)) == (
-        f"No reply came in time; looked {times} since: there is no payment"
+        f"No reply came in time; inquired {times} since: the gateway shows no payment"
     )
 
 
@@ -77,12 +77,12 @@ def test_a_look_that_saw_nothing_new_is_not_told() -> None:
     [
         (Event.UNCLEAR, Evidence(seen=MatchResult.SEVERAL_FIT), "No reply came in time; several payments fit"),
         (Event.UNCLEAR, Evidence(seen="a_new_word"), "No reply came in time; a_new_word"),
-        (Event.UNCLEAR, Evidence(), "No reply came in time; what the gateway shows can't settle it"),
+        (Event.UNCLEAR, Evidence(), "No reply came in time; what the gateway shows can't resolve it"),
         (Event.DIFFERED, Evidence(cause="other_amount"), "The reply was for another amount than was asked"),
         (
             Event.REAPPEARED,
             Evidence(seen=MatchResult.ONE_FITS),
-            "It showed itself at the gateway after it had been taken for not done",
+            "After it had been called failed, evidence came that it may have been done",
         ),
         (Event.DIFFERED, Evidence(cause="a_new_word"), "A_new_word"),
     ],
@@ -109,8 +109,8 @@ def test_everything_that_was_seen_is_told() -> None:
     )
 
     assert phrases_of(evidence) == [
-        "there is no payment",
-        "nothing is known to be there with which the search could be tried",
+        "the gateway shows no payment",
+        "no order is known to be paid that a control search could look for",
         "the reply was for another amount than was asked",
         "it was 500.00 LKR for order A-1",
         "the gateway's words: “Charged”",
@@ -133,7 +133,7 @@ def test_a_line_is_a_sentence() -> None:
     """The same sentences as the API's."""
     assert [sentence_of(entry) for entry in history_of(BEGUN, LOST)] == [
         FIRST_ENTRY,
-        "No answer came that can be relied on.",
+        "No answer came that the service can rely on.",
     ]
 
 
@@ -142,8 +142,11 @@ def test_a_line_is_a_sentence() -> None:
     [
         ({"amount_minor": 123_456_700}, "charge of LKR 1,234,567.00 for order A-1"),
         ({"payment_id": "7"}, "charge of LKR 1,000.00 for order A-1, payment 7"),
-        ({"kind": Kind.CAPTURE, "currency": None, "order_id": None, "amount_minor": 5}, "capture of a hold of 0.05"),
-        ({"kind": Kind.VOID, "currency": None, "order_id": None, "amount_minor": None}, "release of a hold"),
+        (
+            {"kind": Kind.CAPTURE, "currency": None, "order_id": None, "amount_minor": 5},
+            "capture of an authorization of 0.05",
+        ),
+        ({"kind": Kind.VOID, "currency": None, "order_id": None, "amount_minor": None}, "void of an authorization"),
         (
             {"kind": Kind.CANCEL, "order_id": None, "amount_minor": None, "subscription_id": "42"},
             "cancellation for subscription 42",
@@ -165,12 +168,12 @@ def test_a_text_of_others_does_not_steer_a_terminal(text: str, shown: str) -> No
     ("entry", "words"),
     [
         (BEGUN, FIRST_ENTRY),
-        (LOST, "No answer came that can be relied on: no reply came in time."),
+        (LOST, "No answer came that the service can rely on: no reply came in time."),
         (
             INQUIRED_ABOUT,
             (
-                "We asked the gateway what became of it; that did not settle it: there is no payment; a search for what"
-                " is known to be there found it."
+                "The service inquired at the gateway, and that did not resolve it: the gateway shows no payment; a"
+                " control search found what is known to be there."
             ),
         ),
     ],
@@ -187,7 +190,7 @@ def test_words_that_have_no_phrase_are_shown_as_they_are() -> None:
 
     assert phrases_of(evidence) == ["new_sight", "new_control", "new_cause"]
     assert told(history_of(entry)[0]).endswith(": new_sight; new_control; new_cause.")
-    assert why(history_of(BEGUN, LOST, entry)) == "No reply came in time; looked once since: new_sight"
+    assert why(history_of(BEGUN, LOST, entry)) == "No reply came in time; inquired once since: new_sight"
 
 
 def test_looks_before_a_person_was_called_are_not_counted_as_looks_since() -> None:

@@ -37,13 +37,13 @@ def test_a_charge_that_was_proved_has_every_member_of_the_interface() -> None:
     """From the request and the record; what nobody knows is null, and nothing is invented."""
     answer = resolved_answer(OPERATION, NOTED, payment=PAYMENT, msg=BY_PROOF)
     assert (answer.http_status, answer.code) == (200, None)
-    assert answer.body == b'{"status":1,"msg":"Settled by proof","data":' + CHARGED + b"}"
+    assert answer.body == b'{"status":1,"msg":"Resolved by proof","data":' + CHARGED + b"}"
 
 
 def test_a_capture_of_our_own_hold_tells_what_the_hold_was_for() -> None:
     """The amount is the one that was held; the captured amount the one that was asked."""
     answer = resolved_answer(OPERATION, CAPTURE, payment=PAYMENT, msg=BY_PROOF, authorization=NOTED)
-    assert answer.body == b'{"status":1,"msg":"Settled by proof","data":' + CAPTURED + b"}"
+    assert answer.body == b'{"status":1,"msg":"Resolved by proof","data":' + CAPTURED + b"}"
 
 
 def test_a_capture_of_a_hold_that_was_made_elsewhere_leaves_open_what_it_was_for() -> None:
@@ -58,7 +58,7 @@ def test_a_capture_of_a_hold_that_was_made_elsewhere_leaves_open_what_it_was_for
 def test_what_has_no_data_in_the_interface_has_none_here(call: Effect) -> None:
     """A refund's number is not known."""
     answer = resolved_answer(OPERATION, call, payment=None, msg=BY_DECISION)
-    assert answer.body == b'{"status":1,"msg":"Settled by decision","data":null}'
+    assert answer.body == b'{"status":1,"msg":"Resolved by decision","data":null}'
 
 
 @pytest.mark.parametrize(("payment_id", "written"), [("000320", 320), ("0", 0), (None, None)])

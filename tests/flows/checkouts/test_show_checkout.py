@@ -17,7 +17,7 @@ async def test_it_shows_where_it_stands_and_neither_secret_nor_person(world: Wor
         "id": checkout.id,
         "kind": "payment",
         "state": "open",
-        "explanation": "The customer has not finished it yet, as far as we know.",
+        "explanation": "The customer has not finished it yet, as far as the service knows.",
         "account": "gateway",
         "order_id": "A-1",
         "amount": 1000.0,

@@ -119,7 +119,7 @@ async def test_what_is_being_sent_can_not_be_decided_yet(world: World) -> None:
     entry = (await world.journal.history(operation.id))[0]
     await world.journal.accept(sending, entry, CHARGE, conflicts_with=None, now_ms=0)
 
-    assert "op_x can't be decided yet: it is being sent" in await refused(world, decision_on(sending))
+    assert "op_x can't be decided yet: the service is sending it" in await refused(world, decision_on(sending))
 
 
 async def test_what_is_being_sent_once_more_can_not_be_decided_yet(world: World) -> None:

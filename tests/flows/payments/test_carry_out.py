@@ -186,7 +186,7 @@ class TestRepeats:
         world.accounts["second"] = world.accounts["gateway"]
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
         await charge(world.relay, asked("k-1"), CHARGE)
-        with pytest.raises(Refusal, match="not settled"):
+        with pytest.raises(Refusal, match="is not final yet"):
             await charge(world.relay, msgspec.structs.replace(asked("k-2"), account="second"), CHARGE)
 
     async def test_an_account_that_is_not_configured_is_not_found(self, world: World) -> None:

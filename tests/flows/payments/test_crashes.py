@@ -83,7 +83,7 @@ async def repeats_do_no_harm(world: World) -> None:
     assert len(world.account.ledger) <= 1, "charged twice"
     assert heard != 200 or world.account.ledger == [CHARGE]
     if ledger_before and (await world.operation()).state is not State.SUCCEEDED:
-        with pytest.raises(Refusal, match="not settled"):
+        with pytest.raises(Refusal, match="is not final yet"):
             await charge(world.relay, asked("k-2"), CHARGE)
 
 

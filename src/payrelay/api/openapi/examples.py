@@ -215,7 +215,7 @@ _CHECKOUT: Final[dict[str, object]] = {
     "id": "chk_019c8b2f5a7e4d10b6f3a92c7e08d154",
     "kind": "payment",
     "state": "open",
-    "explanation": "The customer has not finished it yet, as far as we know.",
+    "explanation": "The customer has not finished it yet, as far as the service knows.",
     "account": "gateway",
     "order_id": "Order12350",
     "amount": 1000.0,

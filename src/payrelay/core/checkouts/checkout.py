@@ -98,11 +98,11 @@ HOLDING_ORDER: Final = frozenset({CheckoutState.OPEN, CheckoutState.COMPLETED})
 """The order is taken: no other checkout may be opened for it."""
 
 STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
-    CheckoutState.OPEN: "The customer has not finished it yet, as far as we know.",
-    CheckoutState.COMPLETED: "It was paid, approved or held, as was asked.",
-    CheckoutState.FAILED: "The gateway said that it failed; it may still be tried again on the gateway's page.",
-    CheckoutState.CANCELLED: "The customer turned back; it may still be completed, should they go on after all.",
-    CheckoutState.EXPIRED: "Its time ended, and nothing is known of a payment.",
+    CheckoutState.OPEN: "The customer has not finished it yet, as far as the service knows.",
+    CheckoutState.COMPLETED: "The customer paid, approved or authorized what was asked.",
+    CheckoutState.FAILED: "The gateway said that it failed; the customer may still try again on the gateway's page.",
+    CheckoutState.CANCELLED: "The customer or the gateway cancelled it; the customer may still go on and complete it.",
+    CheckoutState.EXPIRED: "Its time ended, and the service knows of no payment.",
 }
 
 

@@ -15,64 +15,64 @@ from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_ENTRY
 
 CAUSE_PHRASES: Final[dict[str, str]] = {
     "rate_limited": "the gateway's budget of calls was used up",
-    "authentication_error": "the gateway did not accept our credentials",
-    "domain_denied": "the gateway did not accept our domain or address",
+    "authentication_error": "the gateway did not accept the service's credentials",
+    "domain_denied": "the gateway did not accept the service's domain or address",
     "invalid_token": "the gateway did not accept the access token",
-    "credentials_refused": "the gateway gave us no access token for our credentials",
+    "credentials_refused": "the gateway gave no access token for the service's credentials",
     "redirected": "the gateway pointed to another address",
     "server_error": "the gateway answered with an error of its own",
     "unexpected_status": "the gateway answered with a status that it does not document",
     "oauth_error": "the gateway answered with an error about the access token",
-    "not_utf8": "the text could not be read",
+    "not_utf8": "the reply was not UTF-8",
     "not_json": "the reply was not JSON",
     "doubled_member": "the reply said the same thing twice",
     "other_shape": "the reply was not of the shape that the gateway documents",
-    "token_echoed": "the reply held our access token",
-    "unexpected_reply": "the reply was none of those whose meaning is known",
-    "already_captured": "the gateway answered that the hold is captured already",
-    "already_released": "the gateway answered that the hold was let go of",
+    "token_echoed": "the reply held the service's access token",
+    "unexpected_reply": "the service doesn't know what the reply means",
+    "already_captured": "the gateway answered that the authorization is captured already",
+    "already_released": "the gateway answered that the authorization was voided",
     "already_cancelled": "the gateway answered that the subscription is cancelled already",
-    "no_such_hold": "the gateway answered that there is no such hold",
+    "no_such_hold": "the gateway answered that there is no such authorization",
     "other_order": "the reply was for another order than was asked",
     "other_amount": "the reply was for another amount than was asked",
     "other_currency": "the reply was for another currency than was asked",
     "other_subscription": "the reply was for another subscription than was asked",
-    "no_place": "there was no place in the gateway's budget of calls in time",
-    "gateway_failing": "the gateway had failed again and again, and was left alone for a while",
-    "paused": "the account was paused by an operator while it waited for its turn",
-    "store_down": "the budget of calls could not be read from the database",
+    "no_place": "there was no permit in the gateway's budget of calls in time",
+    "gateway_failing": "the gateway had failed again and again, and the service had stopped calling it for a while",
+    "paused": "an operator paused the account while it waited for its permit",
+    "store_down": "the service could not read the budget of calls from the database",
     "token_timeout": "no access token came in time",
-    "name_not_found": "the gateway's name could not be found",
-    "no_connection": "there was no connection to the gateway",
+    "name_not_found": "the gateway's host name could not be found",
+    "no_connection": "the service could not connect to the gateway",
     "tls_failed": "no secure connection could be made",
     "connect_timeout": "no connection could be made in time",
-    "too_late": "its time to be sent was over",
+    "too_late": "the time in which it may be sent was over",
     "stale_connection": "the connection had been closed before",
     "closed": "the service was being stopped",
     "timeout": "no reply came in time",
     "connection_lost": "the connection was lost before the reply",
     "half_reply": "only a part of the reply came",
     "not_http": "the reply was not HTTP",
-    "too_large": "the reply was larger than any honest one",
-    "internal_error": "we made a mistake while it was under way",
+    "too_large": "the reply was larger than the service accepts",
+    "internal_error": "the service made a mistake while it was under way",
     "process_ended": "the process that worked on it had ended",
-    "intent_not_stored": "it could not be stored",
-    "grant_not_stored": "that it was about to be sent could not be stored",
+    "intent_not_stored": "the service could not store it",
+    "grant_not_stored": "the service could not store that it was about to send it",
 }
 """Why a call came to what it came to."""
 
 SEEN_PHRASES: Final[dict[str, str]] = {
-    MatchResult.NOTHING: "there is no payment",
-    MatchResult.ONLY_OTHERS: "there are only payments of other operations or other amounts",
+    MatchResult.NOTHING: "the gateway shows no payment",
+    MatchResult.ONLY_OTHERS: "the gateway shows only payments of other operations or other amounts",
     MatchResult.ONE_FITS: "exactly one payment fits in every part",
     MatchResult.SEVERAL_FIT: "several payments fit",
-    MatchResult.ONE_RESEMBLES: "a payment of the same amount is there that does not fit otherwise",
+    MatchResult.ONE_RESEMBLES: "the gateway shows a payment of the same amount that does not fit otherwise",
     MatchResult.MAY_BE_ANOTHERS: "one payment fits, but may belong to another open operation on the order",
     MatchResult.REFUND_SHOWN: "the payment's record shows a refund",
     MatchResult.STILL_RECEIVED: "the payment's record shows no refund",
     MatchResult.OTHERWISE: "the payment's record shows something else",
     MatchResult.ALREADY_DONE: "it was done already",
-    MatchResult.ALREADY_UNDONE: "there is nothing left to do it to",
+    MatchResult.ALREADY_UNDONE: "the authorization does not exist or was voided",
     MatchResult.NOTIFIED: "the gateway notified of it, with the token that it yielded",
     MatchResult.UNSEEN: "nothing could be seen at the gateway for a week",
     MatchResult.NOTHING_TO_SEE: "the gateway has no way to show it",
@@ -80,19 +80,19 @@ SEEN_PHRASES: Final[dict[str, str]] = {
 """What a look at the gateway showed."""
 
 CONTROL_PHRASES: Final[dict[str, str]] = {
-    Control.FOUND: "a search for what is known to be there found it",
-    Control.NOT_FOUND: "a search for what is known to be there did not find it, so that this proves nothing",
-    Control.NONE_KNOWN: "nothing is known to be there with which the search could be tried",
+    Control.FOUND: "a control search found what is known to be there",
+    Control.NOT_FOUND: "a control search did not find what is known to be there, so this proves nothing",
+    Control.NONE_KNOWN: "no order is known to be paid that a control search could look for",
 }
 """What the control query beside a look came to."""
 
 
 _KIND_NOUNS: Final = {
     Kind.CHARGE: "charge",
-    Kind.AUTHORIZATION: "hold",
-    Kind.CAPTURE: "capture of a hold",
+    Kind.AUTHORIZATION: "authorization",
+    Kind.CAPTURE: "capture of an authorization",
     Kind.REFUND: "refund",
-    Kind.VOID: "release of a hold",
+    Kind.VOID: "void of an authorization",
     Kind.RETRY: "retry",
     Kind.CANCEL: "cancellation",
 }
@@ -115,7 +115,7 @@ def why(history: Sequence[JournalEntry]) -> str:
         phrase = f"{why(history[:brought]).partition(';')[0]}; {phrase[:1].lower()}{phrase[1:]}"
     if looks:
         times = "once" if len(looks) == 1 else f"{len(looks)} times"
-        phrase = f"{phrase}; looked {times} since: {SEEN_PHRASES.get(looks[-1], looks[-1])}"
+        phrase = f"{phrase}; inquired {times} since: {SEEN_PHRASES.get(looks[-1], looks[-1])}"
     return phrase
 
 
@@ -151,7 +151,7 @@ def told(entry: JournalEntry) -> str:
 
 
 def phrases_of(evidence: Evidence) -> list[str]:
-    """Tells what was seen, a phrase for each thing; texts of the gateway's and of people's stand in quotes."""
+    """Tells what was seen, a phrase for each thing; texts of the gateway and of people stand in quotes."""
     phrases = []
     if evidence.seen is not None:
         phrases.append(SEEN_PHRASES.get(evidence.seen, evidence.seen))

@@ -15,9 +15,11 @@ from payrelay.core.payments.operation import Kind, Operation
 from payrelay.core.payments.payment import Payment, plain_number
 from payrelay.errors import Code
 
-BY_PROOF: Final = "Settled by proof"
-BY_DECISION: Final = "Settled by decision"
-FAILED_SENTENCE: Final = "it is established that it did not happen; to try again, use another Idempotency-Key"
+BY_PROOF: Final = "Resolved by proof"
+BY_DECISION: Final = "Resolved by decision"
+FAILED_SENTENCE: Final = (
+    "evidence or an operator established that it did not happen; to try again, use another Idempotency-Key"
+)
 
 COMPLETED: Final = 2
 """The gateway's ``status_code`` of what was done."""

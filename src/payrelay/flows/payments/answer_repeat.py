@@ -39,7 +39,7 @@ def answer_held(
         raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
     raise Refusal(
         Code.IN_PROGRESS,
-        f"an operation on the same {_noun(other.subject)} is not settled yet",
+        f"an operation on the same {_noun(other.subject)} is not final yet",
         retry_after_s=RETRY_AFTER_S.get(other.state),
         operation_id=operation_id,
     )

@@ -37,7 +37,7 @@ TOKEN_REFUSED: Final = RejectedCall(
 NOT_IN_TIME: Final = RejectedCall(
     code=Code.UNAVAILABLE,
     cause=Cause.TOKEN_TIMEOUT,
-    msg="the gateway gave us no access token in time; nothing was executed",
+    msg="the gateway gave no access token in time; nothing was executed",
 )
 LEASE_S: Final = 10.0
 """How long others leave the fetching to one process that says nothing more; it may have died, and a second fetch costs

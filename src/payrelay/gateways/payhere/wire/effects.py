@@ -51,10 +51,10 @@ from payrelay.gateways.payhere.wire.replies import (
     whole_in,
 )
 
-UNKNOWN_SENTENCE: Final = "it was sent, and what became of it is not known yet"
-NOT_SENT_SENTENCE: Final = "it could not be sent to the gateway; nothing was executed"
+UNKNOWN_SENTENCE: Final = "the service sent it and doesn't know the outcome yet"
+NOT_SENT_SENTENCE: Final = "the service could not send it to the gateway; nothing was executed"
 PENDING_SENTENCE: Final = "the gateway says that it is pending"
-DIFFERED_SENTENCE: Final = "the gateway's reply does not fit what was asked; a person must look at it"
+DIFFERED_SENTENCE: Final = "the gateway's reply does not fit what was asked; an operator must decide"
 DECLINED_SENTENCE: Final = "the gateway declined it"
 _CLAIMS_SUCCESS: Final = "success"
 

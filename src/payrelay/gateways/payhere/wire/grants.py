@@ -74,7 +74,7 @@ def read_grant(http_status: int, body: bytes) -> TokenGrant | RejectedCall:
 
 def _failing(cause: Cause) -> RejectedCall:
     return RejectedCall(
-        code=Code.UNAVAILABLE, cause=cause, msg="the gateway gave us no access token; nothing was executed"
+        code=Code.UNAVAILABLE, cause=cause, msg="the gateway gave no access token; nothing was executed"
     )
 
 
