@@ -10,12 +10,19 @@ from pathlib import Path
 from typing import Final
 
 from payrelay.api.routes.table import ROUTES
+from payrelay.core.access.client_token import CLIENT_SCOPES
 from payrelay.core.access.credential import DEFAULT_SCOPES, Scope
+from payrelay.core.checkouts.checkout import CheckoutState
+from payrelay.core.checkouts.hosted_payment import CheckoutKind
 from payrelay.core.customers.customer import STATE_SENTENCES as CUSTOMER_STATES
 from payrelay.core.customers.customer import TRANSITIONS as CUSTOMER_STEPS
-from payrelay.core.payments.operation import FINAL, TRANSITIONS, State
+from payrelay.core.events.delivery import DeliveryState, EndpointState
+from payrelay.core.events.event import TYPES
+from payrelay.core.notifications.notification import NotificationState
+from payrelay.core.payments.operation import FINAL, TRANSITIONS, Kind, State
 from payrelay.core.payments.sentences import EVENT_SENTENCES, STATE_SENTENCES
-from payrelay.errors import MEANINGS
+from payrelay.core.subscriptions.subscription import SubscriptionState
+from payrelay.errors import MEANINGS, Code, Retry
 
 DOCS: Final = Path(__file__).parent
 
@@ -71,6 +78,31 @@ def customer_step_table() -> str:
     return table(("state", "event", "next state"), rows)
 
 
+def public_words() -> str:
+    """Every word that stands in requests, answers and events by a list of the code's, and the page that explains it."""
+    lists: tuple[tuple[str, Iterable[str], str], ...] = (
+        ("kinds of an operation", Kind, "operations.md"),
+        ("states of an operation", State, "operations.md#states"),
+        ("types of a checkout", CheckoutKind, "checkouts.md"),
+        ("states of a checkout", CheckoutState, "checkouts.md"),
+        ("states of a stored customer", CUSTOMER_STATES, "customers.md#states"),
+        ("states of a subscription", SubscriptionState, "notifications.md#subscriptions"),
+        ("states of a notification", NotificationState, "notifications.md"),
+        ("types of an event", sorted(TYPES), "events.md"),
+        ("states of an endpoint", EndpointState, "events.md"),
+        ("states of a delivery", DeliveryState, "events.md"),
+        ("scopes of a key", Scope, "api.md#credentials"),
+        ("scopes of a client token", sorted(CLIENT_SCOPES), "client-tokens.md"),
+        ("error codes", Code, "errors.md"),
+        ("what an error says about retrying", Retry, "errors.md"),
+    )
+    rows = (
+        (what, ", ".join(f"`{word}`" for word in words), f"[{page.split('#')[0]}]({page})")
+        for what, words, page in lists
+    )
+    return table(("what", "words", "explained in"), rows)
+
+
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """Writes a table."""
     lines = [head, ("---",) * len(head), *rows]
@@ -86,6 +118,7 @@ DRAWINGS: Final[dict[str, Callable[[], str]]] = {
     "scope table": scope_table,
     "customer states": customer_state_table,
     "customer steps": customer_step_table,
+    "public words": public_words,
 }
 
 _DRAWN: Final = re.compile(r"(<!-- drawn: ([a-z ]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)

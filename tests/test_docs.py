@@ -112,6 +112,23 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_to_headings(page: Path) -> None:
+    """A reader who follows one into a page stands before what was promised, not at its head."""
+    targets = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", page.read_text())
+
+    assert [
+        f"{to}#{heading}" for to, heading in targets if heading not in anchors(page.parent / to if to else page)
+    ] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Gives the names by which links reach the headings of a page, as GitHub makes them."""
+    text = re.sub(r"^( *)```.*?^\1```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.+?) *$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_the_newest_change_is_of_this_version() -> None:
     """A release without its notes can't be trusted."""
     newest = re.search(r"^## \[([^]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
