@@ -185,7 +185,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            alarm=AlertChannels(
+            alerting=AlertChannels(
                 alerts=tuple(Alerts(database, about) for about in AlertSubject), channels=alert_channels_of(settings)
             ),
             held_responses=held_responses,

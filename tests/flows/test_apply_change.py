@@ -187,7 +187,7 @@ async def test_news_that_loses_is_logged_where_it_contradicts(
     with pytest.raises(OverruledError) as caught:
         await apply(world.relay, stands, report)
     assert caught.value.operation == await world.journal.get(stands.id)
-    assert ("reply_after_settling" in world.log_events) is is_logged
+    assert ("reply_after_resolution" in world.log_events) is is_logged
 
 
 async def test_what_may_never_have_been_stored_contradicts_nothing_by_not_being_there(world: World) -> None:
@@ -219,7 +219,7 @@ async def without_account(world: World, relay: Relay) -> None:
     world.accounts.clear()
     world.clock.passed_ms += 8 * DAY_MS
     await resolve_due(relay)
-    assert "operation_settling" in world.log_events
+    assert "operation_resolution" in world.log_events
 
 
 @pytest.mark.parametrize("story", [recovered, decided, without_account])

@@ -67,7 +67,7 @@ class Scene:
         """Gives a relay as of another process on the same database."""
         kinds = tuple(Alerts(self.world.database, about) for about in AlertSubject)
         alarm = AlertChannels(alerts=kinds, channels=self.pagers)
-        return replace(self.world.relay, alarm=alarm, hooks=Hooks(alerted=self.outcomes.append))
+        return replace(self.world.relay, alerting=alarm, hooks=Hooks(alerted=self.outcomes.append))
 
     async def need(self, number: int = 1) -> Operation:
         """Brings an operation to where it needs a person."""

@@ -549,7 +549,7 @@ class TestConclusion:
         answer = await task
         assert answer.http_status == status
         assert await world.states() == [State.SENDING, TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[resolved_as]]]
-        assert ("reply_after_settling" in world.log_events) is (status == 202)
+        assert ("reply_after_resolution" in world.log_events) is (status == 202)
 
     @pytest.mark.parametrize(
         "verdict", [OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED, OutcomeKind.REFUSED, OutcomeKind.DECLINED]
@@ -603,7 +603,7 @@ class TestConclusion:
         world.steps.put("get", world.forget)
         answer = await charge(world.relay, asked(), CHARGE)
         assert answer.http_status == 202
-        assert "reply_after_settling" in world.log_events
+        assert "reply_after_resolution" in world.log_events
 
 
 class TestCancellation:

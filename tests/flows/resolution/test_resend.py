@@ -145,7 +145,7 @@ async def test_a_reply_against_a_decided_success_is_logged_and_changes_nothing(w
     succeeded = partial(decided, world, State.SUCCEEDED)
     await changed_meanwhile(world, "cancel", refused, succeeded)
     assert (await world.operation()).state is State.SUCCEEDED
-    assert "reply_after_settling" in world.log_events
+    assert "reply_after_resolution" in world.log_events
 
 
 async def test_a_reply_that_says_what_was_decided_is_no_error(world: World) -> None:
@@ -154,4 +154,4 @@ async def test_a_reply_that_says_what_was_decided_is_no_error(world: World) -> N
         world, "cancel", outcome_of(OutcomeKind.SUCCEEDED), partial(decided, world, State.SUCCEEDED)
     )
     assert (await world.operation()).state is State.SUCCEEDED
-    assert "reply_after_settling" not in world.log_events
+    assert "reply_after_resolution" not in world.log_events

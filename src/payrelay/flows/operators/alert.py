@@ -46,11 +46,11 @@ async def begin_alerts(relay: Relay) -> int:
 
     At most AT_ONCE_MAX are given at any time. Raises StoreError where the store can't be asked.
     """
-    return sum([await _begin(relay, alerts) for alerts in relay.alarm.alerts])
+    return sum([await _begin(relay, alerts) for alerts in relay.alerting.alerts])
 
 
 async def _begin(relay: Relay, alerts: Alerts) -> int:
-    under_way = relay.alarm.under_way
+    under_way = relay.alerting.under_way
     now_ms, room = relay.clock.now_ms(), AT_ONCE_MAX - len(under_way)
     due_ms = await alerts.next_due_ms() if room > 0 else None
     if due_ms is None or due_ms > now_ms:
@@ -71,7 +71,7 @@ async def give_alert(relay: Relay, alerts: Alerts, alert: Alert) -> None:
     except Exception:  # our own mistake in one must not keep the others from being given
         relay.log.exception("alert_failed", about=alert.subject_id)
     finally:
-        relay.alarm.under_way.discard((alert.subject_id, alert.version))
+        relay.alerting.under_way.discard((alert.subject_id, alert.version))
 
 
 async def _give(relay: Relay, alerts: Alerts, alert: Alert) -> None:
@@ -81,7 +81,7 @@ async def _give(relay: Relay, alerts: Alerts, alert: Alert) -> None:
         return
     if alert.attempts == 0:
         relay.hooks.alerted(AlertOutcome.RAISED)
-    channels = relay.alarm.channels
+    channels = relay.alerting.channels
     waiting = {name: channel for name, channel in channels.items() if name not in alert.given_to}
     failures = await asyncio.gather(*(_failure_of(channel(message)) for channel in waiting.values()))
     failed = {name: failure for name, failure in zip(waiting, failures, strict=True) if failure is not None}

@@ -127,7 +127,7 @@ async def apply_resolution(relay: Relay, operation: Operation, report: Report) -
     state, event = change.entry.state, change.entry.event
     if event is not Event.INQUIRED_ABOUT:
         relay.log.info(
-            "operation_settling", operation_id=operation.id, kind=operation.kind, state=state, event_name=event
+            "operation_resolution", operation_id=operation.id, kind=operation.kind, state=state, event_name=event
         )
     return change
 
