@@ -282,7 +282,7 @@ class Bench:
         await recover(self.relay, is_sole_owner=True)
         return None
 
-    async def settle(self) -> None:
+    async def resolve(self) -> None:
         """Looks whenever a look is due, until nothing is, or for RESOLVED_WITHIN_S."""
         until_ms = self.clock.now_ms() + RESOLVED_WITHIN_S * 1000
         while (due_ms := await self.relay.resolution.next_due_ms()) is not None and due_ms <= until_ms:

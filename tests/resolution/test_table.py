@@ -83,7 +83,7 @@ async def test_the_entry_holds(operation: str, fault: str, folder: Path) -> None
     async with Bench(folder / "payrelay.db") as bench:
         story = await bench.prepare(operation, befalls)
         first = await bench.live(operation, befalls, story)
-        await bench.settle()
+        await bench.resolve()
         row = await bench.newest()
         assert (row.state, bench.effects(operation)) == (end.state, effects_of(befalls, end))
         assert end.not_before_s <= bench.ended_s() <= LATER.get((operation, fault), end.by_s)

@@ -247,10 +247,10 @@ async def told(world: World, story: str, verdict: State, **facts: str) -> str:
         ("unkeyed charge", State.FAILED, "A repeat of the request is not answered from here any more"),
         ("charge", State.SUCCEEDED, "The order is free for another operation."),
         ("charge", State.SUCCEEDED, "The answer names no payment; --payment-id puts its number there"),
-        ("charge", State.FAILED, "should it show itself, a person is called."),
+        ("charge", State.FAILED, "an effect that shows itself raises an alert."),
         ("hold", State.SUCCEEDED, "The answer has no authorization token"),
-        ("capture", State.SUCCEEDED, "The hold counts as captured for good"),
-        ("capture", State.FAILED, "The hold is free for another operation."),
+        ("capture", State.SUCCEEDED, "The authorization counts as captured for good"),
+        ("capture", State.FAILED, "The authorization is free for another operation."),
         ("cancel", State.FAILED, "The subscription is free for another operation."),
     ],
 )
@@ -261,7 +261,7 @@ async def test_what_a_decision_does_is_told_before(world: World, story: str, ver
 
 async def test_a_known_payment_is_a_warning_before_a_failure(world: World) -> None:
     """To say that nothing was taken gives nothing back."""
-    assert "should payment 7 be there, see to it first" in await told(world, "charge", State.FAILED, payment_id="7")
+    assert "if payment 7 was made, see to it first" in await told(world, "charge", State.FAILED, payment_id="7")
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,7 @@ async def test_what_a_person_has_seen_is_not_looked_for_again(
     made = await decide(world.relay, decision_on(operation, State.FAILED))
 
     assert (made.operation.inquire_at_ms is not None) is is_inquired
-    assert ("still asked" in " ".join(sentences_of(made))) is is_inquired
+    assert ("still asks" in " ".join(sentences_of(made))) is is_inquired
 
 
 async def test_each_prospect_is_what_the_decision_then_does(world: World) -> None:

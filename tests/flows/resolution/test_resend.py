@@ -16,9 +16,8 @@ from payrelay.errors import Code
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.resolution.open_case import open_case
 from payrelay.flows.resolution.resend_capture import resolve_capture
-from payrelay.flows.resolution.resolve import resolve_due
+from payrelay.flows.resolution.resolve import open_case, resolve_due
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.gateways.payhere.wire.replies import Cause
 

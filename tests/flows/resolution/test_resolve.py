@@ -17,11 +17,11 @@ from payrelay.errors import Code
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
-from payrelay.flows.resolution.open_case import open_case
 from payrelay.flows.resolution.resend import SENDINGS_MAX
 from payrelay.flows.resolution.resend_cancel import resolve_cancel
 from payrelay.flows.resolution.resend_capture import resolve_capture
-from payrelay.flows.resolution.resolve import resolve_due
+from payrelay.flows.resolution.resolve import open_case, resolve_due
+from payrelay.flows.resolution.resolvers import resolver_of
 from payrelay.flows.resolution.search_payments import (
     resolve_charge,
     resolve_refund,
@@ -29,7 +29,6 @@ from payrelay.flows.resolution.search_payments import (
     resolve_unseen,
     resolve_unseen_authorization,
 )
-from payrelay.flows.resolution.stories import resolver_of
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
 from payrelay.gateways.payhere.abilities import capabilities_of

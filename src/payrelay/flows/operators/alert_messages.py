@@ -1,4 +1,4 @@
-"""What an addressee of alerts is told of an operation, a notification or an endpoint, as JSON without secrets."""
+"""The messages that alert channels get about an operation, a notification or an endpoint: JSON without secrets."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -18,14 +18,14 @@ from payrelay.store.alerts import Alert, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 STOPPED_SENTENCE: Final = (
-    "Events are no longer sent to this endpoint: start it again once its receiver is mended, and replay what it missed"
+    "Events are no longer sent to this endpoint: start it again once its receiver works, and replay what it missed"
 )
 
 
 class AlertMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What an addressee gets, as JSON, whatever it is about; holds no secret.
+    """The members that every alert has, as JSON; holds no secret.
 
-    ``alert`` is the same whenever the same alert is given again. A ``state`` is as it stands when it is given.
+    ``alert`` is equal whenever one alert is given again. A ``state`` is the present one when the alert is given.
     """
 
     alert: str
@@ -34,7 +34,7 @@ class AlertMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationMessage(AlertMessage, frozen=True, kw_only=True):
-    """What an addressee gets of an operation."""
+    """An alert about an operation."""
 
     operation_id: str
     kind: str
@@ -52,7 +52,7 @@ class OperationMessage(AlertMessage, frozen=True, kw_only=True):
 
 
 class NotificationMessage(AlertMessage, frozen=True, kw_only=True):
-    """What an addressee gets of a notification."""
+    """An alert about a notification."""
 
     notification_id: str
     kind: str
@@ -68,7 +68,7 @@ class NotificationMessage(AlertMessage, frozen=True, kw_only=True):
 
 
 class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
-    """What an addressee gets of an endpoint that was stopped; of its address only the host, the rest may be secret."""
+    """An alert about an endpoint that was stopped; of its address only the host, because the rest may be secret."""
 
     kind: str = "endpoint_stopped"
     endpoint_id: str
@@ -92,7 +92,7 @@ async def _of_operation(relay: Relay, alert: Alert) -> bytes:
 
 
 async def _of_notification(relay: Relay, alert: Alert) -> bytes:
-    """Writes of a notification; the log has it since it came to where it stands, but for those that were refused."""
+    """Writes an alert about a notification; before the first attempt a line of the log says the same."""
     notification = await relay.inbox.get(alert.subject_id)
     if notification is None:
         raise LookupError(f"no notification {alert.subject_id}")
@@ -121,10 +121,10 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
 
 
 async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
-    """Says why an endpoint was stopped; its line in the log was written where that was done."""
+    """Writes an alert about a stopped endpoint; its log line was written when it was stopped."""
     endpoint = await relay.dispatch.endpoints.get(alert.subject_id)
     if endpoint is None or endpoint.state is not EndpointState.STOPPED or endpoint.reason is None:
-        return None  # whoever removed it, or started it again, knows
+        return None  # its owner has removed it, or started it again
     message = EndpointMessage(
         alert=alert.id,
         raised_at=rfc3339(alert.created_at_ms),
@@ -145,11 +145,12 @@ MESSAGES: Final[dict[AlertSubject, Callable[[Relay, Alert], Awaitable[bytes | No
     AlertSubject.NOTIFICATION: _of_notification,
     AlertSubject.ENDPOINT: _of_endpoint,
 }
-"""Write what is given out; give None where nobody need be called any more. Raise LookupError, StoreError."""
+"""The functions that write the messages; each returns None where no alert is needed any more. They raise LookupError
+where what the alert is about is gone, and StoreError."""
 
 
 def message_of(alert: Alert, operation: Operation, reason: str) -> bytes:
-    """Writes what an addressee gets of an operation."""
+    """Writes an alert about an operation."""
     shown = view(operation)
     return msgspec.json.encode(
         OperationMessage(

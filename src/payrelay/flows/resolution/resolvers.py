@@ -1,4 +1,4 @@
-"""Which story finds out what became of an effect: it follows from what the gateway can do."""
+"""Which function resolves an operation: that follows from its kind, and from what the gateway can do."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
@@ -27,7 +27,7 @@ _SEARCHES: Final[Mapping[Kind, _Resolver]] = MappingProxyType(
         Kind.RETRY: resolve_retry,
     }
 )
-_SENDINGS: Final[Mapping[Kind, _Resolver]] = MappingProxyType(
+_RESENDINGS: Final[Mapping[Kind, _Resolver]] = MappingProxyType(
     {Kind.CAPTURE: resolve_capture, Kind.CANCEL: resolve_cancel}
 )
 _OTHERWISE: Final[Mapping[ResolutionWay, _Resolver]] = MappingProxyType(
@@ -40,14 +40,14 @@ _OTHERWISE: Final[Mapping[ResolutionWay, _Resolver]] = MappingProxyType(
 
 
 def resolver_of(kind: Kind, way: ResolutionWay) -> _Resolver:
-    """Gives the story that finds out what became of an effect in this way."""
+    """Returns the function that resolves an operation of this kind in this way."""
     if way is ResolutionWay.SEARCH:
         return _SEARCHES[kind]
-    # An adapter that says of another effect that it is done only once has no story here yet: it is for a person.
-    return _SENDINGS.get(kind, resolve_unseen) if way is ResolutionWay.SEND_AGAIN else _OTHERWISE[way]
+    # An adapter may do other kinds only once. They have no resolver yet, and need an operator's attention.
+    return _RESENDINGS.get(kind, resolve_unseen) if way is ResolutionWay.SEND_AGAIN else _OTHERWISE[way]
 
 
 async def resolve_case(case: Case) -> None:
-    """Looks once for what became of a case, in the way that its gateway allows."""
+    """Makes one try to resolve a case, in the way that its gateway allows."""
     way = resolution_way_of(case.operation.kind, case.account.capabilities, is_key_kept=is_key_kept(case))
     await resolver_of(case.operation.kind, way)(case)
