@@ -167,7 +167,7 @@ class ShowingAccount(ScriptedAccount):
 
 
 class SteppingDatabase:
-    """A database with a step before each write (a fault there: nothing was kept) and one after it (it was)."""
+    """A database with a step before each write (a fault there: nothing is stored) and one after it (it is)."""
 
     def __init__(self, inner: Database, steps: Steps) -> None:
         self._inner = inner
@@ -332,18 +332,18 @@ class InboxWorld:
         return await self.customers.list(wanted, before=None, limit=100)
 
     async def standing(self) -> SubscriptionStanding:
-        """Reads how the subscription stands."""
+        """Reads what is known of the subscription."""
         standing = await self.subscriptions.standing(MERCHANT, SUBSCRIPTION_ID)
         assert standing is not None
         return standing
 
     async def events(self) -> list[tuple[str, str, str]]:
-        """Reads what was told, in its order: type, subject, principal."""
+        """Reads the events in their order: type, subject, principal."""
         rows = await self.database.read(_rows(Statement(EVENTS, ())))
         return [(str(kind), str(subject), str(principal)) for kind, subject, principal in rows]
 
     async def event_types(self) -> list[str]:
-        """Reads the types of what was told, in its order."""
+        """Reads the types of the events in their order."""
         return [kind for kind, _, _ in await self.events()]
 
 
