@@ -13,14 +13,7 @@ from tests.flows.world import CHARGE, ScriptedAccount, Steps, World, asked, open
 from tests.samples import PAYMENT
 
 from payrelay.clock import Clock
-from payrelay.core.calls import (
-    AllSubscriptions,
-    Charge,
-    OneSubscription,
-    PaymentsOfOrder,
-    PaymentsOfSubscription,
-    Read,
-)
+from payrelay.core.calls import AllSubscriptions, Charge, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 from payrelay.core.customers.customer import Customer, CustomerFilter

@@ -10,7 +10,6 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.notifications.notification import REASON_PHRASES, NotificationState
 from payrelay.core.payments.explanations import why
-from payrelay.core.payments.operation import Operation
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
 from payrelay.runtime.webhook_sender import host_of
@@ -20,6 +19,8 @@ from payrelay.store.inbox import REFUSED_ALERT_FROM
 STOPPED_SENTENCE: Final = (
     "Events are no longer sent to this endpoint: start it again once its receiver works, and replay what it missed"
 )
+_LOGGED: Final = ("kind", "state", "account", "order_id", "payment_id", "subscription_id", "amount_minor", "currency")
+"""What the log line of an alert has of an operation, beside its id and the reason."""
 
 
 class AlertMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,14 +82,21 @@ class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
 
 
 async def _of_operation(relay: Relay, alert: Alert) -> bytes:
+    """Writes an alert about an operation; before the first attempt a line of the log says the same."""
     operation = await relay.journal.get(alert.subject_id)
     if operation is None:
         raise LookupError(f"no operation {alert.subject_id}")
     history = await relay.journal.history(alert.subject_id)
     reason = why([entry for entry in history if entry.version <= alert.version])
     if alert.attempts == 0:
-        _log(relay, operation, reason)
-    return message_of(alert, operation, reason)
+        logged = {name: getattr(operation, name) for name in _LOGGED}
+        relay.log.error("operation_needs_attention", operation_id=operation.id, **logged, why=reason)
+    shown = view(operation)
+    members = {name: getattr(shown, name) for name in OperationMessage.__struct_fields__ if hasattr(shown, name)}
+    message = OperationMessage(
+        alert=alert.id, raised_at=rfc3339(alert.created_at_ms), why=reason, operation_id=shown.id, **members
+    )
+    return msgspec.json.encode(message)
 
 
 async def _of_notification(relay: Relay, alert: Alert) -> bytes:
@@ -147,44 +155,3 @@ MESSAGES: Final[dict[AlertSubject, Callable[[Relay, Alert], Awaitable[bytes | No
 }
 """The functions that write the messages; each returns None where no alert is needed any more. They raise LookupError
 where what the alert is about is gone, and StoreError."""
-
-
-def message_of(alert: Alert, operation: Operation, reason: str) -> bytes:
-    """Writes an alert about an operation."""
-    shown = view(operation)
-    return msgspec.json.encode(
-        OperationMessage(
-            alert=alert.id,
-            raised_at=rfc3339(alert.created_at_ms),
-            why=reason,
-            operation_id=shown.id,
-            kind=shown.kind,
-            state=shown.state,
-            explanation=shown.explanation,
-            account=shown.account,
-            principal=shown.principal,
-            order_id=shown.order_id,
-            payment_id=shown.payment_id,
-            subscription_id=shown.subscription_id,
-            amount=shown.amount,
-            currency=shown.currency,
-            created_at=shown.created_at,
-            updated_at=shown.updated_at,
-        )
-    )
-
-
-def _log(relay: Relay, operation: Operation, reason: str) -> None:
-    relay.log.error(
-        "operation_needs_attention",
-        operation_id=operation.id,
-        kind=operation.kind,
-        state=operation.state,
-        account=operation.account,
-        order_id=operation.order_id,
-        payment_id=operation.payment_id,
-        subscription_id=operation.subscription_id,
-        amount_minor=operation.amount_minor,
-        currency=operation.currency,
-        why=reason,
-    )

@@ -13,14 +13,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.durations import span_text
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report, what_follows
-from payrelay.core.payments.operation import (
-    TAKING,
-    Event,
-    JournalEntry,
-    Kind,
-    Operation,
-    State,
-)
+from payrelay.core.payments.operation import TAKING, Event, JournalEntry, Kind, Operation, State
 from payrelay.core.payments.proof import CONTRADICTORY, MatchResult
 from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, resolved_answer
 from payrelay.errors import Outdated

@@ -42,7 +42,7 @@ def answer_blocked(
         raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
     raise Refusal(
         Code.IN_PROGRESS,
-        f"an operation on the same {_noun(other.subject)} is not final yet",
+        f"an operation on the same {other.subject.partition('/')[0]} is not final yet",
         retry_after_s=RETRY_AFTER_S.get(other.state),
         operation_id=operation_id,
     )
@@ -59,7 +59,7 @@ def stored_answer(earlier: ClaimedOperation, request: Request, request_print: st
         raise StillRunning(operation.id)
     if repeat is Repeat.STATE or earlier.answer is None:
         return answer_of_state(operation, request.request_id, state=operation.state)
-    return msgspec.structs.replace(earlier.answer, headers=(*_operation_header(operation), REPLAYED))
+    return msgspec.structs.replace(earlier.answer, headers=((OPERATION_HEADER, operation.id), REPLAYED))
 
 
 def answer_of_state(operation: Operation, request_id: str, *, state: State) -> Answer:
@@ -72,16 +72,7 @@ def answer_of_state(operation: Operation, request_id: str, *, state: State) -> A
 
 def with_operation_headers(answer: Answer, operation: Operation) -> Answer:
     """Adds the header that names the operation; to a 202 also a Location, where a client can follow it."""
-    headers = _operation_header(operation)
+    headers: tuple[tuple[str, str], ...] = ((OPERATION_HEADER, operation.id),)
     if answer.http_status == HTTPStatus.ACCEPTED:
         headers = (*headers, ("Location", f"/{operation.account}/api/operations/{operation.id}"))
     return msgspec.structs.replace(answer, headers=headers)
-
-
-def _operation_header(operation: Operation) -> tuple[tuple[str, str], ...]:
-    return ((OPERATION_HEADER, operation.id),)
-
-
-def _noun(subject: str) -> str:
-    """Returns the noun that a subject begins with: ``order`` of ``order/A-1``."""
-    return subject.partition("/")[0]

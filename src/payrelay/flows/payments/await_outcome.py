@@ -9,6 +9,7 @@ Rules:
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
@@ -115,7 +116,10 @@ async def _poll(relay: Relay, operation_id: str, held_response: HeldResponse) ->
     is_first = True
     try:
         while not held_response.is_over:
-            operation = await _read(relay, operation_id) if held_response.takes_turn() else None
+            operation = None
+            if held_response.takes_turn():
+                with suppress(StoreError):
+                    operation = await relay.journal.get(operation_id)
             if operation is not None and operation.state not in AWAITED:
                 held_response.end()
             elif operation is not None and is_first:
@@ -155,13 +159,6 @@ def _not_sent(operation: Operation, request: Request) -> Answer:
     trace = Trace(request_id=request.request_id, operation_id=operation.id)
     answer = failed(Code.UNAVAILABLE, STATE_SENTENCES[State.NOT_SENT], trace)
     return msgspec.structs.replace(answer, headers=((OPERATION_HEADER, operation.id),))
-
-
-async def _read(relay: Relay, operation_id: str) -> Operation | None:
-    try:
-        return await relay.journal.get(operation_id)
-    except StoreError:
-        return None
 
 
 def _applied(answer: Answer, wait_preference: WaitPreference) -> Answer:

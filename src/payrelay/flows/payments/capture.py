@@ -30,16 +30,15 @@ async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
     merchant = relay.account(request.account).merchant
     authorization = await relay.journal.authorization_of(token_hash, merchant)
     made_by = authorization if of_checkout is None else of_checkout.checkout
+    order_id, currency = (None, None) if made_by is None else (made_by.order_id, made_by.currency)
     intent = Intent(
         kind=Kind.CAPTURE,
         call=call,
         subject=subject,
         conflicts_with=captured_guard(subject),
-        expected=ExpectedReply()
-        if made_by is None
-        else ExpectedReply(order_id=made_by.order_id, currency=made_by.currency),
-        order_id=None if made_by is None else made_by.order_id,
+        expected=ExpectedReply(order_id=order_id, currency=currency),
+        order_id=order_id,
         amount_minor=call.amount_minor,
-        currency=None if made_by is None else made_by.currency,
+        currency=currency,
     )
     return await carry_out(relay, request, intent)

@@ -30,12 +30,7 @@ from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEnt
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.apply_change import OverruledError, apply
-from payrelay.flows.payments.answer_repeat import (
-    answer_blocked,
-    answer_of_state,
-    answer_repeat,
-    with_operation_headers,
-)
+from payrelay.flows.payments.answer_repeat import answer_blocked, answer_of_state, answer_repeat, with_operation_headers
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending

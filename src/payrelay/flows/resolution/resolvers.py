@@ -1,7 +1,6 @@
 """Which function resolves an operation: that follows from its kind, and from what the gateway can do."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from payrelay.core.gateways.capabilities import ResolutionWay, resolution_way_of
@@ -19,24 +18,18 @@ from payrelay.flows.resolution.search_payments import (
 )
 
 _Resolver: TypeAlias = Callable[[Case], Awaitable[None]]
-_SEARCHES: Final[Mapping[Kind, _Resolver]] = MappingProxyType(
-    {
-        Kind.CHARGE: resolve_charge,
-        Kind.AUTHORIZATION: resolve_charge,
-        Kind.REFUND: resolve_refund,
-        Kind.RETRY: resolve_retry,
-    }
-)
-_RESENDINGS: Final[Mapping[Kind, _Resolver]] = MappingProxyType(
-    {Kind.CAPTURE: resolve_capture, Kind.CANCEL: resolve_cancel}
-)
-_OTHERWISE: Final[Mapping[ResolutionWay, _Resolver]] = MappingProxyType(
-    {
-        ResolutionWay.SEND_UNDER_KEY: resolve_under_key,
-        ResolutionWay.WAIT: resolve_unseen_authorization,
-        ResolutionWay.NONE: resolve_unseen,
-    }
-)
+_SEARCHES: Final[Mapping[Kind, _Resolver]] = {
+    Kind.CHARGE: resolve_charge,
+    Kind.AUTHORIZATION: resolve_charge,
+    Kind.REFUND: resolve_refund,
+    Kind.RETRY: resolve_retry,
+}
+_RESENDINGS: Final[Mapping[Kind, _Resolver]] = {Kind.CAPTURE: resolve_capture, Kind.CANCEL: resolve_cancel}
+_OTHERWISE: Final[Mapping[ResolutionWay, _Resolver]] = {
+    ResolutionWay.SEND_UNDER_KEY: resolve_under_key,
+    ResolutionWay.WAIT: resolve_unseen_authorization,
+    ResolutionWay.NONE: resolve_unseen,
+}
 
 
 def resolver_of(kind: Kind, way: ResolutionWay) -> _Resolver:
