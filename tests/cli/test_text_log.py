@@ -44,7 +44,7 @@ def test_a_request_is_told_in_the_order_in_which_it_is_read(stream: Written) -> 
     line = RequestLogRecord(
         request_id="req_1", method="POST", client="10.0.0.1", route="/{account}/api", status=200, duration_ms=12.34
     )
-    text_log(stream, StillClock()).info("request", line=line)
+    text_log(stream, StillClock()).info("request", record=line)
 
     assert stream.entries() == [
         "2023-11-14 22:13:20.123Z [info     ] POST /{account}/api 200 12.3 ms request_id=req_1 client=10.0.0.1"
@@ -55,7 +55,7 @@ def test_a_hostile_text_is_shown_and_not_obeyed(stream: Written) -> None:
     """A client chooses an order's id, and the gateway its words; neither may erase the line or forge another."""
     log = text_log(stream, StillClock())
     log.warning("alert_not_given", reason=HOSTILE, ids=[HOSTILE])
-    log.info("request", line=RequestLogRecord(request_id=HOSTILE, method="GET", client="x", route=HOSTILE))
+    log.info("request", record=RequestLogRecord(request_id=HOSTILE, method="GET", client="x", route=HOSTILE))
 
     assert len(stream.entries()) == 2
     assert [text for text in stream.entries() if not text.isprintable()] == []
