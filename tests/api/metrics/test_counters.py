@@ -47,7 +47,7 @@ def test_a_client_can_not_invent_labels() -> None:
 
 
 def test_replays_are_counted() -> None:
-    """How often phones repeat is worth knowing."""
+    """How often apps repeat is worth knowing."""
     metrics = Metrics()
     metrics.seen("/r", "POST", 200, 0.001, is_replayed=True)
     assert sample(metrics, "payrelay_http_replays_total") == 1
