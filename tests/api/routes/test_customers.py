@@ -34,8 +34,8 @@ WHOLE = {
 
 def test_a_token_is_handed_over_with_what_is_known() -> None:
     """Nothing of it is lost on the way, and null says the same as nothing."""
-    whole = parse_body(json.dumps(WHOLE).encode(), CustomerBody).given()
-    bare = parse_body(b'{"customer_token":"t","label":null}', CustomerBody).given()
+    whole = parse_body(json.dumps(WHOLE).encode(), CustomerBody).call()
+    bare = parse_body(b'{"customer_token":"t","label":null}', CustomerBody).call()
 
     assert whole == ExistingApproval(
         token=Secret("CANARY59AFEE022C"),
@@ -54,7 +54,7 @@ def test_a_body_prints_nothing_of_a_person() -> None:
     """Tracebacks show the values of functions."""
     body = parse_body(json.dumps(WHOLE).encode(), CustomerBody)
 
-    assert not any(word in f"{body!r}{body.given()!r}" for word in ("CANARY", "PERERA"))
+    assert not any(word in f"{body!r}{body.call()!r}" for word in ("CANARY", "PERERA"))
     assert "user-17" not in repr(body)
 
 
@@ -91,8 +91,8 @@ async def test_a_token_is_required(call_parsing: Caller) -> None:
 
 def test_names_are_left_given_or_taken_away() -> None:
     """Three things that a merge patch must tell apart."""
-    names = parse_body(b'{"reference":null,"label":"x"}', CustomerNamesBody).names()
-    label = parse_body(b'{"label":"x"}', CustomerNamesBody).names()
+    names = parse_body(b'{"reference":null,"label":"x"}', CustomerNamesBody).call()
+    label = parse_body(b'{"label":"x"}', CustomerNamesBody).call()
 
     assert (names, label) == (NewNames(reference=None, label="x"), NewNames(reference=UNSET, label="x"))
 

@@ -155,7 +155,7 @@ DATA: Final[Mapping[str, Schema]] = {
     "endpoints": _list_of("EndpointView"),
     "endpoint": reference("EndpointView"),
     "issued endpoint": reference("IssuedEndpoint"),
-    "told event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
+    "test event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
     "replayed": reference("ReplayResult"),
     "deliveries": _list_of("DeliveryView"),
     "client_token": reference("IssuedClientToken"),
