@@ -1,4 +1,4 @@
-"""The caller's own quota: at most so many requests in any window, counted per credential in this process.
+"""The quota of a credential: at most so many requests in any window, counted in this process.
 
 The fields are those of the IETF draft "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers):
 ``RateLimit-Policy: "default";q=100;w=60`` and ``RateLimit: "default";r=42;t=3``.
@@ -13,10 +13,10 @@ from payrelay.core.access.credential import Credential, Rate
 from payrelay.errors import Code, Refusal
 
 MARKS_MAX: Final = 1024
-"""Points in time that are kept of one window. Requests closer together than a part of it count as one point, the
-later one: a caller may wait a thousandth of the window longer, and never gets more than the quota."""
+"""Points in time that are kept of one window. Requests in the same 1024th of a window count as one point, the later
+one: a caller may wait a thousandth of the window longer, and never gets more than the quota."""
 CALLERS_MAX: Final = 10_000
-"""Callers with a quota that are remembered; the one that was here longest ago is forgotten first."""
+"""Credentials whose windows are remembered; the one whose last request is oldest is forgotten first."""
 
 
 class Quota:
@@ -27,9 +27,9 @@ class Quota:
         self._windows: dict[str, Window] = {}
 
     def take(self, credential: Credential) -> tuple[tuple[bytes, bytes], ...]:
-        """Counts one request, and gives the header fields that tell what is left; none where no rate is set.
+        """Counts one request, and gives the header fields that show what is left; none where no rate is set.
 
-        Raises Refusal (rate_limited) where nothing was left; such a request doesn't count.
+        Raises Refusal (rate_limited), without counting the request, where nothing is left.
         """
         rate = credential.rate
         if rate is None:
@@ -52,7 +52,7 @@ class Quota:
 
 
 class Window:
-    """What one caller did in the window that ends now; ``name`` stands in the header fields."""
+    """The requests of one caller in the window that ends now; ``name`` stands in the header fields."""
 
     __slots__ = ("_count", "_marks", "_name", "_policy", "rate")
 
@@ -64,7 +64,7 @@ class Window:
         self._policy = f'"{name}";q={rate.count};w={rate.window_s}'
 
     def take(self, now_s: float) -> bool:
-        """Counts one more; False, and not counted, where nothing was left."""
+        """Counts one request and returns True; returns False, without counting, where nothing is left."""
         while self._marks and self._marks[0][0] <= now_s - self.rate.window_s:
             self._count -= self._marks.popleft()[1]
         if self._count >= self.rate.count:
@@ -73,12 +73,12 @@ class Window:
         return True
 
     def fields(self, now_s: float) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Gives the header fields that tell what is left after something was taken, or tried to be."""
+        """Gives the header fields that show what is left, after at least one ``take``."""
         left = f'"{self._name}";r={self.rate.count - self._count};t={self.reset_s(now_s)}'
         return ("RateLimit-Policy", self._policy), ("RateLimit", left)
 
     def reset_s(self, now_s: float) -> int:
-        """Gives the whole seconds until the oldest one leaves the window, and something is free again."""
+        """Gives the seconds, rounded up, until the oldest request leaves the window and another one may be made."""
         return max(1, math.ceil(self._marks[0][0] + self.rate.window_s - now_s))
 
     def _add(self, now_s: float) -> None:
