@@ -74,7 +74,7 @@ class AccountRoutes:
         route = match.methods.get(visit.scope["method"])
         if route is None:
             visit.log_record.route = next(iter(match.methods.values())).template
-            msg = f"this address takes {match.allow} only"
+            msg = f"this address accepts {match.allow} only"
             raise Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", match.allow),))
         visit.log_record.route = route.template
         return AddressedRequest(route=route, account=account, segment=match.segment)

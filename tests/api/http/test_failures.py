@@ -43,6 +43,6 @@ async def test_our_own_fault_is_500_and_keeps_its_secrets(call: Caller, stories:
     assert (reply.status, reply.json["error"]["code"], reply.json["error"]["retry"]) == (500, "internal", "same_key")
     fault, line = log_lines()
     assert fault["errors"][0]["type"] == "ValueError"
-    assert any("fakes.py" in place for place in fault["errors"][0]["places"])
+    assert any("fakes.py" in frame for frame in fault["errors"][0]["frames"])
     assert fault["request_id"] == line["request_id"] == reply.headers["x-request-id"]
     assert "4111" not in json.dumps([fault, line])

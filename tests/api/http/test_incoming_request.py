@@ -142,7 +142,7 @@ async def test_an_endless_body_is_not_read_to_its_end() -> None:
 
 async def test_a_body_that_is_cut_off_is_malformed() -> None:
     """Half a charge is no charge, even where the half is good JSON."""
-    with pytest.raises(Refusal, match="ended before its end"):
+    with pytest.raises(Refusal, match="before the end of the body"):
         await read(pieces(b"{}", ending="http.disconnect"))
 
 

@@ -10,7 +10,7 @@ from tests.databases import sqlite_url
 from tests.runtime.receivers import OWNER, SetClock, dispatch_on, event, put
 
 from payrelay.api.http.incoming_request import Message
-from payrelay.api.http.streams import RETRY_MS, SIGN_OF_LIFE, MayGoOn, StreamedAnswer, send_stream
+from payrelay.api.http.streams import KEEP_ALIVE, RETRY_MS, MayGoOn, StreamedAnswer, send_stream
 from payrelay.clock import Clock
 from payrelay.flows.events.read_events import STREAM_S_MAX, EventStream
 from payrelay.runtime.event_delivery import Dispatch
@@ -118,7 +118,7 @@ async def test_what_was_told_comes_first_then_what_is_told(dispatch: Dispatch, d
     head, last = wire.sent[0], wire.sent[-1]
     assert (head["status"], dict(head["headers"])[b"content-type"]) == (200, b"text/event-stream")
     assert dict(head["headers"])[b"x-request-id"] == b"req_1"
-    assert wire.text.startswith(b"retry: %d\n%b" % (RETRY_MS, SIGN_OF_LIFE))
+    assert wire.text.startswith(b"retry: %d\n%b" % (RETRY_MS, KEEP_ALIVE))
     assert wire.text.count(b"event: customer.created\ndata: {") == 2
     assert all(message["more_body"] for message in wire.sent[1:-1])
     assert not last["more_body"]
@@ -140,7 +140,7 @@ async def test_a_client_that_goes_leaves_its_place(dispatch: Dispatch) -> None:
     """There are only so many."""
     wire = Wire()
     sending = asyncio.create_task(sent(wire, await opened(dispatch)))
-    await wire.until(SIGN_OF_LIFE)
+    await wire.until(KEEP_ALIVE)
     assert dispatch.followers.count == 1
     wire.gone.set()
     await sending
@@ -162,7 +162,7 @@ async def test_a_silent_stream_shows_that_it_lives_and_ends_after_a_while(dispat
     wire = Wire()
     streamed = await opened(dispatch, heartbeat_s=0.001)
     sending = asyncio.create_task(sent(wire, streamed))
-    await wire.until(SIGN_OF_LIFE * 3)
+    await wire.until(KEEP_ALIVE * 3)
     clock = dispatch.clock
     assert isinstance(clock, SetClock)
     clock.at_ms += int(STREAM_S_MAX * 1000) + 1
@@ -179,7 +179,7 @@ async def test_a_stream_ends_with_the_credential_that_opened_it(dispatch: Dispat
 
     streamed = await opened(dispatch)
     sending = asyncio.create_task(sent(wire, streamed, may_go_on=may_go_on, poll_every_s=0.001))
-    await wire.until(SIGN_OF_LIFE)
+    await wire.until(KEEP_ALIVE)
     assert not sending.done()
     revoked.set()
     await sending
