@@ -31,7 +31,7 @@ def payhere(settings: Settings) -> PayHereSettings:
     return own
 
 
-def validator(directory: Path, **variables: str) -> str:
+def error_line(directory: Path, **variables: str) -> str:
     """Gives the line that ends the start."""
     with pytest.raises(SettingsError) as caught:
         of(directory, **variables)

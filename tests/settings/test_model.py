@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.settings.given import GATEWAY, KEY, PROVIDER, of, validator
+from tests.settings.given import GATEWAY, KEY, PROVIDER, error_line, of
 
 from payrelay.core.access.client_token import USUAL_SCOPES
 from payrelay.core.gateways.rate_limit import RateLimit
@@ -40,9 +40,9 @@ def test_secrets_print_as_stars(tmp_path: Path) -> None:
 
 def test_an_unknown_kind_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
     """Whoever mistyped it reads what to write; the fields of a kind that isn't there can't be judged."""
-    line = validator(tmp_path, GATEWAYS__A__KIND="payther", GATEWAYS__A__COLOUR="red")
+    line = error_line(tmp_path, GATEWAYS__A__KIND="payther", GATEWAYS__A__COLOUR="red")
 
-    assert line == "PAYRELAY_GATEWAYS__A__KIND must be a kind of gateway that there is: payhere"
+    assert line == "PAYRELAY_GATEWAYS__A__KIND must be a known kind of gateway: payhere"
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_an_identity_provider_needs_four_settings(tmp_path: Path) -> None:
 )
 def test_a_wrong_setting_of_a_provider_is_named(tmp_path: Path, changes: dict[str, str], line: str) -> None:
     """Tokens that are taken by mistake are customers' money."""
-    assert validator(tmp_path, **(PROVIDER | changes)).startswith(line)
+    assert error_line(tmp_path, **(PROVIDER | changes)).startswith(line)
 
 
 def test_a_provider_is_for_accounts_that_are_there(tmp_path: Path) -> None:
     """A mistyped name would shut all of its people out."""
     variables = {f"PAYRELAY_{name}": value for name, value in (PROVIDER | {"IDENTITY__ACCOUNTS": "gatewy"}).items()}
 
-    with pytest.raises(SettingsError, match="PAYRELAY_IDENTITY__ACCOUNTS names gatewy, and no gateway is called so"):
+    with pytest.raises(SettingsError, match="PAYRELAY_IDENTITY__ACCOUNTS names gatewy, but no gateway has that name"):
         require_serving(read_settings(GATEWAY | variables, tmp_path))
