@@ -10,7 +10,7 @@ from payrelay.settings import read_settings
 
 
 def test_where_events_may_go_is_read_and_checked(tmp_path: Path) -> None:
-    """Nowhere but to public addresses by default; a mistyped name must not open or shut anything in silence."""
+    """By default only to public addresses; a mistyped name must not allow or forbid anything unnoticed."""
     assert not of(tmp_path).events.allowed_hosts.names
     allowed = of(tmp_path, EVENTS__ALLOWED_HOSTS="hooks.internal, 10.1.0.0/16").events.allowed_hosts
     assert (set(allowed.names), list(map(str, allowed.networks))) == ({"hooks.internal"}, ["10.1.0.0/16"])
@@ -112,7 +112,7 @@ def test_an_alert_command_that_is_none_is_named(tmp_path: Path, command: str) ->
 
 
 def test_an_alert_command_of_another_kind_is_named(tmp_path: Path) -> None:
-    """The same in a file."""
+    """In a file, too, such a mistake ends the start."""
     (tmp_path / "payrelay.toml").write_text("alert_command = [1]")
 
     assert error_line(tmp_path).startswith("PAYRELAY_ALERT_COMMAND must be a command such as")
@@ -121,7 +121,7 @@ def test_an_alert_command_of_another_kind_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "url", ["https://hooks.example/x?token=hush-hush", "http://127.0.0.1:9/x", "http://localhost/"]
 )
-def test_an_alert_address_is_kept_and_not_printed(tmp_path: Path, url: str) -> None:
+def test_an_alert_address_is_read_and_not_printed(tmp_path: Path, url: str) -> None:
     """Such addresses often hold a secret, in their query or in their path."""
     settings = of(tmp_path, ALERT_URL=url, ALERT_COMMAND="/bin/call hush-hush")
 
@@ -137,7 +137,7 @@ def test_an_alert_address_that_others_could_read_is_refused(tmp_path: Path, url:
 
 
 def test_return_links_are_read_and_an_unsafe_one_ends_the_start(tmp_path: Path) -> None:
-    """A page of ours goes on to nothing else."""
+    """A page leads customers to no other links."""
     links = of(tmp_path, RETURN_LINKS="https://shop.example/*, myshop://").return_links
 
     assert [(link.scheme, link.host) for link in links] == [("https", "shop.example"), ("myshop", None)]

@@ -17,7 +17,7 @@ def test_nothing_at_all_is_a_usable_configuration(tmp_path: Path) -> None:
 
 
 def test_several_accounts_stand_side_by_side(tmp_path: Path) -> None:
-    """Each is mounted at its own name, in small letters."""
+    """Each is mounted at its own name, in lower case."""
     names = (
         "GATEWAYS__SHOP__APP_ID",
         "GATEWAYS__SHOP__APP_SECRET",
@@ -46,7 +46,7 @@ def test_what_is_not_a_setting_is_refused_by_name(tmp_path: Path, name: str) -> 
 
 
 def test_a_mistyped_field_of_a_gateway_is_refused_by_name(tmp_path: Path) -> None:
-    """The same inside an account."""
+    """A mistyped field of an account would leave its default in force as well."""
     with pytest.raises(SettingsError, match=r"^PAYRELAY_GATEWAYS__GATEWAY__APPSECRET is not a setting$"):
         read_settings({**GATEWAY, "PAYRELAY_GATEWAYS__GATEWAY__APPSECRET": "x"}, tmp_path)
 
@@ -58,7 +58,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     assert line == "PAYRELAY_GATEWAYS__SHOP__APP_SECRET is missing"
 
 
-def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_named_at_once(tmp_path: Path) -> None:
     """Nobody starts a program six times to learn of six mistakes."""
     line = error_line(tmp_path, REPEAT_WINDOW="x", PUBLIC_URL="x")
 
@@ -104,7 +104,7 @@ def test_a_value_and_its_file_exclude_each_other(tmp_path: Path) -> None:
 
 
 def test_the_file_in_the_working_directory_is_read(tmp_path: Path) -> None:
-    """The same names, nested; numbers and lists may be written as such."""
+    """The file has the names of the variables, nested; numbers and lists may be written as such."""
     (tmp_path / "payrelay.toml").write_text(
         'repeat_window = 0\ntrusted_proxies = ["10.0.0.0/8"]\n'
         '[gateways.my-shop]\napp_id = "x"\napp_secret = "y"\ntimeout_s = 12\n'
@@ -132,7 +132,7 @@ def test_the_file_can_stand_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:
-    """The usual one need not be; one that was asked for is missed."""
+    """The default file may be absent; a named one must exist."""
     assert error_line(tmp_path, CONFIG="other.toml") == "PAYRELAY_CONFIG names a file that isn't there"
 
 
@@ -151,7 +151,7 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, line: str) -> None:
-    """The same strictness as for variables."""
+    """The file is checked as strictly as the variables are."""
     (tmp_path / "payrelay.toml").write_text(text)
 
     assert error_line(tmp_path).startswith(line)

@@ -24,7 +24,7 @@ def authenticator(keyring: Keyring, clock: MovableClock) -> Authenticator:
     return Authenticator(keyring, clock)
 
 
-async def test_a_known_key_is_let_in(authenticator: Authenticator, credential: Credential) -> None:
+async def test_a_known_key_is_admitted(authenticator: Authenticator, credential: Credential) -> None:
     """The caller becomes its credential; the scheme's name may be written in any case."""
     assert await authenticator.admit(bearer(KEY)) == credential
     assert await authenticator.admit(Headers([(b"authorization", b"bearer  " + KEY.encode())])) == credential
@@ -43,7 +43,7 @@ async def test_a_malformed_key_costs_no_look_into_the_store(
         await authenticator.admit(Headers([(b"authorization", value.encode("latin-1"))]))
     assert raised.value.code is Code.UNAUTHENTICATED
     assert raised.value.headers == (("WWW-Authenticate", 'Bearer realm="payrelay"'),)
-    assert keyring.asked == 0
+    assert keyring.reads == 0
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ async def test_a_malformed_key_costs_no_look_into_the_store(
         ("Bearer x", AuthenticationFailure.WRONG),
     ],
 )
-async def test_who_is_not_let_in_is_told_apart(
+async def test_reasons_of_refusals_are_counted_apart(
     authenticator: Authenticator, given: str | None, failure: AuthenticationFailure
 ) -> None:
     """Only who tries keys is slowed down."""
@@ -65,7 +65,7 @@ async def test_who_is_not_let_in_is_told_apart(
 
 
 async def test_two_authorization_headers_are_none(authenticator: Authenticator) -> None:
-    """A proxy in between may have looked at the other one."""
+    """A proxy in between may have checked the other one."""
     pair = (b"authorization", f"Bearer {KEY}".encode())
     with pytest.raises(Refusal, match="more than one"):
         await authenticator.admit(Headers([pair, pair]))
@@ -81,10 +81,10 @@ async def test_another_secret_under_a_known_id_is_unknown(authenticator: Authent
 async def test_a_credential_is_remembered_for_a_second(
     authenticator: Authenticator, keyring: Keyring, clock: MovableClock
 ) -> None:
-    """One look into the store serves a second of requests, and no longer: a revocation counts then."""
+    """One read of the store serves a second of requests, and no longer: then a revocation counts."""
     for _ in range(3):
         await authenticator.admit(bearer(KEY))
-    assert keyring.asked == 1
+    assert keyring.reads == 1
     keyring.by_id["abcdefghijkl"] = msgspec.structs.replace(keyring.by_id["abcdefghijkl"], revoked_at_ms=0)
     clock.at_s += 1
     with pytest.raises(Refusal, match="expired or revoked"):
@@ -92,7 +92,7 @@ async def test_a_credential_is_remembered_for_a_second(
 
 
 async def test_an_expiry_counts_at_once(authenticator: Authenticator, keyring: Keyring, clock: MovableClock) -> None:
-    """The clock is looked at for every request, remembered or not."""
+    """Expiry is checked at every request, whether the credential is cached or not."""
     keyring.by_id["abcdefghijkl"] = msgspec.structs.replace(
         keyring.by_id["abcdefghijkl"], expires_at_ms=clock.now_ms() + 500
     )
@@ -103,7 +103,7 @@ async def test_an_expiry_counts_at_once(authenticator: Authenticator, keyring: K
 
 
 async def test_a_new_key_works_at_once(authenticator: Authenticator, keyring: Keyring, credential: Credential) -> None:
-    """What is unknown is not remembered: a key that was just made is let in after a failed try."""
+    """Unknown keys are not cached: a key that was just made is admitted after a failed attempt."""
     key = compose_key("sandbox", "000000000001", "n" * 43)
     with pytest.raises(Refusal):
         await authenticator.admit(bearer(key))
@@ -111,7 +111,7 @@ async def test_a_new_key_works_at_once(authenticator: Authenticator, keyring: Ke
     assert (await authenticator.admit(bearer(key))).id == "000000000001"
 
 
-async def test_wrong_keys_never_shut_out_a_right_one(authenticator: Authenticator) -> None:
+async def test_wrong_keys_never_lock_out_a_valid_one(authenticator: Authenticator) -> None:
     """Guessing costs the guesser; who has the key doesn't notice."""
     for number in range(200):
         with pytest.raises(Refusal):

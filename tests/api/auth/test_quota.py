@@ -26,12 +26,12 @@ def limited(count: int, window_s: int, credential_id: str = "abcdefghijkl") -> C
 
 
 def test_no_rate_is_no_limit(clock: MovableClock, credential: Credential) -> None:
-    """Nothing is limited unless somebody set a limit, and nothing is said about one."""
+    """Nothing is limited unless an operator set a limit, and no header mentions one."""
     quota = Quota(clock)
     assert {quota.take(credential) for _ in range(1000)} == {()}
 
 
-def test_what_is_left_is_told(clock: MovableClock) -> None:
+def test_an_answer_shows_what_is_left(clock: MovableClock) -> None:
     """A client can slow down before it is refused."""
     quota, caller = Quota(clock), limited(3, 60)
     assert quota.take(caller) == ((b"ratelimit-policy", b'"default";q=3;w=60'), (b"ratelimit", b'"default";r=2;t=60'))
@@ -40,7 +40,7 @@ def test_what_is_left_is_told(clock: MovableClock) -> None:
 
 
 def test_over_the_quota_is_refused_until_one_leaves_the_window(clock: MovableClock) -> None:
-    """The wait that is told is enough, and a refused request doesn't make it longer."""
+    """The announced wait is enough, and a refused request doesn't make it longer."""
     quota, caller = Quota(clock), limited(2, 10)
     quota.take(caller)
     clock.at_s += 4

@@ -54,7 +54,7 @@ async def test_a_count_serves_for_a_while(gauges: Gauges, keyring: Keyring, cloc
 
 
 async def test_without_the_store_nothing_is_made_up(gauges: Gauges, keyring: Keyring, clock: MovableClock) -> None:
-    """An old number would pass for a new one; that the store is down is a number of its own, and the rest goes on."""
+    """An old number would pass for a current one. A metric of its own shows that the store is down; others go on."""
     await gauges.refresh()
     keyring.is_broken = True
     clock.at_s += REUSED_S
@@ -74,7 +74,7 @@ class Hanging(Keyring):
 
 
 async def test_a_store_that_hangs_is_down(clock: MovableClock, snapshots: dict[str, BudgetSnapshot]) -> None:
-    """Whoever scrapes has a time-out of its own, and would get nothing at all."""
+    """A scraper has a time-out of its own, and would get nothing at all."""
     gauges = Gauges(clock, Hanging(), lambda: snapshots, lambda: 0, read_within_s=0)
     await gauges.refresh()
     assert value(gauges, "store_up") == 0

@@ -1,4 +1,4 @@
-"""What stands under an account's name without a credential: found exactly, and bounded."""
+"""The public paths of an account: they match exactly, and their bodies are bounded."""
 
 import pytest
 
@@ -65,8 +65,8 @@ def test_what_varies_is_given_decoded(public: PublicRouter) -> None:
     assert door.route("POST").template == "/{account}/things/{id}/{secret}"
 
 
-def test_another_method_is_told_which_there_are(public: PublicRouter) -> None:
-    """Somebody opens the address of notifications in a browser."""
+def test_another_method_learns_which_there_are(public: PublicRouter) -> None:
+    """An operator may open the address of notifications in a browser."""
     door = public.find(segments("/gateway/notifications"))
     assert door is not None
     with pytest.raises(Refusal) as refused:

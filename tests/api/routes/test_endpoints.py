@@ -57,7 +57,7 @@ def test_a_replay_is_of_ids_or_of_a_span() -> None:
     ],
 )
 def test_what_is_wrong_with_a_replay_is_named(body: bytes, path: str) -> None:
-    """A moment without a time zone is somebody's guess."""
+    """A moment without a time zone is a guess."""
     with pytest.raises(Refusal) as refused:
         parse_body(body, ReplayBody).call()
     assert [field.path for field in refused.value.fields] == [path]

@@ -1,4 +1,4 @@
-"""The Prefer header (RFC 7240), of which the API supports ``wait`` alone.
+"""What a client prefers of its answer: ``wait`` in Prefer (RFC 7240), ``no-cache`` in Cache-Control (RFC 9111).
 
 A preference is no demand: a malformed or unknown one is ignored, and no request is refused for it.
 """
@@ -11,8 +11,9 @@ from payrelay.api.http.incoming_request import Headers, Receive, disconnected
 from payrelay.clock import Clock
 from payrelay.flows.payments.await_outcome import WAIT_S_MAX, WaitPreference
 
-_preferences: Final = re.compile(rb'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+').findall
+_split: Final = re.compile(rb'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+').findall
 """Splits at commas outside quotes."""
+NO_CACHE: Final = b"no-cache"
 _SECONDS_DIGITS_MAX: Final = len(str(WAIT_S_MAX))
 
 
@@ -37,11 +38,17 @@ def preferred_wait_s(headers: Headers) -> int:
     values = headers.every(b"prefer")
     if not values:
         return 0
-    for preference in _preferences(b",".join(values)):
+    for preference in _split(b",".join(values)):
         name, _, value = preference.partition(b";")[0].partition(b"=")
         if name.strip().lower() == b"wait":
             return _seconds(value.strip())
     return 0
+
+
+def insists_on_new(headers: Headers) -> bool:
+    """True where the client accepts no cached answer; every other directive is ignored."""
+    values = headers.every(b"cache-control")
+    return any(directive.strip().lower() == NO_CACHE for value in values for directive in _split(value))
 
 
 def _seconds(value: bytes) -> int:

@@ -117,14 +117,14 @@ _GATEWAY: Final[dict[str, Schema]] = {
         total_price=_NUMBER,
     ),
     "Payment": _record(
-        "A payment as the gateway keeps it.",
+        "A payment as the gateway records it.",
         payment_id=_INTEGER,
         **_RECORD,
         status=_named(_TEXT, "`RECEIVED`, `REFUND REQUESTED`, `REFUND PROCESSING`, `REFUNDED`, `CHARGEBACKED`."),
         items={"type": ["array", "null"], "items": reference("LineItem")},
     ),
     "Subscription": _record(
-        "A subscription as the gateway keeps it.",
+        "A subscription as the gateway records it.",
         subscription_id=_INTEGER,
         **_RECORD,
         recurring=_named(_TEXT, "How often and for how long, in words."),

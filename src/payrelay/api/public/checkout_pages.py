@@ -85,7 +85,7 @@ _UNAVAILABLE: Final = (
 
 
 async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: str) -> PlainAnswer:
-    """Shows the customer the checkout, with a button that leads to the gateway, or why there is none."""
+    """Shows the customer the checkout with a button that leads to the gateway, or a message where there is none."""
     try:
         visited = await visit(relay, account, checkout_id, secret)
     except (StoreError, Refusal):
@@ -178,12 +178,12 @@ def _rows(payment: HostedPayment) -> list[tuple[str, str]]:
 def _outcome_page(account: str, visited: CheckoutVisit, *, refresh_s: int | None = None) -> PlainAnswer:
     checkout, onward = visited.checkout, visited.onward
     is_done = checkout.state is CheckoutState.COMPLETED
-    words = _COMPLETED[checkout.kind] if is_done else _OUTCOMES[checkout.state]
+    message = _COMPLETED[checkout.kind] if is_done else _OUTCOMES[checkout.state]
     refresh = str(refresh_s) if checkout.is_open and refresh_s is not None else None
     if onward is not None and not checkout.is_open:
         refresh = f"0;url={onward}"
     return _message_page(
-        account, words, order_id=checkout.order_id, refresh=refresh, link=onward, is_open=checkout.is_open
+        account, message, order_id=checkout.order_id, refresh=refresh, link=onward, is_open=checkout.is_open
     )
 
 
@@ -202,7 +202,7 @@ def _unavailable(account: str) -> PlainAnswer:
 
 def _message_page(
     account: str,
-    words: tuple[str, str],
+    message: tuple[str, str],
     *,
     http_status: int = 200,
     order_id: str | None = None,
@@ -210,7 +210,7 @@ def _message_page(
     link: str | None = None,
     is_open: bool = False,
 ) -> PlainAnswer:
-    title, sentence = words
+    title, sentence = message
     values = {
         "title": title,
         "assets": _assets(account),

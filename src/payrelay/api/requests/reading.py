@@ -2,9 +2,8 @@
 
 import msgspec
 
-from payrelay.api.http.freshness import insists_on_new
 from payrelay.api.http.incoming_request import Headers, read_body, require_json
-from payrelay.api.http.preferences import wait_preference_of
+from payrelay.api.http.preferences import insists_on_new, wait_preference_of
 from payrelay.api.http.visit import Visit
 from payrelay.api.requests.parameters import read_query
 from payrelay.api.requests.route import EmptyBody, ParsedRequest, Route

@@ -33,7 +33,7 @@ from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
 from payrelay.flows.checkouts.show_checkout import show_checkout
 
 CHECKOUT: Final = own_id("chk", "checkout")
-_OF_PLANS: Final = (
+_PLAN_MEMBERS: Final = (
     "recurrence",
     "duration",
     "startup_fee",
@@ -42,7 +42,7 @@ _OF_PLANS: Final = (
     "recurring_start_date",
     "is_recovery_due",
 )
-_OF_BILLS: Final = ("itemList", "delivery")
+_ITEM_MEMBERS: Final = ("itemList", "delivery")
 
 
 class MembersOfKind(NamedTuple):
@@ -53,10 +53,10 @@ class MembersOfKind(NamedTuple):
 
 
 MEMBERS_OF_KINDS: Final[dict[str, MembersOfKind]] = {
-    CheckoutKind.PAYMENT: MembersOfKind(("amount",), _OF_PLANS),
-    CheckoutKind.PREAPPROVAL: MembersOfKind((), (*_OF_PLANS, *_OF_BILLS, "payment_method")),
+    CheckoutKind.PAYMENT: MembersOfKind(("amount",), _PLAN_MEMBERS),
+    CheckoutKind.PREAPPROVAL: MembersOfKind((), (*_PLAN_MEMBERS, *_ITEM_MEMBERS, "payment_method")),
     CheckoutKind.RECURRING: MembersOfKind(("amount", "recurrence", "duration"), ("payment_method",)),
-    CheckoutKind.AUTHORIZATION: MembersOfKind(("amount",), (*_OF_PLANS, *_OF_BILLS, "payment_method")),
+    CheckoutKind.AUTHORIZATION: MembersOfKind(("amount",), (*_PLAN_MEMBERS, *_ITEM_MEMBERS, "payment_method")),
 }
 """The members of each kind, beyond those that every checkout has."""
 _DAYS_LEAST: Final = {"Week": 7, "Month": 28, "Year": 365}
@@ -107,7 +107,7 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
 
     type: Annotated[
         Literal["payment", "preapproval", "recurring", "authorization"],
-        Meta(description="What the customer is asked for."),
+        Meta(description="The kind of request to the customer."),
     ]
     order_id: Annotated[FormText, Meta(description="Identifier of the order, which has one checkout at a time.")]
     items: Annotated[FormTitle, Meta(description="Item title or order number.")]

@@ -58,7 +58,7 @@ class ClientScope(CheckedValue, str, check=_client_scope, schema={"type": "strin
 
 
 class ClientTokenBody(Body, frozen=True, kw_only=True):
-    """The body that asks for a client token: for a customer, for an order, or for both."""
+    """The body of a request for a client token: for a customer, for an order, or for both."""
 
     needs_one_of = ("customer_id", "order_id")
 
