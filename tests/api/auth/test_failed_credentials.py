@@ -74,5 +74,5 @@ def test_memory_is_bounded(clock: MovableClock) -> None:
     failed.note("203.0.113.10")
     for number in range(ADDRESSES_MAX - 1):
         failed.note(f"10.0.{number // 256}.{number % 256}")
-    assert len(failed._windows) == ADDRESSES_MAX
+    assert len(failed._windows._windows) == ADDRESSES_MAX
     failed.note("203.0.113.9")

@@ -92,7 +92,7 @@ def test_memory_is_bounded(clock: MovableClock) -> None:
     for _ in range(5000):
         clock.at_s += 0.7
         quota.take(caller)
-    assert len(quota._windows[caller.id]._marks) <= MARKS_MAX + 1
+    assert len(quota._windows._windows[caller.id]._marks) <= MARKS_MAX + 1
     for number in range(CALLERS_MAX + 10):
         quota.take(limited(1, 60, f"{number:012d}"))
-    assert len(quota._windows) == CALLERS_MAX
+    assert len(quota._windows._windows) == CALLERS_MAX

@@ -7,10 +7,9 @@ out by failing on their network.
 import ipaddress
 from typing import Final
 
-from payrelay.api.auth.quota import Window
+from payrelay.api.auth.quota import Windows
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Rate
-from payrelay.errors import Code, Refusal
 
 FAILURES: Final = Rate(count=20, window_s=60)
 """A person who mistypes a key needs a few; a program that guesses keys needs millions."""
@@ -24,24 +23,12 @@ class FailedCredentials:
     """Counts the wrong credentials that came from each address."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._windows: dict[str, Window] = {}
+        self._windows = Windows(clock, ADDRESSES_MAX, name="failed-credentials")
 
     def note(self, address: str) -> None:
         """Counts one failure; raises Refusal (rate_limited), without counting it, where there were too many."""
-        network = network_of(address)
-        window = self._windows.pop(network, None) or Window(FAILURES, name="failed-credentials")
-        if len(self._windows) >= ADDRESSES_MAX:
-            del self._windows[next(iter(self._windows))]
-        self._windows[network] = window
-        now_s = self._clock.boot_s()
-        if not window.take(now_s):
-            raise Refusal(
-                Code.RATE_LIMITED,
-                f"more than {FAILURES.count} wrong keys came from this address in {FAILURES.window_s} s",
-                retry_after_s=window.reset_s(now_s),
-                headers=window.fields(now_s),
-            )
+        msg = f"more than {FAILURES.count} wrong keys came from this address in {FAILURES.window_s} s"
+        self._windows.take(network_of(address), FAILURES, msg)
 
 
 def network_of(address: str) -> str:

@@ -19,12 +19,14 @@ CALLERS_MAX: Final = 10_000
 """Credentials whose windows are remembered; the one whose last request is oldest is forgotten first."""
 
 
+Fields = tuple[tuple[str, str], tuple[str, str]]
+
+
 class Quota:
     """Counts the requests of every credential that has a rate."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._windows: dict[str, Window] = {}
+        self._windows = Windows(clock, CALLERS_MAX)
 
     def take(self, credential: Credential) -> tuple[tuple[bytes, bytes], ...]:
         """Counts one request, and gives the header fields that show what is left; none where no rate is set.
@@ -34,21 +36,36 @@ class Quota:
         rate = credential.rate
         if rate is None:
             return ()
-        window = self._windows.pop(credential.id, None)
+        msg = f"this key may make {rate.count} requests in {rate.window_s} s"
+        fields = self._windows.take(credential.id, rate, msg)
+        return tuple((name.lower().encode(), value.encode()) for name, value in fields)
+
+
+class Windows:
+    """The windows of at most ``callers_max`` callers; the one whose last request is oldest is forgotten first."""
+
+    def __init__(self, clock: Clock, callers_max: int, *, name: str = "default") -> None:
+        self._clock = clock
+        self._callers_max = callers_max
+        self._name = name
+        self._windows: dict[str, Window] = {}
+
+    def take(self, caller: str, rate: Rate, msg: str) -> Fields:
+        """Counts one request of a caller, and gives the header fields that show what is left.
+
+        Raises Refusal (rate_limited) with ``msg``, without counting the request, where nothing is left.
+        """
+        window = self._windows.pop(caller, None)
         if window is None or window.rate != rate:
-            window = Window(rate)
-        if len(self._windows) >= CALLERS_MAX:
+            window = Window(rate, self._name)
+        if len(self._windows) >= self._callers_max:
             del self._windows[next(iter(self._windows))]
-        self._windows[credential.id] = window
+        self._windows[caller] = window
         now_s = self._clock.boot_s()
-        if not window.take(now_s):
-            raise Refusal(
-                Code.RATE_LIMITED,
-                f"this key may make {rate.count} requests in {rate.window_s} s",
-                retry_after_s=window.reset_s(now_s),
-                headers=window.fields(now_s),
-            )
-        return tuple((name.lower().encode(), value.encode()) for name, value in window.fields(now_s))
+        is_counted, fields = window.take(now_s), window.fields(now_s)
+        if not is_counted:
+            raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=window.reset_s(now_s), headers=fields)
+        return fields
 
 
 class Window:
@@ -72,7 +89,7 @@ class Window:
         self._add(now_s)
         return True
 
-    def fields(self, now_s: float) -> tuple[tuple[str, str], tuple[str, str]]:
+    def fields(self, now_s: float) -> Fields:
         """Gives the header fields that show what is left, after at least one ``take``."""
         left = f'"{self._name}";r={self.rate.count - self._count};t={self.reset_s(now_s)}'
         return ("RateLimit-Policy", self._policy), ("RateLimit", left)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -155,3 +156,9 @@ class Route:
     def template(self) -> str:
         """The whole path, as logs and metrics name it."""
         return "/{account}/api" + self.path
+
+
+gateway_read: Final = partial(Route, method="GET", codes=READS_GATEWAY, is_read=True)
+"""Makes a route that reads at the gateway."""
+gateway_effect: Final = partial(Route, is_effect=True, can_wait=True)
+"""Makes a route that changes something at the gateway."""

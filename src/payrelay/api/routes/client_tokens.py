@@ -1,6 +1,7 @@
 """Client tokens: short-lived credentials for apps."""
 
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
@@ -87,38 +88,35 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
         )
 
 
+_route: Final = partial(Route, scope=Scope.CLIENT_TOKENS_CREATE, bound=refused)
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _route(
         name="issueClientToken",
         method="POST",
         path="/client-tokens",
         sentence="Issue a client token for an app",
-        scope=Scope.CLIENT_TOKENS_CREATE,
         handler=lambda relay, parsed: issue_client_token(relay, parsed.request, parsed.body_as(ClientTokenBody).call()),
         answer="client_token",
-        bound=refused,
         body=ClientTokenBody,
         codes=TAKES_BODY,
     ),
-    Route(
+    _route(
         name="listClientTokens",
         method="GET",
         path="/client-tokens",
         sentence="List the client tokens that have not expired, newest first",
-        scope=Scope.CLIENT_TOKENS_CREATE,
         handler=lambda relay, parsed: list_client_tokens(
             relay, parsed.request, customer_id=parsed.query.get("customer_id"), **page_of(parsed.query)
         ),
         answer="client_tokens",
-        bound=refused,
         query=(OF_CUSTOMER, TOKEN_CURSOR, LIMIT),
     ),
-    Route(
+    _route(
         name="revokeClientTokens",
         method="DELETE",
         path="/client-tokens",
         sentence="Revoke client tokens: those of a customer, those that a key issued, or all of yours",
-        scope=Scope.CLIENT_TOKENS_CREATE,
         handler=lambda relay, parsed: revoke_client_tokens(
             relay,
             parsed.request,
@@ -126,18 +124,15 @@ ROUTES: Final[tuple[Route, ...]] = (
             credential_id=parsed.query.get("credential_id"),
         ),
         answer="revoked",
-        bound=refused,
         query=(OF_CUSTOMER, OF_CREDENTIAL),
     ),
-    Route(
+    _route(
         name="revokeClientToken",
         method="DELETE",
         path="/client-tokens/{id}",
         sentence="Revoke a client token",
-        scope=Scope.CLIENT_TOKENS_CREATE,
         handler=lambda relay, parsed: revoke_client_token(relay, parsed.request, parsed.id),
         answer="nothing",
-        bound=refused,
         segment=CLIENT_TOKEN,
     ),
 )

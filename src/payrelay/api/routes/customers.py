@@ -1,6 +1,7 @@
 """Stored customers: people who approved a card, which may be charged later."""
 
 import re
+from functools import partial
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
@@ -122,6 +123,8 @@ def _filter_of(query: dict[str, str]) -> CustomerFilter:
     )
 
 
+_write_route: Final = partial(Route, scope=Scope.CUSTOMERS_WRITE, bound=refused)
+
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         name="listCustomers",
@@ -136,15 +139,13 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=only_own,
         query=(REFERENCE, CUSTOMER_STATE, CUSTOMER_CURSOR, LIMIT),
     ),
-    Route(
+    _write_route(
         name="importCustomer",
         method="POST",
         path="/customers",
         sentence="Store a customer by a gateway's token that you have already",
-        scope=Scope.CUSTOMERS_WRITE,
         handler=lambda relay, parsed: import_customer(relay, parsed.request, parsed.body_as(CustomerBody).call()),
         answer="customer",
-        bound=refused,
         body=CustomerBody,
         codes=TAKES_BODY,
     ),
@@ -159,43 +160,37 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=only_own,
         segment=CUSTOMER,
     ),
-    Route(
+    _write_route(
         name="changeCustomer",
         method="PATCH",
         path="/customers/{id}",
         sentence="Give a stored customer another reference or label",
-        scope=Scope.CUSTOMERS_WRITE,
         handler=lambda relay, parsed: change_customer(
             relay, parsed.request, parsed.id, parsed.body_as(CustomerNamesBody).call()
         ),
         answer="customer",
-        bound=refused,
         segment=CUSTOMER,
         body=CustomerNamesBody,
         codes=MAY_CLASH,
     ),
-    Route(
+    _write_route(
         name="removeCustomer",
         method="DELETE",
         path="/customers/{id}",
         sentence="Remove a stored customer, and destroy its token",
-        scope=Scope.CUSTOMERS_WRITE,
         handler=lambda relay, parsed: remove_customer(relay, parsed.request, parsed.id),
         answer="customer",
-        bound=refused,
         segment=CUSTOMER,
         body=EmptyBody,
         codes=TAKES_BODY,
     ),
-    Route(
+    _write_route(
         name="eraseCustomer",
         method="POST",
         path="/customers/{id}/erase",
         sentence="Erase the personal data of a stored customer",
-        scope=Scope.CUSTOMERS_WRITE,
         handler=lambda relay, parsed: erase_customer(relay, parsed.request, parsed.id),
         answer="customer",
-        bound=refused,
         segment=CUSTOMER,
         body=EmptyBody,
         codes=TAKES_BODY,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from payrelay.api.requests.parameters import text
-from payrelay.api.requests.route import CHANGES_GATEWAY, READS_GATEWAY, ParsedRequest, Route, refused
+from payrelay.api.requests.route import CHANGES_GATEWAY, ParsedRequest, Route, gateway_effect, gateway_read, refused
 from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.api.routes.policies import own_charge, own_order
 from payrelay.core.access.credential import Scope
@@ -25,9 +25,8 @@ def _order_of(parsed: ParsedRequest) -> PaymentsOfOrder:
 
 
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    gateway_read(
         name="retrievePayments",
-        method="GET",
         path="/payments/{id}",
         sentence="Retrieve the successful payments of an order",
         scope=Scope.PAYMENTS_READ,
@@ -35,10 +34,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="payments",
         bound=own_order,
         segment=ORDER,
-        codes=READS_GATEWAY,
-        is_read=True,
     ),
-    Route(
+    gateway_effect(
         name="chargePayment",
         method="POST",
         path="/payments/charge",
@@ -49,10 +46,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=own_charge,
         body=ChargeBody,
         codes=(Code.PENDING, Code.DECLINED, *CHANGES_GATEWAY),
-        is_effect=True,
-        can_wait=True,
     ),
-    Route(
+    gateway_effect(
         name="capturePayment",
         method="POST",
         path="/payments/capture",
@@ -63,10 +58,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=refused,
         body=CaptureBody,
         codes=(Code.DECLINED, *CHANGES_GATEWAY),
-        is_effect=True,
-        can_wait=True,
     ),
-    Route(
+    gateway_effect(
         name="refundPayment",
         method="POST",
         path="/payments/refund",
@@ -77,7 +70,5 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=refused,
         body=RefundBody,
         codes=CHANGES_GATEWAY,
-        is_effect=True,
-        can_wait=True,
     ),
 )

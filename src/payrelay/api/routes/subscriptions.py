@@ -3,7 +3,15 @@
 from typing import Final
 
 from payrelay.api.requests.parameters import GATEWAY_NUMBER, LIMIT, PAGE_SIZE_USUAL, Parameter, anything, choice, cursor
-from payrelay.api.requests.route import CHANGES_GATEWAY, READS_GATEWAY, EmptyBody, ParsedRequest, Route, refused
+from payrelay.api.requests.route import (
+    CHANGES_GATEWAY,
+    EmptyBody,
+    ParsedRequest,
+    Route,
+    gateway_effect,
+    gateway_read,
+    refused,
+)
 from payrelay.api.routes.policies import own_subscription
 from payrelay.core.access.credential import Scope
 from payrelay.core.calls import (
@@ -42,21 +50,17 @@ def _number_of(parsed: ParsedRequest) -> int:
 
 
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    gateway_read(
         name="listSubscriptions",
-        method="GET",
         path="/subscriptions",
         sentence="List all subscriptions",
         scope=Scope.SUBSCRIPTIONS_READ,
         handler=lambda relay, parsed: list_subscriptions(relay, parsed.request, AllSubscriptions()),
         answer="subscriptions",
         bound=refused,
-        codes=READS_GATEWAY,
-        is_read=True,
     ),
-    Route(
+    gateway_read(
         name="retrieveSubscription",
-        method="GET",
         path="/subscriptions/{id}",
         sentence="Retrieve a subscription",
         scope=Scope.SUBSCRIPTIONS_READ,
@@ -70,12 +74,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         bound=own_subscription,
         segment=SUBSCRIPTION,
         query=(EXPAND,),
-        codes=READS_GATEWAY,
-        is_read=True,
     ),
-    Route(
+    gateway_read(
         name="listSubscriptionPayments",
-        method="GET",
         path="/subscriptions/{id}/payments",
         sentence="List the payments of a subscription",
         scope=Scope.SUBSCRIPTIONS_READ,
@@ -85,10 +86,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         answer="payments",
         bound=own_subscription,
         segment=SUBSCRIPTION,
-        codes=READS_GATEWAY,
-        is_read=True,
     ),
-    Route(
+    gateway_effect(
         name="retrySubscription",
         method="POST",
         path="/subscriptions/{id}/retry",
@@ -102,10 +101,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         body=EmptyBody,
         segment=SUBSCRIPTION,
         codes=CHANGES_GATEWAY,
-        is_effect=True,
-        can_wait=True,
     ),
-    Route(
+    gateway_effect(
         name="cancelSubscription",
         method="DELETE",
         path="/subscriptions/{id}",
@@ -119,8 +116,6 @@ ROUTES: Final[tuple[Route, ...]] = (
         body=EmptyBody,
         segment=SUBSCRIPTION,
         codes=CHANGES_GATEWAY,
-        is_effect=True,
-        can_wait=True,
     ),
     Route(
         name="listSubscriptionStates",
