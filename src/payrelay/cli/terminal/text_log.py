@@ -65,7 +65,7 @@ class TextRendering:
         errors = members.pop("errors", [])
         at = rfc3339(self._clock.now_ms()).replace("T", " ")
         line = self._render(logger, level, {"at": at, "level": level, **members})
-        text = "".join([line, *(f"\n    {_plain(place)}" for place in _places(errors))])
+        text = "".join([line, *(f"\n    {_plain(place)}" for place in _frames(errors))])
         return text.encode(self._encoding, "backslashreplace")
 
 
@@ -89,10 +89,10 @@ def _members(event: EventDict) -> Iterator[tuple[str, object]]:
     yield from event.items()
 
 
-def _places(errors: object) -> Iterator[str]:
+def _frames(errors: object) -> Iterator[str]:
     for error in errors if isinstance(errors, list) else []:
         yield str(error["type"])
-        yield from (f"  {place}" for place in error["places"])
+        yield from (f"  {frame}" for frame in error["frames"])
 
 
 def shown(value: object) -> str:
