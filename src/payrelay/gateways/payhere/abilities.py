@@ -1,4 +1,4 @@
-"""What PayHere can do."""
+"""The capabilities of PayHere."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.payments.operation import Kind
 
 LIVE_ONLY: Final = frozenset({"auto_cancel", "max_retries", "starts_on", "is_recovery_due"})
-"""Members of a plan that the gateway's sandbox does not know."""
+"""Members of a plan that PayHere's sandbox does not know."""
 
 
 def capabilities_of(*, is_live: bool, is_signing: bool) -> Capabilities:
-    """Tells what PayHere can do. It keeps no idempotency keys, and of a hold nothing shows before it is captured."""
+    """Gives PayHere's capabilities. It keeps no idempotency keys, and shows no authorization before its capture."""
     return Capabilities(
         does_once=frozenset({Kind.CAPTURE, Kind.CANCEL}),
         finds_orders=True,

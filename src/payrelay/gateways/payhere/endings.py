@@ -1,4 +1,4 @@
-"""Tells from a call's cause what its end says of the gateway: whether it works. Pure."""
+"""Derives from a call's cause whether the gateway works. Pure."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from payrelay.gateways.payhere.connections import LossCause
 from payrelay.gateways.payhere.wire.replies import Cause
 
 _OURS: Final = frozenset({LossCause.TOO_LATE, LossCause.CLOSED, LossCause.STALE_CONNECTION})
-"""We didn't try."""
+"""Causes of calls that Payrelay itself did not make."""
 
 _FAILED: Final = frozenset(LossCause) - _OURS | {
     Cause.SERVER_ERROR,
@@ -19,11 +19,11 @@ _FAILED: Final = frozenset(LossCause) - _OURS | {
     Cause.OTHER_SHAPE,
     Cause.TOKEN_ECHOED,
 }
-"""No reply, or none that can be read. A decline, a refusal, a closed door and an ended token are replies."""
+"""No reply, or an unreadable one. A decline, a refusal, a rejection and an expired token are replies."""
 
 
 def ending_of(cause: str | None) -> Ending:
-    """Tells what a call that came to this says of the gateway; None is a plain answer."""
+    """Says what a call with this cause tells of the gateway; None is an answer without a cause."""
     if cause == Cause.RATE_LIMITED:
         return Ending.BLOCKED
     if cause in _FAILED:

@@ -1,4 +1,4 @@
-"""Gets a place for a call to PayHere, and ends it by what the call came to."""
+"""Gets a permit for a call to PayHere, and ends it by the call's result."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,11 +18,11 @@ NO_STORE: Final = RejectedCall(
     cause=Cause.STORE_DOWN,
     msg="the budget of calls can't be looked up, because the store is down; nothing was executed",
 )
-FAILING_SENTENCE: Final = "the gateway is failing, and is left alone for a while; nothing was executed"
+FAILING_SENTENCE: Final = "the gateway is failing, and is not called for a while; nothing was executed"
 
 
 async def take_permit(rate_limiter: RateLimiter, until_s: float, priority: Priority) -> Permit | RejectedCall:
-    """Gives a place, or why there is none; waits for one until then (by ``clock.boot_s``)."""
+    """Gives a permit, or the reason why there is none; waits for one until ``until_s`` (by ``clock.boot_s``)."""
     try:
         permit = await rate_limiter.take(until_s, priority=priority)
     except StoreError:
@@ -34,7 +34,7 @@ async def take_permit(rate_limiter: RateLimiter, until_s: float, priority: Prior
 
 
 def failing(circuit_open: CircuitOpen) -> RejectedCall:
-    """Says that the gateway is left alone."""
+    """Gives the rejection of a call while the circuit breaker is open."""
     return RejectedCall(
         code=Code.UNAVAILABLE,
         cause=Cause.GATEWAY_FAILING,
@@ -45,7 +45,7 @@ def failing(circuit_open: CircuitOpen) -> RejectedCall:
 
 @contextmanager
 def used(permit: Permit) -> Iterator[None]:
-    """Ends a place that nobody has ended by then: a call that was cancelled may be on its way still."""
+    """Ends a permit that is still open at the end of its call: a call that was cancelled may still be on its way."""
     try:
         yield
     finally:
@@ -53,7 +53,7 @@ def used(permit: Permit) -> Iterator[None]:
 
 
 def end_permit(permit: Permit, reply: Reply | Loss, cause: str | None) -> None:
-    """Ends a place after its call; ``cause`` says what was read in the reply."""
+    """Ends a permit after its call; ``cause`` is the cause that was read in the reply."""
     permit.report(ending_of(cause), cause or "")
     if isinstance(reply, Loss) and not reply.is_sent:
         permit.release_unused()
