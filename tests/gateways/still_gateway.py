@@ -22,7 +22,7 @@ from payrelay.gateways.gateway import (
     UnreadableNotification,
 )
 from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
-from payrelay.gateways.payhere.abilities import capabilities_of
+from payrelay.gateways.payhere.account import capabilities_of
 from payrelay.gateways.payhere.client import NOT_CONFIGURED
 from payrelay.gateways.payhere.wire.forms import Merchant, build_form
 from payrelay.gateways.payhere.wire.notifications import received

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from payrelay.core.events.event import OutgoingEvent
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.statements import chargebacks as statements
@@ -53,12 +53,12 @@ class Chargebacks:
     async def of_operation(self, operation_id: str) -> list[Chargeback]:
         """Reads the chargebacks of an operation's payments."""
         statement = Statement(statements.CHARGEBACKS_OF_OPERATION, (operation_id, CHARGEBACKS_MAX))
-        return [_chargeback(row) for row in await self._database.read(all_rows(statement))]
+        return [struct_of(row, Chargeback) for row in await self._database.read(all_rows(statement))]
 
     async def of_payment(self, merchant: str, payment_id: str) -> Chargeback | None:
         """Reads the chargeback of a payment."""
         row = await self._database.read(first_row(Statement(statements.CHARGEBACK_OF_PAYMENT, (merchant, payment_id))))
-        return None if row is None else _chargeback(row)
+        return None if row is None else struct_of(row, Chargeback)
 
 
 def _keep(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]:
@@ -66,7 +66,3 @@ def _keep(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]:
         return False
     yield from put_event(event)
     return True
-
-
-def _chargeback(row: Row) -> Chargeback:
-    return struct_of(row, Chargeback)

@@ -14,7 +14,7 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
@@ -110,7 +110,7 @@ class Checkouts:
         if not await self._database.read(all_rows(Statement(statements.ANY_ENDING, (now_ms,)))):
             return []
         statement = Statement(statements.LEASE_ENDING, (now_ms, leased_until_ms, limit), is_whole=True)
-        return [_checkout(row) for row in await self._database.write(all_rows(statement))]
+        return [struct_of(row, Checkout) for row in await self._database.write(all_rows(statement))]
 
     async def lease_overdue(self, checkout_id: str, now_ms: int, *, leased_until_ms: int) -> bool:
         """Leases one open checkout whose time has ended; False where it is no such one, or another process has it."""
@@ -149,10 +149,10 @@ class Checkouts:
 
     async def _one(self, statement: Statement) -> Checkout | None:
         row = await self._database.read(first_row(statement))
-        return None if row is None else _checkout(row)
+        return None if row is None else struct_of(row, Checkout)
 
     async def _many(self, statement: Statement) -> _Checkouts:
-        return [_checkout(row) for row in await self._database.read(all_rows(statement))]
+        return [struct_of(row, Checkout) for row in await self._database.read(all_rows(statement))]
 
 
 def context_of(checkout_id: str) -> bytes:
@@ -196,7 +196,3 @@ def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Pa
 
 def _competing_with(checkout: Checkout) -> Statement:
     return Statement(statements.ORDER_HAS_COMPETING, (checkout.order_id, checkout.merchant, checkout.id))
-
-
-def _checkout(row: Row) -> Checkout:
-    return struct_of(row, Checkout)

@@ -86,11 +86,9 @@ class Inbox:
         row = await self._database.write(_put(notification, parameters))
         if row is None:
             return None
-        return (
-            StoredNotification(notification=notification, is_new=True)
-            if not row
-            else StoredNotification(notification=_of(row), is_new=False)
-        )
+        if not row:
+            return StoredNotification(notification=notification, is_new=True)
+        return StoredNotification(notification=struct_of(row, Notification), is_new=False)
 
     async def record(self, notification: Notification) -> None:
         """Stores a changed notification. Raises Outdated, and writes nothing, where it was changed meanwhile.
@@ -102,7 +100,7 @@ class Inbox:
     async def get(self, notification_id: str) -> Notification | None:
         """Reads one notification."""
         row = await self._database.read(first_row(Statement(statements.GET_NOTIFICATION, (notification_id,))))
-        return None if row is None else _of(row)
+        return None if row is None else struct_of(row, Notification)
 
     async def body_of(self, notification_id: str) -> bytes | None:
         """Reads the body as it came; None where there is none, or it was forgotten. Raises StoreUnusable."""
@@ -113,7 +111,7 @@ class Inbox:
     async def list(self, filters: NotificationFilter, *, before: str | None, limit: int) -> _Notifications:
         """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
         page = page_of(statements.LIST_NOTIFICATIONS, columns_of(filters), before=before, limit=limit)
-        return [_of(row) for row in await self._database.read(all_rows(page))]
+        return [struct_of(row, Notification) for row in await self._database.read(all_rows(page))]
 
     async def next_due_ms(self) -> int | None:
         """Gives the time at which the next notification is due; None where none waits."""
@@ -122,7 +120,7 @@ class Inbox:
     async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Notifications:
         """Leases at most ``limit`` notifications that are due. No other process gets them before the lease ends."""
         statement = Statement(statements.LEASE_NOTIFICATIONS, (now_ms, leased_until_ms, limit), is_whole=True)
-        return [_of(row) for row in await self._database.write(all_rows(statement))]
+        return [struct_of(row, Notification) for row in await self._database.write(all_rows(statement))]
 
     async def expire_leases(self, now_ms: int) -> int:
         """Makes notifications due that a dead process was about to work on for the first time; gives their number.
@@ -237,7 +235,3 @@ def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:
     merchant, order_id, kind, token_hash, *_ = accepted
     rows = yield Statement(statements.ACCEPTED_TOKEN, (merchant, order_id, kind))
     return bool(rows) and rows[0][0] == token_hash
-
-
-def _of(row: Row) -> Notification:
-    return struct_of(row, Notification)

@@ -7,7 +7,7 @@ import msgspec
 
 from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, joined, kind_of_payment
 from payrelay.errors import Outdated
-from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.statements import subscriptions as statements
@@ -86,7 +86,7 @@ class Subscriptions:
     def _note_one(self, owner: SubscriptionOwner, fact: Fact, now_ms: int) -> Unit[None]:
         key = (owner.merchant, fact.subscription_id)
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
-        before = _subscription(rows[0]) if rows else _unknown(owner, fact)
+        before = struct_of(rows[0], Subscription) if rows else _unknown(owner, fact)
         after = joined(before, fact, principal=owner.principal)
         is_first_owned = before.principal is None and after.principal is not None
         earlier = (yield from _known_installments(before)) if rows and is_first_owned else []
@@ -99,7 +99,7 @@ class Subscriptions:
             return
         after = msgspec.structs.replace(after, version=before.version + 1)
         change = statements.CHANGE_SUBSCRIPTION if rows else statements.ADD_SUBSCRIPTION
-        if not (yield Statement(change, _parameters(after))):
+        if not (yield Statement(change, msgspec.structs.astuple(after))):
             raise Outdated(f"the subscription {fact.subscription_id!r} was changed since it was read")
         if after.principal is None:
             return
@@ -136,7 +136,7 @@ def _summary(merchant: str, subscription_id: str) -> Unit[SubscriptionSummary | 
     rows = yield Statement(statements.GET_SUBSCRIPTION, (merchant, subscription_id))
     if not rows:
         return None
-    return (yield from _summary_of(_subscription(rows[0])))
+    return (yield from _summary_of(struct_of(rows[0], Subscription)))
 
 
 def _summary_of(subscription: Subscription) -> Unit[SubscriptionSummary]:
@@ -150,7 +150,7 @@ def _page(merchant: str, after: str, limit: int) -> "Unit[list[SubscriptionSumma
     rows = yield Statement(statements.LIST_SUBSCRIPTIONS, (merchant, after, limit))
     found = []
     for row in rows:
-        found.append((yield from _summary_of(_subscription(row))))  # noqa: PERF401, a comprehension can't yield
+        found.append((yield from _summary_of(struct_of(row, Subscription))))  # noqa: PERF401, a comprehension can't yield
     return found
 
 
@@ -162,11 +162,3 @@ def _last(subscription: Subscription, *, is_paid: bool) -> Unit[Installment | No
     payment, amount_minor, at_ms = rows[0]
     named = str(payment) if str(payment).isdigit() else None
     return msgspec.convert({"payment_id": named, "amount_minor": amount_minor, "at_ms": at_ms}, Installment)
-
-
-def _parameters(subscription: Subscription) -> tuple[Value, ...]:
-    return msgspec.structs.astuple(subscription)
-
-
-def _subscription(row: Row) -> Subscription:
-    return struct_of(row, Subscription)

@@ -1,13 +1,14 @@
+import pytest
 from tests.gateways.pacing.hand_clock import HandClock
 
 from payrelay.core.gateways.permits import PermitsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import Code, StoreUnavailable
-from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S
+from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S, Ending
 from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.pacing.shared_budget import MemoryBudget
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
-from payrelay.gateways.payhere.permits import end_permit, take_permit, used
+from payrelay.gateways.payhere.permits import end_permit, ending_of, take_permit, used
 from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 
 
@@ -67,3 +68,30 @@ async def test_whatever_happens_a_place_is_ended() -> None:
     clock.move(60.0)
     assert rate_limiter.snapshot().used == 0
     assert isinstance(await take_permit(rate_limiter, clock.now_s, Priority.READ), Permit)
+
+
+@pytest.mark.parametrize("cause", [None, Cause.DOMAIN_DENIED, Cause.INVALID_TOKEN, Cause.AUTHENTICATION_ERROR])
+def test_a_reply_says_that_the_gateway_works(cause: Cause | None) -> None:
+    """A decline, a refusal and a closed door are answers; what is wrong then is not the gateway."""
+    assert ending_of(cause) is Ending.ANSWERED
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [Cause.SERVER_ERROR, Cause.NOT_JSON, *(cause for cause in LossCause if cause not in {"too_late", "closed"})],
+)
+def test_no_reply_that_can_be_read_says_that_it_fails(cause: str) -> None:
+    """Whether it came to no connection, to silence or to a page of HTML."""
+    expected = Ending.NOTHING if cause == LossCause.STALE_CONNECTION else Ending.FAILED
+    assert ending_of(cause) is expected
+
+
+@pytest.mark.parametrize("cause", [LossCause.TOO_LATE, LossCause.CLOSED])
+def test_what_we_did_not_try_says_nothing(cause: LossCause) -> None:
+    """Our own lateness must not shut the gateway off."""
+    assert ending_of(cause) is Ending.NOTHING
+
+
+def test_too_many_calls_is_a_kind_of_its_own() -> None:
+    """All who share the budget stay away then."""
+    assert ending_of(Cause.RATE_LIMITED) is Ending.BLOCKED

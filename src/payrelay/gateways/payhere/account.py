@@ -1,4 +1,4 @@
-"""One merchant account at PayHere, as it is configured."""
+"""One merchant account at PayHere, as it is configured, and what PayHere can do for it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.gateways.rate_limit import RateLimit
+from payrelay.core.payments.operation import Kind
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.wire.forms import HashAmounts, Merchant
 
@@ -23,6 +25,9 @@ TIMEOUT_S: Final = 30.0
 QUEUE_S: Final = 5.0
 TIMEZONE: Final = "Asia/Colombo"
 _MERCHANT_DIGITS: Final = 16
+
+LIVE_ONLY: Final = frozenset({"auto_cancel", "max_retries", "starts_on", "is_recovery_due"})
+"""Members of a plan that PayHere's sandbox does not know."""
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,6 +89,18 @@ def token_name_of(account: Account) -> str:
     """Names the access token of an account: equal for one app of one merchant under every name."""
     app = hashlib.sha256(account.app_id.encode(errors="surrogateescape")).hexdigest()[:_MERCHANT_DIGITS]
     return f"{merchant_of(account)}/{app}"
+
+
+def capabilities_of(*, is_live: bool, is_signing: bool) -> Capabilities:
+    """Gives PayHere's capabilities. It keeps no idempotency keys, and shows no authorization before its capture."""
+    return Capabilities(
+        does_once=frozenset({Kind.CAPTURE, Kind.CANCEL}),
+        finds_orders=True,
+        shows_refunds=True,
+        shows_installments=True,
+        unknown_to_plans=frozenset() if is_live else LIVE_ONLY,
+        unset_for_checkouts=() if is_signing else ("MERCHANT_ID", "MERCHANT_SECRET"),
+    )
 
 
 def _host_of(account: Account) -> str:

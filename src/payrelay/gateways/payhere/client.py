@@ -24,8 +24,7 @@ from payrelay.gateways.gateway import (
     UnreadableNotification,
 )
 from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
-from payrelay.gateways.payhere.abilities import capabilities_of
-from payrelay.gateways.payhere.account import Account, merchant_of, signer_of
+from payrelay.gateways.payhere.account import Account, capabilities_of, merchant_of, signer_of
 from payrelay.gateways.payhere.checks import finding_of_reading, finding_of_token
 from payrelay.gateways.payhere.connections import GatewayConnections, Network
 from payrelay.gateways.payhere.effect_sender import EffectSender

@@ -1,13 +1,12 @@
-"""Gets a permit for a call to PayHere, and ends it by the call's result."""
+"""Gets a permit for a call to PayHere, and ends it by what the call's result says of the gateway."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from payrelay.errors import Code, StoreError
-from payrelay.gateways.pacing.rate_limiter import CircuitOpen, Permit, Priority, RateLimiter
-from payrelay.gateways.payhere.connections import Loss, Reply
-from payrelay.gateways.payhere.endings import ending_of
+from payrelay.gateways.pacing.rate_limiter import CircuitOpen, Ending, Permit, Priority, RateLimiter
+from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 
 NO_PERMIT: Final = RejectedCall(
@@ -19,6 +18,21 @@ NO_STORE: Final = RejectedCall(
     msg="the budget of calls can't be looked up, because the store is down; nothing was executed",
 )
 FAILING_SENTENCE: Final = "the gateway is failing, and is not called for a while; nothing was executed"
+
+_OURS: Final = frozenset({LossCause.TOO_LATE, LossCause.CLOSED, LossCause.STALE_CONNECTION})
+"""Causes of calls that Payrelay itself did not make."""
+
+_FAILED: Final = frozenset(LossCause) - _OURS | {
+    Cause.SERVER_ERROR,
+    Cause.UNEXPECTED_STATUS,
+    Cause.REDIRECTED,
+    Cause.NOT_UTF8,
+    Cause.NOT_JSON,
+    Cause.DOUBLED_MEMBER,
+    Cause.OTHER_SHAPE,
+    Cause.TOKEN_ECHOED,
+}
+"""No reply, or an unreadable one. A decline, a refusal, a rejection and an expired token are replies."""
 
 
 async def take_permit(rate_limiter: RateLimiter, until_s: float, priority: Priority) -> Permit | RejectedCall:
@@ -59,3 +73,12 @@ def end_permit(permit: Permit, reply: Reply | Loss, cause: str | None) -> None:
         permit.release_unused()
     else:
         permit.done()
+
+
+def ending_of(cause: str | None) -> Ending:
+    """Says what a call with this cause tells of the gateway; None is an answer without a cause."""
+    if cause == Cause.RATE_LIMITED:
+        return Ending.BLOCKED
+    if cause in _FAILED:
+        return Ending.FAILED
+    return Ending.NOTHING if cause in _OURS else Ending.ANSWERED
