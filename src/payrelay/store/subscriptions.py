@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, joined, kind_of_payment
+from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, kind_of_payment, merged
 from payrelay.errors import Outdated
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.rows import struct_of
@@ -87,7 +87,7 @@ class Subscriptions:
         key = (whose.merchant, fact.subscription_id)
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
         before = _subscription(rows[0]) if rows else _unknown(whose, fact)
-        after = joined(before, fact, principal=whose.principal)
+        after = merged(before, fact, principal=whose.principal)
         is_first_told = before.principal is None and after.principal is not None
         earlier = (yield from _tried(before)) if rows and is_first_told else []
         is_new_payment = False

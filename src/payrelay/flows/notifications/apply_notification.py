@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutState, addressee
+from payrelay.core.checkouts.checkout import Checkout, CheckoutState, checkout_of
 from payrelay.core.notifications.notification import NotificationKind, NotificationReason, ReportedStatus
 from payrelay.core.payments.operation import INQUIRED, PAYMENT_KINDS, Operation, OperationFilter
 from payrelay.core.secret import secret_hash
@@ -41,7 +41,7 @@ async def apply_notification(context: NotificationContext) -> NotificationReason
         return await keep_chargeback(context)
     operations = await _operations(context)
     checkouts = await context.relay.checkouts.of_order(context.account.merchant, content.order_id)
-    checkout = addressee(checkouts, context.settled) or next(iter(checkouts), None)
+    checkout = checkout_of(checkouts, context.settled) or next(iter(checkouts), None)
     context = replace(context, checkouts=tuple(checkouts))
     if content.reported not in GOOD:
         return await _tell_on(context, operations, checkout)
