@@ -1,7 +1,7 @@
 """Where events may be sent: public addresses over https, and whatever else the operator allows by name.
 
-A client that registers an address makes Payrelay call it, from inside the operator's network. So Payrelay never calls a
-private address, or a name that leads to one, unless its name or its network is allowed.
+A client that registers an address makes Payrelay call it, from inside the operator's network. So Payrelay calls no
+private address, and no name that leads to one, unless the name or the network is allowed.
 """
 
 import ipaddress

@@ -306,9 +306,9 @@ def advance(
 ) -> tuple[Operation, JournalEntry]:
     """Decides what an event changes in an operation: gives the changed operation and its journal entry.
 
-    ``inquire_at_ms`` is when the next status inquiry is due, None for never. Where it is unset, one is due after
-    FIRST_INQUIRY_MS for an operation that becomes unknown or pending, on the next day for one that failed and could
-    still appear at the gateway, and never for any other. None is ignored for an operation that is unknown or pending.
+    ``inquire_at_ms`` is when the next status inquiry is due, None for never. Where it is unset, the new state decides.
+    An unknown or pending operation has its inquiry after FIRST_INQUIRY_MS. A failed operation whose effect the gateway
+    could still show has it on the next day; every other one has none. An unknown or pending operation ignores None.
     An event that leaves the state as it is leaves the claim as it is, with its end.
     Raises IllegalTransition, naming state and event, where the table knows no such step.
     """
