@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.payments.changes import Change, Report, says, what_follows
+from payrelay.core.payments.changes import Change, Report, state_implied_by, what_follows
 from payrelay.core.payments.operation import JournalEntry, Operation
 from payrelay.errors import IllegalTransition, Outdated
 from payrelay.flows.relay import Relay
@@ -40,7 +40,7 @@ class OverruledError(IllegalTransition):
     def __init__(self, operation: Operation, report: Report, reason: str) -> None:
         super().__init__(reason)
         self.operation = operation
-        self.is_agreed = says(report) is operation.state
+        self.is_agreed = state_implied_by(report) is operation.state
         """True where the row is in the state that the report calls for."""
 
 
@@ -98,7 +98,7 @@ def _overruled(relay: Relay, operation: Operation, report: Report, reason: str) 
     A missing row contradicts nothing where its commit was in doubt.
     """
     overruled = OverruledError(operation, report, reason)
-    if report.is_firsthand and says(report) is not None and operation.chain and not overruled.is_agreed:
+    if report.is_firsthand and state_implied_by(report) is not None and operation.chain and not overruled.is_agreed:
         relay.log.error(
             "reply_after_resolution", operation_id=operation.id, state=operation.state, kind=report.event.value
         )

@@ -16,8 +16,8 @@ from payrelay.core.checkouts.checkout import (
     CheckoutOutcome,
     CheckoutState,
     Result,
-    addressee,
     advance,
+    checkout_of,
     is_inquired,
     next_inquiry_ms,
 )
@@ -43,7 +43,7 @@ FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 async def finish_by_notification(relay: Relay, content: CheckoutOutcome) -> Checkout | None:
     """Brings the checkout of an order to what verified news say, and gives it as it stands then.
 
-    None where no checkout has that order. Of several it is the one that ``addressee`` chooses; where none fits, the one
+    None where no checkout has that order. Of several, ``checkout_of`` chooses one; where none fits, the one
     that holds the order, or the newest, is given as it was, unchanged. It may be repeated, and come in any order.
     Raises StoreError, and ValueError for an outcome that nobody can tell of.
     """
@@ -51,7 +51,7 @@ async def finish_by_notification(relay: Relay, content: CheckoutOutcome) -> Chec
     found = await relay.checkouts.of_order(content.merchant, content.order_id)
     if not found:
         return None
-    chosen = addressee(found, content)
+    chosen = checkout_of(found, content)
     return found[0] if chosen is None else await _bring(relay, chosen, event, content.result)
 
 

@@ -13,7 +13,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.durations import span_text
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report, what_follows
-from payrelay.core.payments.operation import TAKING, Event, JournalEntry, Kind, Operation, State
+from payrelay.core.payments.operation import PAYMENT_KINDS, Event, JournalEntry, Kind, Operation, State
 from payrelay.core.payments.proof import CONTRADICTORY, MatchResult
 from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, resolved_answer
 from payrelay.errors import Outdated
@@ -123,11 +123,11 @@ def sentences_of(consequence: Consequence) -> list[str]:
     else:
         sentences.append("The authorization counts as captured for good: a second capture of it is refused.")
     is_done = after.state is State.SUCCEEDED
-    if is_done and after.kind in TAKING and after.payment_id is None:
+    if is_done and after.kind in PAYMENT_KINDS and after.payment_id is None:
         sentences.append("The answer names no payment; --payment-id puts its number there, and makes it this one's.")
     if is_done and after.kind is Kind.AUTHORIZATION:
         sentences.append("The answer has no authorization token: the authorization can't be captured with it.")
-    if not is_done and after.kind in TAKING and after.payment_id is not None:
+    if not is_done and after.kind in PAYMENT_KINDS and after.payment_id is not None:
         sentences.append(f"This refunds nothing: if payment {after.payment_id} was made, see to it first.")
     if after.inquire_at_ms is not None:
         sentences.append("Payrelay still asks the gateway once a day; an effect that shows itself raises an alert.")

@@ -13,7 +13,7 @@ from typing import Final
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import INQUIRED, Event, Operation
-from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, MatchResult, span_of
+from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, MatchResult, sending_window_of
 from payrelay.errors import IllegalTransition, Outdated, StoreError
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.case import Case, apply_resolution, is_inquired
@@ -136,7 +136,7 @@ async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_
         operation=operation,
         call=await relay.journal.call_of(operation.id),
         history=history,
-        span=span_of(history, operation, int(account.timeout_s * 1000)),
+        span=sending_window_of(history, operation, int(account.timeout_s * 1000)),
         is_urgent=is_urgent,
         until_s=until_s,
     )
