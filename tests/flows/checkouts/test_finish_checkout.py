@@ -18,7 +18,7 @@ from payrelay.flows.checkouts.finish_checkout import (
     end_checkouts,
     end_overdue,
     finish_by_notification,
-    finish_with,
+    finish_checkout,
     forget_checkouts,
     inquire,
     note_abandoned,
@@ -102,7 +102,7 @@ async def test_what_is_proved_of_a_checkout_is_no_other_ones(world: World) -> No
     first = await opened(relay)
     first = await note_abandoned(relay, first)
     second = await opened(relay)
-    done = await finish_with(relay, first, PAID)
+    done = await finish_checkout(relay, first, PAID)
 
     assert (done.id, done.state) == (first.id, CheckoutState.COMPLETED)
     assert (await current(relay, second.id)).state is CheckoutState.OPEN
@@ -219,7 +219,7 @@ async def test_a_look_that_fails_is_told_to_the_log_alone(world: World) -> None:
     world.steps.put("observe", Raising(StoreUnavailable("busy")))
 
     assert await inquire(relay, checkout) == checkout
-    assert "checkout_not_looked_for" in world.log_events
+    assert "checkout_inquiry_failed" in world.log_events
 
 
 async def test_who_asks_again_at_once_makes_no_second_look(world: World) -> None:

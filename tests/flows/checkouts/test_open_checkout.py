@@ -26,7 +26,7 @@ from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.gateways.pauses import Pause
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.open_checkout import open_checkout
-from payrelay.flows.checkouts.visit_checkout import visit
+from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.store.gateways.pauses import Pauses
 
 PLAN = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
@@ -122,7 +122,7 @@ async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: Worl
     """Its time is over, and the worker hasn't looked yet: another checkout now would have the customer pay twice."""
     relay = hosting(world)
     checkout = await opened(relay, key="k-1")
-    await visit(relay, "gateway", checkout.id, await secret_of(relay, checkout))
+    await visit_checkout(relay, "gateway", checkout.id, await secret_of(relay, checkout))
     world.clock.passed_ms += LIFE_S * 1000 + LEFT_OPEN_MS
     world.account.sights.append(seen())
     with pytest.raises(Refusal, match="which is completed") as refused:
@@ -259,8 +259,8 @@ async def test_an_approval_that_takes_nothing_is_within_every_limit(world: World
         (Bound(customer_id="cus_1"), {}, "names no order"),
         (Bound(order_id="A-2"), {}, "for another order"),
         (Bound(order_id="A-1", currency="USD"), {}, "for another currency"),
-        (Bound(order_id="A-1"), {"customer_reference": "user-2"}, "another person"),
-        (Bound(order_id="A-1", reference="user-1"), {"customer_reference": "user-2"}, "another person"),
+        (Bound(order_id="A-1"), {"customer_reference": "user-2"}, "another customer"),
+        (Bound(order_id="A-1", reference="user-1"), {"customer_reference": "user-2"}, "another customer"),
     ],
 )
 async def test_a_phone_asks_for_its_own_order_and_person_only(

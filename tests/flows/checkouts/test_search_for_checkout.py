@@ -22,7 +22,7 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutOut
 from payrelay.core.checkouts.hosted_payment import Plan
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
-from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_with, inquire
+from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_checkout, inquire
 from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.gateways.gateway import NO_HEADERS
 from payrelay.store.subscriptions import SubscriptionOwner
@@ -431,7 +431,7 @@ async def test_a_second_plan_that_was_told_of_meanwhile_is_for_people(world: Inb
     )
 
     async def be_told() -> None:
-        await finish_with(world.relay, await world.checkout(), content)
+        await finish_checkout(world.relay, await world.checkout(), content)
 
     world.steps.put("list", be_told)
     done = await looked(world)

@@ -22,7 +22,7 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutSta
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.money import decimal_text
 from payrelay.errors import Code, Refusal, StoreError
-from payrelay.flows.checkouts.visit_checkout import CheckoutVisit, come_back, visit
+from payrelay.flows.checkouts.visit_checkout import CheckoutVisit, return_to_checkout, visit_checkout
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm
 
@@ -81,16 +81,16 @@ _TROUBLE: Final = ("Please try again", "Something does not work here just now. L
 async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: str) -> PlainAnswer:
     """Shows what the customer is asked for, with a button that leads on to the gateway."""
     try:
-        visited = await visit(relay, account, checkout_id, secret)
+        visited = await visit_checkout(relay, account, checkout_id, secret)
     except (StoreError, Refusal):
         return _trouble(account)
     if visited is None:
         return _nothing(account)
-    if visited.way is not None and visited.details is not None:
+    if visited.link_to_gateway is not None and visited.details is not None:
         return _form_page(account, visited)
     if visited.is_paused:
         return _said(account, _PAUSED, http_status=503, refresh=str(REFRESH_S_MAX), is_open=True)
-    if visited.is_paid_otherwise:
+    if visited.is_order_paid:
         return _said(account, _PAID_OTHERWISE, order_id=visited.checkout.order_id)
     if visited.checkout.is_open:
         return _said(account, _CIRCUIT_OPEN, order_id=visited.checkout.order_id, http_status=410)
@@ -100,7 +100,7 @@ async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: st
 async def back_page(relay: Relay, account: str, checkout_id: str, secret: str, *, is_cancelled: bool) -> PlainAnswer:
     """Shows the outcome as we know it, looks again while there is none, and goes on to the app's link."""
     try:
-        visited = await come_back(relay, account, checkout_id, secret, is_cancelled=is_cancelled)
+        visited = await return_to_checkout(relay, account, checkout_id, secret, is_cancelled=is_cancelled)
     except (StoreError, Refusal):
         return _trouble(account)
     if visited is None:
@@ -125,7 +125,7 @@ def asset(name: str) -> PlainAnswer:
 
 
 def _form_page(account: str, visited: CheckoutVisit) -> PlainAnswer:
-    way, details = visited.way, visited.details
+    way, details = visited.link_to_gateway, visited.details
     assert way is not None  # noqa: S101, the caller has looked
     assert details is not None  # noqa: S101, the same
     asked = details.asked
@@ -178,7 +178,7 @@ def _rows(asked: HostedPayment) -> list[tuple[str, str]]:
 
 
 def _outcome_page(account: str, visited: CheckoutVisit, *, refresh_s: int | None = None) -> PlainAnswer:
-    checkout, onward = visited.checkout, visited.onward
+    checkout, onward = visited.checkout, visited.return_link
     is_done = checkout.state is CheckoutState.COMPLETED
     words = _DONE[checkout.kind] if is_done else _OTHERWISE[checkout.state]
     refresh = str(refresh_s) if checkout.is_open and refresh_s is not None else None

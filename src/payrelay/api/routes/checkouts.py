@@ -169,7 +169,7 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
 
     def call(self) -> NewCheckout:
         """Gives the checkout that is asked for."""
-        asked = HostedPayment(
+        payment = HostedPayment(
             kind=CheckoutKind(self.type),
             order_id=str(self.order_id),
             items=str(self.items),
@@ -185,7 +185,7 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
             plan=self._plan(),
         )
         return NewCheckout(
-            asked=asked,
+            payment=payment,
             expires_in_s=EXPIRES_IN_S_USUAL if self.expires_in_s is UNSET else int(self.expires_in_s),
             customer_reference=_plain(self.customer_reference),
             return_to=_plain(self.return_to),

@@ -8,7 +8,7 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutSta
 from payrelay.core.moments import day_at
 from payrelay.core.notifications.notification import MessageType, NotificationKind, NotificationReason, ReportedStatus
 from payrelay.core.payments.payment import Payment
-from payrelay.flows.checkouts.finish_checkout import finish_with
+from payrelay.flows.checkouts.finish_checkout import finish_checkout
 from payrelay.flows.notifications.context import NotificationContext, shown_installment, shown_payment
 from payrelay.flows.notifications.ingest_approval import ingest_approval
 from payrelay.flows.notifications.note_subscription import note_subscription
@@ -43,7 +43,7 @@ async def _pay(context: NotificationContext, checkout: Checkout) -> Notification
     if isinstance(shown, NotificationReason):
         return shown
     settled = msgspec.structs.replace(context.settled, payment_id=shown.payment_id)
-    finished = await finish_with(context.relay, checkout, settled)
+    finished = await finish_checkout(context.relay, checkout, settled)
     is_second = finished.payment_id not in {None, shown.payment_id}
     return NotificationReason.SECOND_PAYMENT if is_second else NotificationReason.CHECKOUT_FINISHED
 
@@ -56,7 +56,7 @@ async def _authorize(context: NotificationContext, checkout: Checkout) -> Notifi
     if not await context.accepts_token(NotificationKind.AUTHORIZATION, content.authorization_token):
         return NotificationReason.OTHER_TOKEN
     # The payment in the news is not signed, and nothing shows it: it proves none.
-    await finish_with(context.relay, checkout, msgspec.structs.replace(context.settled, payment_id=None))
+    await finish_checkout(context.relay, checkout, msgspec.structs.replace(context.settled, payment_id=None))
     return NotificationReason.CHECKOUT_FINISHED
 
 
@@ -80,7 +80,7 @@ async def _subscribe(context: NotificationContext, checkout: Checkout) -> Notifi
     # The payment of the checkout is the first one.
     payment_id = shown.payment_id if shown is not None and is_first else None
     ids = {"subscription_id": content.subscription_id, "payment_id": payment_id}
-    finished = await finish_with(context.relay, checkout, msgspec.structs.replace(context.settled, **ids))
+    finished = await finish_checkout(context.relay, checkout, msgspec.structs.replace(context.settled, **ids))
     is_second = finished.subscription_id not in {None, content.subscription_id}
     return NotificationReason.SECOND_PAYMENT if is_second and is_first else reason
 

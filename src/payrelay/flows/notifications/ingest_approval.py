@@ -6,7 +6,7 @@ from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.customers.customer import Approval
 from payrelay.core.notifications.notification import NotificationKind, NotificationReason, ReportedStatus
 from payrelay.core.secret import Secret
-from payrelay.flows.checkouts.finish_checkout import finish_with
+from payrelay.flows.checkouts.finish_checkout import finish_checkout
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.notifications.context import NotificationContext, shown_payment
 
@@ -44,5 +44,5 @@ async def ingest_approval(context: NotificationContext, checkout: Checkout) -> N
         ),
     )
     approved = msgspec.structs.replace(context.settled, payment_id=payment_id, customer_id=customer.id)
-    await finish_with(context.relay, checkout, approved)
+    await finish_checkout(context.relay, checkout, approved)
     return NotificationReason.CUSTOMER_APPROVED
