@@ -45,7 +45,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
-from payrelay.store.subscriptions import Subscriptions, SubscriptionStanding
+from payrelay.store.subscriptions import Subscriptions, SubscriptionSummary
 
 T = TypeVar("T")
 
@@ -331,9 +331,9 @@ class InboxWorld:
         wanted = CustomerFilter(merchant=MERCHANT, principal="shop")
         return await self.customers.list(wanted, before=None, limit=100)
 
-    async def standing(self) -> SubscriptionStanding:
+    async def standing(self) -> SubscriptionSummary:
         """Reads how the subscription stands."""
-        standing = await self.subscriptions.standing(MERCHANT, SUBSCRIPTION_ID)
+        standing = await self.subscriptions.summary(MERCHANT, SUBSCRIPTION_ID)
         assert standing is not None
         return standing
 

@@ -119,7 +119,7 @@ async def test_a_cancellation_that_was_settled_by_proof_is_noted_too(world: Inbo
     await cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=int(SUBSCRIPTION_ID)))
     world.clock.passed_ms += 2_000
     await resolve_due(world.relay)
-    standing = await world.subscriptions.standing(MERCHANT, SUBSCRIPTION_ID)
+    standing = await world.subscriptions.summary(MERCHANT, SUBSCRIPTION_ID)
     assert standing is not None
     assert standing.subscription.state is SubscriptionState.STOPPED
 

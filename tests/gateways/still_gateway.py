@@ -102,7 +102,7 @@ class StillGateway:
         """Writes PayHere's form."""
         if self.signer is None:
             return NOT_CONFIGURED
-        return build_form(self.signer, page.asked, page.returns, today=page.today)
+        return build_form(self.signer, page.payment, page.returns, today=page.today)
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:  # noqa: ARG002, the face
         """Reads PayHere's form."""

@@ -53,7 +53,7 @@ from payrelay.gateways.gateway import (
     Sending,
     UnreadableNotification,
 )
-from payrelay.gateways.gateway_kind import Common, GatewayResources
+from payrelay.gateways.gateway_kind import CommonSettings, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import Permit, RateLimiter
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay_simulator import DEFAULT_MERCHANT, Simulator, demo_world
@@ -112,7 +112,7 @@ async def payhere(_: Path) -> AsyncIterator[Bench]:
                 "merchant_secret": DEFAULT_MERCHANT.merchant_secret,
             }
         )
-        common = Common(
+        common = CommonSettings(
             name="gateway",
             environment="sandbox",
             base_url=running.base_url,
@@ -121,8 +121,8 @@ async def payhere(_: Path) -> AsyncIterator[Bench]:
             queue_s=2.0,
             timezone="Asia/Colombo",
         )
-        means = GatewayResources(clock=clock, merchant=None, rate_limiter=RateLimiter(LIMIT, clock), shelf=None)
-        gateway = kind.opened(common, own, means)
+        means = GatewayResources(clock=clock, merchant=None, rate_limiter=RateLimiter(LIMIT, clock), token_store=None)
+        gateway = kind.open(common, own, means)
         before = len(simulator.ledger())
         yield Bench(gateway=gateway, done=lambda: len(simulator.ledger()) - before)
         await gateway.close()
@@ -227,7 +227,7 @@ def is_ended(gateway: Gateway, permit: Permit) -> bool:
 
 def page_of(asked: HostedPayment = ASKED) -> HostedPage:
     """Gives a page to be shown."""
-    return HostedPage(checkout_id="chk_1", asked=asked, returns=RETURNS, today=date(2026, 11, 22))
+    return HostedPage(checkout_id="chk_1", payment=asked, returns=RETURNS, today=date(2026, 11, 22))
 
 
 async def test_it_tells_who_it_is(bench: Bench) -> None:

@@ -41,7 +41,7 @@ async def test_an_operation_that_comes_to_need_a_person_is_an_alert(book: Book, 
     """It is written with the change itself: no crash can come between the two."""
     operation = await in_need(book)
 
-    [alert] = await alerts.take(NOW_MS, until_ms=20_000, limit=10)
+    [alert] = await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)
     assert alert == Alert(
         subject_id=operation.id,
         version=2,
@@ -58,7 +58,7 @@ async def test_what_needs_a_person_already_is_no_second_alert(book: Book, alerts
     for event in (Event.INQUIRED_ABOUT, Event.DIFFERED, Event.PENDING):
         operation = await book.advance(operation, event)
 
-    assert [alert.version for alert in await alerts.take(NOW_MS, until_ms=20_000, limit=10)] == [2]
+    assert [alert.version for alert in await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)] == [2]
 
 
 async def test_one_that_needs_a_person_again_is_a_second_alert(book: Book, alerts: Alerts) -> None:
@@ -67,7 +67,7 @@ async def test_one_that_needs_a_person_again_is_a_second_alert(book: Book, alert
     operation = await book.advance(operation, Event.DECIDED_FAILED)
     await book.advance(operation, Event.REAPPEARED)
 
-    assert {alert.version for alert in await alerts.take(NOW_MS, until_ms=20_000, limit=10)} == {2, 4}
+    assert {alert.version for alert in await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)} == {2, 4}
 
 
 async def test_a_change_that_is_not_kept_is_no_alert(book: Book, alerts: Alerts) -> None:
@@ -94,7 +94,7 @@ async def test_an_alert_is_taken_by_one(book: Book, alerts: Alerts) -> None:
     """Several processes share the work without calling anybody twice."""
     for number in range(6):
         await in_need(book, number)
-    taken = await asyncio.gather(*(alerts.take(NOW_MS, until_ms=20_000, limit=4) for _ in range(4)))
+    taken = await asyncio.gather(*(alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=4) for _ in range(4)))
 
     assert sorted(alert.subject_id for some in taken for alert in some) == [f"op_{n:026d}" for n in range(6)]
 
@@ -102,38 +102,38 @@ async def test_an_alert_is_taken_by_one(book: Book, alerts: Alerts) -> None:
 async def test_an_alert_whose_taker_died_comes_back(book: Book, alerts: Alerts) -> None:
     """A kill -9 between taking and giving loses none."""
     await in_need(book)
-    await alerts.take(NOW_MS, until_ms=20_000, limit=10)
+    await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)
 
-    assert await alerts.take(19_999, until_ms=30_000, limit=10) == []
-    assert len(await alerts.take(20_000, until_ms=30_000, limit=10)) == 1
+    assert await alerts.lease_due(19_999, leased_until_ms=30_000, limit=10) == []
+    assert len(await alerts.lease_due(20_000, leased_until_ms=30_000, limit=10)) == 1
 
 
 async def test_an_alert_that_was_given_is_over(book: Book, alerts: Alerts) -> None:
     """Nobody is called for it again."""
     await in_need(book)
-    [alert] = await alerts.take(NOW_MS, until_ms=20_000, limit=10)
+    [alert] = await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)
     await alerts.end(alert, frozenset({"command"}))
 
     assert await alerts.next_due_ms() is None
-    assert await alerts.take(10**9, until_ms=2 * 10**9, limit=10) == []
+    assert await alerts.lease_due(10**9, leased_until_ms=2 * 10**9, limit=10) == []
 
 
 async def test_an_alert_that_failed_is_due_again_and_knows_who_has_it(book: Book, alerts: Alerts) -> None:
     """The one who took it is not called again because another did not."""
     await in_need(book)
-    [alert] = await alerts.take(NOW_MS, until_ms=20_000, limit=10)
+    [alert] = await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)
     await alerts.put_off(alert, frozenset({"command", "address"}), 15_000)
 
     assert await alerts.next_due_ms() == 15_000
-    [again] = await alerts.take(15_000, until_ms=20_000, limit=10)
+    [again] = await alerts.lease_due(15_000, leased_until_ms=20_000, limit=10)
     assert (again.attempts, again.given_to) == (1, frozenset({"command", "address"}))
 
 
 async def test_whoever_was_too_slow_does_not_put_it_off(book: Book, alerts: Alerts) -> None:
     """Another process has it by now, and says what became of it."""
     await in_need(book)
-    [slow] = await alerts.take(NOW_MS, until_ms=20_000, limit=10)
-    [quick] = await alerts.take(20_000, until_ms=30_000, limit=10)
+    [slow] = await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)
+    [quick] = await alerts.lease_due(20_000, leased_until_ms=30_000, limit=10)
     await alerts.end(quick, frozenset())
     await alerts.put_off(slow, frozenset(), 25_000)
 
@@ -151,7 +151,7 @@ async def alerts_of_walk(choices: list[int], folder: Path) -> tuple[set[int], se
         if possible:
             operation = await book.advance(operation, possible[choice % len(possible)])
     states = [entry.state for entry in await book.journal.history(operation.id)]
-    taken = await Alerts(database, AlertSubject.OPERATION).take(NOW_MS, until_ms=20_000, limit=100)
+    taken = await Alerts(database, AlertSubject.OPERATION).lease_due(NOW_MS, leased_until_ms=20_000, limit=100)
     await database.close()
     steps = enumerate(pairwise(states), 2)
     needed = {version for version, (before, after) in steps if before is not after is State.NEEDS_ATTENTION}

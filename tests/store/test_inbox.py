@@ -127,10 +127,10 @@ async def test_what_is_due_is_given_once(inbox: Inbox) -> None:
     await inbox.put(numbered(3, next_at_ms=None), BODY)
 
     assert await inbox.next_due_ms() == NOW_MS
-    taken = await inbox.take_due(NOW_MS + 1, until_ms=NOW_MS + 100, limit=5)
+    taken = await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, limit=5)
     assert [each.id for each in taken] == ["ntf_0001"]
-    assert await inbox.take_due(NOW_MS + 1, until_ms=NOW_MS + 100, limit=5) == []
-    back = await inbox.take_due(NOW_MS + 100, until_ms=NOW_MS + 200, limit=5)
+    assert await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, limit=5) == []
+    back = await inbox.lease_due(NOW_MS + 100, leased_until_ms=NOW_MS + 200, limit=5)
     assert sorted(each.id for each in back) == ["ntf_0001", "ntf_0002"]
 
 
@@ -140,8 +140,8 @@ async def test_a_new_owner_takes_up_what_was_left(inbox: Inbox) -> None:
     waiting = numbered(2, state=NotificationState.WAITING, reason=NotificationReason.UNKNOWN_ORDER)
     await inbox.put(waiting, BODY)
 
-    assert await inbox.take_up(NOW_MS + 5) == 1
-    assert [each.id for each in await inbox.take_due(NOW_MS + 5, until_ms=NOW_MS + 9, limit=5)] == ["ntf_0001"]
+    assert await inbox.expire_leases(NOW_MS + 5) == 1
+    assert [each.id for each in await inbox.lease_due(NOW_MS + 5, leased_until_ms=NOW_MS + 9, limit=5)] == ["ntf_0001"]
 
 
 async def test_a_change_names_the_version_that_it_was_decided_on(inbox: Inbox) -> None:
@@ -221,7 +221,7 @@ async def test_what_needs_a_person_is_an_alert_once_a_day_for_its_order(inbox: I
     await doubted(inbox, 2)
     await doubted(inbox, 3, order_id="A-3")
     await doubted(inbox, 4, received_at_ms=NOW_MS + DAY_MS)
-    taken = await alerts.take(NOW_MS + DAY_MS, until_ms=NOW_MS + 2 * DAY_MS, limit=10)
+    taken = await alerts.lease_due(NOW_MS + DAY_MS, leased_until_ms=NOW_MS + 2 * DAY_MS, limit=10)
 
     assert sorted(alert.subject_id for alert in taken) == ["ntf_0001", "ntf_0003", "ntf_0004"]
     assert {alert.version for alert in taken} == {first.version}
@@ -248,5 +248,5 @@ async def test_many_that_are_refused_are_one_alert_a_day(inbox: Inbox, database:
     for number in range(REFUSED_ALERT_FROM, REFUSED_MAX - 1):
         await inbox.put(numbered(number, **refused), BODY)
 
-    taken = await alerts.take(NOW_MS, until_ms=NOW_MS + 1, limit=10)
+    taken = await alerts.lease_due(NOW_MS, leased_until_ms=NOW_MS + 1, limit=10)
     assert [alert.subject_id for alert in taken] == [f"ntf_{REFUSED_ALERT_FROM:04}"]

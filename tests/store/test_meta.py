@@ -56,9 +56,9 @@ async def test_the_embedded_key_is_made_once(database: Database, tmp_path: Path)
 async def test_an_app_stays_the_merchants_that_it_was_first(database: Database) -> None:
     """Its orders would be free, its customers gone, as soon as the merchant's number is added to the settings."""
     seal = Seal((FIRST,))
-    assert await meta.standing_merchant(database, seal, "app-1", "merchant-1") == "merchant-1"
-    assert await meta.standing_merchant(database, seal, "app-1", "merchant-2") == "merchant-1"
-    assert await meta.standing_merchant(database, seal, "app-2", "merchant-2") == "merchant-2"
+    assert await meta.merchant_of_app(database, seal, "app-1", "merchant-1") == "merchant-1"
+    assert await meta.merchant_of_app(database, seal, "app-1", "merchant-2") == "merchant-1"
+    assert await meta.merchant_of_app(database, seal, "app-2", "merchant-2") == "merchant-2"
 
 
 async def test_the_version_of_the_schema_is_known(database: Database) -> None:

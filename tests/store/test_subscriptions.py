@@ -55,7 +55,7 @@ async def test_facts_are_joined_and_told_once(subscriptions: Subscriptions, data
     for number in (2, 1, 2):
         await subscriptions.note(WHOSE, [paid(number)], now_ms=5_000)
 
-    standing = await subscriptions.standing(WHOSE.merchant, "420075044317")
+    standing = await subscriptions.summary(WHOSE.merchant, "420075044317")
     assert standing is not None
     assert (standing.paid, standing.subscription.next_on) == (2, "2026-03-15")
     assert standing.last_paid is not None
@@ -67,13 +67,13 @@ async def test_what_was_paid_after_all_is_paid(subscriptions: Subscriptions, dat
     """The gateway tries a failed installment again, and may keep its number."""
     failed = paid(2, is_paid=False, paid=1)
     await subscriptions.note(WHOSE, [paid(1), failed], now_ms=5_000)
-    before = await subscriptions.standing(WHOSE.merchant, "420075044317")
+    before = await subscriptions.summary(WHOSE.merchant, "420075044317")
     assert before is not None
     assert before.last_failure is not None
     assert before.last_failure.payment_id == "320025000002"
     await subscriptions.note(WHOSE, [paid(2), failed], now_ms=6_000)
 
-    standing = await subscriptions.standing(WHOSE.merchant, "420075044317")
+    standing = await subscriptions.summary(WHOSE.merchant, "420075044317")
     assert standing is not None
     assert (standing.paid, standing.last_failure) == (2, None)
     assert (await told(database)).count("subscription.installment_failed") == 1
@@ -83,7 +83,7 @@ async def test_many_at_once_lose_nothing(subscriptions: Subscriptions) -> None:
     """Two processes note different installments of the same subscription at the same moment."""
     await asyncio.gather(*(subscriptions.note(WHOSE, [paid(number)], now_ms=5_000) for number in range(1, 5)))
 
-    standing = await subscriptions.standing(WHOSE.merchant, "420075044317")
+    standing = await subscriptions.summary(WHOSE.merchant, "420075044317")
     assert standing is not None
     assert standing.paid == 4
 
@@ -95,10 +95,10 @@ async def test_of_whose_it_is_not_known_nothing_is_told(subscriptions: Subscript
     await subscriptions.note(owner_of_subscription, [seen], now_ms=5_000)
 
     assert await told(database) == []
-    standing = await subscriptions.standing(WHOSE.merchant, "7")
+    standing = await subscriptions.summary(WHOSE.merchant, "7")
     assert standing is not None
     assert (standing.subscription.state, standing.subscription.as_of_ms) == (SubscriptionState.STOPPED, 9)
-    assert await subscriptions.standing(WHOSE.merchant, "8") is None
+    assert await subscriptions.summary(WHOSE.merchant, "8") is None
 
 
 async def test_what_was_noted_before_it_was_known_whose_it_is_is_told_then(

@@ -97,13 +97,13 @@ class HostedPage(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         checkout_id: of our checkout: the same each time that its page is shown. A gateway that has to be asked for its
             page is asked under this key, so that a page that is shown twice is no second payment.
-        asked: what is to be paid, approved or held.
+        payment: the payment, approval or authorization that the customer is asked for.
         returns: addresses of ours.
         today: the day at the gateway.
     """
 
     checkout_id: str
-    asked: HostedPayment
+    payment: HostedPayment
     returns: ReturnUrls
     today: date
 

@@ -14,10 +14,10 @@ from payrelay.clock import Clock
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
-from payrelay.gateways.token_shelf import TokenShelf
+from payrelay.gateways.token_store import TokenStore
 
 
-class Common(msgspec.Struct, frozen=True, kw_only=True):
+class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the settings say of an account of every kind.
 
     Attributes:
@@ -39,7 +39,7 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     timezone: str
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
+class AccountIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """How the books know an account; 16 hex digits each, made of the settings alone.
 
     Attributes:
@@ -59,14 +59,14 @@ class GatewayResources:
         clock: tells the time.
         merchant: what the books have had the account's merchant as since it was first used; None where there are none.
         rate_limiter: gives out the places in its budget.
-        shelf: gives the shelf on which processes share an access token, by the token's name; None where nothing is
-            shared.
+        token_store: gives the store in which processes share an access token, by the token's name. None where they
+            share nothing.
     """
 
     clock: Clock
     merchant: str | None
     rate_limiter: RateLimiter
-    shelf: Callable[[str], TokenShelf] | None
+    token_store: Callable[[str], TokenStore] | None
 
 
 class GatewayKind(Protocol):
@@ -82,10 +82,10 @@ class GatewayKind(Protocol):
         """What of everybody's settings this kind has a default for; written as in the environment."""
         ...
 
-    def identity(self, common: Common, own: BaseModel) -> Identity:
+    def identity(self, common: CommonSettings, own: BaseModel) -> AccountIdentity:
         """Tells how the books know an account."""
         ...
 
-    def opened(self, common: Common, own: BaseModel, means: GatewayResources) -> Gateway:
+    def open(self, common: CommonSettings, own: BaseModel, resources: GatewayResources) -> Gateway:
         """Makes the account's gateway; nothing is called yet."""
         ...

@@ -74,9 +74,9 @@ class Alerts:
         """Tells when the next alert is to be given; None where none is."""
         return await self._database.read(moment_in(Statement(self._queries.next_due, ())))
 
-    async def take(self, now_ms: int, *, until_ms: int, limit: int) -> _Alerts:
+    async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Alerts:
         """Takes at most ``limit`` alerts that are due, the longest due first; until then nobody else is given them."""
-        statement = Statement(self._queries.take, (now_ms, until_ms, limit), is_whole=True)
+        statement = Statement(self._queries.lease_due, (now_ms, leased_until_ms, limit), is_whole=True)
         return [_alert(row) for row in await self._database.write(all_rows(statement))]
 
     async def end(self, alert: Alert, given_to: frozenset[str]) -> None:

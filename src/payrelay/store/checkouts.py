@@ -22,7 +22,7 @@ from payrelay.store.statements import checkouts as statements
 
 OF_ORDER_MAX: Final = 50
 """Checkouts of one order that are looked at: more attempts than anybody makes."""
-OF_PERSON_MAX: Final = 100
+OF_CUSTOMER_MAX: Final = 100
 """Checkouts of one page of a person's."""
 FORGOTTEN_MAX: Final = 500
 """Of one round, so that it never holds the store for long."""
@@ -33,7 +33,7 @@ _decode: Final = msgspec.msgpack.Decoder(Details).decode
 _Checkouts: TypeAlias = list[Checkout]
 
 
-class PersonalCheckouts(msgspec.Struct, frozen=True, kw_only=True):
+class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
     """By what a person's checkouts are found: a stored customer, and its principal's own name for it.
 
     ``reference`` is None where there is none, or it shall not be looked for by it.
@@ -83,35 +83,35 @@ class Checkouts:
         """Finds the checkouts of an order: the one that holds it first, then the newest."""
         return await self._many(Statement(statements.OF_ORDER, (merchant, order_id, OF_ORDER_MAX)))
 
-    async def change(self, checkout: Checkout, *, is_told: bool, is_paid: bool = False) -> None:
+    async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
         """Stores a changed checkout, with the event of its new state where that is to be told.
 
         Raises Outdated, and writes nothing, unless the row has the version before; and, where ``is_paid`` says that its
         payment is new to it, where that belongs to something else by now. A checkout that would hold an order which
         another one holds by now holds none.
         """
-        await self._database.write(_change(checkout, is_told=is_told, is_paid=is_paid))
+        await self._database.write(_change(checkout, has_event=has_event, is_paid=is_paid))
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
         """Notes that its page was shown, which leaves it open so much longer; False where it was shown before."""
         statement = Statement(statements.MARK_OPENED, (checkout_id, at_ms, left_open_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
-    async def take_due_inquiry(self, checkout_id: str, now_ms: int, *, next_ms: int) -> bool:
+    async def lease_inquiry(self, checkout_id: str, now_ms: int, *, next_ms: int) -> bool:
         """Tells whether the caller is the one to look at the gateway now; nobody else is before ``next_ms``."""
-        statement = Statement(statements.TAKE_DUE_INQUIRY, (checkout_id, now_ms, next_ms), is_whole=True)
+        statement = Statement(statements.LEASE_INQUIRY, (checkout_id, now_ms, next_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
-    async def take_ending(self, now_ms: int, *, until_ms: int, limit: int) -> _Checkouts:
+    async def lease_ending(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Checkouts:
         """Takes at most ``limit`` open checkouts whose time has ended; until then nobody else is given them."""
         if not await self._database.read(all_rows(Statement(statements.ANY_ENDING, (now_ms,)))):
             return []
-        statement = Statement(statements.TAKE_ENDING, (now_ms, until_ms, limit), is_whole=True)
+        statement = Statement(statements.LEASE_ENDING, (now_ms, leased_until_ms, limit), is_whole=True)
         return [_checkout(row) for row in await self._database.write(all_rows(statement))]
 
-    async def take_overdue(self, checkout_id: str, now_ms: int, *, until_ms: int) -> bool:
+    async def lease_overdue(self, checkout_id: str, now_ms: int, *, leased_until_ms: int) -> bool:
         """Takes one open checkout whose time has ended; False where it isn't that, or somebody else has taken it."""
-        statement = Statement(statements.TAKE_OVERDUE, (checkout_id, now_ms, until_ms), is_whole=True)
+        statement = Statement(statements.LEASE_OVERDUE, (checkout_id, now_ms, leased_until_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     async def forget(self, before_ms: int) -> int:
@@ -127,10 +127,10 @@ class Checkouts:
         statement = Statement(statements.FORGET_ORDER, (merchant, principal, order_id), is_whole=True)
         return await self._database.write(count_rows(statement))
 
-    async def of_person(self, person: PersonalCheckouts, *, after: str, limit: int) -> _Checkouts:
+    async def of_customer(self, person: CheckoutsOfCustomer, *, after: str, limit: int) -> _Checkouts:
         """Reads one page of a person's checkouts, by their ids above ``after``."""
-        parameters = (*msgspec.structs.astuple(person), after, min(limit, OF_PERSON_MAX))
-        return await self._many(Statement(statements.OF_PERSON, parameters))
+        parameters = (*msgspec.structs.astuple(person), after, min(limit, OF_CUSTOMER_MAX))
+        return await self._many(Statement(statements.OF_CUSTOMER, parameters))
 
     async def unowned(self, checkout: Checkout, payments: tuple[Payment, ...]) -> tuple[Payment, ...]:
         """Gives those of the payments that belong to no operation and no other checkout.
@@ -157,7 +157,7 @@ def context_of(checkout_id: str) -> bytes:
     return f"checkout/{checkout_id}".encode()
 
 
-def _change(checkout: Checkout, *, is_told: bool, is_paid: bool) -> Unit[None]:
+def _change(checkout: Checkout, *, has_event: bool, is_paid: bool) -> Unit[None]:
     if is_paid:
         # Two checkouts of an order may be about to take up the same payment: the second one finds it taken.
         yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
@@ -176,7 +176,7 @@ def _change(checkout: Checkout, *, is_told: bool, is_paid: bool) -> Unit[None]:
     changed = yield Statement(statements.CHANGE, parameters)
     if not changed:
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
-    if is_told:
+    if has_event:
         yield from outbox.put(event_of(checkout))
 
 

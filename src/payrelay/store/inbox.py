@@ -119,17 +119,17 @@ class Inbox:
         """Tells when the next notification is to be worked on; None where none is."""
         return await self._database.read(moment_in(Statement(statements.NEXT_NOTIFICATION, ())))
 
-    async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Notifications:
+    async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Notifications:
         """Takes at most ``limit`` notifications that are due; until then nobody else is given them."""
-        statement = Statement(statements.TAKE_NOTIFICATIONS, (now_ms, until_ms, limit), is_whole=True)
+        statement = Statement(statements.LEASE_NOTIFICATIONS, (now_ms, leased_until_ms, limit), is_whole=True)
         return [_of(row) for row in await self._database.write(all_rows(statement))]
 
-    async def take_up(self, now_ms: int) -> int:
+    async def expire_leases(self, now_ms: int) -> int:
         """Makes due what a process that is gone was about to work on first; gives how many there were.
 
         Only for the sole owner of the store, at its start.
         """
-        statement = Statement(statements.TAKE_UP_NOTIFICATIONS, (now_ms,), is_whole=True)
+        statement = Statement(statements.EXPIRE_LEASES, (now_ms,), is_whole=True)
         return await self._database.write(count_rows(statement))
 
     async def forget_refused(self, before_ms: int, limit: int) -> int:

@@ -66,7 +66,7 @@ async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
     return ChainStart(plain[:KEY_BYTES], int.from_bytes(plain[KEY_BYTES:], "big"))
 
 
-async def standing_merchant(database: Database, seal: Seal, app: str, merchant: str) -> str:
+async def merchant_of_app(database: Database, seal: Seal, app: str, merchant: str) -> str:
     """Gives the merchant that the books have an app as: the one that was given here first.
 
     An app is one merchant's for good. Were it another's as soon as an operator adds the merchant's number to its

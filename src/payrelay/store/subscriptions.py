@@ -29,7 +29,7 @@ class Installment(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int
 
 
-class SubscriptionStanding(msgspec.Struct, frozen=True, kw_only=True):
+class SubscriptionSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How a subscription stands: what is known of it, how many installments are paid, and its last ones."""
 
     subscription: Subscription
@@ -65,16 +65,16 @@ class Subscriptions:
                 continue  # another process was quicker with the same subscription; it is joined to that
         return await self._database.write(self._note(whose, facts, now_ms))
 
-    async def standing(self, merchant: str, subscription_id: str) -> SubscriptionStanding | None:
+    async def summary(self, merchant: str, subscription_id: str) -> SubscriptionSummary | None:
         """Reads how a subscription stands; None where nothing is known of it."""
-        return await self._database.read(_standing(merchant, subscription_id))
+        return await self._database.read(_summary(merchant, subscription_id))
 
     async def is_paid(self, merchant: str, subscription_id: str, payment: str) -> bool:
         """Tells whether a payment is among the paid installments of a subscription."""
         key = (merchant, subscription_id, payment)
         return bool(await self._database.read(all_rows(Statement(statements.IS_PAID, key))))
 
-    async def list(self, merchant: str, *, after: str, limit: int) -> "list[SubscriptionStanding]":
+    async def list(self, merchant: str, *, after: str, limit: int) -> "list[SubscriptionSummary]":
         """Reads one page of those that are known, by their ids above ``after``."""
         return await self._database.read(_page(merchant, after, min(limit, PAGE_MAX)))
 
@@ -132,25 +132,25 @@ def _tried(subscription: Subscription) -> Unit[list[Fact]]:
     return [msgspec.convert({**known, **dict(zip(names, row, strict=True))}, Fact, strict=False) for row in rows]
 
 
-def _standing(merchant: str, subscription_id: str) -> Unit[SubscriptionStanding | None]:
+def _summary(merchant: str, subscription_id: str) -> Unit[SubscriptionSummary | None]:
     rows = yield Statement(statements.GET_SUBSCRIPTION, (merchant, subscription_id))
     if not rows:
         return None
-    return (yield from _standing_of(_subscription(rows[0])))
+    return (yield from _summary_of(_subscription(rows[0])))
 
 
-def _standing_of(subscription: Subscription) -> Unit[SubscriptionStanding]:
+def _summary_of(subscription: Subscription) -> Unit[SubscriptionSummary]:
     paid = yield from _paid(subscription)
     last_paid = yield from _last(subscription, is_paid=True)
     last_failure = yield from _last(subscription, is_paid=False)
-    return SubscriptionStanding(subscription=subscription, paid=paid, last_paid=last_paid, last_failure=last_failure)
+    return SubscriptionSummary(subscription=subscription, paid=paid, last_paid=last_paid, last_failure=last_failure)
 
 
-def _page(merchant: str, after: str, limit: int) -> "Unit[list[SubscriptionStanding]]":
+def _page(merchant: str, after: str, limit: int) -> "Unit[list[SubscriptionSummary]]":
     rows = yield Statement(statements.LIST_SUBSCRIPTIONS, (merchant, after, limit))
     found = []
     for row in rows:
-        found.append((yield from _standing_of(_subscription(row))))  # noqa: PERF401, a comprehension can't yield
+        found.append((yield from _summary_of(_subscription(row))))  # noqa: PERF401, a comprehension can't yield
     return found
 
 

@@ -187,7 +187,7 @@ async def test_what_a_dead_process_took_is_given_by_another(scene: Scene) -> Non
     await scene.need()
     now_ms = scene.world.clock.now_ms()
     alerts = Alerts(scene.world.database, AlertSubject.OPERATION)
-    await alerts.take(now_ms, until_ms=now_ms + LEASE_MS, limit=1)
+    await alerts.lease_due(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=1)
     early = await scene.round()
     scene.world.clock.passed_ms += LEASE_MS
 

@@ -409,7 +409,7 @@ class TestBudget:
         assert permit is not None
         task = await waiting_charge(world)
         for _ in range(ENDED_MIN):
-            permit.came_to(Ending.FAILED, "timeout")
+            permit.report(Ending.FAILED, "timeout")
         answer = await task
         assert answer.code is Code.UNAVAILABLE  # type: ignore[attr-defined]
         assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
@@ -446,7 +446,7 @@ async def circuit_open(world: World) -> None:
     permit = await world.account.rate_limiter.take_now()
     assert permit is not None
     for _ in range(ENDED_MIN):
-        permit.came_to(Ending.FAILED, "timeout")
+        permit.report(Ending.FAILED, "timeout")
     permit.done()
 
 

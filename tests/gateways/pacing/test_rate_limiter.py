@@ -218,7 +218,7 @@ async def fail(rate_limiter: RateLimiter, count: int, ending: Ending = Ending.FA
     """Makes so many calls that fail."""
     for _ in range(count):
         permit = await taken(rate_limiter)
-        permit.came_to(ending, "timeout")
+        permit.report(ending, "timeout")
         permit.done()
 
 
@@ -303,7 +303,7 @@ async def test_a_gateway_that_fails_is_left_alone(hand_clock: HandClock, limit: 
     trial, second = [await rate_limiter.take_now(priority=Priority.READ) for _ in range(2)]
     assert trial is not None
     assert (trial.is_trial, second) == (True, None)
-    trial.came_to(Ending.ANSWERED)
+    trial.report(Ending.ANSWERED)
     trial.done()
     assert await rate_limiter.take_now() is not None
 
@@ -315,7 +315,7 @@ async def test_who_waits_when_it_shuts_is_sent_away(hand_clock: HandClock) -> No
     waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await turns()
     for permit in places:
-        permit.came_to(Ending.FAILED, "timeout")
+        permit.report(Ending.FAILED, "timeout")
     assert await waiting is None
 
 
@@ -347,7 +347,7 @@ async def test_no_token_for_the_probe_is_a_probe_that_failed(hand_clock: HandClo
     hand_clock.move(PAUSE_S)
     token = await rate_limiter.take_now(priority=Priority.TOKEN)
     assert token is not None
-    token.came_to(Ending.FAILED, "timeout")
+    token.report(Ending.FAILED, "timeout")
     token.done()
     assert rate_limiter.refusal(Priority.READ) is not None
 
@@ -359,23 +359,23 @@ async def test_when_the_gateway_says_too_many_nobody_calls_for_a_window(hand_clo
     for _ in range(4):
         places = [await taken(rate_limiter) for _ in range(2)]
         for permit in places:
-            permit.came_to(Ending.BLOCKED, "rate_limited")
+            permit.report(Ending.BLOCKED, "rate_limited")
             permit.release_unused()
         pauses.append(rate_limiter.snapshot().blocked_s)
         assert await rate_limiter.take_now() is None
         hand_clock.move(pauses[-1])
     assert pauses == [10.0, 20.0, 40.0, BLOCK_S_MAX]
     answered = await taken(rate_limiter)
-    answered.came_to(Ending.ANSWERED)
+    answered.report(Ending.ANSWERED)
     answered.release_unused()
-    (await taken(rate_limiter)).came_to(Ending.BLOCKED, "rate_limited")
+    (await taken(rate_limiter)).report(Ending.BLOCKED, "rate_limited")
     assert rate_limiter.snapshot().blocked_s == 10.0
 
 
 async def test_without_a_limit_there_is_nothing_to_block(hand_clock: HandClock) -> None:
     """Who has turned the budget off has a test double."""
     rate_limiter = RateLimiter(None, hand_clock)
-    (await taken(rate_limiter)).came_to(Ending.BLOCKED, "rate_limited")
+    (await taken(rate_limiter)).report(Ending.BLOCKED, "rate_limited")
     assert await rate_limiter.take_now() is not None
 
 
@@ -385,9 +385,9 @@ async def test_what_we_repeat_by_ourselves_is_a_small_share(hand_clock: HandCloc
     calls = repeats = 0
     while calls < 1_000:
         permit = await taken(rate_limiter)
-        permit.came_to(Ending.ANSWERED)
+        permit.report(Ending.ANSWERED)
         calls += 1
         if rate_limiter.may_repeat():
-            (await taken(rate_limiter)).came_to(Ending.ANSWERED)
+            (await taken(rate_limiter)).report(Ending.ANSWERED)
             repeats += 1
     assert 0 < repeats < 0.1 * calls

@@ -44,19 +44,19 @@ async def test_the_next_look_is_the_earliest_one(book: Book, resolution: Resolut
 async def test_what_is_due_is_given_to_one_and_kept_for_him(book: Book, resolution: ResolutionStore) -> None:
     """Two processes must not look at the same time; should the one die, another takes it up when its time is over."""
     await lost(book, 1)
-    assert await resolution.take_due(2_999, until_ms=9_000, limit=5) == []
-    (taken,) = await resolution.take_due(3_000, until_ms=9_000, limit=5)
+    assert await resolution.lease_due(2_999, leased_until_ms=9_000, limit=5) == []
+    (taken,) = await resolution.lease_due(3_000, leased_until_ms=9_000, limit=5)
     assert (taken.state, taken.inquire_at_ms) == (State.UNKNOWN, 9_000)
-    assert await resolution.take_due(8_999, until_ms=20_000, limit=5) == []
-    assert [again.id for again in await resolution.take_due(9_000, until_ms=20_000, limit=5)] == [taken.id]
+    assert await resolution.lease_due(8_999, leased_until_ms=20_000, limit=5) == []
+    assert [again.id for again in await resolution.lease_due(9_000, leased_until_ms=20_000, limit=5)] == [taken.id]
 
 
 async def test_many_takers_at_once_get_each_operation_once(book: Book, resolution: ResolutionStore) -> None:
     """However many processes share the store."""
     ids = {(await lost(book, number)).id for number in range(1, 13)}
-    takers = (resolution.take_due(3_000, until_ms=9_000, limit=3) for _ in range(8))
+    takers = (resolution.lease_due(3_000, leased_until_ms=9_000, limit=3) for _ in range(8))
     taken = [operation.id for each in await asyncio.gather(*takers) for operation in each]
-    taken += [operation.id for operation in await resolution.take_due(3_000, until_ms=9_000, limit=20)]
+    taken += [operation.id for operation in await resolution.lease_due(3_000, leased_until_ms=9_000, limit=20)]
     assert (len(taken), set(taken)) == (12, ids)
 
 
@@ -66,7 +66,7 @@ async def test_no_more_are_taken_than_asked_for_and_the_longest_due_first(
     """So that none is left behind for ever when there are too many."""
     rows = [await lost(book, number) for number in (1, 2, 3)]
     await resolution.postpone(rows[2], 2_500)
-    assert [row.id for row in await resolution.take_due(5_000, until_ms=9_000, limit=1)] == [rows[2].id]
+    assert [row.id for row in await resolution.lease_due(5_000, leased_until_ms=9_000, limit=1)] == [rows[2].id]
 
 
 async def test_only_what_has_not_changed_is_postponed(book: Book, resolution: ResolutionStore) -> None:

@@ -68,7 +68,7 @@ async def own_checkout(relay: Relay, asked: ParsedRequest, bound: Bound) -> Pars
 async def own_subscription(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:
     """Opens a subscription that was begun by a checkout of one's own, as far as we know."""
     account = relay.account(asked.request.account)
-    standing = await relay.subscriptions.standing(account.merchant, asked.id)
+    standing = await relay.subscriptions.summary(account.merchant, asked.id)
     if standing is None or not await _began(relay, asked, bound, standing.subscription):
         raise Refusal(Code.NOT_FOUND, "there is no such subscription")
     return asked

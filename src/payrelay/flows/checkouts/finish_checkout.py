@@ -77,7 +77,7 @@ async def inquire(relay: Relay, checkout: Checkout) -> Checkout:
     now_ms = relay.clock.now_ms()
     if not is_inquired(checkout, now_ms) or relay.background.is_leaving:
         return checkout
-    if not await relay.checkouts.take_due_inquiry(checkout.id, now_ms, next_ms=next_inquiry_ms(checkout, now_ms)):
+    if not await relay.checkouts.lease_inquiry(checkout.id, now_ms, next_ms=next_inquiry_ms(checkout, now_ms)):
         return checkout
     inquiry = relay.background.start(_inquire_safely(relay, checkout))
     await asyncio.wait({inquiry}, timeout=INQUIRY_WAIT_S)
@@ -90,7 +90,7 @@ async def end_checkouts(relay: Relay) -> int:
     Raises StoreError.
     """
     now_ms = relay.clock.now_ms()
-    taken = await relay.checkouts.take_ending(now_ms, until_ms=now_ms + LEASE_MS, limit=ENDING_AT_ONCE_MAX)
+    taken = await relay.checkouts.lease_ending(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=ENDING_AT_ONCE_MAX)
     for checkout in taken:
         relay.background.start(_end(relay, checkout))
     return len(taken)
@@ -108,7 +108,7 @@ async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
     now_ms = relay.clock.now_ms()
     if relay.background.is_leaving:
         return checkout
-    if not await relay.checkouts.take_overdue(checkout.id, now_ms, until_ms=now_ms + LEASE_MS):
+    if not await relay.checkouts.lease_overdue(checkout.id, now_ms, leased_until_ms=now_ms + LEASE_MS):
         return checkout
     ending = relay.background.start(_end(relay, checkout))
     await asyncio.wait({ending}, timeout=INQUIRY_WAIT_S)
@@ -140,7 +140,7 @@ async def _apply_event(relay: Relay, checkout: Checkout, event: CheckoutEvent, r
         relay.hooks.passed(FlowPoint.FINISHING, changed.id)
         try:
             is_paid = changed.payment_id is not None and changed.payment_id != current.payment_id
-            await checkouts.change(changed, is_told=changed.state is not current.state, is_paid=is_paid)
+            await checkouts.change(changed, has_event=changed.state is not current.state, is_paid=is_paid)
         except Outdated:
             current = await checkouts.get(checkout.id) or current
         else:

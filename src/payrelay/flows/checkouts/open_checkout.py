@@ -100,7 +100,7 @@ async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) ->
         cancel_url=f"{address}/cancel",
         notify_url=f"{relay.public_url or ''}/{checkout.account}/notifications",
     )
-    page = HostedPage(checkout_id=checkout.id, asked=details.asked, returns=returns, today=_today(relay, account))
+    page = HostedPage(checkout_id=checkout.id, payment=details.asked, returns=returns, today=_today(relay, account))
     link = await account.checkout(page)
     if isinstance(link, NoCheckout):
         raise Refusal(link.code, link.msg)

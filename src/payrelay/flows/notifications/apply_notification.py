@@ -122,7 +122,7 @@ async def _of_no_checkout(context: NotificationContext) -> NotificationReason:
     content = context.content
     if content.subscription_id is None:
         return NotificationReason.UNKNOWN_ORDER
-    if await context.relay.subscriptions.standing(context.account.merchant, content.subscription_id) is None:
+    if await context.relay.subscriptions.summary(context.account.merchant, content.subscription_id) is None:
         return NotificationReason.UNKNOWN_ORDER
     shown = await shown_installment(context)
     if isinstance(shown, NotificationReason):

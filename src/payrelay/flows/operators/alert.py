@@ -55,7 +55,7 @@ async def _begin(relay: Relay, alerts: Alerts) -> int:
     due_ms = await alerts.next_due_ms() if room > 0 else None
     if due_ms is None or due_ms > now_ms:
         return 0
-    taken = await alerts.take(now_ms, until_ms=now_ms + LEASE_MS, limit=room)
+    taken = await alerts.lease_due(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=room)
     for alert in taken:
         under_way.add((alert.subject_id, alert.version))
         relay.background.start(give_alert(relay, alerts, alert))

@@ -65,7 +65,7 @@ async def _take_due(relay: Relay, limit: int) -> list[Operation]:
     due_ms = await relay.resolution.next_due_ms()
     if due_ms is None or due_ms > now_ms:
         return []
-    return await relay.resolution.take_due(now_ms, until_ms=now_ms + LEASE_MS, limit=limit)
+    return await relay.resolution.lease_due(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=limit)
 
 
 async def resolve_one(relay: Relay, operation: Operation, *, is_urgent: bool = False) -> None:

@@ -95,10 +95,10 @@ class Permit:
         self.priority = priority
         self.is_trial = is_trial
 
-    def came_to(self, ending: Ending, cause: str = "") -> None:
+    def report(self, ending: Ending, cause: str = "") -> None:
         """Tells what the call says of the gateway; before the place is ended."""
         if self._rate_limiter is not None:
-            self._rate_limiter._came_to(self, ending, cause)  # noqa: SLF001, a place is a part of its governor
+            self._rate_limiter._report(self, ending, cause)  # noqa: SLF001, a place is a part of its governor
 
     def done(self) -> None:
         """The call has been answered or timed out: its window begins now. May be repeated; the first word counts."""
@@ -354,7 +354,7 @@ class RateLimiter:
             self._held -= 1
             insort(self._resting, permit.send_by_s - SEND_WITHIN_S + self._permit_s + self._limit.window_s)
 
-    def _came_to(self, permit: Permit, ending: Ending, cause: str) -> None:
+    def _report(self, permit: Permit, ending: Ending, cause: str) -> None:
         if self._repeats_left < 1.0 and ending is not Ending.NOTHING:
             self._repeats_left += REPEAT_SHARE
         is_token_missing = permit.priority is Priority.TOKEN and ending is not Ending.ANSWERED

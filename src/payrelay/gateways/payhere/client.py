@@ -36,7 +36,7 @@ from payrelay.gateways.payhere.wire.notifications import received
 from payrelay.gateways.payhere.wire.plans import facts_in, records_of
 from payrelay.gateways.payhere.wire.records import observation_of, payments_in, records_without
 from payrelay.gateways.payhere.wire.replies import RejectedCall, WrongShape
-from payrelay.gateways.token_shelf import TokenShelf
+from payrelay.gateways.token_store import TokenStore
 
 CHECKED_ORDER: Final = "payrelay-check"
 """An order that can't exist: looking for it needs everything that a real call needs, and shows nobody's payments."""
@@ -59,7 +59,7 @@ class PayHere:
     Args:
         rate_limiter: one that shares its budget with other processes; without one, that of this process alone.
         connections: the way to the gateway; a simulation brings its own.
-        shelf: where other processes find the access token.
+        token_store: where other processes find the access token.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class PayHere:
         rate_limiter: RateLimiter | None = None,
         timer: Timer = loop_timer,
         connections: Network | None = None,
-        shelf: TokenShelf | None = None,
+        token_store: TokenStore | None = None,
     ) -> None:
         self.name = account.name
         self.environment = account.environment
@@ -84,7 +84,7 @@ class PayHere:
         self.capabilities = capabilities_of(is_live=is_live, is_signing=is_signing)
         self._clock = clock
         self._connections = connections or GatewayConnections(account.base_url, clock, timeout_s=account.timeout_s)
-        self._tokens = Tokens(account, self._connections.effects, self.rate_limiter, clock, shelf=shelf)
+        self._tokens = Tokens(account, self._connections.effects, self.rate_limiter, clock, token_store=token_store)
         self._sender = EffectSender(self._connections, self._tokens, self.rate_limiter, clock)
         self._reader = RecordReader(self._connections, self._tokens, self.rate_limiter, clock, account)
 
@@ -130,7 +130,7 @@ class PayHere:
         """Gives the signed form; nothing is asked of the gateway for it."""
         if self._signer is None:
             return NOT_CONFIGURED
-        return build_form(self._signer, page.asked, page.returns, today=page.today)
+        return build_form(self._signer, page.payment, page.returns, today=page.today)
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:  # noqa: ARG002, the body is signed
         """Reads a form; all that is signed, and the signature, stand in the body."""

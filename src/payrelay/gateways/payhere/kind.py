@@ -6,7 +6,7 @@ from typing import TypeAlias
 import msgspec
 from pydantic import BaseModel
 
-from payrelay.gateways.gateway_kind import Common, GatewayResources, Identity
+from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayResources
 from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Network
@@ -33,24 +33,24 @@ class PayHereKind:
         """Gives PayHere's limit and zone."""
         return DEFAULTS
 
-    def identity(self, common: Common, own: BaseModel) -> Identity:
+    def identity(self, common: CommonSettings, own: BaseModel) -> AccountIdentity:
         """Tells how the books know an account."""
         account = account_of(common, own)
-        return Identity(app=app_of(account), merchant=merchant_of(account))
+        return AccountIdentity(app=app_of(account), merchant=merchant_of(account))
 
-    def opened(self, common: Common, own: BaseModel, means: GatewayResources) -> PayHere:
+    def open(self, common: CommonSettings, own: BaseModel, resources: GatewayResources) -> PayHere:
         """Makes the client of an account."""
-        account = msgspec.structs.replace(account_of(common, own), known_as=means.merchant)
+        account = msgspec.structs.replace(account_of(common, own), known_as=resources.merchant)
         return PayHere(
             account,
-            clock=means.clock,
-            rate_limiter=means.rate_limiter,
+            clock=resources.clock,
+            rate_limiter=resources.rate_limiter,
             connections=None if self._ways is None else self._ways(account),
-            shelf=None if means.shelf is None else means.shelf(token_name_of(account)),
+            token_store=None if resources.token_store is None else resources.token_store(token_name_of(account)),
         )
 
 
-def account_of(common: Common, own: BaseModel) -> Account:
+def account_of(common: CommonSettings, own: BaseModel) -> Account:
     """Says the settings of an account in the adapter's words."""
     assert isinstance(own, PayHereSettings)  # noqa: S101, the settings of this kind were read by its own model
     return Account(

@@ -54,7 +54,7 @@ def used(permit: Permit) -> Iterator[None]:
 
 def end_permit(permit: Permit, reply: Reply | Loss, cause: str | None) -> None:
     """Ends a place after its call; ``cause`` says what was read in the reply."""
-    permit.came_to(ending_of(cause), cause or "")
+    permit.report(ending_of(cause), cause or "")
     if isinstance(reply, Loss) and not reply.is_sent:
         permit.release_unused()
     else:

@@ -20,7 +20,7 @@ from payrelay.gateways.payhere.permits import end_permit, take_permit, used
 from payrelay.gateways.payhere.wire.grants import TokenGrant, read_grant
 from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 from payrelay.gateways.payhere.wire.requests import basic_authorization, token_request
-from payrelay.gateways.token_shelf import KeptToken, TokenShelf
+from payrelay.gateways.token_store import SharedToken, TokenStore
 
 RENEWED_BEFORE_END_S: Final = 60.0
 """Half of the life that is left where that is less: the gateway gives out the same token again, with less life."""
@@ -47,10 +47,10 @@ POLL_AGAIN_S: Final = 0.2
 UNREACHABLE_SENTENCE: Final = "there is no connection to the gateway; nothing was executed"
 
 
-class OwnShelf:
+class UnsharedTokenStore:
     """For a process that shares its token with nobody: there is never anything on it."""
 
-    async def read(self) -> KeptToken | None:
+    async def read(self) -> SharedToken | None:
         """Finds nothing."""
         return None
 
@@ -92,7 +92,7 @@ class Tokens:
         pool: carries the request.
         rate_limiter: gives it a place.
         clock: tells the time.
-        shelf: where other processes find the token.
+        token_store: where other processes find the token.
         pause: waits a number of seconds, while another process fetches.
     """
 
@@ -103,7 +103,7 @@ class Tokens:
         rate_limiter: RateLimiter,
         clock: Clock,
         *,
-        shelf: TokenShelf | None = None,
+        token_store: TokenStore | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._queue_s = account.queue_s
@@ -112,7 +112,7 @@ class Tokens:
         self._lane = pool
         self._rate_limiter = rate_limiter
         self._clock = clock
-        self._shelf = shelf or OwnShelf()
+        self._token_store = token_store or UnsharedTokenStore()
         self._pause = pause
         self._token: Token | None = None
         self._dropped: str | None = None
@@ -176,8 +176,8 @@ class Tokens:
         """Finds the token that another process fetched, where it needs no renewal yet."""
         try:
             if self._dropped is not None:
-                await self._shelf.drop(self._dropped)
-            kept = await self._shelf.read()
+                await self._token_store.drop(self._dropped)
+            kept = await self._token_store.read()
         except StoreError:
             return None
         if kept is None or kept.text == self._dropped:
@@ -188,7 +188,7 @@ class Tokens:
 
     async def _may_fetch(self) -> bool:
         try:
-            return await self._shelf.lease(LEASE_S)
+            return await self._token_store.lease(LEASE_S)
         except StoreError:
             return True
 
@@ -197,9 +197,9 @@ class Tokens:
         outcome = permit if isinstance(permit, RejectedCall) else self._kept(await self._ask(permit))
         with suppress(StoreError):  # the others fetch one for themselves
             if isinstance(outcome, Token):
-                await self._shelf.put(outcome.text, outcome.ends_at_s - self._clock.boot_s())
+                await self._token_store.put(outcome.text, outcome.ends_at_s - self._clock.boot_s())
             else:
-                await self._shelf.give_up(REFUSAL_KEPT_S)
+                await self._token_store.give_up(REFUSAL_KEPT_S)
         return outcome
 
     async def _ask(self, permit: Permit) -> TokenGrant | RejectedCall | Loss:

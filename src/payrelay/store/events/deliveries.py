@@ -34,14 +34,14 @@ class LeasedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         endpoint_id, position, subject: which one.
         attempts: how often it was tried, this time among them.
-        until_ms: until then nobody else takes it.
+        leased_until_ms: until then nobody else takes it.
     """
 
     endpoint_id: str
     position: int
     subject: str
     attempts: int
-    until_ms: int
+    leased_until_ms: int
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,11 +97,11 @@ class Deliveries:
         """Tells when something is to be sent next; None where nothing waits."""
         return await self._database.read(moment_in(Statement(statements.NEXT_DELIVERY, ())))
 
-    async def take(self, endpoint_id: str, now_ms: int, *, until_ms: int, limit: int) -> _Takens:
+    async def lease_due(self, endpoint_id: str, now_ms: int, *, leased_until_ms: int, limit: int) -> _Takens:
         """Takes at most ``limit`` deliveries to an endpoint that are due, in the order of the feed."""
-        statement = Statement(statements.TAKE_DELIVERIES, (endpoint_id, now_ms, until_ms, limit), is_whole=True)
+        statement = Statement(statements.LEASE_DELIVERIES, (endpoint_id, now_ms, leased_until_ms, limit), is_whole=True)
         rows = await self._database.write(all_rows(statement))
-        members = {"endpoint_id": endpoint_id, "until_ms": until_ms}
+        members = {"endpoint_id": endpoint_id, "leased_until_ms": leased_until_ms}
         taken = [
             msgspec.convert(members | dict(zip(("position", "subject", "attempts"), row, strict=True)), LeasedDelivery)
             for row in rows
@@ -113,14 +113,14 @@ class Deliveries:
         if taken:
             await self._database.write(_delivered(endpoint_id, taken, status, now_ms))
 
-    async def give_back(self, endpoint_id: str, taken: _Takens, *, now_ms: int) -> None:
+    async def end_leases(self, endpoint_id: str, taken: _Takens, *, now_ms: int) -> None:
         """Says that deliveries were not tried after all, and are due for whoever comes."""
         until: dict[int, list[int]] = {}
         for delivery in taken:
-            until.setdefault(delivery.until_ms, []).append(delivery.position)
+            until.setdefault(delivery.leased_until_ms, []).append(delivery.position)
         for until_ms, positions in until.items():
             parameters = (endpoint_id, _encode(positions).decode(), now_ms, until_ms)
-            await self._database.write(all_rows(Statement(statements.GIVE_BACK, parameters, is_whole=True)))
+            await self._database.write(all_rows(Statement(statements.END_LEASES, parameters, is_whole=True)))
 
     async def failed(self, failure: FailedDelivery, *, now_ms: int, deferred_until_ms: int) -> int:
         """Says that a try failed, and when it is tried again; gives since when the endpoint takes nothing.
@@ -192,7 +192,7 @@ def _delivered(endpoint_id: str, taken: _Takens, status: int, now_ms: int) -> Un
 
 def _failed(failure: FailedDelivery, now_ms: int, deferred_until_ms: int) -> Unit[int]:
     taken = failure.lease
-    which = (taken.endpoint_id, taken.position, taken.until_ms)
+    which = (taken.endpoint_id, taken.position, taken.leased_until_ms)
     if failure.next_try_ms is None:
         changed = yield Statement(statements.GIVE_UP, (*which, failure.status, failure.words))
     else:

@@ -26,9 +26,9 @@ class ResolutionStore:
         """Tells when the next operation is to be looked for; None where none is."""
         return await self._database.read(moment_in(Statement(statements.NEXT_DUE, ())))
 
-    async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Operations:
+    async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Operations:
         """Takes at most ``limit`` operations that are due; until then nobody else is given them."""
-        statement = Statement(statements.TAKE_DUE, (now_ms, until_ms, limit), is_whole=True)
+        statement = Statement(statements.LEASE_DUE, (now_ms, leased_until_ms, limit), is_whole=True)
         return [operation_of(row) for row in await self._database.write(all_rows(statement))]
 
     async def postpone(self, operation: Operation, inquire_at_ms: int) -> None:

@@ -14,14 +14,13 @@ class AlertQueries(NamedTuple):
     """The statements on one of the tables.
 
     Attributes:
-        take: takes alerts that are due, and puts them off for as long as giving them may last, so that no other process
-            gives the same at the same time.
-        next_due: reads when the next alert is to be given.
-        end: says that an alert is not given again, and to whom it was.
-        put_off: says when an alert is tried again, unless somebody else has taken it meanwhile.
+        lease_due: leases alerts that are due until $2, so that no other process gives them meanwhile.
+        next_due: reads when the next alert is due.
+        end: stores that an alert is not given again, and which channels have it.
+        put_off: stores when an alert is due again, unless another process has leased it meanwhile.
     """
 
-    take: Query
+    lease_due: Query
     next_due: Query
     end: Query
     put_off: Query
@@ -30,7 +29,7 @@ class AlertQueries(NamedTuple):
 def _queries(table: str, key: str) -> AlertQueries:
     columns = f"{key}, version, created_at_ms, next_try_at_ms, attempts, given_to"
     return AlertQueries(
-        take=query(
+        lease_due=query(
             f"take_{table}",
             f"""
             UPDATE {table} SET next_try_at_ms = $2::bigint

@@ -75,13 +75,13 @@ MARK_OPENED: Final = query(
 )
 """Notes that the page of a checkout was shown, the first time."""
 
-TAKE_DUE_INQUIRY: Final = query(
+LEASE_INQUIRY: Final = query(
     "take_look_at_checkout",
     "UPDATE checkouts SET look_at_ms = $3 WHERE id = $1 AND look_at_ms <= $2 RETURNING id",
 )
 """Lets one of those who want to look at the gateway do so; gives no row to the others."""
 
-TAKE_ENDING: Final = query(
+LEASE_ENDING: Final = query(
     "take_ending_checkouts",
     f"""
     UPDATE checkouts SET ends_at_ms = $2
@@ -93,7 +93,7 @@ TAKE_ENDING: Final = query(
 )
 """Takes the checkouts whose time has ended; until then nobody else is given them."""
 
-TAKE_OVERDUE: Final = query(
+LEASE_OVERDUE: Final = query(
     "take_overdue_checkout",
     "UPDATE checkouts SET ends_at_ms = $3 WHERE id = $1 AND state = 'open' AND ends_at_ms <= $2 RETURNING id",
 )
@@ -126,7 +126,7 @@ FORGET_ORDER: Final = query(
 """Forgets who the customer of a principal's checkouts of an order was, of those that have their outcome; a key may have
 a person's name in it."""
 
-OF_PERSON: Final = query(
+OF_CUSTOMER: Final = query(
     "checkouts_of_person",
     f"""
     SELECT {COLUMNS} FROM checkouts

@@ -64,7 +64,7 @@ GET_NOTIFICATION: Final = query("get_notification", f"SELECT {NOTIFICATION_COLUM
 BODY_OF_NOTIFICATION: Final = query("body_of_notification", "SELECT sealed_body FROM notifications WHERE id = $1")
 """Reads the sealed body of a notification; null once it was forgotten."""
 
-TAKE_NOTIFICATIONS: Final = query(
+LEASE_NOTIFICATIONS: Final = query(
     "take_notifications",
     f"""
     UPDATE notifications SET next_at_ms = $2::bigint
@@ -81,7 +81,7 @@ NEXT_NOTIFICATION: Final = query(
 )
 """Reads when the next notification is to be worked on."""
 
-TAKE_UP_NOTIFICATIONS: Final = query(
+EXPIRE_LEASES: Final = query(
     "take_up_notifications",
     "UPDATE notifications SET next_at_ms = $1 WHERE state = 'received' AND next_at_ms > $1 RETURNING id",
 )

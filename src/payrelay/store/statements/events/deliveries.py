@@ -79,7 +79,7 @@ NEXT_DELIVERY: Final = query(
 )
 """Reads when something is to be sent next."""
 
-_TAKE: Final = """
+_LEASE: Final = """
     UPDATE deliveries SET next_try_at_ms = $3::bigint, last_try_at_ms = $2::bigint, attempts = attempts + 1
     WHERE endpoint_id = $1 AND position IN (
         SELECT due.position FROM (
@@ -95,10 +95,10 @@ _TAKE: Final = """
     )
     RETURNING position, subject, attempts"""
 
-TAKE_DELIVERIES: Final = query(
+LEASE_DELIVERIES: Final = query(
     "take_deliveries",
-    _TAKE.format(index=""),
-    sqlite=(_TAKE.format(index=_IN_ORDER),),
+    _LEASE.format(index=""),
+    sqlite=(_LEASE.format(index=_IN_ORDER),),
 )
 """Takes deliveries to an endpoint that are due, of each subject the first that waits, and puts them off for as long as
 sending them may last."""
@@ -106,7 +106,7 @@ sending them may last."""
 _POSITIONS: Final = "= ANY (ARRAY(SELECT taken::bigint FROM json_array_elements_text($2::json) AS taken))"
 _POSITIONS_SQLITE: Final = "IN (SELECT value FROM json_each($2))"
 
-_GIVE_BACK: Final = """
+_END_LEASES: Final = """
     UPDATE deliveries SET next_try_at_ms = $3::bigint, attempts = attempts - 1
     WHERE endpoint_id = $1 AND position {positions} AND next_try_at_ms + 0 = $4::bigint"""
 
@@ -121,10 +121,10 @@ DELIVERED: Final = query(
 )
 """Says that deliveries were taken by the receiver: a JSON list of positions."""
 
-GIVE_BACK: Final = query(
+END_LEASES: Final = query(
     "give_back",
-    _GIVE_BACK.format(positions=_POSITIONS),
-    sqlite=(_GIVE_BACK.format(positions=_POSITIONS_SQLITE),),
+    _END_LEASES.format(positions=_POSITIONS),
+    sqlite=(_END_LEASES.format(positions=_POSITIONS_SQLITE),),
 )
 """Says that deliveries which were taken up to a moment were not tried, and are due."""
 

@@ -8,7 +8,7 @@ from payrelay.store.engine.queries import query
 from payrelay.store.statements.payment_owners import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
-TAKE_DUE: Final = query(
+LEASE_DUE: Final = query(
     "take_due",
     f"""
     UPDATE operations SET probe_at_ms = $2::bigint

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 
-class KeptToken(Protocol):
+class SharedToken(Protocol):
     """A token as a shelf keeps it: its text, how old it is, and how long it is good for."""
 
     @property
@@ -22,10 +22,10 @@ class KeptToken(Protocol):
         ...
 
 
-class TokenShelf(Protocol):
+class TokenStore(Protocol):
     """Where processes share a token. All of it raises StoreUnavailable where the shelf can't be reached."""
 
-    async def read(self) -> KeptToken | None:
+    async def read(self) -> SharedToken | None:
         """Gives the token that is there."""
         ...
 
