@@ -245,9 +245,9 @@ class _EndpointWorker:
         self._content.clear()
         attempted_deliveries, self._attempted = self._attempted, []
         if attempted_deliveries:
-            self._dispatch.passed(FlowPoint.KEEPING, self._id)
+            self._dispatch.passed(FlowPoint.RECORDING_ATTEMPTS, self._id)
             await _keep(self._dispatch, self._id, attempted_deliveries)
-            self._dispatch.passed(FlowPoint.KEPT, self._id)
+            self._dispatch.passed(FlowPoint.RECORDED_ATTEMPTS, self._id)
         await self._take()
         for _ in range(min(len(self._ready), self._width - len(self._senders))):
             sender = asyncio.get_running_loop().create_task(self._send())
@@ -279,9 +279,9 @@ class _EndpointWorker:
         if room <= 0:
             return
         until_ms = now_ms + LEASE_MS
-        self._dispatch.passed(FlowPoint.CLAIMING, self._id)
+        self._dispatch.passed(FlowPoint.LEASING, self._id)
         taken = await self._dispatch.deliveries.lease_due(self._id, now_ms, leased_until_ms=until_ms, limit=room)
-        self._dispatch.passed(FlowPoint.CLAIMED, self._id)
+        self._dispatch.passed(FlowPoint.LEASED, self._id)
         events = await self._dispatch.feed.at([one.position for one in taken]) if taken else []
         by_position = {event.position: event for event in events}
         self._ready += [_Load(one, by_position[one.position]) for one in taken if one.position in by_position]

@@ -84,9 +84,9 @@ class _InquiringGateway:
 
     async def payments(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> tuple[Payment, ...]:
         """Returns the payments of an order or of a subscription. Raises NoObservationError."""
-        self._passed(FlowPoint.ASKING)
+        self._passed(FlowPoint.INQUIRING)
         observation = await self._account.inquire(call, until_s=self._until_s, priority=Priority.READ)
-        self._passed(FlowPoint.ASKED)
+        self._passed(FlowPoint.INQUIRED)
         if isinstance(observation, NoObservation):
             raise _no_observation(observation.code)
         return observation.payments if isinstance(observation, PaymentsSeen) else ()
@@ -98,9 +98,9 @@ class _InquiringGateway:
         gateway says "none" is not documented, and its reply may be an error.
         """
         asked_ms = self._relay.clock.now_ms()
-        self._passed(FlowPoint.ASKING)
+        self._passed(FlowPoint.INQUIRING)
         reading = await self._account.read(AllSubscriptions(), until_s=self._until_s, priority=Priority.READ)
-        self._passed(FlowPoint.ASKED)
+        self._passed(FlowPoint.INQUIRED)
         if reading.code is Code.NOT_FOUND and not is_any:
             return ()
         if reading.code is not None:

@@ -53,9 +53,9 @@ class NotificationContext:
     async def inquire(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:
         """Asks the gateway which payments there are; waits for a place in its budget as long as an effect may."""
         until_s = self.relay.clock.boot_s() + self.account.queue_s
-        self.relay.hooks.passed(FlowPoint.ASKING, self.notification.id)
+        self.relay.hooks.passed(FlowPoint.INQUIRING, self.notification.id)
         observation = await self.account.inquire(call, until_s=until_s)
-        self.relay.hooks.passed(FlowPoint.ASKED, self.notification.id)
+        self.relay.hooks.passed(FlowPoint.INQUIRED, self.notification.id)
         return observation
 
     async def accepts_token(self, kind: NotificationKind, token: str) -> bool:
@@ -64,9 +64,9 @@ class NotificationContext:
         May be repeated. Raises StoreError.
         """
         hooks, notification = self.relay.hooks, self.notification
-        hooks.passed(FlowPoint.BELIEVING, notification.id)
+        hooks.passed(FlowPoint.ACCEPTING_TOKEN, notification.id)
         is_accepted = await self.relay.inbox.accept_token(notification, kind, token, at_ms=self.relay.clock.now_ms())
-        hooks.passed(FlowPoint.BELIEVED, notification.id)
+        hooks.passed(FlowPoint.ACCEPTED_TOKEN, notification.id)
         return is_accepted
 
     @property

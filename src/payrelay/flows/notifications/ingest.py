@@ -71,9 +71,9 @@ async def ingest_notification(relay: Relay, account_name: str, headers: Headers,
 
 async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification | None:
     """Stores it, or finds it stored; None for one that is one too many."""
-    relay.hooks.passed(FlowPoint.TAKING, new.id)
+    relay.hooks.passed(FlowPoint.INGESTING, new.id)
     put = await relay.inbox.put(new, body)
-    relay.hooks.passed(FlowPoint.TAKEN, new.id)
+    relay.hooks.passed(FlowPoint.INGESTED, new.id)
     if put is None or put.is_new:
         return None if put is None else put.notification
     step = step_of_repeat(put.notification, new.authenticity)

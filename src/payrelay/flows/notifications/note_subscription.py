@@ -68,9 +68,9 @@ async def _shown_plan(context: NotificationContext) -> Fact | NotificationReason
     asked_ms = relay.clock.now_ms()
     until_s = relay.clock.boot_s() + account.queue_s
     call = OneSubscription(subscription_id=int(content.subscription_id or 0))
-    relay.hooks.passed(FlowPoint.ASKING, context.notification.id)
+    relay.hooks.passed(FlowPoint.INQUIRING, context.notification.id)
     reading = await account.read(call, priority=Priority.RESOLUTION, until_s=until_s)
-    relay.hooks.passed(FlowPoint.ASKED, context.notification.id)
+    relay.hooks.passed(FlowPoint.INQUIRED, context.notification.id)
     if reading.code is not None:
         return NotificationReason.NOT_SHOWN if reading.code is Code.NOT_FOUND else NotificationReason.UNSEEN
     for fact in account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms):
