@@ -7,7 +7,7 @@ from tests.flows.world import World, asked
 from payrelay.core.access.client_token import ClientToken
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
-from payrelay.flows.customers.remove_customer import remove_customer
+from payrelay.flows.customers.erase_customer import remove_customer
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.signing_keys import SigningKeys
 

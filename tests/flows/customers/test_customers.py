@@ -30,10 +30,9 @@ from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
 from payrelay.flows.customers.approve_customer import ATTEMPTS_MAX
 from payrelay.flows.customers.change_customer import NewNames, change_customer
-from payrelay.flows.customers.erase_customer import ORDERS_AT_ONCE, erase_customer
+from payrelay.flows.customers.erase_customer import ORDERS_AT_ONCE, erase_customer, remove_customer
 from payrelay.flows.customers.import_customer import import_customer
 from payrelay.flows.customers.list_customers import list_customers
-from payrelay.flows.customers.remove_customer import remove_customer
 from payrelay.flows.customers.show_customer import show_customer
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay, Request
