@@ -38,7 +38,7 @@ from payrelay.flows.events.manage_endpoints import (
     send_test,
     show_endpoint,
 )
-from payrelay.runtime.event_delivery import LEASE_MS, DeliveryOutcome, Dispatch, tell_events
+from payrelay.runtime.event_delivery import LEASE_MS, DeliveryOutcome, Dispatch, publish_events
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.opening import open_database
@@ -191,7 +191,7 @@ async def test_what_fails_to_the_end_is_given_up_and_the_next_goes_on(
     assert (await show_endpoint(dispatch, OWNER, issued.id)).state is EndpointState.ACTIVE
 
 
-async def test_an_endpoint_that_fails_for_three_days_is_stopped_and_that_is_told(
+async def test_an_endpoint_that_fails_for_three_days_is_stopped_with_an_event(
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
 ) -> None:
     """Nobody is there any more; whoever follows the feed, or has another endpoint, hears of it."""
@@ -206,7 +206,7 @@ async def test_an_endpoint_that_fails_for_three_days_is_stopped_and_that_is_told
         await deliver(dispatch)
 
     stopped = await show_endpoint(dispatch, OWNER, issued.id)
-    assert (stopped.state, stopped.reason) == (EndpointState.STOPPED, "it took nothing for three days")
+    assert (stopped.state, stopped.reason) == (EndpointState.STOPPED, "it accepted no event for three days")
     await dispatch.feed.publish(clock.now_ms())
     told = (await dispatch.feed.read(OWNER.reader, after=1, limit=9)).events
     assert [(one.type, one.subject) for one in told] == [("endpoint.stopped", f"endpoint:{issued.id}")]
@@ -242,7 +242,7 @@ async def test_410_stops_an_endpoint_at_once(
 
 
 @pytest.mark.parametrize("status", [410, 429])
-async def test_what_an_old_address_says_is_not_held_against_the_new_one(
+async def test_failures_of_an_old_address_do_not_count_for_the_new_one(
     dispatch: Dispatch, database: Database, receiver: Receiver, status: int
 ) -> None:
     """A receiver that moves says so at its old address, while something is on its way there."""
@@ -298,7 +298,7 @@ async def test_a_redirect_is_a_failure_and_not_followed(
     assert (delivery.state, delivery.last_failure) == (DeliveryState.WAITING, "answered with HTTP 302")
 
 
-async def test_one_that_never_answers_holds_up_nobody_else(
+async def test_an_endpoint_that_never_answers_delays_no_other(
     dispatch: Dispatch, database: Database, receiver: Receiver
 ) -> None:
     """Each endpoint has a lane of its own, and on a lane each subject."""
@@ -315,14 +315,14 @@ async def test_one_that_never_answers_holds_up_nobody_else(
         for one in (silent, receiver, quick):
             await register(dispatch, one.url)
         await put(database, *(event(number) for number in range(1, 100)))
-        await tell_events(dispatch)
+        await publish_events(dispatch)
         await eventually(lambda: len(quick.received) == 99 and len(receiver.received) == 99)
         assert silent.at_once_max <= 64
         is_over.set()
         await deliver(dispatch)
 
 
-async def test_an_event_that_was_told_twice_is_sent_once_and_blocks_nothing(
+async def test_an_event_that_was_written_twice_is_sent_once_and_blocks_nothing(
     dispatch: Dispatch, database: Database, receiver: Receiver
 ) -> None:
     """What is done again after a crash may tell again, under the same id; what comes after it goes its way."""
@@ -347,14 +347,14 @@ async def test_many_that_never_answer_leave_room_for_others(
         await is_over.wait()
         return web.Response()
 
-    dispatch.room = 40
+    dispatch.attempts_max = 40
     async with receiving() as silent:
         silent.answering = hang
         for number in range(4):
             await register(dispatch, f"{silent.url}/{number}")
         await register(dispatch, receiver.url)
         await put(database, *(event(number) for number in range(20)))
-        await tell_events(dispatch)
+        await publish_events(dispatch)
         await eventually(lambda: len(receiver.received) == 20)
         assert silent.at_once_max <= 4 * 8
         is_over.set()
@@ -489,7 +489,7 @@ async def test_a_process_that_dies_after_its_send_repeats_it_under_the_same_id(
     receiver.answering = hang
     await put(database, event(1))
     dying = dispatch_on(database, clock)
-    await tell_events(dying)
+    await publish_events(dying)
     await eventually(lambda: len(receiver.received) == 1)
     await dying.close(0)
     is_over.set()

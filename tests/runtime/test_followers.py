@@ -47,7 +47,7 @@ async def never() -> None:
     await asyncio.Event().wait()
 
 
-async def test_who_follows_is_told_of_its_own_and_what_it_wants(database: Database) -> None:
+async def test_a_follower_gets_its_own_events_about_its_subject(database: Database) -> None:
     """A subject's events to those who follow that, all of a reader's to those who follow all."""
     feed = Feed(database)
     followers = Followers(feed)
@@ -138,7 +138,7 @@ async def test_who_takes_nothing_is_let_go(database: Database) -> None:
     await Feed(database).publish(0)
     [published] = await Feed(database).tail(0, 1)
     for _ in range(WAITING_MAX):
-        follower.tell(published)
+        follower.put(published)
     assert follower.is_over
 
 

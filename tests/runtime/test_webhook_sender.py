@@ -103,7 +103,7 @@ async def test_one_private_address_among_others_is_enough(addresses: tuple[str, 
     assert tried.failure == "has a name that leads to an address that is not public"
 
 
-async def test_a_name_that_changes_its_address_is_looked_at_each_time(receiver: Receiver) -> None:
+async def test_a_name_that_changes_its_address_is_checked_each_time(receiver: Receiver) -> None:
     """What was checked is what is connected to: a second answer is never asked for in between."""
     names = Names(("8.8.8.8",), ("127.0.0.1",))
     sender = WebhookSender(AllowedDestinations(), SetClock(), limit_s=0.2, resolver=names)

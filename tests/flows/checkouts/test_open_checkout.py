@@ -48,7 +48,7 @@ async def test_it_answers_with_what_was_asked_its_address_and_its_form(world: Wo
     assert data["form"]["fields"]["email"] == "saman@example.com"
 
 
-async def test_nothing_is_told_and_nothing_is_sent(world: World) -> None:
+async def test_opening_makes_no_event_and_sends_nothing(world: World) -> None:
     """It is the customer who acts."""
     await opened(hosting(world))
 
@@ -78,7 +78,7 @@ async def test_a_repeat_gets_the_same_checkout_again(world: World, key: str | No
     assert (first.headers, again.headers) == ((), (REPLAYED,))
 
 
-async def test_a_repeat_of_a_finished_one_tells_how_it_stands(world: World) -> None:
+async def test_a_repeat_of_a_finished_checkout_shows_its_state(world: World) -> None:
     """There is nothing left to open then."""
     relay = hosting(world)
     checkout = await opened(relay, key="k-1")
@@ -140,7 +140,7 @@ async def test_another_principal_learns_no_id(world: World) -> None:
         await open_checkout(relay, asked(None, principal="other"), new())
 
 
-async def test_an_expired_one_stands_in_nobodys_way(world: World) -> None:
+async def test_an_expired_checkout_frees_its_order(world: World) -> None:
     """Even if the worker has not come round yet."""
     relay = hosting(world)
     first = await opened(relay)
@@ -172,7 +172,7 @@ async def test_what_is_missing_here_is_named(world: World) -> None:
         await open_checkout(relay, asked(), new())
 
 
-async def test_a_paused_account_asks_nobody_to_pay(world: World) -> None:
+async def test_a_paused_account_opens_no_checkout(world: World) -> None:
     """Whoever paused it wants no new money to move; a repeat still finds what was opened before, and its page waits."""
     relay = hosting(world)
     checkout = await opened(relay, key="k-1")
@@ -235,7 +235,7 @@ async def test_a_plan_does_not_begin_in_the_past(world: World) -> None:
                 await open_checkout(relay, asked(), wanted)
 
 
-async def test_a_limit_of_the_key_counts_what_is_taken_first(world: World) -> None:
+async def test_a_limit_of_the_key_counts_the_first_payment(world: World) -> None:
     """A startup fee is money too."""
     relay = hosting(world)
     request = asked(amount_max_minor=149_999)
@@ -263,7 +263,7 @@ async def test_an_approval_that_takes_nothing_is_within_every_limit(world: World
         (Bound(order_id="A-1", reference="user-1"), {"customer_reference": "user-2"}, "another customer"),
     ],
 )
-async def test_a_phone_asks_for_its_own_order_and_person_only(
+async def test_a_client_token_opens_a_checkout_for_its_own_order_and_customer_only(
     world: World, bound: Bound, members: dict[str, object], words: str
 ) -> None:
     """An approved card would go to somebody else's customer."""
@@ -273,7 +273,7 @@ async def test_a_phone_asks_for_its_own_order_and_person_only(
     assert refused.value.code is Code.FORBIDDEN
 
 
-async def test_what_a_phone_opens_is_its_customers(world: World) -> None:
+async def test_a_checkout_opened_with_a_client_token_belongs_to_its_customer(world: World) -> None:
     """Named by the token, not by the phone."""
     relay = hosting(world)
     bound = Bound(order_id="A-1", customer_id="cus_1", reference="user-1")
@@ -283,7 +283,7 @@ async def test_what_a_phone_opens_is_its_customers(world: World) -> None:
     assert (checkout.bound_customer_id, checkout.customer_reference) == ("cus_1", "user-1")
 
 
-def test_nothing_of_a_person_is_printed() -> None:
+def test_no_personal_data_is_printed() -> None:
     """A traceback goes into the log."""
     assert "Saman" not in repr(new())
     assert "Saman" not in repr(ASKED)

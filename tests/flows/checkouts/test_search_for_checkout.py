@@ -67,7 +67,7 @@ def asked_of(world: InboxWorld) -> list[str]:
     return [step for step in world.steps.passed if step in {"observe", "list"}]
 
 
-async def test_a_plan_that_nobody_told_of_is_found(world: InboxWorld) -> None:
+async def test_a_plan_without_a_notification_is_found(world: InboxWorld) -> None:
     """The customer pays; an app that believed that it expired would let the customer subscribe a second time."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -81,7 +81,7 @@ async def test_a_plan_that_nobody_told_of_is_found(world: InboxWorld) -> None:
     assert asked_of(world) == ["observe", "list", "observe"]
 
 
-async def test_before_the_end_of_its_time_it_is_looked_for(world: InboxWorld) -> None:
+async def test_a_plan_is_searched_for_before_its_checkout_ends(world: InboxWorld) -> None:
     """Nobody may ever have asked; two months of installments are there by then, the first of which was paid for it."""
     await world.open_checkout(CheckoutKind.RECURRING)
     later = payment_of(payment_id="320025000002", at_ms=1_700_002_000_000)
@@ -95,7 +95,7 @@ async def test_before_the_end_of_its_time_it_is_looked_for(world: InboxWorld) ->
     assert (await world.standing()).paid == 2
 
 
-async def test_where_nothing_was_paid_one_question_is_enough(world: InboxWorld) -> None:
+async def test_where_nothing_was_paid_one_call_is_enough(world: InboxWorld) -> None:
     """Most customers who don't come back have paid nothing; the gateway takes few calls."""
     await world.open_checkout(CheckoutKind.RECURRING)
 
@@ -178,7 +178,7 @@ async def test_a_record_that_is_shown_twice_is_one(world: InboxWorld) -> None:
     assert await world.event_types() == PAID
 
 
-async def test_what_was_read_before_is_told_all_the_same(world: InboxWorld) -> None:
+async def test_a_plan_that_was_read_before_makes_its_events_all_the_same(world: InboxWorld) -> None:
     """Support read the subscription when nobody knew whose it was; the shop must be told of its month."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -197,7 +197,7 @@ async def test_what_was_read_before_is_told_all_the_same(world: InboxWorld) -> N
     assert await world.event_types() == PAID
 
 
-async def test_of_several_plans_none_is_taken_up(world: InboxWorld) -> None:
+async def test_of_several_plans_none_is_accepted(world: InboxWorld) -> None:
     """The form was posted twice. Which of them it is, their notifications tell; until then a person can read it."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -307,7 +307,7 @@ async def by_notification(world: InboxWorld) -> None:
 
 
 @pytest.mark.parametrize("ways", list(itertools.product((by_look, by_notification), repeat=3)))
-async def test_it_is_told_once_in_whatever_way_it_comes(
+async def test_a_plan_makes_its_events_once_in_whatever_way_it_becomes_known(
     world: InboxWorld, ways: tuple[Callable[[InboxWorld], Awaitable[None]], ...]
 ) -> None:
     """A notification may come late after all; nobody is to be given the same month twice."""
@@ -324,7 +324,7 @@ async def test_it_is_told_once_in_whatever_way_it_comes(
 
 
 @pytest.mark.parametrize("step", ["observe", "list"])
-async def test_a_notification_that_comes_meanwhile_is_told_once(world: InboxWorld, step: str) -> None:
+async def test_a_notification_that_comes_meanwhile_makes_no_second_event(world: InboxWorld, step: str) -> None:
     """Both find the same, and whoever is second finds it done."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -345,7 +345,7 @@ async def test_a_notification_that_comes_meanwhile_is_told_once(world: InboxWorl
     assert await world.event_types() == PAID
 
 
-async def test_a_next_date_that_only_the_notification_tells_is_told_then(world: InboxWorld) -> None:
+async def test_a_next_date_that_only_the_notification_has_makes_an_event(world: InboxWorld) -> None:
     """What the gateway shows has no date of the next installment."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -366,7 +366,7 @@ async def test_what_failed_first_and_was_paid_then_is_found(world: InboxWorld) -
     assert (await looked(world)).state is CheckoutState.COMPLETED
 
 
-async def test_a_plan_that_has_ended_by_then_is_not_told_to_go_on(world: InboxWorld) -> None:
+async def test_a_plan_that_has_ended_makes_no_event_that_says_it_is_active(world: InboxWorld) -> None:
     """Support cancelled it in the gateway's portal before we knew of it; it was paid once all the same."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -418,7 +418,7 @@ async def test_what_becomes_doubtful_while_the_gateway_is_asked_is_left_alone(
     assert await world.event_types() == []
 
 
-async def test_a_second_plan_that_was_told_of_meanwhile_is_for_people(world: InboxWorld) -> None:
+async def test_a_second_plan_that_was_notified_meanwhile_is_logged_as_an_error(world: InboxWorld) -> None:
     """The customer pays each month twice; the payment of one plan is never shown as the other's."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())

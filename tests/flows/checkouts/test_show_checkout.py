@@ -8,7 +8,7 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.show_checkout import show_checkout
 
 
-async def test_it_shows_where_it_stands_and_neither_secret_nor_person(world: World) -> None:
+async def test_it_shows_the_state_and_neither_secret_nor_personal_data(world: World) -> None:
     """The address and the form are told once, to whoever opened it."""
     relay = hosting(world)
     checkout = await opened(relay, new(customer_reference="user-1"))
@@ -32,7 +32,7 @@ async def test_it_shows_where_it_stands_and_neither_secret_nor_person(world: Wor
     }
 
 
-async def test_a_question_finds_the_payment(world: World) -> None:
+async def test_a_status_inquiry_finds_the_payment(world: World) -> None:
     """An app that asks is told as soon as the gateway shows it, without any notification."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -74,7 +74,7 @@ async def test_another_principals_is_not_there(world: World) -> None:
         (Bound(order_id="A-1", customer_id="cus_1"), False),
     ],
 )
-async def test_a_phone_sees_its_own(world: World, bound: Bound, *, is_shown: bool) -> None:
+async def test_a_bound_credential_sees_its_own_checkouts(world: World, bound: Bound, *, is_shown: bool) -> None:
     """Its order's and its person's; of any other one it learns not even that it is there."""
     relay = hosting(world)
     checkout = await opened(relay, new(customer_reference="user-1"))
@@ -85,7 +85,7 @@ async def test_a_phone_sees_its_own(world: World, bound: Bound, *, is_shown: boo
             await show_checkout(relay, asked(bound=bound), checkout.id)
 
 
-async def test_what_a_server_opened_for_nobody_is_shown_to_the_phone_of_its_order(world: World) -> None:
+async def test_a_checkout_that_a_server_opened_is_shown_to_the_client_token_of_its_order(world: World) -> None:
     """The server gave the phone a token for this order and customer, and the address beside it."""
     relay = hosting(world)
     checkout = await opened(relay)

@@ -77,7 +77,7 @@ async def test_without_the_secret_there_is_nothing(
     assert (await current(relay, checkout.id)).state is CheckoutState.OPEN
 
 
-async def test_when_its_time_is_over_nobody_is_sent_to_pay(world: World) -> None:
+async def test_an_overdue_checkout_sends_no_customer_to_pay(world: World) -> None:
     """The price may be another one by then."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -123,7 +123,7 @@ async def test_an_order_that_was_paid_by_another_page_is_not_paid_again(world: W
     assert (found.link_to_gateway, found.is_order_paid) == (None, True)
 
 
-async def test_nobody_is_led_on_while_the_account_is_paused(world: World) -> None:
+async def test_no_customer_is_sent_to_the_gateway_while_the_account_is_paused(world: World) -> None:
     """The page was asked for before; that the customer goes on to the gateway would be a new effect all the same."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -138,7 +138,7 @@ async def test_nobody_is_led_on_while_the_account_is_paused(world: World) -> Non
     assert (await visited(relay, checkout.id)).link_to_gateway is not None
 
 
-async def test_who_comes_back_is_told_what_we_know(world: World) -> None:
+async def test_a_returning_customer_sees_the_stored_state(world: World) -> None:
     """Not what the browser says: it came to the page for success, and nothing is known."""
     relay = hosting(world)
     checkout = await opened(relay, new(**LINKS))
@@ -149,7 +149,7 @@ async def test_who_comes_back_is_told_what_we_know(world: World) -> None:
     assert await told(world) == []
 
 
-async def test_who_comes_back_makes_us_look(world: World) -> None:
+async def test_a_returning_customer_causes_an_inquiry(world: World) -> None:
     """The notification may come later, or never."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -160,7 +160,7 @@ async def test_who_comes_back_makes_us_look(world: World) -> None:
     assert (found.checkout.state, found.return_link) == (CheckoutState.COMPLETED, None)
 
 
-async def test_who_cancels_is_believed_until_something_better_is_known(world: World) -> None:
+async def test_a_cancellation_counts_until_a_payment_is_known(world: World) -> None:
     """The order is free again, and a payment still completes it."""
     relay = hosting(world)
     checkout = await opened(relay, new(**LINKS))

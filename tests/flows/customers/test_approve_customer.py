@@ -54,7 +54,7 @@ async def test_another_principal_has_its_own_customer(world: World) -> None:
     ("end", "event", "state"),
     [(removed, CustomerEvent.REMOVED, CustomerState.REMOVED), (erased, CustomerEvent.ERASED, CustomerState.ERASED)],
 )
-async def test_a_late_repeat_brings_nobody_back(
+async def test_a_late_repeat_brings_no_customer_back(
     world: World, end: object, event: CustomerEvent, state: CustomerState
 ) -> None:
     """A notification that is replayed by hand, months later, must not undo what a person asked for."""

@@ -84,7 +84,7 @@ async def test_a_customer_is_shown_without_its_secrets(world: World) -> None:
 
 @pytest.mark.parametrize("members", OTHERS)
 @pytest.mark.parametrize("story", [show_customer, remove_customer, erase_customer])
-async def test_nobody_else_gets_at_a_customer(world: World, story: Story, members: dict[str, Any]) -> None:
+async def test_no_other_principal_reaches_a_customer(world: World, story: Story, members: dict[str, Any]) -> None:
     """Another principal, or a phone that is bound to somebody else, hears what it hears of an id that never was."""
     customer = await approved_in(world)
     messages = []
@@ -97,7 +97,7 @@ async def test_nobody_else_gets_at_a_customer(world: World, story: Story, member
     assert await stored(world) == [customer]
 
 
-async def test_nobody_else_renames_a_customer(world: World) -> None:
+async def test_no_other_principal_renames_a_customer(world: World) -> None:
     """The same for a change."""
     customer = await approved_in(world)
     with pytest.raises(Refusal) as caught:
@@ -106,7 +106,7 @@ async def test_nobody_else_renames_a_customer(world: World) -> None:
     assert caught.value.code is Code.NOT_FOUND
 
 
-async def test_a_phone_sees_its_own_customer(world: World) -> None:
+async def test_a_client_token_sees_its_own_customer(world: World) -> None:
     """An app shows the cards of the person who holds the phone."""
     customer = await approved_in(world)
     await approved_in(world, token=Secret("another"), order_id="APPROVED-2")
@@ -246,7 +246,7 @@ async def test_removal_destroys_every_copy_of_the_token(world: World) -> None:
     assert await inbox.accept_token(NOTIFICATION, NotificationKind.PREAPPROVAL, TOKEN, at_ms=2)
 
 
-async def test_erasure_reaches_every_order_of_the_person(world: World) -> None:
+async def test_erasure_reaches_every_order_of_the_customer(world: World) -> None:
     """The gateway's answers hold name, address and telephone of whoever paid; one for each order, however many."""
     await _notified(world)
     customer = await approved_in(world)
@@ -282,7 +282,7 @@ async def _asked_for(world: World, number: int, **members: Any) -> Checkout:  # 
     return checkout
 
 
-async def test_erasure_reaches_every_checkout_of_the_person(world: World) -> None:
+async def test_erasure_reaches_every_checkout_of_the_customer(world: World) -> None:
     """A card that was approved twice has two orders, and the same person may have paid in others; one may be open."""
     customer = await approved_in(world, order_id="APPROVED-2")
     for number, members in enumerate(({"customer_id": customer.id}, {"customer_id": customer.id}, {}), 1):
@@ -403,7 +403,7 @@ async def test_a_customer_that_can_not_be_charged_is_refused(
     assert (await world.operations(), world.account.sent) == ([], [])
 
 
-async def test_a_phone_charges_its_own_customer_only(world: World) -> None:
+async def test_a_client_token_charges_its_own_customer_only(world: World) -> None:
     """The door looks too; the story does not rely on it."""
     customer = await approved_in(world)
     with pytest.raises(Refusal):

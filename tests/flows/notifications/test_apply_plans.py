@@ -126,7 +126,7 @@ async def test_the_order_of_one_moves_no_plan_of_another(world: InboxWorld, body
     assert await world.event_types() == []
 
 
-async def test_a_plan_of_another_amount_is_for_a_person(world: InboxWorld) -> None:
+async def test_a_plan_of_another_amount_needs_attention(world: InboxWorld) -> None:
     """The signature of a form covers the first payment; what comes later the customer's browser may change."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.account.plans[SUBSCRIPTION_ID]["amount"] = 1.0
@@ -137,7 +137,7 @@ async def test_a_plan_of_another_amount_is_for_a_person(world: InboxWorld) -> No
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
-async def test_a_second_plan_of_an_order_is_for_a_person(world: InboxWorld) -> None:
+async def test_a_second_plan_of_an_order_needs_attention(world: InboxWorld) -> None:
     """The form was posted twice, and the customer would pay each month twice."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.account.plans[VICTIM] = {"subscription_id": int(VICTIM), "order_id": "A-1", "currency": "LKR"}
@@ -181,7 +181,7 @@ async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: st
     assert (await world.standing()).subscription.state is expected
 
 
-async def test_what_comes_after_the_end_tells_of_no_going_on(world: InboxWorld) -> None:
+async def test_a_notification_after_the_end_does_not_make_a_plan_active(world: InboxWorld) -> None:
     """A shop that shuts a door at the cancellation would open it for a late installment, and shut it again."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]

@@ -28,9 +28,9 @@ class Announcing(HeldResponses):
     @contextmanager
     def slot(self, operation_id: str) -> Iterator[HeldResponse | None]:
         """Gives the same place, and tells of it."""
-        with super().slot(operation_id) as vigil:
+        with super().slot(operation_id) as held:
             self.is_held.set()
-            yield vigil
+            yield held
 
 
 class Door:
@@ -38,7 +38,7 @@ class Door:
 
     def __init__(self, world: World, poll_every_s: float = 0.01) -> None:
         self.held_responses = Announcing(poll_every_s)
-        hooks = self.held_responses.told_by(world.relay.hooks)
+        hooks = self.held_responses.notified_by(world.relay.hooks)
         self.relay = replace(world.relay, held_responses=self.held_responses, hooks=hooks)
         self.gone = asyncio.Event()
         self.left_s = 30.0

@@ -143,7 +143,7 @@ async def _orders(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, 
 async def _orders_of_checkouts(
     relay: Relay, customer: Customer, reference: str | None
 ) -> AsyncIterator[tuple[str, ...]]:
-    """Gives the orders of all approvals, and of checkouts that the customer's apps opened or that have its reference."""
+    """Gives the orders of all approvals, and of checkouts that the customer's apps opened or with the reference."""
     yield () if customer.order_id is None else (customer.order_id,)
     owned = CheckoutsOfCustomer(
         customer_id=customer.id, merchant=customer.merchant, principal=customer.principal, reference=reference
