@@ -43,7 +43,7 @@ async def address(answer: Callable[[web.Request], web.StreamResponse]) -> AsyncI
 
 @pytest.mark.process
 async def test_a_command_gets_the_alert_on_its_standard_input(tmp_path: Path) -> None:
-    """A real program, with the arguments as they were given: no shell looks at them."""
+    """A real program gets the arguments as they are configured: no shell reads them."""
     code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read() + sys.argv[2].encode())"
     await python(code, str(tmp_path / "taken"), " $HOME; ls")(BODY)
 
@@ -62,7 +62,7 @@ async def test_a_command_sees_the_environment_that_was_meant_for_it(tmp_path: Pa
 
 @pytest.mark.process
 async def test_a_command_need_not_read() -> None:
-    """One that only rings a bell has taken the alert too, however large it is."""
+    """A command that never reads its input accepts the alert too, however large it is."""
     await python("pass")(BODY * 100_000)
 
 

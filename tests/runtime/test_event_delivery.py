@@ -146,7 +146,7 @@ async def test_a_failure_is_tried_again_by_schedule(
 async def test_a_subject_that_fails_blocks_only_itself(
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
 ) -> None:
-    """What happened to one customer is told in its order; another customer's events don't wait for it."""
+    """Events of one customer are sent in their order; another customer's events don't wait for them."""
     await register(dispatch, receiver.url)
     receiver.answering = failing_for("customer:cus_1")
     await put(database, event(1), event(2, subject="customer:cus_1"), event(3), event(4, subject="customer:cus_3"))
@@ -174,7 +174,7 @@ def failing_for(subject: str) -> Answering:
 async def test_what_fails_to_the_end_is_given_up_and_the_next_goes_on(
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
 ) -> None:
-    """Ten tries; as long as others are taken, the endpoint is not to blame."""
+    """Ten attempts; as long as it accepts other events, the endpoint is not to blame."""
     issued = await register(dispatch, receiver.url)
     receiver.answering = failing_for("customer:cus_1")
     await put(database, event(1), event(2, subject="customer:cus_1"))
@@ -219,7 +219,7 @@ async def test_an_endpoint_that_fails_for_three_days_is_stopped_with_an_event(
 async def test_410_stops_an_endpoint_at_once(
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
 ) -> None:
-    """The receiver says that it wants nothing more; what waits is given up, and can be replayed."""
+    """The receiver wants no more events; waiting deliveries are given up, and can be replayed."""
     issued = await register(dispatch, receiver.url)
     receiver.answers = [web.Response(status=410)]
     await put(database, event(1), event(2, subject="customer:cus_1"))
@@ -301,7 +301,7 @@ async def test_a_redirect_is_a_failure_and_not_followed(
 async def test_an_endpoint_that_never_answers_delays_no_other(
     dispatch: Dispatch, database: Database, receiver: Receiver
 ) -> None:
-    """Each endpoint has a lane of its own, and on a lane each subject."""
+    """Each endpoint has a worker of its own, and each subject an order of its own."""
     is_over = asyncio.Event()
 
     async def hang(received: ReceivedNotification) -> web.Response:
@@ -362,7 +362,7 @@ async def test_many_that_never_answer_leave_room_for_others(
 
 
 async def test_a_receiver_that_is_too_slow_has_failed(database: Database, clock: SetClock, receiver: Receiver) -> None:
-    """It may have taken it, and gets it again under the same id."""
+    """The receiver may have accepted it, and gets it again under its id."""
     is_over = asyncio.Event()
 
     async def hang(_: ReceivedNotification) -> web.Response:
@@ -442,7 +442,7 @@ async def test_a_test_goes_to_its_endpoint_alone(dispatch: Dispatch, receiver: R
 async def test_events_are_replayed_one_by_one_or_by_span(
     dispatch: Dispatch, database: Database, receiver: Receiver
 ) -> None:
-    """Whoever lost what it was told asks for it again; the ids tell it what it has."""
+    """A receiver that lost events asks for them again; the ids tell it which ones it has."""
     issued = await register(dispatch, receiver.url, "customer.*")
     await put(database, event(1), event(2, at_ms=DAY_MS), event(3, at_ms=DAY_MS, type="checkout.failed"))
     await deliver(dispatch)

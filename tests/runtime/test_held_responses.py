@@ -20,7 +20,7 @@ async def operation(world: World) -> Operation:
 
 @pytest.mark.parametrize("state", State)
 def test_a_change_ends_the_wait_where_nothing_more_is_awaited(operation: Operation, state: State) -> None:
-    """A change to yet another open state is no news to wait for; a person's decision may take days."""
+    """No response waits for a change to another open state; an operator's decision may take days."""
     held_responses = HeldResponses()
     with held_responses.slot(operation.id) as held:
         held_responses.tell(msgspec.structs.replace(operation, state=state))
@@ -79,7 +79,7 @@ async def test_one_of_the_waiting_requests_reads_the_store() -> None:
 
 
 async def test_a_turn_comes_again() -> None:
-    """A change by another process is seen at the next look."""
+    """The next read sees a change by another process."""
     with HeldResponses(poll_every_s=0).slot("op_1") as held:
         assert held is not None
         assert held.takes_turn()
@@ -87,7 +87,7 @@ async def test_a_turn_comes_again() -> None:
 
 
 async def test_the_end_cuts_a_pause_short() -> None:
-    """Who waits hears of the end at once, not at the next look."""
+    """A waiting request sees the end at once, not at the next read."""
     with HeldResponses(poll_every_s=3600).slot("op_1") as held:
         assert held is not None
         asyncio.get_running_loop().call_soon(held.end)

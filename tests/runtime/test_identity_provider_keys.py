@@ -32,7 +32,7 @@ def jwks(*names: str) -> bytes:
 
 
 class Provider:
-    """Answers what it is told to, and counts."""
+    """Answers as it is configured, and counts."""
 
     def __init__(self, answer: bytes | Exception) -> None:
         self.answer = answer
@@ -72,7 +72,7 @@ class Shelf:
 
 
 async def test_one_fetch_serves_all_who_wait() -> None:
-    """A thousand phones that wake up together ask the provider once."""
+    """A thousand apps that wake up together cause one fetch."""
     shelf = Shelf(jwks("a"))
     shelf.provider.opened.clear()
     waiting = [asyncio.ensure_future(shelf.keys.find("a")) for _ in range(5)]

@@ -63,9 +63,7 @@ async def test_an_open_operation_keeps_its_answer_during_a_pause(world: World, p
     assert (await world.operation()).state is State.UNKNOWN
 
 
-async def test_an_operation_that_waits_for_a_permit_is_not_sent_once_the_account_is_paused(
-    world: World, pauses: Pauses
-) -> None:
+async def test_an_operation_that_waits_for_a_permit_is_not_sent_after_a_pause(world: World, pauses: Pauses) -> None:
     """Nothing leaves within a second of the command: not what came before it and stands in line either."""
     world.limit_to(RateLimit(1, 10.0))
     permit = await world.account.rate_limiter.take_now()

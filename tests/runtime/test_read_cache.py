@@ -154,14 +154,14 @@ class Desk:
 
 @pytest.fixture
 async def desk() -> AsyncIterator[Desk]:
-    """Gives a desk at which nobody is told anything stale for waiting long."""
+    """Gives a desk at which no reader gets a stale reading for waiting long."""
     desk = Desk()
     yield desk
     await desk.background.finish(0)
 
 
 async def test_all_who_ask_the_same_at_once_share_one_call(desk: Desk) -> None:
-    """A hundred phones that open the same order cost the gateway's budget one place."""
+    """A hundred apps that open one order cost one permit."""
     asking = [desk.ask() for _ in range(100)]
     await desk.turn()
     (call,) = desk.gateway.calls
@@ -189,7 +189,7 @@ async def test_what_was_found_is_served_for_a_moment(desk: Desk) -> None:
 
 
 async def test_its_age_counts_from_when_the_gateway_was_asked(desk: Desk) -> None:
-    """Nobody knows at which moment of a slow call the gateway looked."""
+    """It is unknown at which moment of a slow call the gateway read its records."""
     asking = desk.ask()
     await desk.turn()
     desk.pass_s(20)
@@ -429,7 +429,7 @@ async def test_our_own_charge_makes_what_was_read_old(world: World, relay: Relay
 
 
 async def test_what_is_known_survives_a_restart(world: World, relay: Relay) -> None:
-    """And the payments in it are known to settling."""
+    """And resolution knows the payments in it."""
     world.account.read_cache += [FOUND, Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")]
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)
@@ -454,14 +454,14 @@ async def test_an_answer_made_of_two_is_as_old_as_the_older(world: World, relay:
 
 
 async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
-    """Settling looks at payments too; the next refund of one of them rests on the newest look."""
+    """Resolution observes payments too; the next refund of one of them uses the newest observation."""
     payment = payments_in(RECORD, "Asia/Colombo")
     await relay.read_cache.note_payments(world.account.merchant, payment, seen_at_ms=5)
     assert await ResolutionStore(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
 
 
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:
-    """What is kept of a shop's customers is kept for a time that can be told."""
+    """Data of a shop's customers is kept for a known time."""
     world.account.read_cache.append(FOUND)
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)

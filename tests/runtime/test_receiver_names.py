@@ -39,7 +39,7 @@ async def test_a_name_that_leads_nowhere_is_an_error_of_the_network(error: Excep
 
 
 async def test_names_that_are_never_resolved_delay_no_other(gate: threading.Event) -> None:
-    """Neither other receivers nor the loop's own threads, in which the gateway's name is looked up."""
+    """Neither other receivers nor the event loop's own threads, which resolve the gateway's name."""
 
     def look_up(host: str, *_: object, **__: object) -> Found:
         if host.startswith("silent"):

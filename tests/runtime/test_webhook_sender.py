@@ -69,7 +69,7 @@ def endpoint(url: str) -> Endpoint:
 
 
 def published() -> PublishedEvent:
-    """Gives an event that has its place."""
+    """Gives an event that has its position."""
     one = event(1)
     return PublishedEvent(position=1, **{name: getattr(one, name) for name in one.__struct_fields__})
 
@@ -126,7 +126,7 @@ async def test_a_name_that_is_allowed_may_lead_anywhere(receiver: Receiver) -> N
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "10.0.0.1", "[::ffff:127.0.0.1]"])
 async def test_a_private_address_that_was_allowed_once_is_not_called(host: str) -> None:
-    """A setting that was taken back counts for what is registered already."""
+    """A setting that was withdrawn also counts for registered endpoints."""
     tried = await send(f"https://{host}/", allowed=AllowedDestinations())
 
     assert tried.failure == "its address must be a public address"

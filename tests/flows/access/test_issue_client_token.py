@@ -24,7 +24,7 @@ class Overtaken(ClientTokens):
 
 
 async def test_no_token_is_given_for_a_customer_that_is_removed_meanwhile(world: World) -> None:
-    """Whoever removes a customer is told that its phones are out; a token that comes a moment later would be let in."""
+    """A removed customer's client tokens are revoked; one that is issued a moment later would still be accepted."""
     tokens = Overtaken(world.database)
     tokens.world = world
     world.relay = replace(

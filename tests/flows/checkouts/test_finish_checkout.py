@@ -41,7 +41,7 @@ APPROVED = msgspec.structs.replace(PAID, customer_id="cus_1")
 
 
 async def test_a_notification_completes_the_checkout_of_its_order(world: World) -> None:
-    """In one unit of work with what is told of it."""
+    """The change and its event are stored in one transaction."""
     relay = hosting(world)
     checkout = await opened(relay)
     done = await finish_by_notification(relay, PAID)
@@ -97,7 +97,7 @@ async def test_of_two_checkouts_of_an_order_it_is_the_one_that_fits(world: World
 
 
 async def test_what_is_proved_of_a_checkout_is_no_other_ones(world: World) -> None:
-    """While the gateway was asked, the order was asked for anew, and is held by another checkout that would fit too."""
+    """During the inquiry another checkout was opened for the order, which holds it now and would fit too."""
     relay = hosting(world)
     first = await opened(relay)
     first = await note_abandoned(relay, first)
@@ -134,7 +134,7 @@ async def test_a_second_payment_is_logged_as_an_error(world: World) -> None:
 
 
 async def test_an_order_that_is_paid_in_two_checkouts_is_logged_as_an_error(world: World) -> None:
-    """The customer turned back, began anew, and then paid on both pages."""
+    """The customer cancelled, began anew, and then paid on both pages."""
     relay = hosting(world)
     first = await opened(relay)
     await note_abandoned(relay, first)
@@ -266,7 +266,7 @@ async def charge_tea(world: World) -> None:
 
 
 async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(world: World) -> None:
-    """A customer turned back, and pays on the next page: that is told of one of the two, and not of both."""
+    """A customer cancelled, and pays on the next page: the payment completes one of the two checkouts, not both."""
     relay = hosting(world)
     first = await note_abandoned(relay, await opened(relay))
     await opened(relay)
@@ -277,7 +277,7 @@ async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(worl
 
 
 async def test_a_checkout_without_a_notification_expires(world: World) -> None:
-    """And tells so. The gateway, whose search shows payments only, is not asked about a hold."""
+    """And makes an event. The gateway, whose search shows payments only, is not asked about an authorization."""
     relay = hosting(world)
     checkout = await opened(relay, new(kind=CheckoutKind.AUTHORIZATION))
     world.clock.passed_ms += LIFE_S * 1000 - 1
@@ -292,7 +292,7 @@ async def test_a_checkout_without_a_notification_expires(world: World) -> None:
 
 
 async def test_a_checkout_whose_page_was_never_shown_is_inquired_about_before_it_ends(world: World) -> None:
-    """An app may have posted the form by itself: nothing tells us of that, and the customer may have paid."""
+    """An app may have posted the form by itself: Payrelay doesn't see that, and the customer may have paid."""
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += LIFE_S * 1000
@@ -316,7 +316,7 @@ async def test_requests_for_an_overdue_checkout_make_one_inquiry(world: World) -
 
 
 async def test_a_stopping_process_ends_no_checkout_without_an_inquiry(world: World) -> None:
-    """Its last request must not free an order that is paid; who comes next looks."""
+    """Its last request must not free an order that is paid; the next process inquires."""
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += LIFE_S * 1000

@@ -9,7 +9,7 @@ from payrelay.flows.checkouts.show_checkout import show_checkout
 
 
 async def test_it_shows_the_state_and_neither_secret_nor_personal_data(world: World) -> None:
-    """The address and the form are told once, to whoever opened it."""
+    """Only the answer that opens a checkout has its address and its form."""
     relay = hosting(world)
     checkout = await opened(relay, new(customer_reference="user-1"))
 
@@ -33,7 +33,7 @@ async def test_it_shows_the_state_and_neither_secret_nor_personal_data(world: Wo
 
 
 async def test_a_status_inquiry_finds_the_payment(world: World) -> None:
-    """An app that asks is told as soon as the gateway shows it, without any notification."""
+    """An app learns of the payment as soon as the gateway shows it, without any notification."""
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += 3_000
@@ -52,7 +52,7 @@ async def test_an_approval_names_no_amount(world: World) -> None:
 
 
 async def test_another_principals_is_not_there(world: World) -> None:
-    """The same answer as for an id that nobody has."""
+    """The answer is that for an unknown id."""
     relay = hosting(world)
     checkout = await opened(relay)
     for request, checkout_id in ((asked(principal="other"), checkout.id), (asked(), "chk_x")):
@@ -75,7 +75,7 @@ async def test_another_principals_is_not_there(world: World) -> None:
     ],
 )
 async def test_a_bound_credential_sees_its_own_checkouts(world: World, bound: Bound, *, is_shown: bool) -> None:
-    """Its order's and its person's; of any other one it learns not even that it is there."""
+    """It sees those of its order and its customer; it doesn't learn that others exist."""
     relay = hosting(world)
     checkout = await opened(relay, new(customer_reference="user-1"))
     if is_shown:
@@ -86,7 +86,7 @@ async def test_a_bound_credential_sees_its_own_checkouts(world: World, bound: Bo
 
 
 async def test_a_checkout_that_a_server_opened_is_shown_to_the_client_token_of_its_order(world: World) -> None:
-    """The server gave the phone a token for this order and customer, and the address beside it."""
+    """The server gave the app a token for this order and customer, and the address with it."""
     relay = hosting(world)
     checkout = await opened(relay)
     bound = Bound(order_id="A-1", customer_id="cus_1")

@@ -15,7 +15,7 @@ LINKS = {"return_to": "myshop://paid?x=1", "cancel_to": "https://shop.example/ba
 
 
 def content(relay: Relay, outcome: CheckoutState = CheckoutState.COMPLETED) -> CheckoutOutcome:
-    """News of the order."""
+    """An outcome of the order."""
     return CheckoutOutcome(
         account="gateway", merchant=relay.account("gateway").merchant, order_id="A-1", outcome=outcome
     )

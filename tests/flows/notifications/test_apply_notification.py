@@ -106,7 +106,7 @@ async def test_a_signature_with_other_fields_pays_for_nothing(world: InboxWorld,
 
 @pytest.mark.parametrize("members", [{"amount_minor": 200_000}, {"currency": "USD"}])
 async def test_another_amount_than_was_requested_needs_attention(world: InboxWorld, members: dict[str, Any]) -> None:
-    """Money was taken, and not the money that was asked for: nobody's program may decide what that means."""
+    """The charged amount is not the requested one: no program may decide what that means."""
     await world.open_checkout(**members)
     world.payments.append(payment_of())
     taken = await world.take(body_of())
@@ -117,7 +117,7 @@ async def test_another_amount_than_was_requested_needs_attention(world: InboxWor
 
 
 async def test_an_order_that_was_paid_twice_needs_attention(world: InboxWorld) -> None:
-    """The customer paid in two windows; one of the payments must go back, and a person says which."""
+    """The customer paid in two windows; an operator decides which payment is refunded."""
     await world.open_checkout()
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(body_of())
@@ -152,7 +152,7 @@ async def test_a_failure_is_a_hint_and_no_more(world: InboxWorld, status: str, s
 
 @pytest.mark.parametrize("status", ["0", "7"])
 async def test_what_says_nothing_changes_nothing(world: InboxWorld, status: str) -> None:
-    """That it is pending, or a number that nobody knows, is neither a payment nor a failure."""
+    """A pending payment, or an unknown status, is neither a payment nor a failure."""
     await world.open_checkout()
     taken = await world.take(body_of(status))
 
@@ -173,7 +173,7 @@ async def test_a_lost_charge_is_inquired_about_at_once(world: InboxWorld) -> Non
 
 
 async def test_a_failure_disproves_no_charge(world: InboxWorld) -> None:
-    """A customer's first try may have failed where the second was paid: only the gateway's records tell."""
+    """A customer's first try may have failed and the second be paid: only the gateway's records show it."""
     operation = await world.charge(OutcomeKind.UNKNOWN)
     assert (await world.take(body_of("-2"))).reason is NotificationReason.INFORMED
 
@@ -231,7 +231,7 @@ async def test_a_payment_that_an_operator_has_yet_to_decide_pays_for_no_checkout
 
 
 async def test_another_payment_of_a_resolved_order_is_not_the_charges(world: InboxWorld) -> None:
-    """The charge has its payment; one more for the same order is nobody's here, and stays to be seen."""
+    """The charge has its payment; another one for the order belongs to nothing here, and is shown to operators."""
     await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
 
     assert (await world.take(body_of(payment_id="320025000009"))).reason is NotificationReason.UNKNOWN_ORDER
@@ -239,7 +239,7 @@ async def test_another_payment_of_a_resolved_order_is_not_the_charges(world: Inb
 
 
 async def test_an_approval_becomes_a_customer(world: InboxWorld) -> None:
-    """The app charges it later by its handle; the token itself is seen by nobody."""
+    """The app charges it later by its handle; no client sees the token itself."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
     taken = await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN))
 
@@ -254,7 +254,7 @@ async def test_an_approval_becomes_a_customer(world: InboxWorld) -> None:
 
 
 async def test_a_second_token_needs_attention(world: InboxWorld) -> None:
-    """The signature covers no token: with a body that he saw somebody could put his own card, or another's, there."""
+    """The signature covers no token: whoever has seen a body could put another card's token into it."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
     await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN))
     taken = await world.take(body_of(payhere_amount="10.00", customer_token="F" * 32))
@@ -267,7 +267,7 @@ async def test_a_second_token_needs_attention(world: InboxWorld) -> None:
 
 
 async def test_an_approval_with_an_amount_needs_its_payment(world: InboxWorld) -> None:
-    """Money was to be taken with it: without the gateway's record nobody knows that it was."""
+    """The approval includes a charge: only the gateway's record shows that it was made."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL)
     assert (await world.take(body_of(customer_token=TOKEN))).reason is NotificationReason.NOT_SHOWN
     assert await world.all_customers() == []
@@ -296,7 +296,7 @@ async def test_an_approval_without_a_token_needs_attention(world: InboxWorld) ->
 
 
 async def test_a_lost_authorization_is_proved_by_its_token(world: InboxWorld) -> None:
-    """No search shows a hold: that the gateway tells its token is the only proof, and the token is what captures it."""
+    """No search shows an authorization: a notification with its token is the only proof, and the token captures it."""
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
 
@@ -328,7 +328,7 @@ async def test_an_authorization_of_something_else_proves_nothing(world: InboxWor
 
 
 async def test_an_authorization_that_may_be_of_a_checkout_proves_no_operation(world: InboxWorld) -> None:
-    """The customer held the money on the page meanwhile: the lost hold would be called made, and never was."""
+    """The customer authorized it on the page meanwhile: the lost operation would be called succeeded, and never was."""
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
@@ -340,7 +340,7 @@ async def test_an_authorization_that_may_be_of_a_checkout_proves_no_operation(wo
 
 
 async def test_an_authorization_of_another_operation_proves_nothing(world: InboxWorld) -> None:
-    """The notification of an earlier hold of the same order, sent again, must not settle a later one."""
+    """The repeated notification of an earlier authorization of the order must not resolve a later one."""
     await world.charge(OutcomeKind.SUCCEEDED, HOLD, authorization_token=AUTHORIZATION_TOKEN)
     second = await world.charge(OutcomeKind.UNKNOWN, HOLD, "k-2")
     await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
@@ -351,10 +351,8 @@ async def test_an_authorization_of_another_operation_proves_nothing(world: Inbox
 
 
 @pytest.mark.parametrize("payment_id", [None, "320000000009"])
-async def test_an_authorization_of_an_operation_completes_no_checkout(
-    world: InboxWorld, payment_id: str | None
-) -> None:
-    """One hold would count for two; the payment beside its token is not signed, and may be any."""
+async def test_an_operations_authorization_completes_no_checkout(world: InboxWorld, payment_id: str | None) -> None:
+    """One authorization would count for two; the payment beside its token is not signed, and may be any."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     await world.charge(OutcomeKind.SUCCEEDED, HOLD, authorization_token=AUTHORIZATION_TOKEN)
     taken = await world.take(body_of("3", payment_id=payment_id, authorization_token=AUTHORIZATION_TOKEN))
@@ -364,7 +362,7 @@ async def test_an_authorization_of_an_operation_completes_no_checkout(
 
 
 async def test_an_authorization_of_a_checkout_keeps_its_token_sealed(world: InboxWorld) -> None:
-    """It is captured by that token later; another one under the same signature is for a person."""
+    """It is captured by that token later; another token for the order needs attention."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
     assert taken.reason is NotificationReason.CHECKOUT_FINISHED
@@ -384,7 +382,7 @@ async def test_an_authorization_of_a_checkout_keeps_its_token_sealed(world: Inbo
 
 @pytest.mark.parametrize("principal", ["shop", "another"])
 async def test_a_checkout_that_holds_nothing_is_not_captured(world: InboxWorld, principal: str) -> None:
-    """Not yet held, or somebody else's: nothing is sent, and who asks hears which field it is."""
+    """An authorization that isn't made yet, or is another's: nothing is sent, and the client learns the wrong field."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     if principal == "another":
         await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
@@ -534,7 +532,7 @@ async def test_a_payment_is_of_the_checkout_that_asked_for_one(world: InboxWorld
 
 
 async def test_a_payment_is_of_the_checkout_that_asked_for_so_much(world: InboxWorld) -> None:
-    """The second try is for another amount, and the first one is paid: that is known, and for nobody to look into."""
+    """The second checkout is for another amount, and the first one is paid: no operator has to act on that."""
     await world.open_checkout(state=CheckoutState.CANCELLED, guard=None)
     await world.open_checkout(amount_minor=500)
     world.payments.append(payment_of())
@@ -544,7 +542,7 @@ async def test_a_payment_is_of_the_checkout_that_asked_for_so_much(world: InboxW
 
 
 async def test_an_account_that_is_gone_is_waited_for(world: InboxWorld) -> None:
-    """Somebody renames an account while notifications wait; what came must not be lost for that."""
+    """An operator renames an account while notifications wait; none may be lost for that."""
     await world.take(body_of())
     accounts = dict(world.relay.accounts)
     world.relay.accounts.clear()  # type: ignore[attr-defined]

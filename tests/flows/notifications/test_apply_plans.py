@@ -154,7 +154,7 @@ async def test_a_second_plan_of_an_order_needs_attention(world: InboxWorld) -> N
 
 
 async def test_an_installment_of_another_plan_of_the_order_does_not_count(world: InboxWorld) -> None:
-    """Their payments look alike, and which plan one is of is not signed: an app would show more paid than was."""
+    """Their payments look alike, and the subscription's id is not signed: an app would show more paid than was."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
     world.account.plan_of["320025000002"] = VICTIM
@@ -169,7 +169,7 @@ async def test_an_installment_of_another_plan_of_the_order_does_not_count(world:
     ("word", "why"), [("ACTIVE", NotificationReason.NOT_SHOWN), ("CANCELLED", NotificationReason.SUBSCRIPTION_NOTED)]
 )
 async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: str, why: NotificationReason) -> None:
-    """That it ended is not signed; whoever believed it would deliver nothing more to somebody who pays."""
+    """The end is not signed; a shop that believed it would stop delivering to a customer who pays."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
@@ -200,7 +200,7 @@ async def test_a_notification_after_the_end_does_not_make_a_plan_active(world: I
 
 
 async def test_installments_are_counted_by_what_is_shown(world: InboxWorld) -> None:
-    """How many were paid is not signed; those that nobody told of are found at the gateway."""
+    """The number of paid installments is not signed; those without a notification are found at the gateway."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     taken = await world.take(
@@ -226,7 +226,7 @@ async def test_a_plan_that_cannot_be_seen_is_waited_for(world: InboxWorld, call:
 
 
 async def test_a_chargeback_finds_an_installment_that_is_shown_with_its_plan_alone(world: InboxWorld) -> None:
-    """What was found there when it was paid must be found there when it is taken back, or nobody is told of that."""
+    """A payment that was found there must be found there for its chargeback too, or there is no event of it."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))

@@ -53,9 +53,9 @@ class NewCheckout(msgspec.Struct, frozen=True, kw_only=True):
 async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Answer:
     """Opens a checkout, and answers with it, its address and its form.
 
-    Raises StoreError, and Refusal: invalid_request for a link, a plan or a date that isn't allowed; forbidden for more
-    than the credential allows; conflict where the order has an open or a completed checkout; idempotency_mismatch;
-    unavailable where the account is paused, or a setting is missing.
+    Raises StoreError, and Refusal. It is invalid_request for a link, a plan or a date that isn't allowed, and forbidden
+    for more than the credential allows. It is conflict where the order has an open or a completed checkout, or
+    idempotency_mismatch; unavailable where the account is paused, or a setting is missing.
     """
     account = relay.account(request.account)
     _require_configured(relay, account)

@@ -46,9 +46,10 @@ class NotIngestedError(Refusal):
 async def ingest_notification(relay: Relay, account_name: str, headers: Headers, body: bytes) -> Notification:
     """Stores a notification, and starts the work on it; when this returns, the notification is on disk.
 
-    May be repeated: an equal body is the same notification. Raises StoreUnavailable, and Refusal: malformed_request for
-    a body that is no notification; forbidden for one that is forged or for another merchant, which is stored all the
-    same; unavailable for one that can't be checked or is one too many; not_found for an unknown account.
+    May be repeated: an equal body is the same notification. Raises StoreUnavailable, and Refusal. It is not_found for
+    an unknown account, and malformed_request for a body that is no notification. It is forbidden for a notification
+    that is forged or for another merchant, which is stored all the same. It is unavailable for one that can't be
+    checked, or is one too many.
     """
     account = relay.account(account_name)
     received = account.notification(headers, body)

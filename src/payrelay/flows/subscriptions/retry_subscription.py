@@ -19,8 +19,8 @@ async def retry_subscription(relay: Relay, request: Request, call: RetrySubscrip
 
     The subscription's payments are read first, and stored with the intent: if the reply is lost, a new payment shows
     that the retry succeeded. Raises Refusal: conflict while another retry or cancellation of the subscription is
-    unresolved; unavailable where the payments can't be read, and then nothing is sent; forbidden for a credential with
-    a largest amount, because Payrelay doesn't know what an installment costs.
+    unresolved; unavailable where the payments can't be read, and then nothing is sent. It is forbidden for a credential
+    with a largest amount, because Payrelay doesn't know what an installment costs.
     """
     require_amount(request.credential, None)
     intent = Intent(
