@@ -1,46 +1,46 @@
-"""Where processes share the access token of one account; what it is for, only its gateway knows."""
+"""The store in which processes share one account's access token. Only the account's gateway knows the token's use."""
 
 from typing import Protocol
 
 
 class SharedToken(Protocol):
-    """A token as a shelf keeps it: its text, how old it is, and how long it is good for."""
+    """A token in the store: its text, its age, and its remaining life."""
 
     @property
     def text(self) -> str:
-        """What is sent."""
+        """The text that is sent to the gateway."""
         ...
 
     @property
     def age_s(self) -> float:
-        """Seconds since it was fetched."""
+        """Seconds since a process fetched it."""
         ...
 
     @property
     def left_s(self) -> float:
-        """Seconds until its end; less than 0 after that."""
+        """Seconds until it expires; negative after that."""
         ...
 
 
 class TokenStore(Protocol):
-    """Where processes share a token. All of it raises StoreUnavailable where the shelf can't be reached."""
+    """Shares one access token between processes. Each method raises StoreUnavailable where it can't reach the store."""
 
     async def read(self) -> SharedToken | None:
-        """Gives the token that is there."""
+        """Gives the stored token; None where there is none."""
         ...
 
     async def lease(self, for_s: float) -> bool:
-        """Gives True to the one process that is to fetch the next token; to another one only after so long."""
+        """Leases the fetching of the next token for ``for_s`` seconds; False where another process has the lease."""
         ...
 
     async def put(self, text: str, left_s: float) -> None:
-        """Keeps a token in place of the one before, and ends the lease."""
+        """Stores a token in place of the one before, and ends the lease."""
         ...
 
     async def give_up(self, for_s: float) -> None:
-        """Ends the lease without a token: somebody else may try after so long."""
+        """Ends the lease without a token. Another process may lease after ``for_s`` seconds."""
         ...
 
     async def drop(self, text: str) -> None:
-        """Forgets this token, unless another one has taken its place."""
+        """Forgets this token, unless another one has replaced it."""
         ...

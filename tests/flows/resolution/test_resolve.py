@@ -32,7 +32,7 @@ from payrelay.flows.resolution.search_payments import (
 from payrelay.flows.resolution.stories import resolver_of
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
-from payrelay.gateways.payhere.abilities import capabilities_of
+from payrelay.gateways.payhere.account import capabilities_of
 from payrelay.store.payments.journal import HISTORY_ENTRIES_MAX
 
 

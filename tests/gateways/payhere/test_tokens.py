@@ -89,7 +89,7 @@ def clock() -> HandClock:
 
 @pytest.fixture
 async def make(clock: HandClock) -> AsyncIterator[Make]:
-    """Makes what is tested, with a lane, and closes it."""
+    """Makes what is tested, with a pool, and closes it."""
     made: list[Tokens] = []
 
     def tokens(
@@ -219,7 +219,7 @@ async def test_a_refusal_is_not_asked_for_again_at_once(make: Make, clock: HandC
     assert await text_of(tokens, clock) == "token-one"
 
 
-async def test_a_token_request_takes_a_place(make: Make, clock: HandClock) -> None:
+async def test_a_token_request_takes_a_permit(make: Make, clock: HandClock) -> None:
     """It is a call like any other to the gateway that counts them."""
     pool = ScriptedPool(granted("token-one", expires_in=2), granted("token-two", expires_in=2), granted("token-three"))
     tokens = make(pool, RateLimit(2, 10.0))
@@ -275,7 +275,7 @@ def test_a_pair_that_no_header_can_hold_ends_the_start(clock: HandClock) -> None
 
 
 async def test_a_request_under_way_ends_with_the_program(clock: HandClock) -> None:
-    """A stop doesn't wait for the gateway; the call may have been sent, so its place rests."""
+    """A stop doesn't wait for the gateway; the call may have been sent, so its permit rests."""
     pool = ScriptedPool(granted("token-one"))
     pool.gate.clear()
     rate_limiter = RateLimiter(RateLimit(2, 10.0), clock)
@@ -296,7 +296,7 @@ class Kept(NamedTuple):
 
 
 class MemoryTokenStore:
-    """What processes share, by its face; ``lasts_s`` is how long a lease lasts here."""
+    """The store that processes share, with its interface; ``lasts_s`` is how long a lease lasts here."""
 
     def __init__(self, clock: HandClock) -> None:
         self.clock = clock
