@@ -149,7 +149,7 @@ async def test_a_change_names_the_version_that_it_was_decided_on(inbox: Inbox) -
     await inbox.put(NOTIFICATION, BODY)
     changed = advance(
         NOTIFICATION,
-        NotificationStep(event=NotificationEvent.WORKED_ON, reason=NotificationReason.CHECKOUT_FINISHED),
+        NotificationStep(event=NotificationEvent.APPLIED, reason=NotificationReason.CHECKOUT_FINISHED),
         at_ms=NOW_MS + 9,
     )
     await inbox.record(changed)

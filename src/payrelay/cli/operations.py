@@ -23,7 +23,7 @@ from payrelay.cli.session import (
     say,
     session,
 )
-from payrelay.core.payments.explanations import printable, what
+from payrelay.core.payments.explanations import printable, request_phrase
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.payment import payment_number
 from payrelay.core.persons import WordsError
@@ -152,7 +152,7 @@ async def _is_confirmed(relay: "Relay", operation: Operation, decision: "Decisio
 
     consequence = await consequence_of(relay, operation, decision)
     errors = Console(stderr=True, highlight=False)
-    errors.print(f"{operation.id}, {printable(what(operation))}", markup=False)
+    errors.print(f"{operation.id}, {printable(request_phrase(operation))}", markup=False)
     for line in consequence_lines(consequence):
         errors.print(f"· {printable(line)}", markup=False)
     return typer.confirm(f"Decide, for good, that it {decision.decided}?", err=True)

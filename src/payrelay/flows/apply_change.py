@@ -21,7 +21,7 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.payments.changes import Change, Report, says, what_follows
+from payrelay.core.payments.changes import Change, Report, state_implied_by, what_follows
 from payrelay.core.payments.operation import JournalEntry, Operation
 from payrelay.errors import IllegalTransition, Outdated
 from payrelay.flows.relay import Relay
@@ -37,7 +37,7 @@ class OverruledError(IllegalTransition):
     def __init__(self, operation: Operation, report: Report, reason: str) -> None:
         super().__init__(reason)
         self.operation = operation
-        self.is_agreed = says(report) is operation.state
+        self.is_agreed = state_implied_by(report) is operation.state
         """What stands is what the news says."""
 
 
@@ -94,7 +94,7 @@ def _overruled(relay: Relay, operation: Operation, report: Report, reason: str) 
     A row that was never known to be stored, for its commit was in doubt, contradicts nothing by not being there.
     """
     overruled = OverruledError(operation, report, reason)
-    if report.is_firsthand and says(report) is not None and operation.chain and not overruled.is_agreed:
+    if report.is_firsthand and state_implied_by(report) is not None and operation.chain and not overruled.is_agreed:
         relay.log.error(
             "reply_after_settling", operation_id=operation.id, state=operation.state, kind=report.event.value
         )

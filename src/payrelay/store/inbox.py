@@ -18,7 +18,7 @@ from payrelay.core.notifications.notification import (
     Notification,
     NotificationFilter,
     NotificationKind,
-    needs_person,
+    needs_operator,
 )
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
@@ -221,7 +221,7 @@ def _record(notification: Notification) -> Unit[None]:
         notification.gives_up_at_ms,
         notification.updated_at_ms,
     )
-    needs_attention = needs_person(notification)
+    needs_attention = needs_operator(notification)
     if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=not needs_attention)):
         raise Outdated(f"the notification {notification.id!r} was changed since it was read")
     if needs_attention:

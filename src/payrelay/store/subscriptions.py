@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, joined, kind_of_payment
+from payrelay.core.subscriptions.subscription import Fact, Subscription, event_of, events_of, kind_of_payment, merged
 from payrelay.errors import Outdated
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows
 from payrelay.store.engine.rows import struct_of
@@ -87,7 +87,7 @@ class Subscriptions:
         key = (owner.merchant, fact.subscription_id)
         rows = yield Statement(statements.GET_SUBSCRIPTION, key)
         before = struct_of(rows[0], Subscription) if rows else _unknown(owner, fact)
-        after = joined(before, fact, principal=owner.principal)
+        after = merged(before, fact, principal=owner.principal)
         is_first_owned = before.principal is None and after.principal is not None
         earlier = (yield from _known_installments(before)) if rows and is_first_owned else []
         is_new_payment = False

@@ -22,9 +22,9 @@ from payrelay.core.checkouts.checkout import (
     CheckoutState,
     Details,
     Result,
-    addressee,
     advance,
     begins_after,
+    checkout_of,
     event_of,
     fits,
     is_inquired,
@@ -135,7 +135,7 @@ def test_a_failure_brings_no_ids() -> None:
 def test_no_news_open_or_expire_anything(outcome: CheckoutState) -> None:
     """Time alone ends a checkout."""
     content = CheckoutOutcome(account="gateway", merchant="m", order_id="A-1", outcome=outcome)
-    with pytest.raises(ValueError, match=f"no news make a checkout {outcome}"):
+    with pytest.raises(ValueError, match=f"no report makes a checkout {outcome}"):
         assert content.event
 
 
@@ -204,7 +204,7 @@ def test_of_an_orders_checkouts_the_one_that_fits_is_meant(members: dict[str, ob
         amount_minor=CHECKOUT.amount_minor,
         currency=CHECKOUT.currency,
     )
-    chosen = addressee(checkouts, msgspec.structs.replace(content, **members))
+    chosen = checkout_of(checkouts, msgspec.structs.replace(content, **members))
 
     assert (None if chosen is None else chosen.id) == expected
 

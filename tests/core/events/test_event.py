@@ -2,7 +2,7 @@
 
 import pytest
 
-from payrelay.core.events.event import TOLD, TYPES, OutgoingEvent, event_id, of_operation
+from payrelay.core.events.event import PUBLISHED_STATES, TYPES, OutgoingEvent, event_id, of_operation
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.operation import (
     TRANSITIONS,
@@ -108,7 +108,7 @@ def test_the_id_is_the_same_for_the_same_change_and_sorts_by_time() -> None:
 def test_every_type_is_a_noun_and_what_happened_to_it() -> None:
     """Endpoints are registered for nouns."""
     assert all(type_.count(".") == 1 for type_ in TYPES)
-    assert {f"operation.{state}" for state in TOLD} < TYPES
+    assert {f"operation.{state}" for state in PUBLISHED_STATES} < TYPES
 
 
 def test_an_amount_that_is_not_known_is_nothing() -> None:

@@ -8,15 +8,15 @@ from tests import samples
 from tests.samples import NOTIFICATION, NOW_MS
 
 from payrelay.core.notifications.notification import (
-    AGAIN_AFTER_MS,
+    APPLIED_BY,
     DOUBTED_BY,
     PUT_OFF_BY,
     REASON_OF_AUTHENTICITY,
     REASON_PHRASES,
+    RETRY_DELAYS_MS,
     TRANSITIONS,
     UNFINISHED,
     WAITS_FOR_MS,
-    WORKED_ON_BY,
     Authenticity,
     ExpectedAmount,
     Notification,
@@ -29,7 +29,7 @@ from payrelay.core.notifications.notification import (
     ReportedStatus,
     advance,
     differs,
-    needs_person,
+    needs_operator,
     payment_shown,
     step_of,
     step_of_repeat,
@@ -86,12 +86,12 @@ def test_it_waits_longer_each_time_and_then_no_more() -> None:
         waiting = advance(waiting, WAIT, at_ms=now_ms)
         tries += 1
         if waiting.next_at_ms is not None:
-            assert waiting.next_at_ms - now_ms in AGAIN_AFTER_MS
+            assert waiting.next_at_ms - now_ms in RETRY_DELAYS_MS
             now_ms = waiting.next_at_ms
 
     assert waiting.state is NotificationState.IGNORED
     assert waiting.reason is NotificationReason.UNKNOWN_ORDER
-    assert WAITS_FOR_MS <= now_ms - NOW_MS <= WAITS_FOR_MS + max(AGAIN_AFTER_MS)
+    assert WAITS_FOR_MS <= now_ms - NOW_MS <= WAITS_FOR_MS + max(RETRY_DELAYS_MS)
     assert tries < 30
 
 
@@ -131,10 +131,10 @@ def test_every_reason_has_its_words_and_at_most_one_place() -> None:
     """What stands in a list must be said in words, and mean one thing."""
     assert set(REASON_PHRASES) == set(NotificationReason)
     assert set(REASON_OF_AUTHENTICITY) == set(Authenticity)
-    groups = (WORKED_ON_BY, PUT_OFF_BY, DOUBTED_BY)
+    groups = (APPLIED_BY, PUT_OFF_BY, DOUBTED_BY)
     assert len(frozenset.union(*groups)) == sum(map(len, groups))
     assert step_of(NotificationReason.INFORMED) == NotificationStep(
-        event=NotificationEvent.PASSED_OVER, reason=NotificationReason.INFORMED
+        event=NotificationEvent.IGNORED, reason=NotificationReason.INFORMED
     )
     assert step_of(NotificationReason.OTHER_TOKEN).event is NotificationEvent.DOUBTED
 
@@ -211,4 +211,4 @@ def test_a_person_is_called_where_one_is_needed(
     state: NotificationState, why: NotificationReason, told: ReportedStatus, *, is_needed: bool
 ) -> None:
     """For money that nobody can prove, and never twice for the same; what is of nobody here is nobody's trouble."""
-    assert needs_person(msgspec.structs.replace(NOTIFICATION, state=state, reason=why, reported=told)) is is_needed
+    assert needs_operator(msgspec.structs.replace(NOTIFICATION, state=state, reason=why, reported=told)) is is_needed

@@ -8,7 +8,7 @@ from tests.samples import PAYMENT
 
 from payrelay.core.answers import Answer
 from payrelay.core.outcomes import Evidence, Facts
-from payrelay.core.payments.changes import Change, Report, says, what_follows
+from payrelay.core.payments.changes import Change, Report, state_implied_by, what_follows
 from payrelay.core.payments.operation import (
     FROZEN,
     INQUIRED,
@@ -219,7 +219,7 @@ def test_what_a_report_says_is_where_it_would_have_it_stand(
     event: Event, seen: MatchResult | None, state: State
 ) -> None:
     """Against that is held what stands: only where the two differ somebody has to look."""
-    assert says(Report(event=event, evidence=Evidence(seen=seen))) is state
+    assert state_implied_by(Report(event=event, evidence=Evidence(seen=seen))) is state
 
 
 def test_records_and_replies_fill_in_alike(make_operation: MakeOperation) -> None:

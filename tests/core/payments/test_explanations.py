@@ -11,10 +11,10 @@ from payrelay.core.payments.explanations import (
     SEEN_PHRASES,
     phrases_of,
     printable,
+    reason_phrase,
+    request_phrase,
     sentence_of,
-    told,
-    what,
-    why,
+    sentence_with_evidence,
 )
 from payrelay.core.payments.operation import Event, JournalEntry, Kind, State
 from payrelay.core.payments.proof import Control, MatchResult
@@ -53,14 +53,14 @@ def test_no_two_phrases_read_the_same(phrases: Mapping[str, str]) -> None:
 
 def test_why_tells_what_brought_it_there() -> None:
     """A list has one line for it, and that is the line that counts."""
-    assert why(history_of(BEGUN)) == FIRST_ENTRY.removesuffix(".")
-    assert why(history_of(BEGUN, LOST)) == "No reply came in time"
+    assert reason_phrase(history_of(BEGUN)) == FIRST_ENTRY.removesuffix(".")
+    assert reason_phrase(history_of(BEGUN, LOST)) == "No reply came in time"
 
 
 @pytest.mark.parametrize(("looks", "times"), [(1, "once"), (4, "4 times")])
 def test_why_tells_what_was_seen_since(looks: int, times: str) -> None:
     """That it was looked for in vain is news."""
-    assert why(history_of(BEGUN, LOST, *[INQUIRED_ABOUT] * looks)) == (
+    assert reason_phrase(history_of(BEGUN, LOST, *[INQUIRED_ABOUT] * looks)) == (
         f"No reply came in time; inquired {times} since: the gateway shows no payment"
     )
 
@@ -69,7 +69,7 @@ def test_a_look_that_saw_nothing_new_is_not_told() -> None:
     """A second sending that never left is no observation."""
     not_sent = (Event.INQUIRED_ABOUT, State.UNKNOWN, Evidence(cause="no_connection"))
 
-    assert why(history_of(BEGUN, LOST, not_sent)) == "No reply came in time"
+    assert reason_phrase(history_of(BEGUN, LOST, not_sent)) == "No reply came in time"
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_look_that_saw_nothing_new_is_not_told() -> None:
 )
 def test_why_somebody_is_needed(event: Event, evidence: Evidence, text: str) -> None:
     """In the words of what was seen, where that says more than what happened."""
-    assert why(history_of(BEGUN, LOST, (event, State.NEEDS_ATTENTION, evidence))) == text
+    assert reason_phrase(history_of(BEGUN, LOST, (event, State.NEEDS_ATTENTION, evidence))) == text
 
 
 def test_everything_that_was_seen_is_told() -> None:
@@ -155,7 +155,7 @@ def test_a_line_is_a_sentence() -> None:
 )
 def test_what_was_asked_is_a_phrase(members: dict[str, object], text: str) -> None:
     """What it is, how much, and of what: all that a list has room for."""
-    assert what(msgspec.structs.replace(OPERATION, **members)) == text
+    assert request_phrase(msgspec.structs.replace(OPERATION, **members)) == text
 
 
 @pytest.mark.parametrize(("text", "shown"), [("Tee für 2 €", "Tee für 2 €"), ("\x1b[2Jx\n", "\\x1b[2Jx\\x0a")])
@@ -180,7 +180,7 @@ def test_a_text_of_others_does_not_steer_a_terminal(text: str, shown: str) -> No
 )
 def test_a_line_is_told_with_what_was_seen(entry: tuple[Event | None, State, Evidence], words: str) -> None:
     """Support reads it to the customer as it stands."""
-    assert told(history_of(entry)[0]) == words
+    assert sentence_with_evidence(history_of(entry)[0]) == words
 
 
 def test_words_that_have_no_phrase_are_shown_as_they_are() -> None:
@@ -189,17 +189,19 @@ def test_words_that_have_no_phrase_are_shown_as_they_are() -> None:
     entry = (Event.INQUIRED_ABOUT, State.UNKNOWN, evidence)
 
     assert phrases_of(evidence) == ["new_sight", "new_control", "new_cause"]
-    assert told(history_of(entry)[0]).endswith(": new_sight; new_control; new_cause.")
-    assert why(history_of(BEGUN, LOST, entry)) == "No reply came in time; inquired once since: new_sight"
+    assert sentence_with_evidence(history_of(entry)[0]).endswith(": new_sight; new_control; new_cause.")
+    assert reason_phrase(history_of(BEGUN, LOST, entry)) == "No reply came in time; inquired once since: new_sight"
 
 
 def test_looks_before_a_person_was_called_are_not_counted_as_looks_since() -> None:
     """What called the person says what was seen in the end; the looks before led there."""
     unclear = (Event.UNCLEAR, State.NEEDS_ATTENTION, Evidence(seen=MatchResult.SEVERAL_FIT))
 
-    assert why(history_of(BEGUN, LOST, INQUIRED_ABOUT, unclear)) == "No reply came in time; several payments fit"
+    assert (
+        reason_phrase(history_of(BEGUN, LOST, INQUIRED_ABOUT, unclear)) == "No reply came in time; several payments fit"
+    )
 
 
 def test_a_step_within_a_state_did_not_bring_it_there() -> None:
     """An operation that is sent again with another access token is where it was."""
-    assert why(history_of(BEGUN, (Event.RETRIED, State.SENDING, Evidence()))) == FIRST_ENTRY.removesuffix(".")
+    assert reason_phrase(history_of(BEGUN, (Event.RETRIED, State.SENDING, Evidence()))) == FIRST_ENTRY.removesuffix(".")

@@ -32,7 +32,7 @@ from payrelay.core.payments.proof import (
     open_since_ms,
     ruling,
     ruling_after_failure,
-    span_of,
+    sending_window_of,
 )
 
 BEGAN_MS: Final = 1_788_244_200_000
@@ -75,8 +75,8 @@ def looks(count: int, seen: MatchResult = MatchResult.NOTHING, control: Control 
 def test_it_reaches_the_gateway_between_the_intent_to_send_and_the_end_of_the_time_out() -> None:
     """Waiting for a place is no sending; where nothing tells when that ended, it counts from the beginning."""
     history = [entry(State.ACCEPTED, at_ms=BEGAN_MS - 5_000), entry(State.SENDING, Event.GRANTED)]
-    assert span_of(history, OPERATION, 30_000) == SPAN
-    assert span_of([], OPERATION, 30_000).began_ms == OPERATION.created_at_ms
+    assert sending_window_of(history, OPERATION, 30_000) == SPAN
+    assert sending_window_of([], OPERATION, 30_000).began_ms == OPERATION.created_at_ms
 
 
 def test_it_is_open_since_its_outcome_was_lost() -> None:

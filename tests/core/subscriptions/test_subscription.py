@@ -1,4 +1,4 @@
-"""What is known of a subscription is joined: any order and number of facts gives the same."""
+"""What is known of a subscription is merged: any order and number of facts gives the same."""
 
 from random import Random
 
@@ -17,7 +17,7 @@ from payrelay.core.subscriptions.subscription import (
     event_of,
     events_of,
     fact_of_notification,
-    joined,
+    merged,
 )
 
 UNKNOWN = Subscription(merchant="0123456789abcdef", subscription_id="42", account="gateway")
@@ -45,7 +45,7 @@ def after(facts: list[Fact]) -> Subscription:
     """Joins facts one after the other."""
     known = UNKNOWN
     for fact in facts:
-        known = joined(known, fact, principal="shop")
+        known = merged(known, fact, principal="shop")
     return known
 
 
@@ -153,7 +153,7 @@ def test_a_failure_without_a_number_is_still_one() -> None:
 def test_each_change_is_told_by_its_name() -> None:
     """Whoever registered for it must get what happened, once."""
     fact = Fact(subscription_id="42", at_ms=1, is_seen=False, state=SubscriptionState.ACTIVE, next_on="2026-02-15")
-    first = joined(UNKNOWN, fact, principal="shop")
+    first = merged(UNKNOWN, fact, principal="shop")
     known = msgspec.structs.replace(first, version=1)
     ended = msgspec.structs.replace(known, notified_state=SubscriptionState.COMPLETED)
     later = msgspec.structs.replace(known, notified_next_on="2026-03-15")

@@ -264,7 +264,7 @@ async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> N
         "needs_attention",
     )
     assert (message["order_id"], message["amount"], message["currency"]) == ("A-1", 1000.0, "LKR")
-    assert message["why"] == "It is for another amount or currency than was asked"
+    assert message["why"] == "It is for another amount or currency than was requested"
     assert "Perera" not in json.dumps(message)
     assert scene.world.log_events == ["notification_alert", "alert_not_given"]
     assert scene.outcomes == ["raised", "failed", "given"]

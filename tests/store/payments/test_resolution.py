@@ -8,7 +8,7 @@ from tests.store.conftest import Book
 from tests.store.test_checkouts import CHECKOUT, DETAILS, paid
 
 from payrelay.core.checkouts.checkout import CheckoutKind, CheckoutState
-from payrelay.core.payments.operation import TAKING, WITHOUT_EFFECT, Event, Kind, Operation, State
+from payrelay.core.payments.operation import PAYMENT_KINDS, WITHOUT_EFFECT, Event, Kind, Operation, State
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
@@ -111,7 +111,7 @@ async def test_the_store_says_as_the_core_does_whom_a_payment_belongs_to(
         payment = paid(str(number))
         owner = book.new(number, kind=kind, state=state, payment_id=payment.payment_id, guard=None)
         await book.accept(owner)
-        owns = kind in TAKING and state not in WITHOUT_EFFECT
+        owns = kind in PAYMENT_KINDS and state not in WITHOUT_EFFECT
         said = (
             await resolution.owned_by_others(book.new(1), (payment.payment_id,)) != frozenset(),
             await checkouts.unowned(CHECKOUT, (payment,)) == (),

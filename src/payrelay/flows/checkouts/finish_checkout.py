@@ -16,8 +16,8 @@ from payrelay.core.checkouts.checkout import (
     CheckoutOutcome,
     CheckoutState,
     Result,
-    addressee,
     advance,
+    checkout_of,
     is_inquired,
     next_inquiry_ms,
 )
@@ -43,7 +43,7 @@ FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 async def finish_by_notification(relay: Relay, outcome: CheckoutOutcome) -> Checkout | None:
     """Gives the checkout of an order the outcome of a verified notification; returns the checkout as stored then.
 
-    ``addressee`` chooses among several checkouts of the order. Where it chooses none, the checkout that holds the
+    ``checkout_of`` chooses among several checkouts of the order. Where it chooses none, the checkout that holds the
     order, or else the newest, is returned unchanged. Returns None where no checkout has the order. May be repeated,
     and called in any order. Raises StoreError, and ValueError for an outcome that no notification can report.
     """
@@ -51,7 +51,7 @@ async def finish_by_notification(relay: Relay, outcome: CheckoutOutcome) -> Chec
     found = await relay.checkouts.of_order(outcome.merchant, outcome.order_id)
     if not found:
         return None
-    chosen = addressee(found, outcome)
+    chosen = checkout_of(found, outcome)
     return found[0] if chosen is None else await _apply_event(relay, chosen, event, outcome.result)
 
 

@@ -9,7 +9,7 @@ from payrelay.core.events.delivery import EndpointState
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.notifications.notification import REASON_PHRASES, NotificationState
-from payrelay.core.payments.explanations import why
+from payrelay.core.payments.explanations import reason_phrase
 from payrelay.core.payments.operation import Operation
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
@@ -85,7 +85,7 @@ async def _of_operation(relay: Relay, alert: Alert) -> bytes:
     if operation is None:
         raise LookupError(f"no operation {alert.subject_id}")
     history = await relay.journal.history(alert.subject_id)
-    reason = why([entry for entry in history if entry.version <= alert.version])
+    reason = reason_phrase([entry for entry in history if entry.version <= alert.version])
     if alert.attempts == 0:
         _log(relay, operation, reason)
     return message_of(alert, operation, reason)

@@ -6,7 +6,7 @@ import msgspec
 
 from payrelay.core.durations import span_text
 from payrelay.core.payments.operation import (
-    TAKING,
+    PAYMENT_KINDS,
     TRANSITIONS,
     WITHOUT_EFFECT,
     Event,
@@ -66,7 +66,7 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
     await _require_at_rest(relay, operation)
     if decision.payment_id is None:
         return
-    if decision.decided is not State.SUCCEEDED or operation.kind not in TAKING:
+    if decision.decided is not State.SUCCEEDED or operation.kind not in PAYMENT_KINDS:
         raise UndecidedError("a payment's number belongs only to a charge, capture or retry that succeeded")
     owner = await _owner_of(relay, operation, decision.payment_id)
     if owner is not None:
@@ -98,7 +98,7 @@ async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Oper
         if (
             other.id != operation.id
             and other.merchant == operation.merchant
-            and other.kind in TAKING
+            and other.kind in PAYMENT_KINDS
             and other.state not in WITHOUT_EFFECT
             and not is_authorization
         ):

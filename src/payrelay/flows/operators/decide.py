@@ -14,7 +14,7 @@ from payrelay.core.durations import span_text
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report, what_follows
 from payrelay.core.payments.operation import (
-    TAKING,
+    PAYMENT_KINDS,
     Event,
     JournalEntry,
     Kind,
@@ -128,11 +128,11 @@ def sentences_of(consequence: Consequence) -> list[str]:
     else:
         sentences.append("The hold counts as captured for good: a second capture of it is refused.")
     is_done = after.state is State.SUCCEEDED
-    if is_done and after.kind in TAKING and after.payment_id is None:
+    if is_done and after.kind in PAYMENT_KINDS and after.payment_id is None:
         sentences.append("The answer names no payment; --payment-id puts its number there, and makes it this one's.")
     if is_done and after.kind is Kind.AUTHORIZATION:
         sentences.append("The answer has no authorization token: the hold can't be captured with it.")
-    if not is_done and after.kind in TAKING and after.payment_id is not None:
+    if not is_done and after.kind in PAYMENT_KINDS and after.payment_id is not None:
         sentences.append(f"Nothing is given back by this: should payment {after.payment_id} be there, see to it first.")
     if after.inquire_at_ms is not None:
         sentences.append("The gateway is still asked for it once a day; should it show itself, a person is called.")

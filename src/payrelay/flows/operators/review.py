@@ -7,7 +7,7 @@ import msgspec
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
-from payrelay.core.payments.explanations import why
+from payrelay.core.payments.explanations import reason_phrase
 from payrelay.core.payments.operation import JournalEntry, Operation, OperationFilter, State
 from payrelay.flows.payments.find_operations import chargebacks_of
 from payrelay.flows.payments.operation_views import ChargebackView
@@ -103,7 +103,7 @@ async def _group(relay: Relay, wanted: ReviewFilter, state: State | None) -> Gro
             break
     shown = found[: wanted.limit]
     entries = [
-        ReviewEntry(operation=operation, why=why(await relay.journal.history(operation.id)))
+        ReviewEntry(operation=operation, why=reason_phrase(await relay.journal.history(operation.id)))
         for operation in (shown if is_in_order else reversed(shown))
     ]
     return Group(state=state, entries=entries, has_more=len(found) > wanted.limit)

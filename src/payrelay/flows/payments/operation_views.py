@@ -5,7 +5,7 @@ import msgspec
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.outcomes import Evidence
-from payrelay.core.payments.explanations import told
+from payrelay.core.payments.explanations import sentence_with_evidence
 from payrelay.core.payments.operation import JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 
@@ -93,4 +93,6 @@ def view(operation: Operation) -> OperationView:
 
 def history_entry(entry: JournalEntry) -> HistoryEntry:
     """Gives a line of its history as a client sees it."""
-    return HistoryEntry(at=rfc3339(entry.at_ms), state=entry.state, text=told(entry), evidence=entry.evidence)
+    return HistoryEntry(
+        at=rfc3339(entry.at_ms), state=entry.state, text=sentence_with_evidence(entry), evidence=entry.evidence
+    )

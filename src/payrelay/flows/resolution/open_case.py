@@ -1,7 +1,7 @@
 """Opens the case of an operation: reads everything that the proof rests on."""
 
 from payrelay.core.payments.operation import Operation
-from payrelay.core.payments.proof import span_of
+from payrelay.core.payments.proof import sending_window_of
 from payrelay.errors import Outdated
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.case import Case
@@ -19,7 +19,7 @@ async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_
         operation=operation,
         call=await relay.journal.call_of(operation.id),
         history=history,
-        span=span_of(history, operation, int(account.timeout_s * 1000)),
+        span=sending_window_of(history, operation, int(account.timeout_s * 1000)),
         is_urgent=is_urgent,
         until_s=until_s,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, Literal
 
-from payrelay.core.payments.operation import OPEN_STATES, TAKING, WITHOUT_EFFECT, State
+from payrelay.core.payments.operation import OPEN_STATES, PAYMENT_KINDS, WITHOUT_EFFECT, State
 
 
 def listed(members: Iterable[StrEnum]) -> str:
@@ -26,7 +26,7 @@ IS_OPEN: Final = f"state IN {listed(OPEN_STATES)}"
 IS_OPEN_OR_FAILED: Final = f"state IN {listed(OPEN_STATES | {State.FAILED})}"
 """An operation whose outcome nobody knows yet, or that counts as failed."""
 
-OPERATION_OWNS: Final = f"kind IN {listed(TAKING)} AND NOT {TOOK_NO_EFFECT}"
+OPERATION_OWNS: Final = f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}"
 """An operation that owns the payment that it names. A refund names a payment too, and owns none."""
 
 _CHECKOUT_OWNS: Final = "kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL"
