@@ -40,7 +40,14 @@ from payrelay.runtime.ids import new_id
 from payrelay.runtime.paused_accounts import PausedAccounts
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.runtime.webhook_sender import WebhookSender
-from payrelay.settings import KEY_IS_MISSING, GatewaySettings, IdentitySettings, Settings, require_serving, surroundings
+from payrelay.settings import (
+    KEY_IS_MISSING,
+    GatewaySettings,
+    IdentitySettings,
+    Settings,
+    child_environment,
+    require_serving,
+)
 from payrelay.store import open_database
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.credentials import Credentials
@@ -237,7 +244,7 @@ def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
     """Returns the configured alert channels; an alert is logged even where there is none."""
     channels: dict[str, AlertChannel] = {}
     if settings.alert_command is not None:
-        channels["command"] = Command(settings.alert_command, surroundings())
+        channels["command"] = Command(settings.alert_command, child_environment())
     if settings.alert_url is not None:
         channels["address"] = Address(settings.alert_url.reveal())
     return channels

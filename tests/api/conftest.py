@@ -1,4 +1,4 @@
-"""An API with stories that only write down what they were asked, and a client that speaks ASGI to it."""
+"""An API with flows that only record requests, and a client that speaks ASGI to it."""
 
 import io
 import ipaddress
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.fakes import KEY, Caller, Keyring, LateDatabase, MovableClock, Stories
+from tests.api.fakes import KEY, Caller, Keyring, LateDatabase, MovableClock, RecordingFlows
 from tests.gateways.still_gateway import StillGateway
 from tests.relays import relay_over
 
@@ -58,9 +58,9 @@ def keyring(credential: Credential) -> Keyring:
 
 
 @pytest.fixture
-def stories() -> Stories:
-    """Gives the stories that write down what they were asked."""
-    return Stories()
+def flows() -> RecordingFlows:
+    """Gives the flows that record requests."""
+    return RecordingFlows()
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ async def database(tmp_path: Path, clock: MovableClock) -> AsyncIterator[Databas
 
 @pytest.fixture
 def context(
-    clock: MovableClock, keyring: Keyring, log_stream: io.BytesIO, stories: Stories, database: Database
+    clock: MovableClock, keyring: Keyring, log_stream: io.BytesIO, flows: RecordingFlows, database: Database
 ) -> ApiContext:
-    """Gives everything that the API needs; no story gets as far as the journal or the gateway."""
+    """Gives everything that the API needs; no flow gets as far as the journal or the gateway."""
     log = json_log(log_stream, clock)
     relay = relay_over(
         database,
@@ -99,13 +99,13 @@ def context(
         log=log,
         environments={"gateway": "sandbox"},
         metrics_networks=(LOOPBACK,),
-        routes=tuple(stories.behind(route) for route in ROUTES),
+        routes=tuple(flows.behind(route) for route in ROUTES),
     )
 
 
 @pytest.fixture
 def call(context: ApiContext) -> Caller:
-    """Gives a client of an API whose stories only write down."""
+    """Gives a client of an API whose flows only record requests."""
     return Caller(Api(context))
 
 
@@ -117,7 +117,7 @@ def call_with(context: ApiContext) -> Callable[..., Caller]:
 
 @pytest.fixture
 def call_parsing(context: ApiContext) -> Caller:
-    """Gives a client of an API with the real handlers: good for requests that are refused before any story."""
+    """Gives a client of an API with the real handlers: for requests that are refused before any flow begins."""
     return Caller(Api(replace(context, routes=ROUTES)))
 
 

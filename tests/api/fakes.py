@@ -1,4 +1,4 @@
-"""Stands in for what is behind and before the API: stories that only write down, a keyring, a clock, a client."""
+"""Stand-ins for the API's surroundings: flows that only record requests, a keyring, a clock, a client."""
 
 import asyncio
 import json
@@ -42,18 +42,18 @@ class MovableClock(Clock):
 
 
 class Keyring:
-    """A store: credentials and counts in dictionaries; counts how often it is asked, and can be out of order."""
+    """A store: credentials and counts in dictionaries; counts the reads, and can be out of order."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, Credential] = {}
         self.open: dict[State, OpenCount] = {State.UNKNOWN: OpenCount()}
         self.counted = 0
-        self.asked = 0
+        self.reads = 0
         self.is_broken = False
 
     async def get(self, credential_id: str) -> Credential | None:
         """Reads one credential."""
-        self.asked += 1
+        self.reads += 1
         if self.is_broken:
             raise StoreUnavailable("the store is closed")
         return self.by_id.get(credential_id)
@@ -65,13 +65,13 @@ class Keyring:
         return self.open
 
     async def ping(self) -> None:
-        """Stands for the database's own."""
+        """Answers as the database would."""
         if self.is_broken:
             raise StoreUnavailable("the store is closed")
 
 
 class LateDatabase:
-    """The embedded database, opened when it is first asked something: of hundreds of tests few get that far."""
+    """The embedded database, opened at its first use: of hundreds of tests, few get that far."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self._path = path
@@ -88,7 +88,7 @@ class LateDatabase:
         return await (await self._opened()).read(unit)
 
     async def ping(self) -> None:
-        """Asks whether it is there."""
+        """Checks that the database can be used."""
         await (await self._opened()).ping()
 
     async def close(self) -> None:
@@ -103,23 +103,23 @@ class LateDatabase:
             return self._inner
 
 
-class Stories:
-    """Stands behind every route: writes down what was asked, answers what the test has put here."""
+class RecordingFlows:
+    """The flow of every route: records the requests, and answers what the test has put here."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, ParsedRequest]] = []
+        self.requests: list[tuple[str, ParsedRequest]] = []
         self.answer: Answer | BaseException = found({"is": "done"})
 
     def behind(self, route: Route) -> Route:
         """Gives the route with this in place of its handler."""
 
-        async def tell(_: Relay, asked: ParsedRequest) -> Answer:
-            self.asked.append((route.name, asked))
+        async def record(_: Relay, parsed: ParsedRequest) -> Answer:
+            self.requests.append((route.name, parsed))
             if isinstance(self.answer, BaseException):
                 raise self.answer
             return self.answer
 
-        return replace(route, handler=tell)
+        return replace(route, handler=record)
 
 
 class Reply(msgspec.Struct):
@@ -136,7 +136,7 @@ class Reply(msgspec.Struct):
 
 
 class Caller:
-    """Speaks ASGI to an API as a server would; sends a good key unless a test says otherwise."""
+    """Speaks ASGI to an API as a server would; sends a valid key unless a test says otherwise."""
 
     def __init__(self, api: Api) -> None:
         self._api = api

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.api.fakes import KEY, Caller, Stories
+from tests.api.fakes import KEY, Caller, RecordingFlows
 
 from payrelay.api.context import ApiContext
 from payrelay.core.answers import Answer
@@ -13,17 +13,17 @@ CHARGE = b'{"type":"PAYMENT"}'
 LogLines = Callable[[], list[dict[str, Any]]]
 
 
-async def test_answers_are_not_kept_and_not_guessed_at(call: Caller) -> None:
-    """No cache keeps a payment, and no browser takes an answer for a page."""
+async def test_answers_are_not_cached_and_not_sniffed(call: Caller) -> None:
+    """No cache keeps a payment, and no browser shows an answer as a page."""
     headers = (await call("GET", "/gateway/api/subscriptions")).headers
     assert headers["cache-control"] == "no-store"
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["content-type"] == "application/json"
 
 
-async def test_what_a_story_adds_goes_out(call: Caller, stories: Stories) -> None:
-    """Headers of a replay, the wait of an unknown outcome and the place to watch it reach the client."""
-    stories.answer = Answer(
+async def test_headers_of_a_flow_goes_out(call: Caller, flows: RecordingFlows) -> None:
+    """The headers of a replay, and of an unknown outcome its wait and its address, reach the client."""
+    flows.answer = Answer(
         http_status=202,
         body=b"{}",
         code=Code.OUTCOME_UNKNOWN,
@@ -36,9 +36,9 @@ async def test_what_a_story_adds_goes_out(call: Caller, stories: Stories) -> Non
     assert headers["idempotent-replayed"] == "true"
 
 
-async def test_a_request_is_one_line(call: Caller, stories: Stories, log_lines: LogLines) -> None:
+async def test_a_request_is_one_line(call: Caller, flows: RecordingFlows, log_lines: LogLines) -> None:
     """Chosen fields under a fixed name: the route and not the path, the caller and not the key."""
-    stories.answer = Answer(
+    flows.answer = Answer(
         http_status=200, body=b"{}", headers=(("Payrelay-Operation", "op_1"), ("Idempotent-Replayed", "true"))
     )
     await call("POST", "/gateway/api/payments/charge", headers={"Idempotency-Key": "k-1"}, body=CHARGE)

@@ -66,8 +66,8 @@ async def test_requests_share_a_connection(context: ApiContext) -> None:
         assert (await exchange(port, GET + CLOSING)).count(b'"is":"done"') == 2
 
 
-async def test_a_taken_address_is_named(context: ApiContext) -> None:
-    """A second server on the same port is refused, and does not quietly take half of the requests."""
+async def test_an_address_in_use_is_named(context: ApiContext) -> None:
+    """A second server on one port is refused, and does not get half of the requests unnoticed."""
     async with served(context) as (port, _):
         with pytest.raises(SettingsError, match=rf"127\.0\.0\.1:{port}: Address already in use"):
             await serve(Api(context), "127.0.0.1", port, stop=asyncio.Event(), drain_s=5)
@@ -75,7 +75,7 @@ async def test_a_taken_address_is_named(context: ApiContext) -> None:
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
 async def test_an_address_that_is_not_ours_is_named(context: ApiContext, host: str) -> None:
-    """One line tells what to mend."""
+    """One line says what to repair."""
     with pytest.raises(SettingsError, match=host):
         await serve(Api(context), host, 0, stop=asyncio.Event(), drain_s=5)
 
@@ -90,7 +90,7 @@ async def test_an_address_that_is_not_ours_is_named(context: ApiContext, host: s
     ],
 )
 async def test_bad_http_is_turned_away(context: ApiContext, sent: bytes, status: bytes) -> None:
-    """What could be read in two ways never reaches a story, and its connection is closed."""
+    """A request that could be read in two ways never reaches a flow, and its connection is closed."""
     async with served(context) as (port, _):
         assert (await exchange(port, sent)).startswith(b"HTTP/1.1 " + status)
 
@@ -112,7 +112,7 @@ async def test_an_endless_chunked_body_is_cut_off(context: ApiContext) -> None:
 
 
 async def test_a_body_that_breaks_off_is_refused(context: ApiContext) -> None:
-    """A chunk of nonsense ends the body before its end: no story is told."""
+    """A malformed chunk ends the body early: no flow runs."""
     head = b"POST /gateway/api/payments/charge HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
     head += f"Content-Type: application/json\r\nAuthorization: Bearer {KEY}\r\n\r\n".encode()
     async with served(context) as (port, _):
@@ -120,7 +120,7 @@ async def test_a_body_that_breaks_off_is_refused(context: ApiContext) -> None:
 
 
 class Gate:
-    """A story that waits in the middle until the test lets it go on."""
+    """A flow that waits in the middle until the test lets it go on."""
 
     def __init__(self) -> None:
         self.entered = asyncio.Event()
@@ -128,7 +128,7 @@ class Gate:
         self.has_ended = asyncio.Event()
 
     def behind(self, context: ApiContext) -> ApiContext:
-        """Gives a context whose stories all wait here."""
+        """Gives a context whose flows all wait here."""
 
         async def wait(*_: object) -> Answer:
             self.entered.set()
@@ -140,7 +140,7 @@ class Gate:
 
 
 async def test_a_stop_lets_requests_finish(context: ApiContext) -> None:
-    """Who was being served gets the answer; nobody new is let in, and idle connections are closed."""
+    """Requests under way get their answers; no new connection is accepted, and idle ones are closed."""
     gate = Gate()
     async with served(gate.behind(context)) as (port, stop):
         idle = await asyncio.open_connection("127.0.0.1", port)
@@ -156,7 +156,7 @@ async def test_a_stop_lets_requests_finish(context: ApiContext) -> None:
 
 
 async def test_a_stop_holds_no_answer_back(context: ApiContext) -> None:
-    """Who would rather wait is told what is known when the program is to end."""
+    """A client that waits gets the present state when the program is about to end."""
     held_responses = context.relay.held_responses
     with held_responses.slot("op_1") as vigil:
         async with served(context) as (_, stop):
@@ -167,7 +167,7 @@ async def test_a_stop_holds_no_answer_back(context: ApiContext) -> None:
 
 
 async def test_a_stop_does_not_wait_for_ever(context: ApiContext) -> None:
-    """A request that never ends holds the stop only as long as it was given."""
+    """A request that never ends delays the stop only by the drain time."""
     gate, stop, started = Gate(), asyncio.Event(), asyncio.get_running_loop().create_future()
     api = Api(gate.behind(context))
     serving = asyncio.create_task(
@@ -182,7 +182,7 @@ async def test_a_stop_does_not_wait_for_ever(context: ApiContext) -> None:
 
 
 async def test_a_client_that_goes_away_ends_nothing(context: ApiContext) -> None:
-    """A phone that loses its network in the middle of a charge must not leave half a charge."""
+    """An app that loses its network in the middle of a charge must not leave half a charge."""
     gate = Gate()
     async with served(gate.behind(context)) as (port, _):
         _, writer = await asyncio.open_connection("127.0.0.1", port)

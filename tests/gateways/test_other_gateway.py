@@ -15,7 +15,7 @@ from tests.samples import ASKED
 from payrelay.api.http.incoming_request import Headers
 from payrelay.api.public.caller import Caller
 from payrelay.api.public.checkout_pages import checkout_page
-from payrelay.api.public.notifications import notified
+from payrelay.api.public.notifications import receive_notification
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import CheckoutState
 from payrelay.core.gateways.pauses import Pause
@@ -69,7 +69,7 @@ async def post(relay: Relay, body: bytes, headers: dict[str, str]) -> None:
     caller = Caller(
         account="gateway", segments=(), headers=Headers(pairs), receive=receive, query_string=b"", request_id="req_1"
     )
-    await notified(relay, caller)
+    await receive_notification(relay, caller)
 
 
 async def opened_checkout(relay: Relay) -> dict[str, Any]:

@@ -128,8 +128,8 @@ def test_what_is_not_taken_is_told_why(scene: Scene) -> None:
     verdicts = sorted(str(row["authenticity"]) for row in listed(scene.program, "--order", order_id))
     assert verdicts == ["forged", "wrong_merchant"]
     text = client.send("GET", "/metrics").body.decode()
-    assert 'payrelay_notifications_total{account="gateway",verdict="forged"}' in text
-    assert 'payrelay_notifications_total{account="gateway",verdict="unreadable"}' in text
+    assert 'payrelay_notifications_total{account="gateway",authenticity="forged"}' in text
+    assert 'payrelay_notifications_total{account="gateway",authenticity="unreadable"}' in text
 
 
 @pytest.mark.smoke

@@ -1,4 +1,4 @@
-"""Settings as the tests give them, and the line that a wrong one ends in."""
+"""Settings as the tests give them, and the error line of a wrong one."""
 
 import base64
 from pathlib import Path
@@ -31,8 +31,8 @@ def payhere(settings: Settings) -> PayHereSettings:
     return own
 
 
-def validator(directory: Path, **variables: str) -> str:
-    """Gives the line that ends the start."""
+def error_line(directory: Path, **variables: str) -> str:
+    """Gives the line of the error that ends the start."""
     with pytest.raises(SettingsError) as caught:
         of(directory, **variables)
     return str(caught.value)

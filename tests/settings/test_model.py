@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.settings.given import GATEWAY, KEY, PROVIDER, of, validator
+from tests.settings.given import GATEWAY, KEY, PROVIDER, error_line, of
 
 from payrelay.core.access.client_token import USUAL_SCOPES
 from payrelay.core.gateways.rate_limit import RateLimit
@@ -39,10 +39,10 @@ def test_secrets_print_as_stars(tmp_path: Path) -> None:
 
 
 def test_an_unknown_kind_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
-    """Whoever mistyped it reads what to write; the fields of a kind that isn't there can't be judged."""
-    line = validator(tmp_path, GATEWAYS__A__KIND="payther", GATEWAYS__A__COLOUR="red")
+    """The operator who mistyped it reads what to write; the fields of an unknown kind can't be checked."""
+    line = error_line(tmp_path, GATEWAYS__A__KIND="payther", GATEWAYS__A__COLOUR="red")
 
-    assert line == "PAYRELAY_GATEWAYS__A__KIND must be a kind of gateway that there is: payhere"
+    assert line == "PAYRELAY_GATEWAYS__A__KIND must be a known kind of gateway: payhere"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_shared_database_needs_a_key_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_database_is_shown_without_its_password(tmp_path: Path) -> None:
-    """It stands in logs and in what `check` prints."""
+    """Logs have it, and `check` prints it."""
     shown = of(tmp_path, DATABASE_URL="postgresql://me:hush-hush@host:5432/db?password=hush-hush").shown_database
 
     assert shown == "postgresql://me@host:5432/db"
@@ -118,7 +118,7 @@ def test_the_gateways_own_amounts_are_settings(tmp_path: Path, name: str, usual:
 
 
 def test_an_identity_provider_needs_four_settings(tmp_path: Path) -> None:
-    """With them its people may look, and pay nothing; without them there is none."""
+    """With them, bearers of its tokens may read, and pay nothing; without them there is no identity provider."""
     identity = of(tmp_path, **PROVIDER).identity
 
     assert of(tmp_path).identity is None
@@ -147,13 +147,13 @@ def test_an_identity_provider_needs_four_settings(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_setting_of_a_provider_is_named(tmp_path: Path, changes: dict[str, str], line: str) -> None:
-    """Tokens that are taken by mistake are customers' money."""
-    assert validator(tmp_path, **(PROVIDER | changes)).startswith(line)
+    """Tokens that are accepted by mistake cost customers' money."""
+    assert error_line(tmp_path, **(PROVIDER | changes)).startswith(line)
 
 
 def test_a_provider_is_for_accounts_that_are_there(tmp_path: Path) -> None:
-    """A mistyped name would shut all of its people out."""
+    """A mistyped name would refuse all bearers of its tokens."""
     variables = {f"PAYRELAY_{name}": value for name, value in (PROVIDER | {"IDENTITY__ACCOUNTS": "gatewy"}).items()}
 
-    with pytest.raises(SettingsError, match="PAYRELAY_IDENTITY__ACCOUNTS names gatewy, and no gateway is called so"):
+    with pytest.raises(SettingsError, match="PAYRELAY_IDENTITY__ACCOUNTS names gatewy, but no gateway has that name"):
         require_serving(read_settings(GATEWAY | variables, tmp_path))

@@ -2,7 +2,7 @@ import base64
 from pathlib import Path
 
 import pytest
-from tests.settings.given import GATEWAY, KEY, PROVIDER, of, validator
+from tests.settings.given import GATEWAY, KEY, PROVIDER, error_line, of
 
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
@@ -10,12 +10,12 @@ from payrelay.settings import read_settings
 
 
 def test_where_events_may_go_is_read_and_checked(tmp_path: Path) -> None:
-    """Nowhere but to public addresses by default; a mistyped name must not open or shut anything in silence."""
+    """By default only to public addresses; a mistyped name must not allow or forbid anything unnoticed."""
     assert not of(tmp_path).events.allowed_hosts.names
     allowed = of(tmp_path, EVENTS__ALLOWED_HOSTS="hooks.internal, 10.1.0.0/16").events.allowed_hosts
     assert (set(allowed.names), list(map(str, allowed.networks))) == ({"hooks.internal"}, ["10.1.0.0/16"])
-    assert "PAYRELAY_EVENTS__ALLOWED_HOSTS" in validator(tmp_path, EVENTS__ALLOWED_HOSTS="http://hooks.internal")
-    assert validator(tmp_path, EVENTS__ALLOWED_HOST="x") == "PAYRELAY_EVENTS__ALLOWED_HOST is not a setting"
+    assert "PAYRELAY_EVENTS__ALLOWED_HOSTS" in error_line(tmp_path, EVENTS__ALLOWED_HOSTS="http://hooks.internal")
+    assert error_line(tmp_path, EVENTS__ALLOWED_HOST="x") == "PAYRELAY_EVENTS__ALLOWED_HOST is not a setting"
 
 
 @pytest.mark.parametrize(
@@ -108,20 +108,20 @@ def test_an_alert_command_can_be_a_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["'open", " ", "''  'x"])
 def test_an_alert_command_that_is_none_is_named(tmp_path: Path, command: str) -> None:
     """Else the first alert would be the one that shows it."""
-    assert validator(tmp_path, ALERT_COMMAND=command).startswith("PAYRELAY_ALERT_COMMAND must be a command such as")
+    assert error_line(tmp_path, ALERT_COMMAND=command).startswith("PAYRELAY_ALERT_COMMAND must be a command such as")
 
 
 def test_an_alert_command_of_another_kind_is_named(tmp_path: Path) -> None:
-    """The same in a file."""
+    """In a file, too, such a mistake ends the start."""
     (tmp_path / "payrelay.toml").write_text("alert_command = [1]")
 
-    assert validator(tmp_path).startswith("PAYRELAY_ALERT_COMMAND must be a command such as")
+    assert error_line(tmp_path).startswith("PAYRELAY_ALERT_COMMAND must be a command such as")
 
 
 @pytest.mark.parametrize(
     "url", ["https://hooks.example/x?token=hush-hush", "http://127.0.0.1:9/x", "http://localhost/"]
 )
-def test_an_alert_address_is_kept_and_not_printed(tmp_path: Path, url: str) -> None:
+def test_an_alert_address_is_read_and_not_printed(tmp_path: Path, url: str) -> None:
     """Such addresses often hold a secret, in their query or in their path."""
     settings = of(tmp_path, ALERT_URL=url, ALERT_COMMAND="/bin/call hush-hush")
 
@@ -133,17 +133,17 @@ def test_an_alert_address_is_kept_and_not_printed(tmp_path: Path, url: str) -> N
 @pytest.mark.parametrize("url", ["http://hooks.example/x", "ftp://hooks.example", "hooks.example", "https://x/?a\nb"])
 def test_an_alert_address_that_others_could_read_is_refused(tmp_path: Path, url: str) -> None:
     """An alert tells who paid how much for what."""
-    assert validator(tmp_path, ALERT_URL=url).startswith("PAYRELAY_ALERT_URL must be an absolute")
+    assert error_line(tmp_path, ALERT_URL=url).startswith("PAYRELAY_ALERT_URL must be an absolute")
 
 
 def test_return_links_are_read_and_an_unsafe_one_ends_the_start(tmp_path: Path) -> None:
-    """A page of ours goes on to nothing else."""
+    """A page leads customers to no other links."""
     links = of(tmp_path, RETURN_LINKS="https://shop.example/*, myshop://").return_links
 
     assert [(link.scheme, link.host) for link in links] == [("https", "shop.example"), ("myshop", None)]
     for wrong in ("http://shop.example/*", "javascript://", "shop.example", "https://*"):
-        assert "PAYRELAY_RETURN_LINKS must" in validator(tmp_path, RETURN_LINKS=wrong)
-    assert "at most 100 links" in validator(tmp_path, RETURN_LINKS="a://," * 101)
+        assert "PAYRELAY_RETURN_LINKS must" in error_line(tmp_path, RETURN_LINKS=wrong)
+    assert "at most 100 links" in error_line(tmp_path, RETURN_LINKS="a://," * 101)
 
 
 def test_return_links_may_stand_as_a_list(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_return_links_may_stand_as_a_list(tmp_path: Path) -> None:
     (tmp_path / "payrelay.toml").write_text('return_links = ["myshop://"]\n')
     assert [link.scheme for link in of(tmp_path).return_links] == ["myshop"]
     (tmp_path / "payrelay.toml").write_text("return_links = [7]\n")
-    assert "PAYRELAY_RETURN_LINKS must be links" in validator(tmp_path)
+    assert "PAYRELAY_RETURN_LINKS must be links" in error_line(tmp_path)
 
 
 def test_a_providers_keys_may_lie_on_this_machine_and_have_a_query(tmp_path: Path) -> None:

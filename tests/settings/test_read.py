@@ -1,10 +1,10 @@
 from pathlib import Path
 
 import pytest
-from tests.settings.given import GATEWAY, KEY, of, payhere, validator
+from tests.settings.given import GATEWAY, KEY, error_line, of, payhere
 
 from payrelay.errors import SettingsError
-from payrelay.settings import read_settings, surroundings
+from payrelay.settings import child_environment, read_settings
 
 
 def test_nothing_at_all_is_a_usable_configuration(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_nothing_at_all_is_a_usable_configuration(tmp_path: Path) -> None:
 
 
 def test_several_accounts_stand_side_by_side(tmp_path: Path) -> None:
-    """Each is mounted at its own name, in small letters."""
+    """Each is mounted at its own name, in lower case."""
     names = (
         "GATEWAYS__SHOP__APP_ID",
         "GATEWAYS__SHOP__APP_SECRET",
@@ -42,25 +42,25 @@ def test_several_accounts_stand_side_by_side(tmp_path: Path) -> None:
 )
 def test_what_is_not_a_setting_is_refused_by_name(tmp_path: Path, name: str) -> None:
     """A mistyped setting that passes in silence leaves its default in force."""
-    assert validator(tmp_path, **{name: "x"}) == f"PAYRELAY_{name} is not a setting"
+    assert error_line(tmp_path, **{name: "x"}) == f"PAYRELAY_{name} is not a setting"
 
 
 def test_a_mistyped_field_of_a_gateway_is_refused_by_name(tmp_path: Path) -> None:
-    """The same inside an account."""
+    """A mistyped field of an account would leave its default in force as well."""
     with pytest.raises(SettingsError, match=r"^PAYRELAY_GATEWAYS__GATEWAY__APPSECRET is not a setting$"):
         read_settings({**GATEWAY, "PAYRELAY_GATEWAYS__GATEWAY__APPSECRET": "x"}, tmp_path)
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     """The line says what to set, in the form in which it is set."""
-    line = validator(tmp_path, GATEWAYS__SHOP__APP_ID="x")
+    line = error_line(tmp_path, GATEWAYS__SHOP__APP_ID="x")
 
     assert line == "PAYRELAY_GATEWAYS__SHOP__APP_SECRET is missing"
 
 
-def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_named_at_once(tmp_path: Path) -> None:
     """Nobody starts a program six times to learn of six mistakes."""
-    line = validator(tmp_path, REPEAT_WINDOW="x", PUBLIC_URL="x")
+    line = error_line(tmp_path, REPEAT_WINDOW="x", PUBLIC_URL="x")
 
     assert "PAYRELAY_REPEAT_WINDOW must" in line
     assert "PAYRELAY_PUBLIC_URL must" in line
@@ -82,7 +82,7 @@ def test_a_secret_can_be_a_file(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_named_by_its_setting(tmp_path: Path) -> None:
     """The operator looks for the variable, not for the path."""
-    line = validator(tmp_path, ENCRYPTION_KEY_FILE=str(tmp_path / "none"))
+    line = error_line(tmp_path, ENCRYPTION_KEY_FILE=str(tmp_path / "none"))
 
     assert line == "PAYRELAY_ENCRYPTION_KEY_FILE names a file that can't be read (No such file or directory)"
 
@@ -93,18 +93,18 @@ def test_a_file_that_cannot_hold_a_setting_is_refused(tmp_path: Path, content: b
     path = tmp_path / "wrong"
     path.write_bytes(content)
 
-    assert validator(tmp_path, PUBLIC_URL_FILE=str(path)).startswith("PAYRELAY_PUBLIC_URL_FILE names a file ")
+    assert error_line(tmp_path, PUBLIC_URL_FILE=str(path)).startswith("PAYRELAY_PUBLIC_URL_FILE names a file ")
 
 
 def test_a_value_and_its_file_exclude_each_other(tmp_path: Path) -> None:
     """Nobody can tell which one was meant."""
-    line = validator(tmp_path, PUBLIC_URL="https://a.example", PUBLIC_URL_FILE="x")
+    line = error_line(tmp_path, PUBLIC_URL="https://a.example", PUBLIC_URL_FILE="x")
 
     assert line == "PAYRELAY_PUBLIC_URL and PAYRELAY_PUBLIC_URL_FILE are both set; one must go"
 
 
 def test_the_file_in_the_working_directory_is_read(tmp_path: Path) -> None:
-    """The same names, nested; numbers and lists may be written as such."""
+    """The file has the names of the variables, nested; numbers and lists may be written as such."""
     (tmp_path / "payrelay.toml").write_text(
         'repeat_window = 0\ntrusted_proxies = ["10.0.0.0/8"]\n'
         '[gateways.my-shop]\napp_id = "x"\napp_secret = "y"\ntimeout_s = 12\n'
@@ -132,8 +132,8 @@ def test_the_file_can_stand_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_named_file_must_be_there(tmp_path: Path) -> None:
-    """The usual one need not be; one that was asked for is missed."""
-    assert validator(tmp_path, CONFIG="other.toml") == "PAYRELAY_CONFIG names a file that isn't there"
+    """The default file may be absent; a named one must exist."""
+    assert error_line(tmp_path, CONFIG="other.toml") == "PAYRELAY_CONFIG names a file that isn't there"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
         ("[gateways.a]\nappid = 1", "PAYRELAY_GATEWAYS__A__APP_ID is missing"),
         ("[gateways.A]\napp_id = 'x'\napp_secret = 'y'", "PAYRELAY_GATEWAYS__A must be a name of 1 to 32"),
         ("public_url = 'x'\npublic_url_file = 'y'", "PAYRELAY_PUBLIC_URL and PAYRELAY_PUBLIC_URL_FILE are both set"),
-        ("[gateways.a]\nkind = ['payhere']", "PAYRELAY_GATEWAYS__A__KIND must be a kind of gateway that there is"),
+        ("[gateways.a]\nkind = ['payhere']", "PAYRELAY_GATEWAYS__A__KIND must be a known kind of gateway"),
         ("[gateways.a]\napp_id = 'x'\napp_secret = 1", "PAYRELAY_GATEWAYS__A__APP_SECRET must be text"),
         ("[gateways.a]\napp_id = 'x'\napp_secret = ''", "PAYRELAY_GATEWAYS__A__APP_SECRET must be text"),
         ("gateways = 1", "PAYRELAY_GATEWAYS must be a valid dictionary"),
@@ -151,10 +151,10 @@ def test_a_named_file_must_be_there(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_file_is_refused_in_one_line(tmp_path: Path, text: str, line: str) -> None:
-    """The same strictness as for variables."""
+    """The file is checked as strictly as the variables are."""
     (tmp_path / "payrelay.toml").write_text(text)
 
-    assert validator(tmp_path).startswith(line)
+    assert error_line(tmp_path).startswith(line)
 
 
 def test_a_file_in_the_configuration_file_is_read(tmp_path: Path) -> None:
@@ -169,5 +169,5 @@ def test_a_program_that_we_start_sees_none_of_our_settings() -> None:
     """The keys to the gateway and to the database are none of its business."""
     environ = {"PATH": "/bin", "HOME": "/root", "PAYRELAY_ENCRYPTION_KEY": KEY, "payrelay_x": "1"}
 
-    assert surroundings(environ) == {"PATH": "/bin", "HOME": "/root"}
-    assert "PATH" in surroundings()
+    assert child_environment(environ) == {"PATH": "/bin", "HOME": "/root"}
+    assert "PATH" in child_environment()

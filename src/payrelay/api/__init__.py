@@ -1,1 +1,1 @@
-"""The clients' door: parses a request, calls one operation, renders its answer; everything from one table of routes."""
+"""The clients' API: parses a request, calls one flow, and renders its answer, all by one table of routes."""

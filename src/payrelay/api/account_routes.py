@@ -1,9 +1,9 @@
-"""What stands under ``/{account}/api/``: known caller, checked request, one story, one answer.
+"""The routes under ``/{account}/api/``: authenticate the caller, check the request, run one flow, give one answer.
 
 Rules:
 
-1. Nothing here answers without a credential, not even that there is nothing.
-2. Whoever may not do something is told so before anything of the request is read.
+1. Nothing here answers without a credential, not even with "not found".
+2. A caller without permission is refused before the query or the body is read.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from payrelay.api.auth.admission import CallerAdmission
 from payrelay.api.http.queries import decoded
 from payrelay.api.http.visit import Visit
 from payrelay.api.requests.reading import AddressedRequest, read_request
-from payrelay.api.requests.route import Route, require_open
+from payrelay.api.requests.route import EmptyBody, Route, require_open
 from payrelay.api.requests.router import Router
 from payrelay.api.routes.policies import narrowed
 from payrelay.core.access.credential import require
@@ -28,8 +28,8 @@ class AccountRoutes:
 
     Args:
         routes: the table.
-        relay: what the stories work with; its accounts are the names that paths begin with.
-        admission: lets callers in.
+        relay: what the flows work with; its accounts are the names that paths begin with.
+        admission: authenticates callers.
         body_timeout_s: how long a body may take to arrive.
     """
 
@@ -44,35 +44,37 @@ class AccountRoutes:
     async def answered(self, visit: Visit, segments: list[bytes]) -> Answer:
         """Answers a request for this path, split at its slashes; raises Refusal, StoreUnavailable."""
         credential = await self._admission.begin(visit)
-        to = self._addressed(visit, segments)
-        route, account = to.route, to.account
+        addressed = self._addressed(visit, segments)
+        route, account = addressed.route, addressed.account
         visit.scope_needed = route.scope
         require(credential, route.scope, account)
         if credential.bound is not None:
             require_open(route.bound)
-        asked = await read_request(visit, to, credential, self._relay.clock, self._body_timeout_s)
-        asked = await narrowed(route.bound, self._relay, asked)
-        if asked.wait_preference is None:
-            return await route.handler(self._relay, asked)
+        parsed = await read_request(visit, addressed, credential, self._relay.clock, self._body_timeout_s)
+        parsed = await narrowed(route.bound, self._relay, parsed)
+        if route.body is EmptyBody:
+            parsed.require_empty()
+        if parsed.wait_preference is None:
+            return await route.handler(self._relay, parsed)
         if not route.is_effect:
-            answer = await route.handler(self._relay, asked)
-            # What was read after a wait is for those who may read it then.
+            answer = await route.handler(self._relay, parsed)
+            # After the wait, the caller must still have the permission.
             require(await self._admission.admit(visit), route.scope, account)
             return answer
-        ask = partial(route.handler, self._relay, asked)
-        return await answer_when_known(self._relay, asked.request, asked.wait_preference, ask)
+        run = partial(route.handler, self._relay, parsed)
+        return await answer_when_known(self._relay, parsed.request, parsed.wait_preference, run)
 
     def _addressed(self, visit: Visit, segments: list[bytes]) -> AddressedRequest:
-        """Finds where a request goes; raises Refusal (not_found, method_not_allowed)."""
+        """Finds the route of a request; raises Refusal (not_found, method_not_allowed)."""
         account = decoded(segments[1])
-        found = self._router.find(segments[3:])
-        if found is None or account not in self._relay.accounts:
-            raise Refusal(Code.NOT_FOUND, "there is nothing at this address; /docs tells what there is")
+        match = self._router.find(segments[3:])
+        if match is None or account not in self._relay.accounts:
+            raise Refusal(Code.NOT_FOUND, "there is nothing at this address; /docs lists the routes")
         visit.log_record.account = account
-        route = found.methods.get(visit.scope["method"])
+        route = match.methods.get(visit.scope["method"])
         if route is None:
-            visit.log_record.route = next(iter(found.methods.values())).template
-            msg = f"this address takes {found.allow} only"
-            raise Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", found.allow),))
+            visit.log_record.route = next(iter(match.methods.values())).template
+            msg = f"this address accepts {match.allow} only"
+            raise Refusal(Code.METHOD_NOT_ALLOWED, msg, headers=(("Allow", match.allow),))
         visit.log_record.route = route.template
-        return AddressedRequest(route=route, account=account, segment=found.segment)
+        return AddressedRequest(route=route, account=account, segment=match.segment)

@@ -1,11 +1,11 @@
-"""The API as an ASGI callable: a request in, an answer out, and one line in the log.
+"""The API as an ASGI callable: a request comes in, an answer goes out, and the log gets one line.
 
 Rules:
 
 1. Nothing under ``/{account}/api/`` answers without a credential (``account_routes``).
-2. Whatever goes wrong is rendered at one place: ``http.failures``.
-3. What is logged is chosen field by field; a header, a body or an address never gets there whole.
-4. A client that goes away cancels nothing: an effect runs in a task of its own (``flows.payments.carry_out``).
+2. ``http.failures`` is the one place that makes answers of errors.
+3. The log gets chosen fields; a header, a body or an address never gets there whole.
+4. A client that disconnects cancels nothing: an effect runs in a task of its own (``flows.payments.carry_out``).
 """
 
 import asyncio
@@ -26,11 +26,11 @@ from payrelay.api.public.open_pages import OpenPages
 from payrelay.core.answers import Answer
 
 API_SEGMENT: Final = b"api"
-"""What stands behind an account's name."""
+"""The segment that follows the name of an account."""
 
 
 class Api:
-    """The callable that a server is given."""
+    """The ASGI callable that the server runs."""
 
     def __init__(self, context: ApiContext) -> None:
         self._relay = context.relay
@@ -48,7 +48,7 @@ class Api:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
         if scope["type"] != "http":
-            raise NotImplementedError(f"only HTTP is spoken here, not {scope['type']}")
+            raise NotImplementedError(f"only HTTP is supported, not {scope['type']}")
         started_s = perf_counter()
         visit = visit_of(scope, receive, self._trusted)
         task = asyncio.current_task()
@@ -63,7 +63,7 @@ class Api:
             self._under_way.discard(task)
         if isinstance(answer, StreamedAnswer):
             self._record(visit, answer, perf_counter() - started_s)
-            may_go_on = partial(self._admission.is_still_let_in, visit)
+            may_go_on = partial(self._admission.is_still_admitted, visit)
             await send_stream(send, visit.receive, answer, visit.own_headers(), may_go_on=may_go_on)
             return
         try:
@@ -72,15 +72,15 @@ class Api:
             self._record(visit, answer, perf_counter() - started_s)
 
     def answer_held_responses(self) -> None:
-        """Gives the answers that are held back, as they are, and holds none from now on: the program is to end.
+        """Gives all held answers as they stand, ends the streams, and holds no answer from now on.
 
-        Streams end too.
+        Called when the program is about to end.
         """
         self._relay.held_responses.close()
         self._relay.dispatch.followers.close()
 
     def leave(self) -> None:
-        """Answers what is still under way with what is known of it: the program ends now, and begins nothing more."""
+        """Answers the requests under way with what is known of them, and begins nothing more: the program ends now."""
         self._relay.background.leave()
         for task in self._under_way:
             if task is not None:
@@ -93,9 +93,9 @@ class Api:
         if segments[2:3] != [API_SEGMENT]:
             return await safely_answered(visit, self._pages.answered(visit, raw_path, segments), self._log)
         visit.page_headers = self._browsers.headers_for(visit.headers)
-        allowing = self._browsers.preflight(scope["method"], visit.headers)
-        if allowing is not None:
-            return PlainAnswer(http_status=204, body=b"", raw_headers=allowing)
+        preflight_headers = self._browsers.preflight(scope["method"], visit.headers)
+        if preflight_headers is not None:
+            return PlainAnswer(http_status=204, body=b"", raw_headers=preflight_headers)
         return await safely_answered(visit, self._routes.answered(visit, segments), self._log)
 
     def _record(self, visit: Visit, answer: Answer | PlainAnswer, duration_s: float) -> None:

@@ -1,4 +1,4 @@
-"""What the API is made of, as one frozen value."""
+"""The parts that the API needs, as one frozen value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,22 +21,22 @@ from payrelay.flows.relay import Relay
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ApiContext:
-    """Everything that ``app.Api`` needs; made once at start by whoever composes the program.
+    """Everything that ``app.Api`` needs; ``payrelay.app`` makes one at start.
 
     Attributes:
-        relay: what the stories work with; its ``accounts`` are the names that paths begin with.
+        relay: what the flows work with; its ``accounts`` are the names that paths begin with.
         credentials: ``store.access.credentials.Credentials``.
-        database: asked by ``/health/ready``.
-        counts: asked by ``/metrics``; ``store.payments.counts.Counts``.
-        metrics: a new ``Metrics()``; hand the same one to whoever counts operations and gateway calls.
+        database: the store that ``/health/ready`` checks.
+        counts: counts open operations for ``/metrics``; ``store.payments.counts.Counts``.
+        metrics: a new ``Metrics()``; its ``hooks`` belong to the flows and the worker.
         log: ``request_log.json_log(sys.stdout.buffer, clock)`` or one like it.
-        environments: of each account, ``sandbox`` or ``live``, for the docs.
-        trusted_proxies: whose X-Forwarded-For is believed.
-        metrics_networks: who may read ``/metrics``.
-        browser_origins: of the pages whose scripts may use the API.
-        identity_provider: lets in who has a token of an identity provider's; None where none is configured.
+        environments: ``sandbox`` or ``live`` by account, for the docs.
+        trusted_proxies: the proxies whose X-Forwarded-For counts.
+        metrics_networks: the networks that may read ``/metrics``.
+        browser_origins: the origins of pages whose scripts may use the API.
+        identity_provider: reads tokens of the identity provider; None where none is configured.
         body_timeout_s: how long a body may take to arrive.
-        routes: the table; another one only in tests.
+        routes: the table of routes; tests may pass another one.
     """
 
     relay: Relay
@@ -54,7 +54,7 @@ class ApiContext:
     routes: tuple[Route, ...] = field(default=ROUTES)
 
     def pages(self) -> Pages:
-        """Makes what stands outside the accounts."""
+        """Makes the pages outside the accounts."""
         return Pages(
             database=self.database,
             exposition=Exposition(self.metrics, self.counts, self.relay),

@@ -1,4 +1,4 @@
-"""Puts the API behind a socket: HTTP/1 on Granian, inside this process and its event loop, with every limit named.
+"""Serves the API on a socket: HTTP/1 by Granian, in this process and its event loop, with every limit named.
 
 Why Granian, and what was tried on it, is in ``docs/decisions/0003-http-server.md``.
 """
@@ -19,22 +19,22 @@ from payrelay.api.http.capacity import connections_max, files_max
 from payrelay.errors import SettingsError
 
 HEADERS_TIMEOUT_MS: Final = 30_000
-"""For all headers of a request to arrive; the same clock closes a kept-alive connection that says nothing."""
+"""The time in which all headers of a request must arrive, and after which an idle connection is closed."""
 HEADERS_BYTES_MAX: Final = 16_384
-"""The request line and all headers: a key has some 80, a path with an order id at most 800."""
+"""For the request line and all headers: a key has some 80 bytes, a path with an order id at most 800."""
 BACKLOG: Final = 1024
-"""Connections that the kernel holds for us meanwhile."""
+"""Connections that wait in the kernel until the server accepts them."""
 LAST_ANSWERS_S: Final = 1.0
-"""For telling those whose requests have not finished in time what is known."""
+"""The time for answering requests that have not finished by the end of the drain."""
 
 Started = Callable[[str, int], None]
 
 
 class _Server(Server):
-    """Granian on a socket that we have bound.
+    """Granian on a socket that this module has bound.
 
-    Its own would be shared with whoever binds the same port after us (SO_REUSEPORT): two services that are started by
-    mistake on one port would each get half of the requests. And only we can tell which port 0 became.
+    Granian shares its own socket with any process that binds the same port later (SO_REUSEPORT). Two services that are
+    started on one port by mistake would each get half of the requests. And the port behind 0 would not be known.
     """
 
     def __init__(self, app: Api, listener: socket.socket) -> None:
@@ -68,31 +68,31 @@ async def serve(
     on_started: Started | None = None,
     listener: socket.socket | None = None,
 ) -> bool:
-    """Serves until ``stop`` is set, then takes no new connection and lets the requests under way finish.
+    """Serves until ``stop`` is set, then accepts no new connection and lets the requests under way finish.
 
-    Answers that are held back because their clients would rather wait are given at once then. A request that is still
-    under way when time is up is answered with what is known of it.
+    After the stop, held answers are given at once. A request that is still under way after ``drain_s`` is answered
+    with what is known of it.
 
     Args:
-        app: what answers.
+        app: the API.
         host: an address or a name of this machine.
-        port: 0 for any that is free.
-        stop: ends it.
+        port: 0 for any free port.
+        stop: ends the service.
         drain_s: how long requests under way may go on after the stop.
-        on_started: called once with the address and the port as soon as connections are taken.
-        listener: listens there already (``listener_on``), and is closed at the end; None to listen now.
+        on_started: called once with the address and the port as soon as connections are accepted.
+        listener: a socket that listens already (``listener_on``), closed at the end; None to listen now.
 
     Returns:
-        True when all of them have finished, False when time was up first.
+        True when all requests have finished, False when ``drain_s`` was over first.
 
-    Raises SettingsError, naming the address, where it can't be listened on.
+    Raises SettingsError that names the address, where the process can't listen on it.
     """
     listener = listener or listener_on(host, port)
     server = _Server(app, listener)
     serving = asyncio.ensure_future(server.serve())
     stopping = asyncio.ensure_future(stop.wait())
     try:
-        # Connections that come before the server looks for them wait in the backlog.
+        # Connections that come before the server accepts them wait in the backlog.
         if on_started is not None:
             address = listener.getsockname()
             on_started(address[0], address[1])
@@ -124,7 +124,7 @@ async def _drained(app: Api, server: Server, serving: asyncio.Future[None], drai
 
 
 def listener_on(host: str, port: int) -> socket.socket:
-    """Listens on an address of this machine; raises SettingsError where it can't, by the OSError that says why."""
+    """Listens on an address of this machine; raises SettingsError, with the OSError as its cause, where it can't."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

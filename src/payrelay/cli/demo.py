@@ -24,7 +24,7 @@ from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
 from payrelay.flows.access.issue_key import KeyRequest, issue_key
 from payrelay.server import address_of, stopped_by_signals
-from payrelay.settings import Settings, surroundings
+from payrelay.settings import Settings, child_environment
 from payrelay_simulator import DemoWorld
 
 FOLDER: Final = Path(".payrelay")
@@ -227,7 +227,7 @@ async def _shop(places: DemoAddresses, key: str) -> AsyncIterator[None]:
     if places.shop is None:
         yield
         return
-    environment = surroundings() | {
+    environment = child_environment() | {
         "PAYRELAY": f"{places.service}/{ACCOUNT}/api",
         "PAYRELAY_KEY": key,
         "PORT": str(places.shop_port),

@@ -11,7 +11,7 @@ from payrelay.settings.model import (
     require_serving,
 )
 from payrelay.settings.parse import GATEWAY_NAME
-from payrelay.settings.read import CONFIG_VARIABLE, read_settings, surroundings, variable_name
+from payrelay.settings.read import CONFIG_VARIABLE, child_environment, read_settings, variable_name
 
 __all__ = [
     "CONFIG_VARIABLE",
@@ -21,10 +21,10 @@ __all__ = [
     "GatewaySettings",
     "IdentitySettings",
     "Settings",
+    "child_environment",
     "gateway_settings",
     "model_of",
     "read_settings",
     "require_serving",
-    "surroundings",
     "variable_name",
 ]

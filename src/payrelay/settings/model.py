@@ -1,8 +1,8 @@
-"""The settings as one frozen value, with what each may be.
+"""The model of the settings: one frozen value, with the type and the checks of each field.
 
-What an account at a gateway has beyond what all have is read by the model of its kind (``gateways.registry``).
+An account at a gateway has fields of its own, which the model of its kind of gateway reads (``gateways.registry``).
 
-To be changed together: the fields below and ``docs/configuration.md``; a test compares them.
+Change the fields below together with ``docs/configuration.md``; a test compares them.
 """
 
 import ipaddress
@@ -47,7 +47,7 @@ _Networks = Annotated[
 
 
 class GatewaySettings(BaseModel):
-    """One account at a gateway: what every kind has; ``gateway_settings`` gives one with the fields of its kind."""
+    """The fields that every account at a gateway has; ``gateway_settings`` adds those of its kind."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -56,14 +56,14 @@ class GatewaySettings(BaseModel):
     base_url: Annotated[str, AfterValidator(parse.private_address)] | None = None
     """None for the gateway's own address in that environment."""
     rate_limit: Annotated[RateLimit | None, PlainValidator(parse.rate_limit)]
-    """Calls upstream; None for no limit."""
+    """The gateway's budget of calls; None for no limit."""
     timeout_s: Annotated[float, Field(ge=0.1, le=120)] = 30
     queue_s: Annotated[float, Field(ge=0, le=60)] = 5
     timezone: Annotated[str, AfterValidator(parse.timezone)]
 
 
 def model_of(kind: GatewayKind) -> type[GatewaySettings]:
-    """Gives the settings of a kind of gateway: everybody's and its own, as one model."""
+    """Makes the model of a kind of gateway: the common fields and its own."""
     bases: tuple[type[Any], ...] = (GatewaySettings, kind.settings)
     made: type[GatewaySettings] = create_model(GatewaySettings.__name__, __base__=bases)
     return made
@@ -76,51 +76,50 @@ def gateway_settings(value: object) -> GatewaySettings:
     """Reads the settings of one account, by the model of its kind. Raises ValidationError."""
     if isinstance(value, GatewaySettings):
         return value
-    given = value if isinstance(value, dict) else {}
-    name = given.get("kind", DEFAULT_KIND)
+    fields = value if isinstance(value, dict) else {}
+    name = fields.get("kind", DEFAULT_KIND)
     if not isinstance(name, str) or name not in KINDS:
-        error = ValueError(f"must be a kind of gateway that there is: {', '.join(KINDS)}")
+        error = ValueError(f"must be a known kind of gateway: {', '.join(KINDS)}")
         detail = InitErrorDetails(type="value_error", loc=("kind",), input=None, ctx={"error": error})
         raise ValidationError.from_exception_data(GatewaySettings.__name__, [detail])
-    usual = KINDS[name].defaults
-    return _MODELS[name].model_validate({**usual, **given} if isinstance(value, dict) else value)
+    return _MODELS[name].model_validate({**KINDS[name].defaults, **fields} if isinstance(value, dict) else value)
 
 
 class EventSettings(BaseModel):
-    """How events are sent out."""
+    """The settings for the delivery of events."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
 
     allowed_hosts: Annotated[AllowedDestinations, PlainValidator(parse.allowed_hosts)] = AllowedDestinations()
-    """Where events may be sent although it is no public address, or not over https."""
+    """Destinations that events may be sent to although they are not public, or not over https."""
 
 
 class IdentitySettings(BaseModel):
-    """An identity provider whose own tokens are taken; see ``core.access.identity_provider.IdentityProvider``."""
+    """An identity provider whose tokens the API accepts; see ``core.access.identity_provider.IdentityProvider``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     jwks_url: Annotated[str, AfterValidator(parse.private_address_with_query)]
-    """Where its keys are."""
+    """The address of its keys."""
     issuer: Annotated[str, Field(min_length=1)]
     audience: Annotated[str, Field(min_length=1)]
     principal: Annotated[str, Field(min_length=1)]
-    """Whose customers its people are: the name of a server's key."""
+    """The principal whose customers the bearers are: the name of a backend's key."""
     customer_claim: Annotated[str, Field(min_length=1)] = "sub"
     customer_claim_is: Literal["reference", "customer"] = "reference"
     order_claim: Annotated[str, Field(min_length=1)] | None = None
     scopes: Annotated[frozenset[Scope], PlainValidator(parse.client_scopes)] = USUAL_SCOPES
     accounts: Annotated[frozenset[str], BeforeValidator(parse.parts)] = frozenset()
-    """None named is all of them."""
+    """The accounts that its tokens may use; empty for all."""
 
 
 class Settings(BaseModel):
-    """All settings, made by ``read_settings``; a field is named as its variable, in small letters."""
+    """All settings, made by ``read_settings``; a field has the name of its variable, in lower case."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     database_url: Annotated[_Secret, AfterValidator(parse.database_url)] = Secret("sqlite:///payrelay.db")
-    """A secret because it may hold a password; ``shown_database`` is fit to be printed."""
+    """A secret because it may contain a password; print ``shown_database`` instead."""
     gateways: dict[
         Annotated[str, AfterValidator(parse.gateway_name)], Annotated[GatewaySettings, PlainValidator(gateway_settings)]
     ] = {}
@@ -128,28 +127,28 @@ class Settings(BaseModel):
     repeat_window: Annotated[int, PlainValidator(parse.repeat_window_s)] = 86_400
     """Seconds; 0 for none."""
     encryption_key: Annotated[_Secret, AfterValidator(parse.encryption_keys)] | None = None
-    """As ``core.seal_keys.parse_keys`` reads it; None where the embedded database keeps its own."""
+    """As ``core.seal_keys.parse_keys`` reads it; None where the key beside the embedded database is used."""
     alert_command: Annotated[tuple[str, ...] | None, PlainValidator(parse.command), Field(repr=False)] = None
-    """The program and its arguments that an alert is given to; not printed, because they may hold a secret."""
+    """The program for alerts, with its arguments; not printed, because they may contain a secret."""
     alert_url: Annotated[_Secret, AfterValidator(parse.alert_address)] | None = None
-    """The address that an alert is posted to; a secret because it often holds one."""
+    """The address that alerts are posted to; a secret because it often contains one."""
     public_url: Annotated[str, AfterValidator(parse.web_address)] | None = None
     trusted_proxies: _Networks = ()
     metrics_networks: _Networks = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
-    """Who may read /metrics."""
+    """The networks that may read /metrics."""
     browser_origins: Annotated[
         tuple[Annotated[str, AfterValidator(parse.origin)], ...],
         BeforeValidator(parse.parts),
         Field(max_length=ORIGINS_MAX),
     ] = ()
-    """The pages whose scripts may use the API, by their origins."""
+    """The origins of pages whose scripts may use the API."""
     events: EventSettings = EventSettings()
     return_links: Annotated[tuple[LinkRule, ...], PlainValidator(parse.link_rules)] = ()
-    """The apps' own links that a customer may be sent back to."""
+    """The apps' links that a customer may be sent back to."""
 
     @property
     def embedded_path(self) -> Path | None:
-        """The file of the embedded database, or None where another server is the store."""
+        """The file of the embedded database; None with PostgreSQL."""
         name = embedded_file(self.database_url.reveal())
         return None if name is None else Path(name)
 
@@ -165,13 +164,13 @@ class Settings(BaseModel):
 
     @property
     def key_environment(self) -> Literal["sandbox", "live"]:
-        """What new keys are marked with: ``live`` as soon as one of the accounts is."""
+        """The environment that new keys are marked with: ``live`` where at least one account is live."""
         is_live = any(gateway.environment == "live" for gateway in self.gateways.values())
         return "live" if is_live else "sandbox"
 
 
 def require_serving(settings: Settings) -> None:
-    """Raises SettingsError where something is missing that only a server needs."""
+    """Raises SettingsError where a setting is missing or wrong that only the server needs."""
     if not settings.gateways:
         raise SettingsError(
             "no gateway is configured: set PAYRELAY_GATEWAYS__GATEWAY__APP_ID and"
@@ -181,4 +180,4 @@ def require_serving(settings: Settings) -> None:
         raise SettingsError(KEY_IS_MISSING)
     if settings.identity is not None:
         for name in sorted(settings.identity.accounts - settings.gateways.keys()):
-            raise SettingsError(f"{parse.PREFIX}IDENTITY__ACCOUNTS names {name}, and no gateway is called so")
+            raise SettingsError(f"{parse.PREFIX}IDENTITY__ACCOUNTS names {name}, but no gateway has that name")

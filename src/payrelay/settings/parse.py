@@ -1,7 +1,7 @@
-"""Values of settings, out of the texts that they were written as; each function checks one kind of value.
+"""Parsers of settings; each function reads and checks one kind of value.
 
-A wrong one raises ValueError, which says what the setting must be. It never holds the value, which may be a secret in
-the wrong place.
+A wrong value raises ValueError, which says what the setting must be. The error never has the value, which may be a
+secret in the wrong place.
 """
 
 import contextlib
@@ -27,17 +27,17 @@ from payrelay.errors import SettingsError
 
 PREFIX: Final = "PAYRELAY_"
 REPEAT_WINDOW_MAX_S: Final = 30 * 86_400
-"""As long as an answer is kept under an Idempotency-Key."""
+"""As long as the store keeps an answer under an Idempotency-Key."""
 RETURN_LINKS_MAX: Final = 100
 NETWORKS_MAX: Final = 100
-"""Every request's address is held against the list."""
+"""A limit, because every request's address is compared with the list."""
 GATEWAY_NAME: Final = re.compile(r"[a-z0-9-]{1,32}")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def database_url(url: Secret) -> Secret:
-    """Checks that it names a database of a kind that there is."""
+    """Checks that an address names a database of a known kind."""
     try:
         embedded_file(url.reveal())
     except SettingsError as error:
@@ -46,7 +46,7 @@ def database_url(url: Secret) -> Secret:
 
 
 def web_address(text: str) -> str:
-    """Checks an absolute address without query, fragment or password, and cuts the slash at its end."""
+    """Checks an absolute address without user, query and fragment, and removes slashes at its end."""
     parts = urlsplit("")
     is_address = False
     with contextlib.suppress(ValueError):  # a port or an IPv6 address that can't be read
@@ -58,16 +58,16 @@ def web_address(text: str) -> str:
 
 
 def origin(text: str) -> str:
-    """Checks an origin as browsers write it: small letters, no slash at its end, no port that goes without saying."""
+    """Checks an origin as browsers write it: lower case, no slash at its end, no default port."""
     parts = urlsplit(web_address(text))
-    usual = {"http": 80, "https": 443}[parts.scheme]
-    if parts.path or text != text.lower() or text.endswith("/") or parts.port == usual:
+    default_port = {"http": 80, "https": 443}[parts.scheme]
+    if parts.path or text != text.lower() or text.endswith("/") or parts.port == default_port:
         raise ValueError("must be an origin as browsers write it, such as https://shop.example")
     return text
 
 
 def private_address(text: str) -> str:
-    """Checks a web address that may be http on this machine alone, because secrets go there."""
+    """Checks a web address to which secrets are sent: https, or http on this machine alone."""
     address = web_address(text)
     parts = urlsplit(address)
     if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
@@ -76,7 +76,7 @@ def private_address(text: str) -> str:
 
 
 def private_address_with_query(text: str) -> str:
-    """Checks such an address, which may have a query: some providers want one."""
+    """Checks a ``private_address`` that may have a query, which some identity providers need."""
     address, question, query = text.partition("?")
     if question and not query.isprintable():
         raise ValueError("must be an absolute address")
@@ -88,7 +88,7 @@ def private_address_with_query(text: str) -> str:
 
 
 def client_scopes(value: object, info: ValidationInfo) -> frozenset[Scope]:
-    """Checks what bearers of a provider's tokens may do: what phones may do at all, and paying only with an order."""
+    """Checks the scopes of an identity provider's tokens: those of client tokens; paying only with an order claim."""
     names = parts(value)
     if not isinstance(names, list | tuple) or not names or not all(name in CLIENT_SCOPES for name in names):
         raise ValueError(f"must be some of {', '.join(sorted(CLIENT_SCOPES))}")
@@ -100,19 +100,19 @@ def client_scopes(value: object, info: ValidationInfo) -> frozenset[Scope]:
 
 
 def alert_address(url: Secret) -> Secret:
-    """Checks where alerts go; whoever takes them may want a query."""
+    """Checks the address that alerts are posted to, which may have a query."""
     private_address_with_query(url.reveal())
     return url
 
 
 def command(value: object) -> tuple[str, ...]:
-    """Reads a command as a shell would split it, or as a list."""
+    """Reads a command from a text, split as a shell would, or from a list."""
     try:
         arguments = shlex.split(value) if isinstance(value, str) else value
     except ValueError:
         arguments = None
     if not isinstance(arguments, list | tuple) or not arguments or not all(isinstance(part, str) for part in arguments):
-        raise ValueError("must be a command such as /usr/local/bin/call-me --loudly, well quoted")
+        raise ValueError("must be a command such as /usr/local/bin/call-me --loudly, properly quoted")
     return tuple(arguments)
 
 
@@ -124,14 +124,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def gateway_name(name: str) -> str:
-    """Checks the name of an account, which stands in addresses."""
+    """Checks the name of an account, which is a segment of addresses."""
     if GATEWAY_NAME.fullmatch(name) is None:
-        raise ValueError("must be a name of 1 to 32 small letters, digits and hyphens")
+        raise ValueError("must be a name of 1 to 32 lower-case letters, digits and hyphens")
     return name
 
 
 def timezone(name: str) -> str:
-    """Checks that there is such a time zone."""
+    """Checks that a time zone is known."""
     try:
         zoneinfo.ZoneInfo(name)
     except (OSError, ValueError, zoneinfo.ZoneInfoNotFoundError):
@@ -158,14 +158,14 @@ def repeat_window_s(value: object) -> int:
 
 
 def parts(value: object) -> object:
-    """Splits a list that was written as text with commas; a list stays as it is."""
+    """Splits a text at its commas, without empty parts; any other value stays as it is."""
     if not isinstance(value, str):
         return value
     return tuple(part for part in (piece.strip() for piece in value.split(",")) if part)
 
 
 def network(value: object) -> Network:
-    """Reads a network; a single address is a network of one."""
+    """Reads a network; a single address is a network of one address."""
     try:
         return ipaddress.ip_network(str(value))
     except ValueError:
@@ -173,7 +173,7 @@ def network(value: object) -> Network:
 
 
 def link_rules(value: object) -> tuple[LinkRule, ...]:
-    """Reads a list of the apps' own links."""
+    """Reads the list of apps' links that a customer may be sent back to."""
     texts = parts(value)
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise ValueError("must be links, separated by commas")
@@ -183,7 +183,7 @@ def link_rules(value: object) -> tuple[LinkRule, ...]:
 
 
 def encryption_keys(secret: Secret) -> Secret:
-    """Checks one key or several, separated by commas."""
+    """Checks one key, or several separated by commas."""
     try:
         parse_keys(secret.reveal())
     except SettingsError as error:
@@ -192,7 +192,7 @@ def encryption_keys(secret: Secret) -> Secret:
 
 
 def allowed_hosts(value: object) -> AllowedDestinations:
-    """Reads a list of names and networks."""
+    """Reads a list of host names and networks."""
     texts = parts(value)
     if not isinstance(texts, list | tuple) or len(texts) > NETWORKS_MAX:
         raise ValueError(f"must be at most {NETWORKS_MAX} names or networks, separated by commas")

@@ -3,11 +3,11 @@
 Rules:
 
 1. No other module reads the environment.
-2. A value comes from the environment or, where it isn't there, from ``payrelay.toml`` (the same names, nested).
+2. A value comes from the environment or, where it isn't set there, from ``payrelay.toml`` (by equal names, nested).
    An empty variable counts as not set.
-3. Any setting may be given as a file: its name with ``_FILE`` behind it, and a path for its value.
-4. What is not a setting is refused by name: a mistyped one must not pass in silence.
-5. An error names the setting in its environment form and never shows its value.
+3. Any setting may be given as a file: its name followed by ``_FILE``, with a path as its value.
+4. A name that is no setting is an error: a mistyped name must not be ignored.
+5. An error names the setting in its environment form, and never shows its value.
 """
 
 import os
@@ -24,14 +24,14 @@ from payrelay.settings.model import Settings
 from payrelay.settings.parse import PREFIX
 
 CONFIG_VARIABLE: Final = "PAYRELAY_CONFIG"
-"""Names the configuration file; the only variable that is not itself a setting."""
+"""The variable that names the configuration file; the only one that is not itself a setting."""
 CONFIG_NAME: Final = "payrelay.toml"
-"""The configuration file in the working directory; it need not be there."""
+"""The configuration file in the working directory; it may be absent."""
 
 FILE_BYTES_MAX: Final = 65_536
 """A secret is short; a larger file is the wrong one."""
 PROBLEMS_SHOWN_MAX: Final = 5
-"""The one line that names what is wrong stays readable."""
+"""The most problems that the one line of an error names, so that it stays readable."""
 
 _DELIMITER: Final = "__"
 _FILE_SUFFIX: Final = "_file"
@@ -44,28 +44,28 @@ _Tree = dict[str, object]
 
 
 def read_settings(environ: Mapping[str, str] | None = None, directory: Path | None = None) -> Settings:
-    """Reads and checks the settings of the environment and the configuration file; raises SettingsError.
+    """Reads and checks the settings from the environment and the configuration file; raises SettingsError.
 
-    Without arguments, the process's environment and its working directory.
+    The defaults are the process's environment and its working directory.
     """
     variables = _variables(os.environ if environ is None else environ)
     config_path = _config_path(variables.pop(CONFIG_VARIABLE, None), directory or Path())
     _require_known(variables)
-    tree = _merged(_read_config(config_path), _nested(_resolved(variables)))
+    tree = _merged(_read_config(config_path), _with_files(_nested(variables), ()))
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
         raise SettingsError(_one_line(error.errors(include_input=False))) from None
 
 
-def surroundings(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Gives what a program that we start may see of our environment: all but our own settings, secrets among them."""
+def child_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Gives the environment for programs that Payrelay starts: without its own settings, which include secrets."""
     variables = os.environ if environ is None else environ
     return {name: value for name, value in variables.items() if not name.upper().startswith(PREFIX)}
 
 
 def variable_name(location: tuple[int | str, ...]) -> str:
-    """Names a setting in its environment form: ("gateways", "a", "app_id") is PAYRELAY_GATEWAYS__A__APP_ID."""
+    """Gives a setting's name in the environment: ("gateways", "a", "app_id") is PAYRELAY_GATEWAYS__A__APP_ID."""
     names = [part.upper() for part in location if isinstance(part, str) and part != "[key]"]
     return PREFIX + _DELIMITER.join(names)
 
@@ -75,7 +75,7 @@ def _variables(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _require_known(variables: Mapping[str, str]) -> None:
-    """Refuses a variable that can't be a setting; what stands inside a gateway is checked with its values."""
+    """Raises SettingsError for a variable that can't be a setting; fields of a gateway are checked with its values."""
     for name in variables:
         first, *rest = name.removeprefix(PREFIX).lower().split(_DELIMITER)
         is_gateway = first == _GATEWAYS and len(rest) == 2  # noqa: PLR2004  a name and a field
@@ -86,21 +86,10 @@ def _require_known(variables: Mapping[str, str]) -> None:
             raise SettingsError(f"{name} is not a setting")
 
 
-def _resolved(variables: Mapping[str, str]) -> dict[str, str]:
-    """Reads the files that are named in place of values."""
-    values: dict[str, str] = {}
-    for name, value in variables.items():
-        plain = name[: -len(_FILE_SUFFIX)] if name.lower().endswith(_FILE_SUFFIX) else name
-        if plain in values or (plain != name and plain in variables):
-            raise SettingsError(f"{plain} and {plain}_FILE are both set; one must go")
-        values[plain] = value if plain == name else _read_file(name, Path(value))
-    return values
-
-
-def _nested(values: Mapping[str, str]) -> _Tree:
+def _nested(variables: Mapping[str, str]) -> _Tree:
     """Makes ``{"gateways": {"a": {"app_id": …}}}`` of PAYRELAY_GATEWAYS__A__APP_ID."""
     tree: _Tree = {}
-    for name, value in values.items():
+    for name, value in variables.items():
         *parents, last = name.removeprefix(PREFIX).lower().split(_DELIMITER)
         branch: _Tree = {last: value}
         for parent in reversed(parents):
@@ -110,7 +99,7 @@ def _nested(values: Mapping[str, str]) -> _Tree:
 
 
 def _merged(below: _Tree, above: _Tree) -> _Tree:
-    """Lays one tree over another; where both have a value, the upper one counts."""
+    """Merges two trees; where both have a value, the upper one counts."""
     merged = dict(below)
     for key, value in above.items():
         lower = below.get(key)
@@ -133,7 +122,7 @@ def _read_file(name: str, path: Path) -> str:
 
 
 def _config_path(named: str | None, directory: Path) -> Path | None:
-    """Gives the configuration file: the named one, which must be there, or the usual one, if it is."""
+    """Gives the path of the configuration file: the named one, which must exist, or the default one, if it exists."""
     path = directory / (named or CONFIG_NAME)
     if path.is_file():
         return path
@@ -148,7 +137,7 @@ def _read_config(path: Path | None) -> _Tree:
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        # The parser's text names line and column, never the line itself.
+        # The parser's message has the line and the column, never the text of the line.
         raise SettingsError(f"{path.name} can't be read: {error}") from None
     for key in tree:
         if key.removesuffix(_FILE_SUFFIX) not in Settings.model_fields:
@@ -157,7 +146,7 @@ def _read_config(path: Path | None) -> _Tree:
 
 
 def _with_files(tree: _Tree, location: tuple[str, ...]) -> _Tree:
-    """Reads the files that a configuration file names in place of values, at every depth."""
+    """Replaces the settings that end with ``_file``, at every depth, by the texts of the files that they name."""
     values: _Tree = {}
     for key, value in tree.items():
         plain = key.removesuffix(_FILE_SUFFIX)
@@ -174,7 +163,7 @@ def _with_files(tree: _Tree, location: tuple[str, ...]) -> _Tree:
 
 
 def _one_line(errors: list[ErrorDetails]) -> str:
-    """Names what is wrong, setting by setting, in one line and without a value."""
+    """Lists the problems, setting by setting, in one line and without values."""
     problems = [f"{variable_name(error['loc'])} {_problem(error)}" for error in errors]
     hidden = len(problems) - PROBLEMS_SHOWN_MAX
     tail = f"; and {hidden} more" if hidden > 0 else ""

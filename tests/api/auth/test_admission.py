@@ -17,8 +17,8 @@ WRONG: Final = {"Authorization": f"Bearer {KEY}x"}
      "//api/x", "/gateway/api/payments/%zz"],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD", "BREW"])
-async def test_without_a_credential_nothing_is_told(call: Caller, target: str, method: str) -> None:
-    """Not even that an address doesn't exist: whoever has no key learns nothing about us."""
+async def test_without_a_credential_nothing_is_revealed(call: Caller, target: str, method: str) -> None:
+    """Not even that an address doesn't exist: a client without a key learns nothing about the service."""
     reply = await call(method, target, headers={"Authorization": ""})
     assert (reply.status, reply.json["error"]["code"], reply.json["status"]) == (401, "unauthenticated", -2)
     assert reply.headers["www-authenticate"].startswith("Bearer")
@@ -37,14 +37,14 @@ async def test_who_tries_keys_is_slowed_down(call: Caller, clock: MovableClock) 
 
 
 async def test_a_good_key_is_never_slowed_down_by_bad_ones(call: Caller) -> None:
-    """Nobody can lock out a shop by failing from its address, whatever it tries."""
+    """Failures from a shop's address can't lock the shop out."""
     for _ in range(FAILURES.count * 2):
         await call("GET", "/gateway/api/operations", headers=WRONG)
     assert (await call("GET", "/gateway/api/operations")).status == 200
 
 
 async def test_only_wrong_keys_are_counted(call: Caller, keyring: Keyring, credential: Credential) -> None:
-    """Who sends none doesn't try any, and who has one of ours that is over needs to be told so, every time."""
+    """A client without a key doesn't guess any. A client whose key has ended must be told so, every time."""
     keyring.by_id[credential.id] = msgspec.structs.replace(credential, revoked_at_ms=1)
     for _ in range(FAILURES.count + 1):
         assert (await call("GET", "/gateway/api/operations", headers={"Authorization": ""})).status == 401
@@ -52,7 +52,7 @@ async def test_only_wrong_keys_are_counted(call: Caller, keyring: Keyring, crede
 
 
 async def test_failed_credentials_are_counted(call: Caller, context: ApiContext) -> None:
-    """An operator sees that somebody tries keys."""
+    """An operator sees that keys are being guessed."""
     await call("GET", "/gateway/api/operations", headers=WRONG)
     await call("GET", "/gateway/api/operations", headers={"Authorization": ""})
     for reason in ("wrong", "missing"):
@@ -60,8 +60,8 @@ async def test_failed_credentials_are_counted(call: Caller, context: ApiContext)
         assert context.metrics.registry.get_sample_value("payrelay_failed_credentials_total", labels) == 1
 
 
-async def test_a_quota_is_told_and_kept(call: Caller, keyring: Keyring, clock: MovableClock) -> None:
-    """Every answer of a limited key says what is left, the refusal when to come back."""
+async def test_a_quota_is_shown_and_enforced(call: Caller, keyring: Keyring, clock: MovableClock) -> None:
+    """Every answer to a limited key shows what is left; a refusal shows when to repeat the request."""
     keyring.by_id["abcdefghijkl"] = msgspec.structs.replace(
         keyring.by_id["abcdefghijkl"], rate=Rate(count=1, window_s=30)
     )

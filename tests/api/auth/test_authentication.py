@@ -2,7 +2,12 @@ import msgspec
 import pytest
 from tests.api.fakes import KEY, Keyring, MovableClock
 
-from payrelay.api.auth.authentication import CREDENTIALS_KEPT_MAX, AuthenticationFailure, Authenticator, Unauthenticated
+from payrelay.api.auth.authentication import (
+    CREDENTIALS_CACHED_MAX,
+    AuthenticationFailure,
+    Authenticator,
+    Unauthenticated,
+)
 from payrelay.api.http.incoming_request import Headers
 from payrelay.core.access.credential import Credential, compose_key, hash_of
 from payrelay.errors import Code, Refusal, StoreUnavailable
@@ -14,15 +19,15 @@ def bearer(key: str) -> Headers:
 
 
 @pytest.fixture
-def doorkeeper(keyring: Keyring, clock: MovableClock) -> Authenticator:
-    """Gives a doorkeeper before the keyring."""
+def authenticator(keyring: Keyring, clock: MovableClock) -> Authenticator:
+    """Gives a authenticator before the keyring."""
     return Authenticator(keyring, clock)
 
 
-async def test_a_known_key_is_let_in(doorkeeper: Authenticator, credential: Credential) -> None:
+async def test_a_known_key_is_admitted(authenticator: Authenticator, credential: Credential) -> None:
     """The caller becomes its credential; the scheme's name may be written in any case."""
-    assert await doorkeeper.admit(bearer(KEY)) == credential
-    assert await doorkeeper.admit(Headers([(b"authorization", b"bearer  " + KEY.encode())])) == credential
+    assert await authenticator.admit(bearer(KEY)) == credential
+    assert await authenticator.admit(Headers([(b"authorization", b"bearer  " + KEY.encode())])) == credential
 
 
 @pytest.mark.parametrize(
@@ -31,14 +36,14 @@ async def test_a_known_key_is_let_in(doorkeeper: Authenticator, credential: Cred
      "Bearer é", "Bearer " + KEY[:-1] + ("0" if KEY[-1] != "0" else "1")],
 )  # fmt: skip
 async def test_a_malformed_key_costs_no_look_into_the_store(
-    doorkeeper: Authenticator, keyring: Keyring, value: str
+    authenticator: Authenticator, keyring: Keyring, value: str
 ) -> None:
     """Noise and mistyped keys are turned away by their form and checksum alone."""
     with pytest.raises(Refusal) as raised:
-        await doorkeeper.admit(Headers([(b"authorization", value.encode("latin-1"))]))
+        await authenticator.admit(Headers([(b"authorization", value.encode("latin-1"))]))
     assert raised.value.code is Code.UNAUTHENTICATED
     assert raised.value.headers == (("WWW-Authenticate", 'Bearer realm="payrelay"'),)
-    assert keyring.asked == 0
+    assert keyring.reads == 0
 
 
 @pytest.mark.parametrize(
@@ -49,84 +54,84 @@ async def test_a_malformed_key_costs_no_look_into_the_store(
         ("Bearer x", AuthenticationFailure.WRONG),
     ],
 )
-async def test_who_is_not_let_in_is_told_apart(
-    doorkeeper: Authenticator, given: str | None, failure: AuthenticationFailure
+async def test_reasons_of_refusals_are_counted_apart(
+    authenticator: Authenticator, given: str | None, failure: AuthenticationFailure
 ) -> None:
     """Only who tries keys is slowed down."""
     headers = Headers([] if given is None else [(b"authorization", given.encode())])
     with pytest.raises(Unauthenticated) as raised:
-        await doorkeeper.admit(headers)
+        await authenticator.admit(headers)
     assert raised.value.failure is failure
 
 
-async def test_two_authorization_headers_are_none(doorkeeper: Authenticator) -> None:
-    """A proxy in between may have looked at the other one."""
+async def test_two_authorization_headers_are_none(authenticator: Authenticator) -> None:
+    """A proxy in between may have checked the other one."""
     pair = (b"authorization", f"Bearer {KEY}".encode())
     with pytest.raises(Refusal, match="more than one"):
-        await doorkeeper.admit(Headers([pair, pair]))
+        await authenticator.admit(Headers([pair, pair]))
 
 
-async def test_another_secret_under_a_known_id_is_unknown(doorkeeper: Authenticator) -> None:
+async def test_another_secret_under_a_known_id_is_unknown(authenticator: Authenticator) -> None:
     """The id may be shown around; it opens nothing, also right after the true key was used."""
-    await doorkeeper.admit(bearer(KEY))
+    await authenticator.admit(bearer(KEY))
     with pytest.raises(Refusal, match="not known"):
-        await doorkeeper.admit(bearer(compose_key("sandbox", "abcdefghijkl", "t" * 43)))
+        await authenticator.admit(bearer(compose_key("sandbox", "abcdefghijkl", "t" * 43)))
 
 
 async def test_a_credential_is_remembered_for_a_second(
-    doorkeeper: Authenticator, keyring: Keyring, clock: MovableClock
+    authenticator: Authenticator, keyring: Keyring, clock: MovableClock
 ) -> None:
-    """One look into the store serves a second of requests, and no longer: a revocation counts then."""
+    """One read of the store serves a second of requests, and no longer: then a revocation counts."""
     for _ in range(3):
-        await doorkeeper.admit(bearer(KEY))
-    assert keyring.asked == 1
+        await authenticator.admit(bearer(KEY))
+    assert keyring.reads == 1
     keyring.by_id["abcdefghijkl"] = msgspec.structs.replace(keyring.by_id["abcdefghijkl"], revoked_at_ms=0)
     clock.at_s += 1
     with pytest.raises(Refusal, match="expired or revoked"):
-        await doorkeeper.admit(bearer(KEY))
+        await authenticator.admit(bearer(KEY))
 
 
-async def test_an_expiry_counts_at_once(doorkeeper: Authenticator, keyring: Keyring, clock: MovableClock) -> None:
-    """The clock is looked at for every request, remembered or not."""
+async def test_an_expiry_counts_at_once(authenticator: Authenticator, keyring: Keyring, clock: MovableClock) -> None:
+    """Expiry is checked at every request, whether the credential is cached or not."""
     keyring.by_id["abcdefghijkl"] = msgspec.structs.replace(
         keyring.by_id["abcdefghijkl"], expires_at_ms=clock.now_ms() + 500
     )
-    await doorkeeper.admit(bearer(KEY))
+    await authenticator.admit(bearer(KEY))
     clock.at_s += 0.5
     with pytest.raises(Refusal, match="expired or revoked"):
-        await doorkeeper.admit(bearer(KEY))
+        await authenticator.admit(bearer(KEY))
 
 
-async def test_a_new_key_works_at_once(doorkeeper: Authenticator, keyring: Keyring, credential: Credential) -> None:
-    """What is unknown is not remembered: a key that was just made is let in after a failed try."""
+async def test_a_new_key_works_at_once(authenticator: Authenticator, keyring: Keyring, credential: Credential) -> None:
+    """Unknown keys are not cached: a key that was just made is admitted after a failed attempt."""
     key = compose_key("sandbox", "000000000001", "n" * 43)
     with pytest.raises(Refusal):
-        await doorkeeper.admit(bearer(key))
+        await authenticator.admit(bearer(key))
     keyring.by_id["000000000001"] = msgspec.structs.replace(credential, id="000000000001", key_hash=hash_of(key))
-    assert (await doorkeeper.admit(bearer(key))).id == "000000000001"
+    assert (await authenticator.admit(bearer(key))).id == "000000000001"
 
 
-async def test_wrong_keys_never_shut_out_a_right_one(doorkeeper: Authenticator) -> None:
+async def test_wrong_keys_never_lock_out_a_valid_one(authenticator: Authenticator) -> None:
     """Guessing costs the guesser; who has the key doesn't notice."""
     for number in range(200):
         with pytest.raises(Refusal):
-            await doorkeeper.admit(bearer(compose_key("sandbox", "abcdefghijkl", f"{number:043d}")))
-    assert (await doorkeeper.admit(bearer(KEY))).principal == "shop"
+            await authenticator.admit(bearer(compose_key("sandbox", "abcdefghijkl", f"{number:043d}")))
+    assert (await authenticator.admit(bearer(KEY))).principal == "shop"
 
 
-async def test_a_store_that_is_down_is_not_a_wrong_key(doorkeeper: Authenticator, keyring: Keyring) -> None:
+async def test_a_store_that_is_down_is_not_a_wrong_key(authenticator: Authenticator, keyring: Keyring) -> None:
     """A client must not throw its key away because our store was restarted."""
     keyring.is_broken = True
     with pytest.raises(StoreUnavailable):
-        await doorkeeper.admit(bearer(KEY))
+        await authenticator.admit(bearer(KEY))
 
 
 async def test_what_is_remembered_has_a_bound(
-    doorkeeper: Authenticator, keyring: Keyring, credential: Credential
+    authenticator: Authenticator, keyring: Keyring, credential: Credential
 ) -> None:
     """However many keys are used within a second, memory stays bounded."""
-    for number in range(CREDENTIALS_KEPT_MAX + 5):
+    for number in range(CREDENTIALS_CACHED_MAX + 5):
         key = compose_key("sandbox", f"{number:012d}", "n" * 43)
         keyring.by_id[f"{number:012d}"] = msgspec.structs.replace(credential, key_hash=hash_of(key))
-        await doorkeeper.admit(bearer(key))
-    assert len(doorkeeper._kept) == CREDENTIALS_KEPT_MAX
+        await authenticator.admit(bearer(key))
+    assert len(authenticator._cache) == CREDENTIALS_CACHED_MAX

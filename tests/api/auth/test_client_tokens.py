@@ -1,4 +1,4 @@
-"""Who is let in with a client token, and why another one isn't."""
+"""Which client tokens the service admits, and why it refuses others."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.api.fakes import Keyring, MovableClock
 from tests.core.access.test_client_token import PARENT, TOKEN
 
 from payrelay.api.auth.authentication import (
-    CREDENTIAL_KEPT_MS,
+    CREDENTIAL_CACHED_MS,
     AuthenticationFailure,
     Authenticator,
     TokenReaders,
@@ -25,13 +25,13 @@ KEY = SigningKey(id="k1", secret=b"s" * 32, made_at_ms=0)
 OTHER = SigningKey(id="k1", secret=b"o" * 32, made_at_ms=0)
 
 
-class Books:
-    """Signing keys and issued tokens in dictionaries; counts how often it is asked, and can be out of order."""
+class TokenStore:
+    """Signing keys and issued tokens in dictionaries; counts the reads, and can be out of order."""
 
     def __init__(self) -> None:
         self.keys = {KEY.id: KEY}
         self.parents = {TOKEN.id: Parentage(revoked_at_ms=None, parent=PARENT)}
-        self.asked = 0
+        self.reads = 0
         self.is_broken = False
 
     async def find(self, key_id: str) -> SigningKey | None:
@@ -40,46 +40,46 @@ class Books:
 
     async def parentage(self, token_id: str) -> Parentage | None:
         """Gives what decides about a token."""
-        self.asked += 1
+        self.reads += 1
         if self.is_broken:
             raise StoreUnavailable("the store is closed")
         return self.parents.get(token_id)
 
 
 @pytest.fixture
-def books() -> Books:
-    """Gives the books with one token in them."""
-    return Books()
+def store() -> TokenStore:
+    """Gives the store with one token in it."""
+    return TokenStore()
 
 
 @pytest.fixture
-def doorkeeper(books: Books, keyring: Keyring, clock: MovableClock) -> Authenticator:
-    """Gives a doorkeeper who knows client tokens."""
+def authenticator(store: TokenStore, keyring: Keyring, clock: MovableClock) -> Authenticator:
+    """Gives a authenticator who knows client tokens."""
     return Authenticator(
-        keyring, clock, TokenReaders(client_tokens=ClientTokenReader(TokenSources(books, books), clock))
+        keyring, clock, TokenReaders(client_tokens=ClientTokenReader(TokenSources(store, store), clock))
     )
 
 
-async def admitted(doorkeeper: Authenticator, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Credential:
-    """Comes to the door with a token."""
-    return await doorkeeper.admit(Headers([(b"authorization", f"Bearer {signed(token, key)}".encode())]))
+async def admitted(authenticator: Authenticator, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Credential:
+    """Authenticates with a token."""
+    return await authenticator.admit(Headers([(b"authorization", f"Bearer {signed(token, key)}".encode())]))
 
 
-async def refusal(doorkeeper: Authenticator, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Unauthenticated:
-    """Comes to the door with a token that opens nothing."""
+async def refusal(authenticator: Authenticator, token: ClientToken = TOKEN, key: SigningKey = KEY) -> Unauthenticated:
+    """Authenticates with a token that is refused."""
     with pytest.raises(Unauthenticated) as raised:
-        await admitted(doorkeeper, token, key)
+        await admitted(authenticator, token, key)
     return raised.value
 
 
-async def test_a_token_is_let_in_as_what_it_is_for(doorkeeper: Authenticator, books: Books) -> None:
-    """Bound, under its parent's name; within a second one look into the store serves all its requests."""
-    credential = await admitted(doorkeeper)
-    await admitted(doorkeeper)
+async def test_a_token_gives_its_bound_credential(authenticator: Authenticator, store: TokenStore) -> None:
+    """It is bound, under its parent's name; within a second, one read of the store serves all its requests."""
+    credential = await admitted(authenticator)
+    await admitted(authenticator)
 
     assert credential.bound is not None
     assert (credential.id, credential.principal, credential.bound.order_id) == (TOKEN.id, "shop", TOKEN.order_id)
-    assert books.asked == 1
+    assert store.reads == 1
 
 
 @pytest.mark.parametrize(
@@ -94,34 +94,34 @@ async def test_a_token_is_let_in_as_what_it_is_for(doorkeeper: Authenticator, bo
     ],
 )
 async def test_what_is_wrong_with_a_token_is_counted(
-    doorkeeper: Authenticator, changes: dict[str, Any], key: SigningKey, reason: Reason
+    authenticator: Authenticator, changes: dict[str, Any], key: SigningKey, reason: Reason
 ) -> None:
     """Those who guess are slowed down as they are with keys; who held a good one is not."""
-    refused = await refusal(doorkeeper, msgspec.structs.replace(TOKEN, **changes), key)
+    refused = await refusal(authenticator, msgspec.structs.replace(TOKEN, **changes), key)
 
     assert refused.reason == reason
     assert refused.failure is (AuthenticationFailure.ENDED if reason is Reason.UNKNOWN else AuthenticationFailure.WRONG)
 
 
-async def test_a_token_ends_to_the_second(doorkeeper: Authenticator, clock: MovableClock) -> None:
-    """Remembered or not: the clock is looked at for every request."""
+async def test_a_token_ends_to_the_second(authenticator: Authenticator, clock: MovableClock) -> None:
+    """Its times are checked at every request, whether the token is cached or not."""
     clock.at_s = TOKEN.expires_at_ms / 1000 - 0.5
-    await admitted(doorkeeper)
+    await admitted(authenticator)
     clock.at_s += 0.5
 
     for _ in range(2):
-        refused = await refusal(doorkeeper)
+        refused = await refusal(authenticator)
         assert (refused.reason, refused.failure) == (Reason.EXPIRED, AuthenticationFailure.ENDED)
         clock.at_s += 10
 
 
-async def test_a_token_from_the_future_is_early(doorkeeper: Authenticator, clock: MovableClock) -> None:
+async def test_a_token_from_the_future_is_early(authenticator: Authenticator, clock: MovableClock) -> None:
     """Our processes' clocks differ by less."""
     clock.at_s = (TOKEN.issued_at_ms - LEEWAY_MS) / 1000 - 2
-    assert (await refusal(doorkeeper)).reason == Reason.EARLY
+    assert (await refusal(authenticator)).reason == Reason.EARLY
 
     clock.at_s += 2
-    await admitted(doorkeeper)
+    await admitted(authenticator)
 
 
 @pytest.mark.parametrize(
@@ -133,36 +133,36 @@ async def test_a_token_from_the_future_is_early(doorkeeper: Authenticator, clock
     ],
 )
 async def test_a_revocation_counts_within_a_second(
-    doorkeeper: Authenticator, books: Books, clock: MovableClock, parentage: Parentage, reason: Reason
+    authenticator: Authenticator, store: TokenStore, clock: MovableClock, parentage: Parentage, reason: Reason
 ) -> None:
     """Of the token or of its key; what is remembered is forgotten by then."""
-    await admitted(doorkeeper)
-    books.parents[TOKEN.id] = parentage
-    clock.at_s += CREDENTIAL_KEPT_MS / 1000
+    await admitted(authenticator)
+    store.parents[TOKEN.id] = parentage
+    clock.at_s += CREDENTIAL_CACHED_MS / 1000
 
-    refused = await refusal(doorkeeper)
+    refused = await refusal(authenticator)
     assert (refused.reason, refused.failure) == (reason, AuthenticationFailure.ENDED)
 
 
-async def test_the_texts_of_tokens_are_refused_by_form(doorkeeper: Authenticator, books: Books) -> None:
-    """Without a look into the store, however long they are."""
+async def test_the_texts_of_tokens_are_refused_by_form(authenticator: Authenticator, store: TokenStore) -> None:
+    """Without a read of the store, however long they are."""
     for text in ("prt_", "prt_a.b", "prt_a.b.", f"prt_{'x' * 3000}.y.{'z' * 3000}", "prt_é.b.c", "prt_a.b.c.d"):
         with pytest.raises(Unauthenticated) as raised:
-            await doorkeeper.admit(Headers([(b"authorization", f"Bearer {text}".encode("latin-1"))]))
+            await authenticator.admit(Headers([(b"authorization", f"Bearer {text}".encode("latin-1"))]))
         assert raised.value.reason == Reason.FORM
         assert raised.value.failure is AuthenticationFailure.WRONG
-    assert books.asked == 0
+    assert store.reads == 0
 
 
-async def test_a_store_that_is_down_is_not_a_wrong_token(doorkeeper: Authenticator, books: Books) -> None:
+async def test_a_store_that_is_down_is_not_a_wrong_token(authenticator: Authenticator, store: TokenStore) -> None:
     """An app must not throw its token away because our store was restarted."""
-    books.is_broken = True
+    store.is_broken = True
     with pytest.raises(StoreUnavailable):
-        await admitted(doorkeeper)
+        await admitted(authenticator)
 
 
 async def test_where_there_are_no_tokens_there_are_none(keyring: Keyring, clock: MovableClock) -> None:
-    """A program without them lets nobody in by one."""
+    """A program without client tokens admits nobody by one."""
     with pytest.raises(Unauthenticated) as raised:
         await admitted(Authenticator(keyring, clock))
     assert raised.value.failure is AuthenticationFailure.WRONG

@@ -23,8 +23,8 @@ def test_the_next_one_after_so_many_is_refused(clock: MovableClock) -> None:
     assert ("RateLimit-Policy", '"failed-credentials";q=20;w=60') in raised.value.headers
 
 
-def test_a_minute_later_it_is_told_again_what_was_wrong(clock: MovableClock) -> None:
-    """Refused attempts don't count: nobody is kept out for longer than the window."""
+def test_a_minute_later_an_answer_says_again_what_was_wrong(clock: MovableClock) -> None:
+    """Refused attempts don't count: no address is refused for longer than the window."""
     failed = FailedCredentials(clock)
     fail(failed, "203.0.113.9", FAILURES.count)
     clock.at_s += FAILURES.window_s / 2
@@ -35,7 +35,7 @@ def test_a_minute_later_it_is_told_again_what_was_wrong(clock: MovableClock) -> 
 
 
 def test_addresses_do_not_share(clock: MovableClock) -> None:
-    """One who tries keys slows down nobody else."""
+    """Guesses from one address slow down no other address."""
     failed = FailedCredentials(clock)
     fail(failed, "203.0.113.9", FAILURES.count)
     fail(failed, "203.0.113.10", FAILURES.count)
@@ -74,5 +74,5 @@ def test_memory_is_bounded(clock: MovableClock) -> None:
     failed.note("203.0.113.10")
     for number in range(ADDRESSES_MAX - 1):
         failed.note(f"10.0.{number // 256}.{number % 256}")
-    assert len(failed._windows) == ADDRESSES_MAX
+    assert len(failed._windows._windows) == ADDRESSES_MAX
     failed.note("203.0.113.9")

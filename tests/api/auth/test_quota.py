@@ -26,12 +26,12 @@ def limited(count: int, window_s: int, credential_id: str = "abcdefghijkl") -> C
 
 
 def test_no_rate_is_no_limit(clock: MovableClock, credential: Credential) -> None:
-    """Nothing is limited unless somebody set a limit, and nothing is said about one."""
+    """Nothing is limited unless an operator set a limit, and no header mentions one."""
     quota = Quota(clock)
     assert {quota.take(credential) for _ in range(1000)} == {()}
 
 
-def test_what_is_left_is_told(clock: MovableClock) -> None:
+def test_an_answer_shows_what_is_left(clock: MovableClock) -> None:
     """A client can slow down before it is refused."""
     quota, caller = Quota(clock), limited(3, 60)
     assert quota.take(caller) == ((b"ratelimit-policy", b'"default";q=3;w=60'), (b"ratelimit", b'"default";r=2;t=60'))
@@ -40,7 +40,7 @@ def test_what_is_left_is_told(clock: MovableClock) -> None:
 
 
 def test_over_the_quota_is_refused_until_one_leaves_the_window(clock: MovableClock) -> None:
-    """The wait that is told is enough, and a refused request doesn't make it longer."""
+    """The announced wait is enough, and a refused request doesn't make it longer."""
     quota, caller = Quota(clock), limited(2, 10)
     quota.take(caller)
     clock.at_s += 4
@@ -92,7 +92,7 @@ def test_memory_is_bounded(clock: MovableClock) -> None:
     for _ in range(5000):
         clock.at_s += 0.7
         quota.take(caller)
-    assert len(quota._windows[caller.id]._marks) <= MARKS_MAX + 1
+    assert len(quota._windows._windows[caller.id]._marks) <= MARKS_MAX + 1
     for number in range(CALLERS_MAX + 10):
         quota.take(limited(1, 60, f"{number:012d}"))
-    assert len(quota._windows) == CALLERS_MAX
+    assert len(quota._windows._windows) == CALLERS_MAX

@@ -5,7 +5,7 @@ from payrelay.api.http.capacity import CONNECTIONS_MAX, CONNECTIONS_MIN, connect
 
 @pytest.mark.parametrize(("files", "connections"), [(16, CONNECTIONS_MIN), (1024, 768), (1_048_576, CONNECTIONS_MAX)])
 def test_connections_leave_files_for_the_rest(files: int, connections: int) -> None:
-    """The store and the gateway need some when clients crowd in; and however few there are, somebody is served."""
+    """The store and the gateway need files however many clients connect; and however few there are, some are served."""
     assert connections_max(files) == connections
 
 

@@ -15,7 +15,7 @@ def call(call_with: Callable[..., Caller]) -> Caller:
 
 
 async def test_an_allowed_page_may_ask(call: Caller) -> None:
-    """A browser asks first, and without a credential; only then does it send what the page's script wants."""
+    """A browser sends a preflight without a credential first, and only then the request of the page's script."""
     reply = await call("OPTIONS", TARGET, headers=ASKS)
     assert (reply.status, reply.body) == (204, b"")
     assert reply.headers["access-control-allow-origin"] == SHOP
@@ -27,7 +27,7 @@ async def test_an_allowed_page_may_ask(call: Caller) -> None:
     "origin", ["https://shop.example.evil.example", "http://shop.example", "https://SHOP.example", "null", ""]
 )
 async def test_another_page_learns_nothing(call: Caller, origin: str) -> None:
-    """It gets what everybody gets who has no credential, and no word for its browser."""
+    """It gets the answer to any request without a credential, and no headers for its browser."""
     reply = await call("OPTIONS", TARGET, headers=ASKS | {"Origin": origin})
     assert (reply.status, reply.json["error"]["code"]) == (401, "unauthenticated")
     assert "access-control-allow-origin" not in reply.headers
@@ -44,18 +44,18 @@ async def test_an_allowed_page_reads_answers_and_errors(call: Caller) -> None:
 
 
 async def test_an_allowed_page_still_needs_a_credential(call: Caller) -> None:
-    """The origin is written by the browser of whoever asks: it proves nothing."""
+    """The client itself sends the origin: it proves nothing."""
     reply = await call("GET", "/gateway/api/operations", headers={"Origin": SHOP, "Authorization": ""})
     assert reply.status == 401
 
 
 async def test_options_without_the_question_is_no_preflight(call: Caller) -> None:
-    """Whoever isn't a browser is told which methods there are, once it is known who asks."""
+    """A client that is no browser learns the methods, once it is authenticated."""
     reply = await call("OPTIONS", TARGET, headers={"Origin": SHOP})
     assert (reply.status, reply.json["error"]["code"]) == (405, "method_not_allowed")
 
 
-async def test_nobody_is_allowed_unless_set(call_with: Callable[..., Caller]) -> None:
+async def test_no_origin_is_allowed_unless_set(call_with: Callable[..., Caller]) -> None:
     """As it comes, no page of another origin can use the API, and answers don't mention browsers."""
     reply = await call_with()("OPTIONS", TARGET, headers=ASKS)
     assert reply.status == 401

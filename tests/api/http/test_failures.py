@@ -2,16 +2,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tests.api.fakes import Caller, Keyring, Stories
+from tests.api.fakes import Caller, Keyring, RecordingFlows
 
 from payrelay.errors import Code, Refusal, StoreUnavailable
 
 LogLines = Callable[[], list[dict[str, Any]]]
 
 
-async def test_a_refusal_is_rendered(call: Caller, stories: Stories) -> None:
-    """What a story refuses reaches the client with its code, advice, fields and ids."""
-    stories.answer = Refusal(Code.IN_PROGRESS, "under way", operation_id="op_1")
+async def test_a_refusal_is_rendered(call: Caller, flows: RecordingFlows) -> None:
+    """A flow's refusal reaches the client with its code, advice, fields and ids."""
+    flows.answer = Refusal(Code.IN_PROGRESS, "under way", operation_id="op_1")
     reply = await call("GET", "/gateway/api/subscriptions")
     assert (reply.status, reply.headers["retry-after"]) == (409, "1")
     assert reply.json["error"] == {
@@ -22,27 +22,29 @@ async def test_a_refusal_is_rendered(call: Caller, stories: Stories) -> None:
     }
 
 
-async def test_a_store_that_is_down_is_503(call: Caller, stories: Stories) -> None:
-    """Nothing was done, and the client is told when to try again; the reason is ours to know."""
-    stories.answer = StoreUnavailable("disk full at /secret/path")
+async def test_a_store_that_is_down_is_503(call: Caller, flows: RecordingFlows) -> None:
+    """Nothing was done, and the client learns when to repeat the request; the cause stays inside the service."""
+    flows.answer = StoreUnavailable("disk full at /secret/path")
     reply = await call("GET", "/gateway/api/subscriptions")
     assert (reply.status, reply.json["error"]["code"], reply.headers["retry-after"]) == (503, "unavailable", "5")
     assert b"secret" not in reply.body
 
 
-async def test_a_caller_that_can_not_be_looked_up_is_503(call: Caller, keyring: Keyring) -> None:
-    """With the store down nobody can be known; that is no reason to call a good key bad."""
+async def test_a_caller_that_can_not_be_checked_is_503(call: Caller, keyring: Keyring) -> None:
+    """Without the store no key can be checked; that is no reason to call a valid key wrong."""
     keyring.is_broken = True
     assert (await call("GET", "/gateway/api/subscriptions")).status == 503
 
 
-async def test_our_own_fault_is_500_and_keeps_its_secrets(call: Caller, stories: Stories, log_lines: LogLines) -> None:
-    """The client gets an id, the log the place; what the exception says, which may be a card, goes nowhere."""
-    stories.answer = ValueError("4111111111111111")
+async def test_an_internal_error_is_500_and_keeps_secrets(
+    call: Caller, flows: RecordingFlows, log_lines: LogLines
+) -> None:
+    """The client gets an id, the log the frames; the exception's message, which may be a card, goes nowhere."""
+    flows.answer = ValueError("4111111111111111")
     reply = await call("POST", "/gateway/api/payments/charge", body=b'{"card":"4111111111111111"}')
     assert (reply.status, reply.json["error"]["code"], reply.json["error"]["retry"]) == (500, "internal", "same_key")
     fault, line = log_lines()
     assert fault["errors"][0]["type"] == "ValueError"
-    assert any("fakes.py" in place for place in fault["errors"][0]["places"])
+    assert any("fakes.py" in frame for frame in fault["errors"][0]["frames"])
     assert fault["request_id"] == line["request_id"] == reply.headers["x-request-id"]
     assert "4111" not in json.dumps([fault, line])

@@ -39,7 +39,7 @@ async def read(messages: list[Message], given: Headers | None = None) -> bytes:
 
 
 @pytest.mark.parametrize("given", ["a", "4bf92f35-77b3", "x" * 128, "a/b:c+d=e@f~g._-"])
-def test_a_harmless_request_id_is_kept(given: str) -> None:
+def test_a_valid_request_id_is_used(given: str) -> None:
     """The caller finds its own id again in our log."""
     assert request_id_of(headers(x_request_id=given)) == given
 
@@ -77,7 +77,7 @@ def test_only_trusted_proxies_speak_for_others(peer: str, forwarded: str, client
     assert client_address(peer, given, PROXIES) == client
 
 
-def test_nobody_is_trusted_unless_it_is_said() -> None:
+def test_no_proxy_is_trusted_unless_set() -> None:
     """Without the setting the header means nothing."""
     assert client_address("10.0.0.1", headers(x_forwarded_for="198.51.100.1"), Networks(())) == "10.0.0.1"
 
@@ -142,12 +142,12 @@ async def test_an_endless_body_is_not_read_to_its_end() -> None:
 
 async def test_a_body_that_is_cut_off_is_malformed() -> None:
     """Half a charge is no charge, even where the half is good JSON."""
-    with pytest.raises(Refusal, match="ended before its end"):
+    with pytest.raises(Refusal, match="before the end of the body"):
         await read(pieces(b"{}", ending="http.disconnect"))
 
 
 async def test_a_slow_body_is_given_up() -> None:
-    """A sender that stops in the middle doesn't hold a place for ever; the connection is closed behind it."""
+    """A client that stops in the middle of a body doesn't hold its connection for ever."""
     never = asyncio.Event()
 
     async def receive() -> Message:

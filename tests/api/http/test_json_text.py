@@ -36,7 +36,7 @@ def test_an_exponent_is_marked(text: bytes) -> None:
     assert parse_object(b'{"amount":%b}' % text)["amount"] is EXPONENT_NUMBER
 
 
-def test_an_endless_integer_is_kept_without_harm() -> None:
+def test_an_endless_integer_does_no_harm() -> None:
     """Python refuses to make an int of over 4300 digits; the request must get 422 by its field, not 500."""
     assert parse_object(b'{"a":%b}' % (b"9" * 5000))["a"] == Decimal("9" * 5000)
 

@@ -29,7 +29,7 @@ def test_the_level_is_kept(clock: MovableClock) -> None:
 
 
 class Stream(io.BytesIO):
-    """Counts how often it is pushed out, and says when."""
+    """Counts the flushes, and signals each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ async def test_lines_go_out_together_and_soon(clock: MovableClock) -> None:
 
 
 async def test_a_stream_that_was_closed_meanwhile_is_left_alone(clock: MovableClock) -> None:
-    """The last request's line waits when the program ends and closes its log: that must not look like a fault."""
+    """The last request's line waits when the program ends and closes its log: that must not be an error."""
     faults: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: faults.append(context))
@@ -68,7 +68,7 @@ async def test_a_stream_that_was_closed_meanwhile_is_left_alone(clock: MovableCl
 
 
 async def test_a_warning_does_not_wait(clock: MovableClock) -> None:
-    """What may be the last line of a process is out when the call returns, and all before it."""
+    """What may be the last line of a process is flushed when the call returns, with all before it."""
     for level in ("warning", "error", "critical"):
         stream = Stream()
         log = json_log(stream, clock)
@@ -78,14 +78,14 @@ async def test_a_warning_does_not_wait(clock: MovableClock) -> None:
 
 
 def test_without_a_loop_nothing_waits(clock: MovableClock) -> None:
-    """A command has no event loop that would push its lines out later."""
+    """A command has no event loop that would flush its lines later."""
     stream = Stream()
     json_log(stream, clock).info("done")
     assert stream.flushes == 1
 
 
-def test_an_exception_is_told_without_its_text() -> None:
-    """Types and places of it and its causes are enough to mend it; texts may repeat what a client sent."""
+def test_an_exception_is_logged_without_its_message() -> None:
+    """Types and frames of it and its causes are enough to repair it; messages may repeat what a client sent."""
     with pytest.raises(RuntimeError) as raised:
         _fail()
     described = describe(raised.value)
@@ -95,7 +95,7 @@ def test_an_exception_is_told_without_its_text() -> None:
 
 
 def test_an_exception_that_is_logged_is_described(clock: MovableClock) -> None:
-    """Whoever catches what should not happen leaves the place where it happened, and not its text."""
+    """The log of an unexpected exception has its frames, and not its message."""
     stream = io.BytesIO()
     try:
         _fail()

@@ -10,7 +10,7 @@ from tests.databases import sqlite_url
 from tests.runtime.receivers import OWNER, SetClock, dispatch_on, event, put
 
 from payrelay.api.http.incoming_request import Message
-from payrelay.api.http.streams import RETRY_MS, SIGN_OF_LIFE, MayGoOn, StreamedAnswer, send_stream
+from payrelay.api.http.streams import KEEP_ALIVE, RETRY_MS, MayGoOn, StreamedAnswer, send_stream
 from payrelay.clock import Clock
 from payrelay.flows.events.read_events import STREAM_S_MAX, EventStream
 from payrelay.runtime.event_delivery import Dispatch
@@ -100,7 +100,7 @@ def about(number: int) -> Any:  # noqa: ANN401 - an event
     return event(number, subject=SUBJECT)
 
 
-async def test_what_was_told_comes_first_then_what_is_told(dispatch: Dispatch, database: Database) -> None:
+async def test_past_events_come_first_then_new_ones(dispatch: Dispatch, database: Database) -> None:
     """Each once, with its position as id; and others' never."""
     await put(database, about(1), event(2))
     await dispatch.feed.publish(0)
@@ -118,14 +118,14 @@ async def test_what_was_told_comes_first_then_what_is_told(dispatch: Dispatch, d
     head, last = wire.sent[0], wire.sent[-1]
     assert (head["status"], dict(head["headers"])[b"content-type"]) == (200, b"text/event-stream")
     assert dict(head["headers"])[b"x-request-id"] == b"req_1"
-    assert wire.text.startswith(b"retry: %d\n%b" % (RETRY_MS, SIGN_OF_LIFE))
+    assert wire.text.startswith(b"retry: %d\n%b" % (RETRY_MS, KEEP_ALIVE))
     assert wire.text.count(b"event: customer.created\ndata: {") == 2
     assert all(message["more_body"] for message in wire.sent[1:-1])
     assert not last["more_body"]
 
 
 async def test_whoever_comes_again_goes_on(dispatch: Dispatch, database: Database) -> None:
-    """Behind the last event that it saw."""
+    """The stream continues after the last event that the browser received."""
     await put(database, about(1), about(2))
     await dispatch.feed.publish(0)
     wire = Wire()
@@ -140,7 +140,7 @@ async def test_a_client_that_goes_leaves_its_place(dispatch: Dispatch) -> None:
     """There are only so many."""
     wire = Wire()
     sending = asyncio.create_task(sent(wire, await opened(dispatch)))
-    await wire.until(SIGN_OF_LIFE)
+    await wire.until(KEEP_ALIVE)
     assert dispatch.followers.count == 1
     wire.gone.set()
     await sending
@@ -158,11 +158,11 @@ async def test_a_broken_wire_is_no_mistake_of_ours(dispatch: Dispatch) -> None:
 
 
 async def test_a_silent_stream_shows_that_it_lives_and_ends_after_a_while(dispatch: Dispatch) -> None:
-    """Proxies close what is silent; and a credential is looked at anew now and then."""
+    """Proxies close silent connections; and the credential is checked again now and then."""
     wire = Wire()
     streamed = await opened(dispatch, heartbeat_s=0.001)
     sending = asyncio.create_task(sent(wire, streamed))
-    await wire.until(SIGN_OF_LIFE * 3)
+    await wire.until(KEEP_ALIVE * 3)
     clock = dispatch.clock
     assert isinstance(clock, SetClock)
     clock.at_ms += int(STREAM_S_MAX * 1000) + 1
@@ -171,7 +171,7 @@ async def test_a_silent_stream_shows_that_it_lives_and_ends_after_a_while(dispat
 
 
 async def test_a_stream_ends_with_the_credential_that_opened_it(dispatch: Dispatch) -> None:
-    """A token is revoked because somebody has it who mustn't: he is not to watch on for minutes."""
+    """A token is revoked because it is in wrong hands: its bearer must not read on for minutes."""
     wire, revoked = Wire(), asyncio.Event()
 
     async def may_go_on() -> bool:
@@ -179,7 +179,7 @@ async def test_a_stream_ends_with_the_credential_that_opened_it(dispatch: Dispat
 
     streamed = await opened(dispatch)
     sending = asyncio.create_task(sent(wire, streamed, may_go_on=may_go_on, poll_every_s=0.001))
-    await wire.until(SIGN_OF_LIFE)
+    await wire.until(KEEP_ALIVE)
     assert not sending.done()
     revoked.set()
     await sending
@@ -188,7 +188,7 @@ async def test_a_stream_ends_with_the_credential_that_opened_it(dispatch: Dispat
 
 
 async def test_a_client_that_takes_nothing_loses_its_place(dispatch: Dispatch) -> None:
-    """Its time ends although the write hangs that should have told it so; places are few, and a stop waits for none."""
+    """A stream ends although its last write hangs: slots are few, and a stop of the program waits for no client."""
 
     async def stuck(_: Message) -> None:
         await asyncio.Event().wait()
@@ -204,7 +204,7 @@ async def test_a_client_that_takes_nothing_loses_its_place(dispatch: Dispatch) -
 
 
 async def test_a_stream_ends_well_where_the_store_can_not_be_asked(dispatch: Dispatch, database: Database) -> None:
-    """The client comes again by itself, and nobody takes a database that is away for a mistake of ours."""
+    """The client reconnects by itself, and the log has no error of the program for a database that is down."""
     wire, streamed = Wire(), await opened(dispatch)
     await database.close()
     await sent(wire, streamed)

@@ -8,7 +8,7 @@ def sample(metrics: Metrics, name: str, **labels: str) -> float | None:
 
 
 def test_requests_are_counted_by_route_method_and_status() -> None:
-    """An operator sees what is asked and how it ends."""
+    """An operator sees which requests come and how they end."""
     metrics = Metrics()
     for status in (200, 200, 503):
         metrics.seen("/r", "GET", status, 0.002, is_replayed=False)
@@ -17,7 +17,7 @@ def test_requests_are_counted_by_route_method_and_status() -> None:
 
 
 def test_alerts_are_counted_by_what_became_of_them() -> None:
-    """Somebody watches for those that nobody took."""
+    """An operator watches for alerts that no channel accepted."""
     metrics = Metrics()
     for outcome in ("raised", "failed", "failed"):
         metrics.hooks.alerted(outcome)
@@ -47,14 +47,14 @@ def test_a_client_can_not_invent_labels() -> None:
 
 
 def test_replays_are_counted() -> None:
-    """How often phones repeat is worth knowing."""
+    """An operator wants to know how often apps repeat requests."""
     metrics = Metrics()
     metrics.seen("/r", "POST", 200, 0.001, is_replayed=True)
     assert sample(metrics, "payrelay_http_replays_total") == 1
 
 
 def test_calls_to_a_gateway_are_counted_and_timed() -> None:
-    """An operator sees how the gateway does, by what was asked of it and what it came to."""
+    """An operator sees how the gateway works, by call and outcome."""
     metrics = Metrics()
     metrics.hooks.call_made("gateway", PaymentsOfOrder(order_id="A-1"), "found", 0.3)
     labels = {"account": "gateway", "call": "payments_of_order"}

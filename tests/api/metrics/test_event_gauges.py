@@ -5,7 +5,8 @@ import pytest
 from tests.databases import sqlite_url
 from tests.runtime.receivers import STARTED_MS, SetClock, dispatch_on, event, put, register
 
-from payrelay.api.metrics.event_gauges import KEPT_S, EventGauges
+from payrelay.api.metrics.event_gauges import EventGauges
+from payrelay.api.metrics.gauges import REUSED_S
 from payrelay.clock import Clock
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.opening import open_database
@@ -42,7 +43,7 @@ async def test_what_waits_is_shown_with_its_age(database: Database) -> None:
     await database.close()
     await gauges.refresh()
     assert value("deliveries_waiting") == 1, "several who scrape cost the store no more than one"
-    clock.at_ms += int(KEPT_S * 1000)
+    clock.at_ms += int(REUSED_S * 1000)
     await gauges.refresh()
     assert value("deliveries_waiting") is None
     assert b"payrelay_event_followers" in gauges.text()

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from tests.api.fakes import Keyring, MovableClock
 
-from payrelay.api.metrics.gauges import KEPT_S, Gauges
+from payrelay.api.metrics.gauges import REUSED_S, Gauges
 from payrelay.core.gateways.permits import BudgetSnapshot
 from payrelay.core.payments.operation import OpenCount, State
 
@@ -47,17 +47,17 @@ async def test_an_age_is_never_below_nothing(gauges: Gauges, keyring: Keyring, c
 
 async def test_a_count_serves_for_a_while(gauges: Gauges, keyring: Keyring, clock: MovableClock) -> None:
     """Several who scrape, or one who does so madly, cost the store no more."""
-    for wait_s in (0, KEPT_S / 2, KEPT_S / 2):
+    for wait_s in (0, REUSED_S / 2, REUSED_S / 2):
         clock.at_s += wait_s
         await gauges.refresh()
     assert keyring.counted == 2
 
 
 async def test_without_the_store_nothing_is_made_up(gauges: Gauges, keyring: Keyring, clock: MovableClock) -> None:
-    """An old number would pass for a new one; that the store is down is a number of its own, and the rest goes on."""
+    """An old number would pass for a current one. A metric of its own shows that the store is down; others go on."""
     await gauges.refresh()
     keyring.is_broken = True
-    clock.at_s += KEPT_S
+    clock.at_s += REUSED_S
     await gauges.refresh()
     assert value(gauges, "operations_open", state="unknown") is None
     assert value(gauges, "store_up") == 0
@@ -74,7 +74,7 @@ class Hanging(Keyring):
 
 
 async def test_a_store_that_hangs_is_down(clock: MovableClock, snapshots: dict[str, BudgetSnapshot]) -> None:
-    """Whoever scrapes has a time-out of its own, and would get nothing at all."""
+    """A scraper has a time-out of its own, and would get nothing at all."""
     gauges = Gauges(clock, Hanging(), lambda: snapshots, lambda: 0, read_within_s=0)
     await gauges.refresh()
     assert value(gauges, "store_up") == 0
@@ -86,8 +86,8 @@ def test_held_answers_are_shown(gauges: Gauges) -> None:
 
 
 def test_a_budget_is_shown_by_account(gauges: Gauges) -> None:
-    """Full, waited for, shut: what an operator asks when charges are slow."""
-    names = ("budget_limit", "budget_used", "budget_waiting", "budget_shut", "budget_blocked_seconds")
+    """Full, waited for, circuit breaker open: what an operator asks when charges are slow."""
+    names = ("budget_limit", "budget_used", "budget_waiting", "circuit_breaker_open", "budget_blocked_seconds")
     assert [value(gauges, name, account="gateway") for name in names] == [20, 3, 2, 0, 0]
 
 
@@ -95,5 +95,5 @@ def test_no_limit_is_no_number(gauges: Gauges, snapshots: dict[str, BudgetSnapsh
     """A number that stands for "none" would be drawn as one."""
     snapshots["gateway"] = BudgetSnapshot(limit_calls=None, used=0, waiting=0, is_open=True, blocked_s=7.5)
     assert value(gauges, "budget_limit", account="gateway") is None
-    assert value(gauges, "budget_shut", account="gateway") == 1
+    assert value(gauges, "circuit_breaker_open", account="gateway") == 1
     assert value(gauges, "budget_blocked_seconds", account="gateway") == 7.5

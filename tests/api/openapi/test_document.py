@@ -22,7 +22,7 @@ DOCUMENT: dict[str, Any] = json.loads(describe_api(ROUTES, {"gateway": "sandbox"
 
 
 def described(route: Route) -> dict[str, Any]:
-    """Gives what the description says of a route on the first account."""
+    """Gives the description of a route on the first account."""
     operation: dict[str, Any] = DOCUMENT["paths"][f"/gateway/api{route.path}"][route.method.lower()]
     return operation
 
@@ -73,7 +73,7 @@ def test_the_answers_shown_fit_their_schemas(name: str, answer: tuple[str, objec
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_the_requests_shown_fit_their_schemas(name: str) -> None:
-    """The same for what can be tried."""
+    """The examples of bodies fit their schemas as well."""
     (route,) = (route for route in ROUTES if route.name == name)
     media = described(route)["requestBody"]["content"]["application/json"]
     assert all(accepts(media["schema"], example["value"]) for example in media["examples"].values())
@@ -110,8 +110,8 @@ def test_schema_and_check_agree(kind: type[ChargeBody], data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("key", ["a", "order-1", 'a"b', '"quoted"', r'"a\"b\\"', "~" * 255, '"' + "x" * 255 + '"'])
-async def test_a_key_that_the_description_allows_is_taken(call: Caller, key: str) -> None:
-    """Bare and quoted keys fit the pattern, and the door takes them."""
+async def test_a_key_that_the_description_allows_is_accepted(call: Caller, key: str) -> None:
+    """Bare and quoted keys match the pattern, and the API accepts them."""
     assert accepts(_key_schema(), key)
     reply = await call("POST", "/gateway/api/payments/charge", headers={"Idempotency-Key": key}, body=b"{}")
     assert reply.status == 200
@@ -119,7 +119,7 @@ async def test_a_key_that_the_description_allows_is_taken(call: Caller, key: str
 
 @pytest.mark.parametrize("key", ["a b", "x" * 256, '"open', '"a"b', r'"a\b"', '""', "é", '"'])
 async def test_a_key_that_the_description_forbids_is_refused(call: Caller, key: str) -> None:
-    """What doesn't fit the pattern isn't taken either."""
+    """Keys that don't match the pattern are refused as well."""
     assert not accepts(_key_schema(), key)
     reply = await call("POST", "/gateway/api/payments/charge", headers={"Idempotency-Key": key}, body=b"{}")
     assert reply.status == 400
@@ -136,7 +136,7 @@ def test_waiting_is_described_where_it_is_possible(route: Route) -> None:
 
 @every_route()
 def test_a_quota_is_described_everywhere(route: Route) -> None:
-    """429 with the seconds to wait and the fields that tell the rule; the fields on every other answer too."""
+    """429 has the seconds to wait and the fields of the quota; every other answer has the fields too."""
     responses = described(route)["responses"]
     assert "Retry-After" in responses["429"]["headers"]
     assert all({"RateLimit", "RateLimit-Policy"} <= response["headers"].keys() for response in responses.values())
@@ -164,7 +164,7 @@ def test_the_ids_shown_fit_their_schemas(route: Route) -> None:
 
 
 async def test_it_is_served_as_it_is_made(call: Caller) -> None:
-    """The door gives the description of its own accounts, to anybody."""
+    """The API gives the description of its own accounts without a credential."""
     reply = await call("GET", "/openapi.json", headers={"Authorization": ""})
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     assert reply.body == describe_api(ROUTES, {"gateway": "sandbox"})

@@ -62,7 +62,7 @@ class Shown(HTMLParser):
 
     @property
     def heading(self) -> str:
-        """What stands at the head of it."""
+        """The heading of the page."""
         found = re.search(r"<h1>(.*?)</h1>", self.text)
         assert found is not None
         return html.unescape(found[1])
@@ -117,7 +117,7 @@ async def test_the_page_posts_the_form_to_the_gateway(world: World) -> None:
 
 
 async def test_a_page_of_a_paused_account_leads_nowhere(world: World) -> None:
-    """It says so, and looks again by itself, so that the customer goes on when the pause ends."""
+    """It says so, and reloads by itself, so that the customer can go on when the pause ends."""
     relay = hosting(world)
     checkout = await opened_checkout(relay)
     await Pauses(world.database).add(Pause(account="gateway", since_ms=0, reason="wrong prices", operator="ann"))
@@ -130,7 +130,7 @@ async def test_a_page_of_a_paused_account_leads_nowhere(world: World) -> None:
 
 
 async def test_what_the_page_posts_is_the_form(world: World) -> None:
-    """Whatever stands in it: a quote in a name must not end the field, nor begin a script."""
+    """Whatever the field contains: a quote in a name must not end the field, nor begin a script."""
     relay = hosting(world)
     hostile = msgspec.structs.replace(ASKED.person, first_name=HOSTILE, last_name='O\'Neil & "Sons"')
     checkout = await opened_checkout(relay, new(person=hostile, items=HOSTILE, order_id="A'1\"<b>"))
@@ -144,7 +144,7 @@ async def test_what_the_page_posts_is_the_form(world: World) -> None:
     assert [each["src"] for each in shown.all("script")] == ["/gateway/hosted/continue.js"]
 
 
-async def test_the_page_tells_the_gateway_its_origin_and_nobody_its_address(world: World) -> None:
+async def test_the_page_sends_its_origin_to_the_gateway_and_never_its_address(world: World) -> None:
     """Without a referrer the gateway refuses the form; with the whole one it would learn the secret."""
     relay = hosting(world)
     shown = await page_of(relay, await opened_checkout(relay))
@@ -170,11 +170,11 @@ async def test_the_page_tells_the_gateway_its_origin_and_nobody_its_address(worl
     ],
 )
 def test_a_form_may_lead_to_the_hosts_of_the_gateways_own_domain(action: str, targets: str) -> None:
-    """A browser holds the policy for redirects as well: a gateway with several hosts could else never be paid at."""
+    """Browsers apply the policy to redirects as well: otherwise nobody could pay at a gateway with several hosts."""
     assert targets_of(action) == targets
 
 
-async def test_a_plan_is_told_in_full(world: World) -> None:
+async def test_a_plan_is_shown_in_full(world: World) -> None:
     """Who subscribes knows how often and how much."""
     relay = hosting(world)
     plan = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
@@ -188,7 +188,7 @@ async def test_a_plan_is_told_in_full(world: World) -> None:
 
 
 async def test_an_approval_shows_no_amount(world: World) -> None:
-    """It takes nothing."""
+    """A preapproval charges nothing."""
     relay = hosting(world)
     wanted = new(kind=CheckoutKind.PREAPPROVAL, amount_minor=None)
     shown = await page_of(relay, await opened_checkout(relay, wanted))
@@ -206,7 +206,7 @@ async def test_an_approval_shows_no_amount(world: World) -> None:
     ],
 )
 async def test_a_finished_one_says_so_in_plain_words(world: World, outcome: CheckoutState, heading: str) -> None:
-    """And sends nobody to pay again."""
+    """The page sends no customer to pay again."""
     relay = hosting(world)
     checkout = await finished(relay, new(return_to="myshop://paid"), outcome)
     shown = await page_of(relay, checkout)
@@ -226,7 +226,7 @@ async def test_a_finished_one_says_so_in_plain_words(world: World, outcome: Chec
     ],
 )
 async def test_each_kind_has_its_own_thanks(world: World, kind: CheckoutKind, heading: str) -> None:
-    """Nobody is told that he has paid who has only approved."""
+    """A customer who only approved a card must not read of a payment."""
     relay = hosting(world)
     checkout = await finished(relay, new(kind=kind), CheckoutState.COMPLETED)
     shown = await back_at(relay, checkout)
@@ -236,7 +236,7 @@ async def test_each_kind_has_its_own_thanks(world: World, kind: CheckoutKind, he
 
 
 async def test_an_expired_one_says_so(world: World) -> None:
-    """First that it takes nobody any more, then that it has ended."""
+    """The page first says that it is closed, then that the checkout has ended."""
     relay = hosting(world)
     checkout = await opened_checkout(relay)
     await page_of(relay, checkout)
@@ -269,7 +269,7 @@ async def test_an_order_that_was_paid_otherwise_is_not_paid_again(world: World) 
 
 
 async def test_who_comes_back_waits_for_the_word(world: World) -> None:
-    """The page looks again by itself, and offers the way back all the same."""
+    """The page reloads by itself, and offers the way back all the same."""
     relay = hosting(world)
     checkout = await opened_checkout(relay, new(return_to="myshop://paid"))
     shown = await back_at(relay, checkout)
@@ -334,7 +334,7 @@ async def test_while_the_store_is_down_the_page_says_to_try_again(world: World) 
 
 @pytest.mark.parametrize("name", ASSETS)
 def test_what_the_pages_load_is_there(name: str) -> None:
-    """From here, and to be kept for a while."""
+    """The files come from this server, and browsers may cache them."""
     headers = dict(asset(name).raw_headers)
 
     assert headers[b"content-type"].startswith(ASSETS[name].encode())
@@ -342,7 +342,7 @@ def test_what_the_pages_load_is_there(name: str) -> None:
 
 
 def test_nothing_else_of_the_folder_is_served() -> None:
-    """The templates are nobody's business."""
+    """Templates are not public."""
     for name in ("page.html", "../app.py", ""):
         with pytest.raises(Refusal, match="nothing at this address"):
             asset(name)

@@ -1,4 +1,4 @@
-"""What stands under an account's name without a credential: found exactly, and bounded."""
+"""The public paths of an account: they match exactly, and their bodies are bounded."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from payrelay.api.http.incoming_request import Headers, require_type
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.public.caller import Caller
 from payrelay.api.public.notifications import EMPTY
-from payrelay.api.public.router import PUBLIC_ROUTES, Public, PublicRoute
+from payrelay.api.public.router import PUBLIC_ROUTES, PublicRoute, PublicRouter
 from payrelay.core.gateways.capabilities import FORM_TYPE
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
@@ -30,9 +30,9 @@ def segments(path: str) -> list[bytes]:
 
 
 @pytest.fixture
-def public() -> Public:
+def public() -> PublicRouter:
     """Gives the routes under one account."""
-    return Public({"gateway"}, ROUTES)
+    return PublicRouter({"gateway"}, ROUTES)
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def public() -> Public:
         "//notifications",
     ],
 )
-def test_what_is_not_there_is_not_found(public: Public, path: str) -> None:
+def test_what_is_not_there_is_not_found(public: PublicRouter, path: str) -> None:
     """An address that is nearly right must not reach anything."""
     assert public.find(segments(path)) is None
 
 
-def test_what_varies_is_given_decoded(public: Public) -> None:
+def test_what_varies_is_given_decoded(public: PublicRouter) -> None:
     """The secret in an address may need escapes."""
     door = public.find(segments("/gateway/things/chk_1/a%2Fb"))
 
@@ -65,8 +65,8 @@ def test_what_varies_is_given_decoded(public: Public) -> None:
     assert door.route("POST").template == "/{account}/things/{id}/{secret}"
 
 
-def test_another_method_is_told_which_there_are(public: Public) -> None:
-    """Somebody opens the address of notifications in a browser."""
+def test_another_method_learns_which_there_are(public: PublicRouter) -> None:
+    """An operator may open the address of notifications in a browser."""
     door = public.find(segments("/gateway/notifications"))
     assert door is not None
     with pytest.raises(Refusal) as refused:
@@ -75,7 +75,7 @@ def test_another_method_is_told_which_there_are(public: Public) -> None:
     assert (refused.value.code, refused.value.headers) == (Code.METHOD_NOT_ALLOWED, (("Allow", "POST"),))
 
 
-def test_a_segment_that_cannot_be_read_is_refused(public: Public) -> None:
+def test_a_segment_that_cannot_be_read_is_refused(public: PublicRouter) -> None:
     """Bytes that are no text name nothing."""
     with pytest.raises(Refusal) as refused:
         public.find(segments("/gateway/things/%FF/s"))

@@ -11,7 +11,7 @@ from payrelay.api.public.site import ASSETS
 NOBODY = {"Authorization": ""}
 
 
-async def test_live_asks_nobody(call: Caller, keyring: Keyring) -> None:
+async def test_live_needs_no_store(call: Caller, keyring: Keyring) -> None:
     """While the process answers it is live, however its store is."""
     keyring.is_broken = True
     reply = await call("GET", "/health/live", headers=NOBODY)
@@ -28,7 +28,7 @@ async def test_ready_asks_the_store(call: Caller, keyring: Keyring) -> None:
 
 @pytest.mark.parametrize("target", ["/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs"])
 async def test_head_is_get_without_the_body(call: Caller, target: str) -> None:
-    """Probes and monitors ask so: the same status and headers, the length among them, and nothing more."""
+    """Monitors use HEAD: it gets the status and the headers of GET, with the length, and no body."""
     head = await call("HEAD", target, headers={**NOBODY, "X-Request-Id": "one"})
     get = await call("GET", target, headers={**NOBODY, "X-Request-Id": "one"})
     assert (head.status, head.body) == (200, b"")
@@ -37,7 +37,7 @@ async def test_head_is_get_without_the_body(call: Caller, target: str) -> None:
 
 
 async def test_metrics_are_for_their_networks(call: Caller) -> None:
-    """Numbers of a business are not for everybody; to others nothing is there."""
+    """The numbers of a business are private; other clients get not_found."""
     assert b"payrelay_http" in (await call("GET", "/metrics", headers=NOBODY)).body
     assert (await call("GET", "/metrics", headers=NOBODY, client="203.0.113.9")).status == 404
 
@@ -52,12 +52,12 @@ async def test_metrics_tell_how_things_stand(call: Caller) -> None:
 
 @pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded"])
 async def test_a_proxy_on_this_machine_opens_nothing(call: Caller, header: str) -> None:
-    """Behind a proxy that isn't named, everybody would come from here: then nobody is let in."""
+    """Behind a proxy that no setting names, every client would seem local: then none is admitted."""
     headers = {**NOBODY, header: "for=127.0.0.1"}
     assert (await call("GET", "/metrics", headers=headers)).status == 404
 
 
-async def test_a_trusted_proxy_tells_who_asks(call_with: Callable[..., Caller]) -> None:
+async def test_a_trusted_proxy_names_the_client(call_with: Callable[..., Caller]) -> None:
     """With the proxy named, its word decides."""
     call = call_with(trusted_proxies=(ipaddress.ip_network("127.0.0.1/32"),))
     assert (await call("GET", "/metrics", headers={**NOBODY, "X-Forwarded-For": "127.0.0.2"})).status == 200
@@ -71,14 +71,14 @@ async def test_a_trusted_proxy_tells_who_asks(call_with: Callable[..., Caller]) 
 async def test_a_trusted_proxy_that_is_not_understood_opens_nothing(
     call_with: Callable[..., Caller], header: str, value: str
 ) -> None:
-    """Who asks can't be told then, and must not pass for the proxy itself."""
+    """The client is not known then, and must not pass for the proxy itself."""
     call = call_with(trusted_proxies=(ipaddress.ip_network("127.0.0.1/32"),))
     assert (await call("GET", "/metrics", headers={**NOBODY, header: value})).status == 404
 
 
 @pytest.mark.parametrize("target", ["/", "/favicon.ico", "/docs/", "/docs/x.js", "/health", "/api", "*", ""])
 async def test_nothing_else_is_there(call: Caller, target: str) -> None:
-    """A wrong address gets an envelope that says where things are."""
+    """A wrong address gets an envelope that names the right ones."""
     reply = await call("GET", target, headers=NOBODY)
     assert (reply.status, reply.json["status"], reply.json["error"]["code"]) == (404, -1, "not_found")
     assert "/gateway/api/" in reply.json["msg"]

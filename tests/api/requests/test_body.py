@@ -14,13 +14,13 @@ from payrelay.errors import Code, Refusal
 
 
 def test_one_wrong_field_is_the_message() -> None:
-    """A person reads the envelope's msg first; with one mistake it says it all."""
+    """A developer reads the envelope's msg first; with one mistake it says everything."""
     with pytest.raises(Refusal, match=r"^amount must be greater than 0$"):
         parse_body(written(CHARGE, amount=0), ChargeBody)
 
 
-def test_everything_wrong_is_told_at_once() -> None:
-    """Whoever builds a client mends ten mistakes in one go, not in ten."""
+def test_all_wrong_fields_are_named_at_once() -> None:
+    """A developer corrects ten mistakes at once, not in ten rounds."""
     item = {"name": "", "number": 7, "quantity": 0, "unit_amount": -1, "colour": "red"}
     body = written(CHARGE, order_id="", currency="lkr", items=LEFT_OUT, amuont=1, itemList=[item, 5])
     assert wrong(body, ChargeBody) == {
@@ -37,8 +37,8 @@ def test_everything_wrong_is_told_at_once() -> None:
     }
 
 
-def test_texts_that_can_not_be_kept_name_their_field() -> None:
-    """NUL would fail in PostgreSQL after the money moved; it is refused at the door, also in an unknown name."""
+def test_texts_that_can_not_be_stored_name_their_field() -> None:
+    """NUL would fail in PostgreSQL after the money moved; the API refuses it, also in an unknown name."""
     body = written(CHARGE, order_id="a\0b", custom_1="\ud800", amount=0)
     assert set(wrong(body, ChargeBody)) == {"order_id", "custom_1", "amount"}
     assert set(wrong(written(CHARGE, **{"x\0": 1}), ChargeBody)) == {"x\\x00"}
@@ -51,7 +51,7 @@ def test_not_more_than_fifty_mistakes_are_listed() -> None:
 
 
 def test_an_empty_body_takes_nothing() -> None:
-    """Where nothing is to be said, something said is a misunderstanding."""
+    """Where a body needs no members, any member is a misunderstanding."""
     assert parse_body(b" {} ", EmptyBody) == EmptyBody()
     assert wrong(b'{"reason":"x"}', EmptyBody) == {"reason": "is not a known field"}
 

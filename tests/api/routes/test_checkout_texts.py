@@ -97,7 +97,7 @@ def fits(kind: type[CheckedValue], value: object) -> bool:
 
 
 @pytest.mark.parametrize(("kind", "value"), GOOD)
-def test_what_the_gateway_takes_is_taken(kind: type[CheckedValue], value: object) -> None:
+def test_what_the_gateway_accepts_is_accepted(kind: type[CheckedValue], value: object) -> None:
     """As it was written, and the description says so too."""
     read = kind.read(value)
     expected = int(value * 100) if kind is StartupFee and isinstance(value, int | Decimal) else value

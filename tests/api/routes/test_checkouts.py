@@ -22,7 +22,7 @@ PAYMENT, PLAN = EXAMPLES["payment"], EXAMPLES["recurring"]
 
 
 def parsed(body: dict[str, Any]) -> CheckoutBody:
-    """Reads a body as the door does."""
+    """Reads a body as the API does."""
     return parse_body(json.dumps(body).encode(), CheckoutBody)
 
 
@@ -39,7 +39,7 @@ def changed(body: dict[str, Any], **members: object) -> dict[str, Any]:
     return {name: value for name, value in {**body, **members}.items() if value is not None}
 
 
-def test_a_payment_says_what_is_bought_and_by_whom() -> None:
+def test_a_payment_has_its_items_and_its_buyer() -> None:
     """Nothing of it is lost on the way to the form."""
     new = parsed(changed(PAYMENT, custom_1="a", platform="app", payment_method="VISA", customer_reference="u")).call()
     asked = new.payment
@@ -52,7 +52,7 @@ def test_a_payment_says_what_is_bought_and_by_whom() -> None:
     assert (new.expires_in_s, new.customer_reference, new.return_to) == (1_800, "u", None)
 
 
-def test_a_plan_says_how_often_and_how_long() -> None:
+def test_a_plan_has_its_recurrence_and_duration() -> None:
     """With everything that only live accounts know."""
     body = changed(
         PLAN,

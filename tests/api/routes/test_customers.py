@@ -1,4 +1,4 @@
-"""The door of stored customers: what is wrong is told by its field, before any story begins."""
+"""The API of stored customers: wrong fields are named before any flow begins."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
-from tests.api.fakes import Caller, Stories
+from tests.api.fakes import Caller, RecordingFlows
 from tests.flows.world import World, asked, opened
 
 from payrelay.api.openapi.examples import REQUESTS
@@ -34,8 +34,8 @@ WHOLE = {
 
 def test_a_token_is_handed_over_with_what_is_known() -> None:
     """Nothing of it is lost on the way, and null says the same as nothing."""
-    whole = parse_body(json.dumps(WHOLE).encode(), CustomerBody).given()
-    bare = parse_body(b'{"customer_token":"t","label":null}', CustomerBody).given()
+    whole = parse_body(json.dumps(WHOLE).encode(), CustomerBody).call()
+    bare = parse_body(b'{"customer_token":"t","label":null}', CustomerBody).call()
 
     assert whole == ExistingApproval(
         token=Secret("CANARY59AFEE022C"),
@@ -54,7 +54,7 @@ def test_a_body_prints_nothing_of_a_person() -> None:
     """Tracebacks show the values of functions."""
     body = parse_body(json.dumps(WHOLE).encode(), CustomerBody)
 
-    assert not any(word in f"{body!r}{body.given()!r}" for word in ("CANARY", "PERERA"))
+    assert not any(word in f"{body!r}{body.call()!r}" for word in ("CANARY", "PERERA"))
     assert "user-17" not in repr(body)
 
 
@@ -89,10 +89,10 @@ async def test_a_token_is_required(call_parsing: Caller) -> None:
     assert reply.json["error"]["fields"] == [{"path": "customer_token", "msg": "is required"}]
 
 
-def test_names_are_left_given_or_taken_away() -> None:
+def test_names_are_left_changed_or_removed() -> None:
     """Three things that a merge patch must tell apart."""
-    names = parse_body(b'{"reference":null,"label":"x"}', CustomerNamesBody).names()
-    label = parse_body(b'{"label":"x"}', CustomerNamesBody).names()
+    names = parse_body(b'{"reference":null,"label":"x"}', CustomerNamesBody).call()
+    label = parse_body(b'{"label":"x"}', CustomerNamesBody).call()
 
     assert (names, label) == (NewNames(reference=None, label="x"), NewNames(reference=UNSET, label="x"))
 
@@ -108,7 +108,7 @@ async def test_a_change_of_nothing_is_a_mistake(call_parsing: Caller) -> None:
     "query", ["state=gone", "cursor=cus_1", "reference=", f"reference={'x' * 256}", "limit=0", "principal=other"]
 )
 async def test_a_wrong_filter_goes_no_further(call_parsing: Caller, query: str) -> None:
-    """A filter that can't be meant must not look like an empty list."""
+    """An impossible filter must not look like an empty list."""
     reply = await call_parsing("GET", f"/gateway/api/customers?{query}")
 
     assert (reply.status, reply.json["error"]["fields"][0]["path"]) == (422, query.partition("=")[0])
@@ -116,7 +116,7 @@ async def test_a_wrong_filter_goes_no_further(call_parsing: Caller, query: str) 
 
 @pytest.mark.parametrize(("method", "ending"), [("DELETE", ""), ("POST", "/erase")])
 async def test_removal_and_erasure_take_no_body(call_parsing: Caller, method: str, ending: str) -> None:
-    """Whoever says more than that misunderstands them, and hears so before anything is destroyed."""
+    """A client that sends members misunderstands the call, and learns so before anything is destroyed."""
     reply = await call_parsing(method, f"/gateway/api/customers/{CUSTOMER_ID}{ending}", body=b'{"why":"x"}')
 
     assert (reply.status, reply.json["error"]["fields"][0]["path"]) == (422, "why")
@@ -133,14 +133,14 @@ async def test_removal_and_erasure_take_no_body(call_parsing: Caller, method: st
         ("POST", f"customers/{CUSTOMER_ID}/erase", "eraseCustomer"),
     ],
 )
-async def test_each_address_tells_its_own_story(
-    call: Caller, stories: Stories, method: str, path: str, name: str
+async def test_each_address_reaches_its_own_flow(
+    call: Caller, flows: RecordingFlows, method: str, path: str, name: str
 ) -> None:
     """A removal that lands at another route would destroy nothing, or too much."""
     reply = await call(method, f"/gateway/api/{path}", body=b"{}" if method in {"POST", "PATCH"} else b"")
 
     assert reply.status == 200
-    assert [told for told, _ in stories.asked] == [name]
+    assert [told for told, _ in flows.requests] == [name]
 
 
 @pytest.mark.parametrize("name", ["importCustomer", "changeCustomer"])
@@ -166,7 +166,7 @@ def test_check_and_schema_agree(kind: type[CheckedValue], data: Any) -> None:  #
     assert jsonschema_rs.is_valid(schema, text) is is_right or text.endswith("\n")
 
 
-async def test_each_handler_leads_to_its_story(tmp_path: Path) -> None:
+async def test_each_handler_leads_to_its_flow(tmp_path: Path) -> None:
     """From what was sent to what is stored: the whole life of a customer, without a socket."""
     world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
     relay = world.relay

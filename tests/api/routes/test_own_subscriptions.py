@@ -1,4 +1,4 @@
-"""Whose subscription it is: what a checkout of one's own began, as the store knows it."""
+"""The owner of a subscription: the credential whose checkout began it, as the store knows it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -66,7 +66,7 @@ async def begin(relay: Relay, number: int, *, principal: str | None = "shop", **
 
 
 async def may(relay: Relay, bound: Bound, subscription_id: str) -> bool:
-    """True where the phone gets as far as the handler; False where it hears that there is no such subscription."""
+    """True where the app reaches the handler; False where it gets not_found."""
     request = Request(
         account="gateway", credential=msgspec.structs.replace(CREDENTIAL, bound=bound), request_id="req_1"
     )
@@ -81,7 +81,7 @@ async def may(relay: Relay, bound: Bound, subscription_id: str) -> bool:
 
 
 def _is_hidden(refusal: Refusal) -> bool:
-    """False where a refusal says no more than that there is no such subscription."""
+    """False where a refusal says only that there is no such subscription."""
     return (refusal.code, refusal.msg) != (Code.NOT_FOUND, "there is no such subscription")
 
 
@@ -105,7 +105,7 @@ async def test_it_belongs_to_who_opened_the_checkout(relay: Relay) -> None:
 
 
 async def test_it_belongs_to_the_person_that_the_checkout_names(relay: Relay) -> None:
-    """By the shop's own name for the person, which a stored customer has too."""
+    """By the shop's own name for the customer, which a stored customer has too."""
     mine = await begin(relay, 1, customer_reference="user-1")
     customer = await approve(
         relay,
@@ -120,8 +120,8 @@ async def test_it_belongs_to_the_person_that_the_checkout_names(relay: Relay) ->
     assert not await may(relay, Bound(reference="user-2"), mine)
 
 
-async def test_what_is_not_known_is_nobodys(relay: Relay) -> None:
-    """Another shop's, one that nobody knows the owner of, and one that isn't there: all the same answer."""
+async def test_an_unknown_subscription_has_no_owner(relay: Relay) -> None:
+    """Another shop's, one whose owner is unknown, and one that doesn't exist get one answer."""
     foreign = await begin(relay, 1, principal="other")
     ownerless = await begin(relay, 2, principal=None)
     paid_once = await begin(relay, 3, kind=CheckoutKind.PAYMENT)

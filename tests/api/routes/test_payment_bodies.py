@@ -68,7 +68,7 @@ def test_a_web_address_is_passed_on(address: str) -> None:
      "javascript:alert(1)", "http://a/" + "x" * 255, None, 7],
 )  # fmt: skip
 def test_what_is_no_web_address_is_refused(address: object) -> None:
-    """The gateway would call it with news of money; it must be whole and absolute."""
+    """The gateway would send notifications there; it must be complete and absolute."""
     assert set(wrong(written(CHARGE, notify_url=address), ChargeBody)) == {"notify_url"}
 
 

@@ -6,7 +6,7 @@ BAD = b'{"amount":0}'
 
 @pytest.mark.parametrize("path", ["charge", "capture", "refund"])
 async def test_a_wrong_body_goes_no_further(call_parsing: Caller, path: str) -> None:
-    """A wrong field is refused before any story begins (here one would fail for want of a journal)."""
+    """A wrong field is refused before any flow begins (here one would fail without a journal)."""
     reply = await call_parsing("POST", f"/gateway/api/payments/{path}", body=BAD)
     assert (reply.status, reply.json["error"]["code"]) == (422, "invalid_request")
     assert "amount" in {field["path"] for field in reply.json["error"]["fields"]}

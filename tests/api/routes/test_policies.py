@@ -1,4 +1,4 @@
-"""What the table of routes says of phones, before any story."""
+"""The policies for bound credentials, before any flow begins."""
 
 import json
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from tests.api.fakes import Caller, Keyring, Stories
+from tests.api.fakes import Caller, Keyring, RecordingFlows
 
 from payrelay.api.requests.route import Route, refused
 from payrelay.api.routes.table import ROUTES
@@ -22,7 +22,7 @@ CHARGE = b'{"type":"PAYMENT","order_id":"A-1","items":"Tea","currency":"LKR","am
 
 @pytest.fixture
 def call_bound(keyring: Keyring, credential: Credential, call_with: Callable[..., Caller]) -> Callable[..., Caller]:
-    """Makes a client whose key is bound, of an API whose stories only write down."""
+    """Makes a client with a bound key, of an API whose flows only record requests."""
 
     def make(bound: Bound, scopes: frozenset[Scope] = frozenset(Scope), **changes: object) -> Caller:
         keyring.by_id[credential.id] = msgspec.structs.replace(credential, bound=bound, scopes=scopes)
@@ -32,7 +32,7 @@ def call_bound(keyring: Keyring, credential: Credential, call_with: Callable[...
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
-def test_every_route_says_what_a_phone_may_do_there(route: Route) -> None:
+def test_every_route_names_its_policy(route: Route) -> None:
     """Whoever adds a route decides it; and what changes something is closed unless it is named here."""
     assert route.bound is not None
     if route.method != "GET" and route.bound is not refused:
@@ -41,48 +41,48 @@ def test_every_route_says_what_a_phone_may_do_there(route: Route) -> None:
         assert route.scope in CLIENT_SCOPES
 
 
-async def test_a_route_that_nobody_thought_of_is_closed(call_bound: Callable[..., Caller], stories: Stories) -> None:
-    """A mistake in the table costs a phone an answer, never a customer's data."""
-    routes = tuple(stories.behind(replace(route, bound=None)) for route in ROUTES)
+async def test_a_route_without_a_policy_is_closed(call_bound: Callable[..., Caller], flows: RecordingFlows) -> None:
+    """A mistake in the table costs an app an answer, never a customer's data."""
+    routes = tuple(flows.behind(replace(route, bound=None)) for route in ROUTES)
     reply = await call_bound(BOUND, routes=routes)("GET", "/gateway/api/operations")
 
     assert (reply.status, reply.json["error"]["code"]) == (403, "forbidden")
-    assert stories.asked == []
+    assert flows.requests == []
 
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.bound is refused], ids=lambda route: route.name)
 async def test_a_closed_route_is_closed_whatever_the_scopes(
-    call_bound: Callable[..., Caller], stories: Stories, route: Route
+    call_bound: Callable[..., Caller], flows: RecordingFlows, route: Route
 ) -> None:
     """Nothing of the request is even read."""
     target = f"/gateway/api{route.path}".replace("{id}", "1").replace("{idempotency_key}", "1")
     reply = await call_bound(BOUND)(route.method, target, body=b"not JSON" if route.body else b"")
 
     assert (reply.status, reply.json["msg"]) == (403, "a client token may not do this")
-    assert stories.asked == []
+    assert flows.requests == []
 
 
-async def test_a_key_is_bound_to_nothing(call: Caller, stories: Stories) -> None:
-    """Policies are for phones; a server's requests arrive as they were sent."""
+async def test_a_key_is_bound_to_nothing(call: Caller, flows: RecordingFlows) -> None:
+    """Policies are for apps; a backend's requests arrive as they were sent."""
     reply = await call("POST", "/gateway/api/payments/charge", body=b"anything", headers={"Idempotency-Key": "k"})
 
     assert reply.status == 200
-    assert (stories.asked[0][1].body, stories.asked[0][1].request.idempotency_key) == (b"anything", "k")
+    assert (flows.requests[0][1].body, flows.requests[0][1].request.idempotency_key) == (b"anything", "k")
 
 
 @pytest.mark.parametrize("body", [CHARGE, b" \n" + CHARGE, CHARGE[:-1] + f',"customer_token":"{CUSTOMER}"}}'.encode()])
 async def test_a_charge_arrives_with_its_customer_and_its_own_key(
-    call_bound: Callable[..., Caller], stories: Stories, body: bytes
+    call_bound: Callable[..., Caller], flows: RecordingFlows, body: bytes
 ) -> None:
     """The card goes without saying, the amount stays as it was written, and the key is the customer's own."""
     reply = await call_bound(BOUND)("POST", "/gateway/api/payments/charge", body=body, headers={"Idempotency-Key": "k"})
 
     assert reply.status == 200
-    name, asked = stories.asked[0]
+    name, parsed = flows.requests[0]
     assert name == "chargePayment"
-    assert json.loads(asked.body)["customer_token"] == CUSTOMER
-    assert b"1.50" in asked.body
-    assert asked.request.idempotency_key == key_of_bound(BOUND, "k") == f"{CUSTOMER}/k"
+    assert json.loads(parsed.body)["customer_token"] == CUSTOMER
+    assert b"1.50" in parsed.body
+    assert parsed.request.idempotency_key == key_of_bound(BOUND, "k") == f"{CUSTOMER}/k"
 
 
 @pytest.mark.parametrize(
@@ -104,29 +104,29 @@ async def test_a_charge_arrives_with_its_customer_and_its_own_key(
     ],
 )
 async def test_another_charge_does_not_arrive(
-    call_bound: Callable[..., Caller], stories: Stories, bound: Bound, body: bytes, code: Code
+    call_bound: Callable[..., Caller], flows: RecordingFlows, bound: Bound, body: bytes, code: Code
 ) -> None:
-    """What isn't the phone's own order and card gets no further than the door, with an error that says why."""
+    """A charge of another order or card is refused before any flow, with an error that says why."""
     reply = await call_bound(bound)("POST", "/gateway/api/payments/charge", body=body)
 
     assert reply.json["error"]["code"] == code
-    assert stories.asked == []
+    assert flows.requests == []
 
 
-async def test_an_order_that_is_not_its_own_is_not_there(call_bound: Callable[..., Caller], stories: Stories) -> None:
+async def test_another_order_is_not_found(call_bound: Callable[..., Caller], flows: RecordingFlows) -> None:
     """The gateway is asked for the bound order alone."""
     call = call_bound(BOUND)
     own, other = await call("GET", "/gateway/api/payments/A-1"), await call("GET", "/gateway/api/payments/A-2")
 
     assert (own.status, other.status, other.json["msg"]) == (200, 404, "there is no such order")
-    assert [asked.id for _, asked in stories.asked] == ["A-1"]
+    assert [parsed.id for _, parsed in flows.requests] == ["A-1"]
 
 
-async def test_a_key_is_looked_up_among_ones_own(call_bound: Callable[..., Caller], stories: Stories) -> None:
-    """Whatever a phone writes there, it stays below its own customer."""
+async def test_an_app_finds_only_its_own_keys(call_bound: Callable[..., Caller], flows: RecordingFlows) -> None:
+    """Whatever key an app sends, it finds operations of its own customer alone."""
     await call_bound(BOUND)("GET", "/gateway/api/operations/by-key/cus_b%2Fk")
 
-    assert stories.asked[0][1].id == f"{CUSTOMER}/cus_b/k"
+    assert flows.requests[0][1].id == f"{CUSTOMER}/cus_b/k"
 
 
 async def test_a_scope_is_needed_all_the_same(call_bound: Callable[..., Caller]) -> None:

@@ -16,6 +16,6 @@ async def test_what_is_no_subscription_is_not_found(
     ("body", "status"), [(b'{"reason":"x"}', 422), (b"[]", 400), (b"null", 400), (b"now", 400), (b'"{}"', 400)]
 )
 async def test_a_cancellation_takes_no_body(call_parsing: Caller, body: bytes, status: int) -> None:
-    """Where nothing is to be said, a body is a misunderstanding, and is told so."""
+    """Where a body needs no members, any member is a misunderstanding, and is refused."""
     reply = await call_parsing("DELETE", "/gateway/api/subscriptions/1", body=body)
     assert reply.status == status

@@ -21,7 +21,7 @@ def test_every_operation_of_the_interface_has_its_route() -> None:
     }
 
 
-def test_what_changes_something_says_so() -> None:
+def test_routes_that_change_something_are_marked() -> None:
     """What changes something at the gateway takes an Idempotency-Key, and its outcome may be unknown; a GET's never."""
     for route in ROUTES:
         assert route.is_effect == (Code.OUTCOME_UNKNOWN in route.codes)

@@ -1,1 +1,1 @@
-"""Who is calling, and what that one may do."""
+"""Authentication of callers, their quotas, and the limit on failed attempts."""

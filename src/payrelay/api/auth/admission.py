@@ -1,4 +1,4 @@
-"""Who is let in: the credential of a request, its quota, and the count of those who try wrong ones."""
+"""Admission of callers: the credential of a request, its quota, and the count of wrong credentials."""
 
 from payrelay.api.auth.authentication import (
     AuthenticationFailure,
@@ -19,13 +19,13 @@ from payrelay.flows.relay import Relay
 
 
 class CallerAdmission:
-    """Lets in who has a credential that counts.
+    """Admits callers with a valid credential.
 
     Args:
-        credentials: where keys are kept.
-        identity_provider: lets in who has a token of an identity provider's; None where none is configured.
-        relay: knows our own client tokens, and what time it is.
-        metrics: counts those who are not let in.
+        credentials: the stored keys.
+        identity_provider: reads tokens of the identity provider; None where none is configured.
+        relay: has the signing keys, the client tokens and the clock.
+        metrics: counts callers who are not admitted.
     """
 
     def __init__(
@@ -34,22 +34,22 @@ class CallerAdmission:
         clock = relay.clock
         client_tokens = ClientTokenReader(TokenSources(relay.signing_keys, relay.client_tokens), clock)
         readers = TokenReaders(client_tokens=client_tokens, identity_provider=identity_provider)
-        self._doorkeeper = Authenticator(credentials, clock, readers)
+        self._authenticator = Authenticator(credentials, clock, readers)
         self._quota = Quota(clock)
         self._failed_credentials = FailedCredentials(clock)
         self._metrics = metrics
 
     async def begin(self, visit: Visit) -> Credential:
-        """Gives the credential of a request that begins, and takes one from its quota; raises Refusal."""
+        """Gives the credential of a new request, and counts the request in its quota; raises Refusal."""
         credential = await self.admit(visit)
         visit.log_record.principal, visit.log_record.credential_id = credential.principal, credential.id
         visit.quota_headers = self._quota.take(credential)
         return credential
 
     async def admit(self, visit: Visit) -> Credential:
-        """Gives the caller's credential; raises Refusal (unauthenticated, rate_limited for too many wrong ones)."""
+        """Gives the caller's credential; raises Refusal (unauthenticated; rate_limited after too many wrong ones)."""
         try:
-            return await self._doorkeeper.admit(visit.headers)
+            return await self._authenticator.admit(visit.headers)
         except Unauthenticated as refused:
             self._metrics.credential_failed(refused.failure)
             if refused.reason is not None:
@@ -58,10 +58,10 @@ class CallerAdmission:
                 self._failed_credentials.note(visit.log_record.client)
             raise
 
-    async def is_still_let_in(self, visit: Visit) -> bool:
-        """Tells whether the credential of a request still opens what it asked for; it does while nobody can tell."""
+    async def is_still_admitted(self, visit: Visit) -> bool:
+        """Tells whether the caller of a request still has its permission; True while the store can't be read."""
         try:
-            credential = await self._doorkeeper.admit(visit.headers)
+            credential = await self._authenticator.admit(visit.headers)
             if visit.scope_needed is not None and visit.log_record.account is not None:
                 require(credential, visit.scope_needed, visit.log_record.account)
         except StoreError:

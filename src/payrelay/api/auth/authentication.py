@@ -1,11 +1,11 @@
-"""Who is calling: reads the bearer key or token and finds its credential.
+"""The authenticator: reads the bearer key or token of a request, and finds its credential.
 
 Rules:
 
-1. A key is compared by its SHA-256 in constant time; the key itself is never kept. Tokens have doors of their own:
-   client tokens, which begin with ``prt_``, and the JWTs of an identity provider, where one is configured.
-2. A credential is remembered for at most CREDENTIAL_KEPT_MS, so that a revocation counts within a second everywhere.
-3. What is unknown is not remembered, and however many wrong keys come in, a right one is let in.
+1. A key is compared by its SHA-256 in constant time; the key itself is never kept. Tokens have readers of their own:
+   one for client tokens, which begin with ``prt_``, and one for the JWTs of an identity provider, where configured.
+2. A credential is cached for at most CREDENTIAL_CACHED_MS, so that a revocation counts within a second everywhere.
+3. Unknown credentials are not cached. However many wrong keys come in, a valid key is admitted.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ from payrelay.core.access.client_token import PREFIX
 from payrelay.core.access.credential import Credential, id_of_key, is_usable
 from payrelay.errors import Code, Refusal
 
-CREDENTIAL_KEPT_MS: Final = 1000
+CREDENTIAL_CACHED_MS: Final = 1000
 """How long a revoked key may still work."""
-CREDENTIALS_KEPT_MAX: Final = 10_000
-"""Some 1 KiB each; a service has a handful of keys, one with many phones a few thousand."""
+CREDENTIALS_CACHED_MAX: Final = 10_000
+"""Some 1 KiB each. A service has a handful of keys; one with many apps has a few thousand tokens."""
 
 _CHALLENGE: Final = (("WWW-Authenticate", 'Bearer realm="payrelay"'),)
 _SCHEME: Final = b"bearer "
@@ -31,62 +31,62 @@ _JWT_BEGIN: Final = "eyJ"
 
 
 class AuthenticationFailure(StrEnum):
-    """Why somebody is not let in, for those who count."""
+    """Why a caller is not admitted, as the metrics count it."""
 
     MISSING = "missing"
     """No credential at all."""
     WRONG = "wrong"
-    """Not of the form of a key, or not one of ours."""
+    """Not of the form of a key, or not a known one."""
     ENDED = "ended"
-    """One of ours, expired or revoked: whoever has it is no stranger who guesses."""
+    """A known one, expired or revoked: its bearer is not guessing keys."""
 
 
 class Unauthenticated(Refusal):
-    """Nobody whom we know."""
+    """The caller is not authenticated."""
 
     def __init__(self, failure: AuthenticationFailure, msg: str, *, reason: str | None = None) -> None:
         super().__init__(Code.UNAUTHENTICATED, msg, headers=_CHALLENGE)
         self.failure = failure
         self.reason = reason
-        """Of a token: what exactly was wrong with it, in one word."""
+        """Of a token: what was wrong with it, in one word."""
 
 
 class CredentialSource(Protocol):
-    """Where credentials are kept; the store's, or one that counts its calls."""
+    """The stored credentials: ``store.access.credentials.Credentials``, or a test's."""
 
     async def get(self, credential_id: str) -> Credential | None:
-        """Reads one credential, usable or not."""
+        """Reads one credential, usable or not; raises StoreUnavailable."""
         ...
 
 
 class TokenReader(Protocol):
-    """Lets in who has a token of one kind."""
+    """Admits bearers of one kind of token."""
 
     async def admit(self, text: str) -> Credential:
-        """Gives what the token allows; raises Unauthenticated where it allows nothing."""
+        """Gives the credential of a token; raises Unauthenticated where the token is not valid."""
         ...
 
 
 class TokenReaders(NamedTuple):
-    """The doors for tokens; None where there are no such tokens here."""
+    """The readers of each kind of token; None where the service accepts no such tokens."""
 
     client_tokens: TokenReader | None = None
     identity_provider: TokenReader | None = None
 
 
 class Authenticator:
-    """Lets in who has a usable key, or a token that counts."""
+    """Admits callers with a usable key or a valid token."""
 
     def __init__(self, credentials: CredentialSource, clock: Clock, readers: TokenReaders | None = None) -> None:
         self._credentials = credentials
         self._clock = clock
         self._readers = readers or TokenReaders()
-        self._kept: dict[bytes, tuple[Credential, float]] = {}
+        self._cache: dict[bytes, tuple[Credential, float]] = {}
 
     async def admit(self, headers: Headers) -> Credential:
-        """Gives the credential behind the Authorization header; raises Unauthenticated where there is none.
+        """Gives the credential in the Authorization header.
 
-        Raises StoreUnavailable where the store can't be asked.
+        Raises Unauthenticated where the header has no valid one, StoreUnavailable where the store can't be read.
         """
         authorization = headers.get(b"authorization")
         if authorization is None:
@@ -101,31 +101,31 @@ class Authenticator:
             )
         key = authorization[7:].strip()
         key_hash = hashlib.sha256(key).digest()
-        credential = self._remembered(key_hash)
+        credential = self._cached(key_hash)
         if credential is None:
-            credential = await self._looked_up(key, key_hash)
+            credential = await self._read(key, key_hash)
         if not is_usable(credential, self._clock.now_ms()):
             noun, reason = ("key", None) if credential.bound is None else ("token", "expired")
             raise Unauthenticated(AuthenticationFailure.ENDED, f"the {noun} is expired or revoked", reason=reason)
         return credential
 
-    def _remembered(self, key_hash: bytes) -> Credential | None:
-        entry = self._kept.get(key_hash)
+    def _cached(self, key_hash: bytes) -> Credential | None:
+        entry = self._cache.get(key_hash)
         if entry is None:
             return None
         credential, read_at_s = entry
-        if (self._clock.boot_s() - read_at_s) * 1000 < CREDENTIAL_KEPT_MS:
+        if (self._clock.boot_s() - read_at_s) * 1000 < CREDENTIAL_CACHED_MS:
             return credential
-        del self._kept[key_hash]
+        del self._cache[key_hash]
         return None
 
-    async def _looked_up(self, key: bytes, key_hash: bytes) -> Credential:
+    async def _read(self, key: bytes, key_hash: bytes) -> Credential:
         read_at_s = self._clock.boot_s()
         credential = await self._found(key.decode("latin-1"), key_hash)
-        if len(self._kept) >= CREDENTIALS_KEPT_MAX:
-            # The first one in is the oldest: an entry is never moved, only taken out when its second is over.
-            del self._kept[next(iter(self._kept))]
-        self._kept[key_hash] = (credential, read_at_s)
+        if len(self._cache) >= CREDENTIALS_CACHED_MAX:
+            # The first entry is the oldest: entries are never moved, only removed after CREDENTIAL_CACHED_MS.
+            del self._cache[next(iter(self._cache))]
+        self._cache[key_hash] = (credential, read_at_s)
         return credential
 
     async def _found(self, text: str, key_hash: bytes) -> Credential:

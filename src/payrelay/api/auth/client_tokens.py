@@ -1,7 +1,7 @@
-"""Who holds a client token: reads the text, and finds the token and the key that issued it.
+"""The reader of client tokens: checks a token's text, and finds the token and the key that issued it.
 
-What is held against a token, in this order: its form, its signature, its claims, its times, whether it was revoked,
-and whether its parent is still good. What is wrong with it is said to those who count, and only in part to its bearer.
+The checks, in this order: form, signature, claims, times, whether the issuing key is still usable, and whether the
+token was revoked. The metrics count the reason of a refusal; the bearer learns only a part of it.
 """
 
 from enum import StrEnum
@@ -15,32 +15,32 @@ from payrelay.core.access.signatures import BadSignature, SigningKey, is_client_
 
 
 class Reason(StrEnum):
-    """Why a token is refused, for those who count."""
+    """Why a token is refused, as the metrics count it."""
 
     FORM = "form"
     """Too long, or not of the form of a token."""
     KEY = "key"
-    """Signed with a key that nobody knows, or knows any more."""
+    """Signed with a key that is not known, or not known any more."""
     SIGNATURE = "signature"
     CLAIMS = "claims"
-    """Signed, and not a token for this."""
+    """Its signature is valid, but it is no token for this service."""
     ISSUER = "issuer"
     AUDIENCE = "audience"
     EARLY = "early"
     EXPIRED = "expired"
     REVOKED = "revoked"
     UNKNOWN = "unknown"
-    """Signed by us, and not in the store: it ended, or was issued after the backup that this store came from."""
+    """Signed by this service, but not stored: it ended, or was issued after the backup that the store came from."""
     PARENT = "parent"
     """The key that issued it is revoked or has expired."""
 
 
 ENDED: Final = frozenset({Reason.EARLY, Reason.EXPIRED, Reason.REVOKED, Reason.UNKNOWN, Reason.PARENT})
-"""It was one of ours, or the provider's, and good at some time: whoever has it is no stranger who guesses."""
+"""The reasons of tokens that were valid once, or will be: their bearers are not guessing."""
 
 
 class TokenRefused(Unauthenticated):
-    """The token opens nothing here."""
+    """The token is not valid here."""
 
     def __init__(self, reason: Reason) -> None:
         failure = AuthenticationFailure.ENDED if reason in ENDED else AuthenticationFailure.WRONG
@@ -49,15 +49,15 @@ class TokenRefused(Unauthenticated):
 
 
 class KeySource(Protocol):
-    """Where the signing keys are kept; ``store.access.signing_keys.SigningKeys``, or one for a test."""
+    """The stored signing keys: ``store.access.signing_keys.SigningKeys``, or a test's."""
 
     async def find(self, key_id: str) -> SigningKey | None:
-        """Gives the key of that id."""
+        """Gives the key with this id, or None."""
         ...
 
 
 class ParentageSource(Protocol):
-    """Where issued tokens are kept; ``store.access.client_tokens.ClientTokens``, or one for a test."""
+    """The issued tokens: ``store.access.client_tokens.ClientTokens``, or a test's."""
 
     async def parentage(self, token_id: str) -> Parentage | None:
         """Reads whether a token was revoked, and its parent."""
@@ -65,37 +65,37 @@ class ParentageSource(Protocol):
 
 
 class TokenSources(NamedTuple):
-    """What client tokens are held against."""
+    """The stored keys and tokens that client tokens are checked against."""
 
     keys: KeySource
     tokens: ParentageSource
 
 
 class ClientTokenReader:
-    """Lets in who has a client token that counts."""
+    """Admits bearers of valid client tokens."""
 
     def __init__(self, sources: TokenSources, clock: Clock) -> None:
         self._sources = sources
         self._clock = clock
 
     async def admit(self, text: str) -> Credential:
-        """Gives what the token allows now; raises TokenRefused, and StoreUnavailable where nobody can tell."""
+        """Gives the credential of a token; raises TokenRefused, and StoreUnavailable where the store can't be read."""
         token = await self._read(text)
         now_ms = self._clock.now_ms()
         if not has_begun(token, now_ms):
             raise TokenRefused(Reason.EARLY)
         if token.expires_at_ms <= now_ms:
             raise TokenRefused(Reason.EXPIRED)
-        found = await self._sources.tokens.parentage(token.id)
-        if found is None:
+        parentage = await self._sources.tokens.parentage(token.id)
+        if parentage is None:
             raise TokenRefused(Reason.UNKNOWN)
         try:
-            credential = narrowed(found.parent, token)
+            credential = narrowed(parentage.parent, token)
         except ClaimsError:
             raise TokenRefused(Reason.CLAIMS) from None
         if not is_usable(credential, now_ms):
             raise TokenRefused(Reason.PARENT)
-        if found.revoked_at_ms is not None:
+        if parentage.revoked_at_ms is not None:
             raise TokenRefused(Reason.REVOKED)
         return credential
 

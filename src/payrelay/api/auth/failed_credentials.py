@@ -1,51 +1,38 @@
-"""Slows down whoever tries keys: so many wrong ones a minute from one address, and then 429 in place of 401.
+"""Limits the guessing of keys: after a number of wrong ones a minute from one address, 429 takes the place of 401.
 
-Only attempts that have failed are refused by this. A valid key is let in from wherever it comes, so that nobody can
-lock out others by failing on their network.
+This refuses only attempts that have failed. A valid key is admitted from any address, so that nobody can lock others
+out by failing on their network.
 """
 
 import ipaddress
 from typing import Final
 
-from payrelay.api.auth.quota import Window
+from payrelay.api.auth.quota import Windows
 from payrelay.clock import Clock
 from payrelay.core.access.credential import Rate
-from payrelay.errors import Code, Refusal
 
 FAILURES: Final = Rate(count=20, window_s=60)
-"""A person who mistypes needs a few; a program that tries keys needs millions."""
+"""A person who mistypes a key needs a few; a program that guesses keys needs millions."""
 ADDRESSES_MAX: Final = 4_096
-"""Addresses that are remembered, each some 3 KiB at most; the one that failed longest ago is forgotten first."""
+"""Addresses that are remembered, each in 3 KiB at most; the one whose last failure is oldest is forgotten first."""
 NETWORK_BITS: Final = 64
-"""Of an IPv6 address: what one customer of a network has at least, and may choose addresses in as it likes."""
+"""The prefix of an IPv6 address that counts: a customer of a network has at least that, and any address in it."""
 
 
 class FailedCredentials:
     """Counts the wrong credentials that came from each address."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._windows: dict[str, Window] = {}
+        self._windows = Windows(clock, ADDRESSES_MAX, name="failed-credentials")
 
     def note(self, address: str) -> None:
-        """Counts one; raises Refusal (rate_limited) where there were too many, and such a one doesn't count."""
-        network = network_of(address)
-        window = self._windows.pop(network, None) or Window(FAILURES, name="failed-credentials")
-        if len(self._windows) >= ADDRESSES_MAX:
-            del self._windows[next(iter(self._windows))]
-        self._windows[network] = window
-        now_s = self._clock.boot_s()
-        if not window.take(now_s):
-            raise Refusal(
-                Code.RATE_LIMITED,
-                f"more than {FAILURES.count} wrong keys came from this address in {FAILURES.window_s} s",
-                retry_after_s=window.reset_s(now_s),
-                headers=window.fields(now_s),
-            )
+        """Counts one failure; raises Refusal (rate_limited), without counting it, where there were too many."""
+        msg = f"more than {FAILURES.count} wrong keys came from this address in {FAILURES.window_s} s"
+        self._windows.take(network_of(address), FAILURES, msg)
 
 
 def network_of(address: str) -> str:
-    """Gives what stands for everybody who can speak from an address: itself, of IPv6 its network of NETWORK_BITS."""
+    """Gives the key under which an address is counted: itself, or for IPv6 its network of NETWORK_BITS."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who holds a token of the configured identity provider: reads the JWT with the provider's keys and our settings."""
+"""The reader of an identity provider's tokens: checks a JWT by the provider's keys and the settings."""
 
 from typing import Protocol
 
@@ -12,23 +12,23 @@ from payrelay.core.access.signatures import BadSignature, identity_claims, is_id
 
 
 class IdentityKeySource(Protocol):
-    """Gives the identity provider's keys: ``runtime.identity_provider_keys.IdentityProviderKeys``, or a test's."""
+    """The identity provider's keys: ``runtime.identity_provider_keys.IdentityProviderKeys``, or a test's."""
 
     async def find(self, key_id: str) -> Key | None:
-        """Gives the key of that id; raises Refusal (unavailable) where none could be fetched yet."""
+        """Gives the key with this id, or None; raises Refusal (unavailable) where no keys could be fetched yet."""
         ...
 
 
 class IdentityTokenReader:
-    """Lets in who has a token of the provider's that is meant for us."""
+    """Admits bearers of the identity provider's tokens that are meant for this service."""
 
     def __init__(self, identity_provider: IdentityProvider, keys: IdentityKeySource, clock: Clock) -> None:
-        self._provider = identity_provider
+        self._identity_provider = identity_provider
         self._keys = keys
         self._clock = clock
 
     async def admit(self, text: str) -> Credential:
-        """Gives what the token allows; raises TokenRefused, and Refusal (unavailable) where nobody can tell."""
+        """Gives the credential of a token; raises TokenRefused, and Refusal (unavailable) while there are no keys."""
         if not is_identity_token(text):
             raise TokenRefused(Reason.FORM)
         key_id = key_id_of(text)
@@ -36,7 +36,7 @@ class IdentityTokenReader:
         if key is None:
             raise TokenRefused(Reason.KEY)
         try:
-            return bearer_of(identity_claims(text, key), self._provider, self._clock.now_ms())
+            return bearer_of(identity_claims(text, key), self._identity_provider, self._clock.now_ms())
         except BadSignature:
             raise TokenRefused(Reason.SIGNATURE) from None
         except IdentityClaimsError as error:

@@ -1,4 +1,4 @@
-"""The caller's own quota: at most so many requests in any window, counted per credential in this process.
+"""The quota of a credential: at most so many requests in any window, counted in this process.
 
 The fields are those of the IETF draft "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers):
 ``RateLimit-Policy: "default";q=100;w=60`` and ``RateLimit: "default";r=42;t=3``.
@@ -13,46 +13,63 @@ from payrelay.core.access.credential import Credential, Rate
 from payrelay.errors import Code, Refusal
 
 MARKS_MAX: Final = 1024
-"""Points in time that are kept of one window. Requests closer together than a part of it count as one point, the
-later one: a caller may wait a thousandth of the window longer, and never gets more than the quota."""
+"""Points in time that are kept of one window. Requests in the same 1024th of a window count as one point, the later
+one: a caller may wait a thousandth of the window longer, and never gets more than the quota."""
 CALLERS_MAX: Final = 10_000
-"""Callers with a quota that are remembered; the one that was here longest ago is forgotten first."""
+"""Credentials whose windows are remembered; the one whose last request is oldest is forgotten first."""
+
+
+Fields = tuple[tuple[str, str], tuple[str, str]]
 
 
 class Quota:
     """Counts the requests of every credential that has a rate."""
 
     def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._windows: dict[str, Window] = {}
+        self._windows = Windows(clock, CALLERS_MAX)
 
     def take(self, credential: Credential) -> tuple[tuple[bytes, bytes], ...]:
-        """Counts one request, and gives the header fields that tell what is left; none where no rate is set.
+        """Counts one request, and gives the header fields that show what is left; none where no rate is set.
 
-        Raises Refusal (rate_limited) where nothing was left; such a request doesn't count.
+        Raises Refusal (rate_limited), without counting the request, where nothing is left.
         """
         rate = credential.rate
         if rate is None:
             return ()
-        window = self._windows.pop(credential.id, None)
+        msg = f"this key may make {rate.count} requests in {rate.window_s} s"
+        fields = self._windows.take(credential.id, rate, msg)
+        return tuple((name.lower().encode(), value.encode()) for name, value in fields)
+
+
+class Windows:
+    """The windows of at most ``callers_max`` callers; the one whose last request is oldest is forgotten first."""
+
+    def __init__(self, clock: Clock, callers_max: int, *, name: str = "default") -> None:
+        self._clock = clock
+        self._callers_max = callers_max
+        self._name = name
+        self._windows: dict[str, Window] = {}
+
+    def take(self, caller: str, rate: Rate, msg: str) -> Fields:
+        """Counts one request of a caller, and gives the header fields that show what is left.
+
+        Raises Refusal (rate_limited) with ``msg``, without counting the request, where nothing is left.
+        """
+        window = self._windows.pop(caller, None)
         if window is None or window.rate != rate:
-            window = Window(rate)
-        if len(self._windows) >= CALLERS_MAX:
+            window = Window(rate, self._name)
+        if len(self._windows) >= self._callers_max:
             del self._windows[next(iter(self._windows))]
-        self._windows[credential.id] = window
+        self._windows[caller] = window
         now_s = self._clock.boot_s()
-        if not window.take(now_s):
-            raise Refusal(
-                Code.RATE_LIMITED,
-                f"this key may make {rate.count} requests in {rate.window_s} s",
-                retry_after_s=window.reset_s(now_s),
-                headers=window.fields(now_s),
-            )
-        return tuple((name.lower().encode(), value.encode()) for name, value in window.fields(now_s))
+        is_counted, fields = window.take(now_s), window.fields(now_s)
+        if not is_counted:
+            raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=window.reset_s(now_s), headers=fields)
+        return fields
 
 
 class Window:
-    """What one caller did in the window that ends now; ``name`` stands in the header fields."""
+    """The requests of one caller in the window that ends now; ``name`` stands in the header fields."""
 
     __slots__ = ("_count", "_marks", "_name", "_policy", "rate")
 
@@ -64,7 +81,7 @@ class Window:
         self._policy = f'"{name}";q={rate.count};w={rate.window_s}'
 
     def take(self, now_s: float) -> bool:
-        """Counts one more; False, and not counted, where nothing was left."""
+        """Counts one request and returns True; returns False, without counting, where nothing is left."""
         while self._marks and self._marks[0][0] <= now_s - self.rate.window_s:
             self._count -= self._marks.popleft()[1]
         if self._count >= self.rate.count:
@@ -72,13 +89,13 @@ class Window:
         self._add(now_s)
         return True
 
-    def fields(self, now_s: float) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Gives the header fields that tell what is left after something was taken, or tried to be."""
+    def fields(self, now_s: float) -> Fields:
+        """Gives the header fields that show what is left, after at least one ``take``."""
         left = f'"{self._name}";r={self.rate.count - self._count};t={self.reset_s(now_s)}'
         return ("RateLimit-Policy", self._policy), ("RateLimit", left)
 
     def reset_s(self, now_s: float) -> int:
-        """Gives the whole seconds until the oldest one leaves the window, and something is free again."""
+        """Gives the seconds, rounded up, until the oldest request leaves the window and another one may be made."""
         return max(1, math.ceil(self._marks[0][0] + self.rate.window_s - now_s))
 
     def _add(self, now_s: float) -> None:

@@ -1,1 +1,1 @@
-"""HTTP as we speak it: requests read, answers and streams written, limits held."""
+"""HTTP: reads requests, writes answers and streams, and keeps their limits."""

@@ -1,4 +1,4 @@
-"""How many clients are served at once, and how many of them may be held, by what the process is allowed to open."""
+"""Limits on connections and held answers, computed from how many files the process may open."""
 
 import resource
 from typing import Final
@@ -8,15 +8,15 @@ from payrelay.runtime.held_responses import WAITERS_MAX
 CONNECTIONS_MAX: Final = 4096
 """Connections at once; further ones wait in the backlog until one closes."""
 FILES_RESERVED: Final = 256
-"""Of the process's open files: for the store, the gateway and the log, which must not starve when clients crowd in."""
+"""Open files that are reserved for the store, the gateway and the log, however many clients connect."""
 CONNECTIONS_MIN: Final = 64
-"""However few files the process may open, it serves."""
+"""The connections that are served however few files the process may open."""
 HELD_PART: Final = 4
-"""One connection in so many may wait for an outcome, so that those who wait never keep out all others."""
+"""One in so many connections may wait for an outcome, so that waiting clients never block all others."""
 
 
 def files_max() -> int:
-    """Gives how many files, sockets among them, this process may have open."""
+    """Gives how many files, including sockets, this process may have open."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 

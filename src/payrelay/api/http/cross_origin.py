@@ -1,7 +1,7 @@
-"""What a page of another origin may do here: nothing, unless its origin is allowed by setting (WHATWG Fetch, "CORS").
+"""Cross-origin requests: browsers let a page use the API where a setting allows its origin (WHATWG Fetch, "CORS").
 
-A page is not let in by this: it needs a credential as everybody does, and no cookie is ever looked at. It is the
-browser that holds pages back, and that wants to be told which ones it needn't.
+This admits nobody. A page needs a credential as every client does, and the API reads no cookies. The browser blocks
+pages of other origins, and asks the API which ones it may let through.
 """
 
 from collections.abc import Collection
@@ -17,9 +17,9 @@ ANSWER_HEADERS: Final = (
     b"age, idempotent-replayed, link, location, payrelay-operation, payrelay-stale, preference-applied, ratelimit,"
     b" ratelimit-policy, retry-after, x-request-id"
 )
-"""What a page's script may read beside what every script may."""
-KEPT_S: Final = 600
-"""How long a browser needn't ask again whether it may ask."""
+"""The headers that a page's script may read, beyond those that every script may."""
+PREFLIGHT_CACHED_S: Final = 600
+"""How long a browser may use the answer to a preflight again."""
 
 RawHeaders = tuple[tuple[bytes, bytes], ...]
 
@@ -33,12 +33,12 @@ class Browsers:
         self._origins = frozenset(origin.encode() for origin in origins)
 
     def allowed(self, headers: Headers) -> bytes | None:
-        """Gives the origin of the page that asks, where it is one of the allowed; None for everybody else."""
+        """Gives the page's origin where it is allowed, else None."""
         origin = headers.get(b"origin")
         return origin if origin in self._origins and not headers.is_doubled(b"origin") else None
 
     def headers_for(self, headers: Headers) -> RawHeaders:
-        """Gives what an answer must carry so that the page may read it."""
+        """Gives the headers of an answer that let the page read it."""
         if not self._origins:
             return ()
         origin = self.allowed(headers)
@@ -47,9 +47,9 @@ class Browsers:
         return (*_VARIES, (b"access-control-allow-origin", origin), (b"access-control-expose-headers", ANSWER_HEADERS))
 
     def preflight(self, method: str, headers: Headers) -> RawHeaders | None:
-        """Gives the headers for a browser that asks whether a page may ask; None where it doesn't, or the page may not.
+        """Gives the headers that answer a browser's preflight; None for another request, or an origin not allowed.
 
-        It carries no credential, and learns nothing but what was configured.
+        A preflight has no credential; its answer shows nothing but the configuration.
         """
         if method != "OPTIONS" or headers.get(b"access-control-request-method") is None:
             return None
@@ -58,7 +58,7 @@ class Browsers:
         return (
             (b"access-control-allow-methods", METHODS),
             (b"access-control-allow-headers", REQUEST_HEADERS),
-            (b"access-control-max-age", b"%d" % KEPT_S),
+            (b"access-control-max-age", b"%d" % PREFLIGHT_CACHED_S),
             (b"cache-control", b"no-store"),
             (b"server", b"payrelay"),
         )

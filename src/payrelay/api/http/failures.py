@@ -1,4 +1,4 @@
-"""The one place at which what went wrong becomes an answer."""
+"""The one place that makes answers of errors."""
 
 from collections.abc import Awaitable
 
@@ -15,7 +15,7 @@ from payrelay.flows.payments.carry_out import ENDING_SENTENCE
 async def safely_answered(
     visit: Visit, answering: Awaitable[Answer | PlainAnswer], log: FilteringBoundLogger
 ) -> Answer | PlainAnswer:
-    """Waits for an answer; whatever is raised instead, the client gets one. Only a cancellation goes through."""
+    """Waits for an answer, and makes one of every exception. Only a cancellation is passed on."""
     log_record = visit.log_record
     try:
         return await answering
@@ -26,10 +26,10 @@ async def safely_answered(
         return failed(Code.UNAVAILABLE, "the store can't be used now; nothing was done", trace)
     except Exception as error:  # noqa: BLE001 - the outermost place
         log.error("request_failed", request_id=log_record.request_id, route=log_record.route, errors=describe(error))
-        msg = "something went wrong here; the log has it under the request id"
+        msg = "something went wrong in the service; its log has the cause under the request id"
         return failed(Code.INTERNAL, msg, Trace(request_id=log_record.request_id))
 
 
 def cut_short(visit: Visit) -> Answer:
-    """Answers a request that the end of the program has cut short."""
+    """Answers a request that the end of the program interrupts."""
     return of_refusal(Refusal(Code.UNAVAILABLE, ENDING_SENTENCE), visit.log_record.request_id)

@@ -1,4 +1,4 @@
-"""What a request brings along before anybody looks into it: its headers, its address, its body."""
+"""The parts of a request before it is parsed: headers, the client's address, and the body."""
 
 import asyncio
 import ipaddress
@@ -13,11 +13,11 @@ from payrelay.errors import Code, Refusal
 BODY_BYTES_MAX: Final = 65_536
 """A charge with a full item list has some 20 KiB."""
 BODY_TIMEOUT_S: Final = 10.0
-"""From the first look for the body to its last byte; a phone on a bad line sends 1 KiB in less."""
+"""From the beginning of the read to the last byte; a phone on a bad connection sends 1 KiB in less."""
 REQUEST_ID_LENGTH_MAX: Final = 128
 """Longer than any tracing id, short enough for a log line."""
 HOPS_MAX: Final = 20
-"""Proxies that a forwarded address is followed through."""
+"""The most proxies through which a forwarded address is followed."""
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -26,19 +26,19 @@ Send = Callable[[Message], Awaitable[None]]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 CLOSE: Final = (("Connection", "close"),)
-"""With the answer to a body that wasn't read to its end."""
+"""In the answer to a request whose body was not read to its end."""
 
 _safe_request_id: Final = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,%d}" % REQUEST_ID_LENGTH_MAX).fullmatch
 _json_type: Final = re.compile(rb'application/json(?:\s*;\s*charset\s*=\s*"?utf-8"?)?\s*;?', re.IGNORECASE).fullmatch
 _PLAIN_JSON: Final = b"application/json"
 _LENGTH_DIGITS_MAX: Final = 19
-"""More than any body; the server refuses what is no number at all."""
-_ADDRESSES_KEPT: Final = 4096
-"""Addresses whose networks are remembered; each is a lookup of some 10 µs otherwise."""
+"""More than any body has; the server itself refuses a length that is no number."""
+_ADDRESSES_CACHED: Final = 4096
+"""Addresses whose lookup is cached; each lookup takes some 10 µs."""
 
 
 class Headers:
-    """The headers of a request; the server has written their names in small letters."""
+    """The headers of a request; the server gives their names in lower case."""
 
     __slots__ = ("_pairs", "_values")
 
@@ -47,47 +47,47 @@ class Headers:
         self._values = dict(pairs)
 
     def get(self, name: bytes) -> bytes | None:
-        """Gives the header of that name; the last one where there are more, None where there is none."""
+        """Gives the last header with this name, or None."""
         return self._values.get(name)
 
     def every(self, name: bytes) -> list[bytes]:
-        """Gives all the headers of that name, in the order in which they came."""
+        """Gives all headers with this name, in their order."""
         if name not in self._values:
             return []
         return [value for given, value in self._pairs if given == name]
 
     def texts(self) -> dict[str, str]:
-        """Gives all of them as text, the values of one name joined as HTTP has it."""
+        """Gives all headers as text; values of one name are joined by commas, as HTTP defines it."""
         return {name.decode("latin-1"): b", ".join(self.every(name)).decode("latin-1") for name in self._values}
 
     def is_doubled(self, name: bytes) -> bool:
-        """True where there is more than one of that name."""
+        """True where the request has more than one header with this name."""
         return len(self._values) != len(self._pairs) and len(self.every(name)) > 1
 
     def has_body(self) -> bool:
-        """True where the request says that a body follows."""
+        """True where the headers announce a body."""
         return self._values.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in self._values
 
     def is_forwarded(self) -> bool:
-        """True where somebody in between says that it speaks for the client."""
+        """True where a proxy says that it forwards for a client."""
         return b"x-forwarded-for" in self._values or b"forwarded" in self._values
 
 
 def request_id_of(headers: Headers) -> str:
-    """Gives the caller's X-Request-Id where it is 1 to 128 harmless characters, else a fresh one."""
+    """Gives the client's X-Request-Id where it is 1 to 128 allowed characters, else a new id."""
     given = headers.get(b"x-request-id")
-    # Two of them are none: there is no telling which one the caller will look for.
+    # Two of them count as none: the service can't know which one the client will search for.
     if given is not None and _safe_request_id(given) and not headers.is_doubled(b"x-request-id"):
         return given.decode()
     return f"req_{os.urandom(12).hex()}"
 
 
 class Networks:
-    """A set of networks; an address is looked up once and then remembered."""
+    """A set of networks; the lookup of an address is cached."""
 
     def __init__(self, networks: tuple[Network, ...]) -> None:
         self._networks = networks
-        self.has = lru_cache(maxsize=_ADDRESSES_KEPT)(self._has)
+        self.has = lru_cache(maxsize=_ADDRESSES_CACHED)(self._has)
 
     def __bool__(self) -> bool:
         return bool(self._networks)
@@ -102,10 +102,10 @@ class Networks:
 
 
 def client_address(peer: str, headers: Headers, trusted: Networks) -> str:
-    """Gives who is calling: the peer, or whom the trusted proxies in a row say that they speak for.
+    """Gives the client's address: the peer's, or the one that a chain of trusted proxies forwards for.
 
-    X-Forwarded-For is read from its end, and only as far as each next speaker is trusted: what stands before that is
-    whatever the client wrote.
+    X-Forwarded-For is read from its end, as long as each next address is a trusted proxy. The client could have written
+    anything that stands before.
     """
     if not trusted or not headers.is_forwarded() or not trusted.has(peer):
         return peer
@@ -136,30 +136,32 @@ def peer_of(scope: Scope) -> str:
 
 
 async def disconnected(receive: Receive) -> None:
-    """Returns when the client has gone; whatever it still sends before that is not looked at."""
+    """Returns when the client has disconnected; anything that it still sends is discarded."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def require_json(headers: Headers) -> None:
-    """Raises Refusal (unsupported_media_type) unless the body says that it is plain JSON in UTF-8."""
+    """Raises Refusal (unsupported_media_type) unless the headers announce plain JSON in UTF-8, not compressed."""
     content_type = headers.get(b"content-type")
     is_plain = content_type == _PLAIN_JSON or (
         content_type is not None and _json_type(content_type.strip()) and not headers.is_doubled(b"content-type")
     )
     if not is_plain:
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json")
-    encoding = headers.get(b"content-encoding")
-    if encoding is not None and encoding.strip().lower() != b"identity":
-        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")
+    _require_uncompressed(headers)
 
 
 def require_type(headers: Headers, media_type: str) -> None:
-    """Raises Refusal (unsupported_media_type) unless the body says that it is of this type, and not compressed."""
+    """Raises Refusal (unsupported_media_type) unless the headers announce a body of this type, not compressed."""
     content_type = headers.get(b"content-type")
     given = (content_type or b"").partition(b";")[0].strip().lower().decode("latin-1")
     if given != media_type or headers.is_doubled(b"content-type"):
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, f"the Content-Type must be {media_type}")
+    _require_uncompressed(headers)
+
+
+def _require_uncompressed(headers: Headers) -> None:
     encoding = headers.get(b"content-encoding")
     if encoding is not None and encoding.strip().lower() != b"identity":
         raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed")
@@ -168,8 +170,8 @@ def require_type(headers: Headers, media_type: str) -> None:
 async def read_body(receive: Receive, headers: Headers, timeout_s: float) -> bytes:
     """Reads the body to its end.
 
-    Raises Refusal: too_large over BODY_BYTES_MAX, by what Content-Length says and by what comes; malformed_request
-    where it doesn't come in time or whole. The answer then closes the connection.
+    Raises Refusal: too_large for more than BODY_BYTES_MAX, announced or received; malformed_request where the body
+    doesn't arrive in time or as a whole. Such an answer closes the connection.
     """
     length = _length(headers.get(b"content-length"))
     if length is not None and length > BODY_BYTES_MAX:
@@ -179,7 +181,7 @@ async def read_body(receive: Receive, headers: Headers, timeout_s: float) -> byt
         message = await receive()
         body: bytes = message.get("body", b"")
         if len(body) == length:
-            # One message is the rule; the one that only says that nothing follows need not be waited for.
+            # A body usually comes in one message; the final empty one need not be awaited.
             return body
         return await _rest(receive, message, body)
     except asyncio.CancelledError:
@@ -192,7 +194,7 @@ async def read_body(receive: Receive, headers: Headers, timeout_s: float) -> byt
 
 
 class _Expiry:
-    """Cancels the task after a while; what ``asyncio.timeout`` does, in a fifth of its time on every charge."""
+    """Cancels the task after a timeout, as ``asyncio.timeout`` does, in a fifth of its time on every charge."""
 
     __slots__ = ("_is_over", "_task", "_timer")
 
@@ -207,11 +209,11 @@ class _Expiry:
             self._task.cancel()
 
     def has_struck(self) -> bool:
-        """True where the cancellation is ours; it is then taken back, unless somebody else has cancelled as well."""
+        """True where this object cancelled the task, and nobody else did; the cancellation is then withdrawn."""
         return self._is_over and self._task is not None and self._task.uncancel() == 0
 
     def end(self) -> None:
-        """Lets the task be."""
+        """Stops the timer."""
         self._timer.cancel()
 
 
@@ -224,7 +226,7 @@ async def _rest(receive: Receive, message: Message, body: bytes) -> bytes:
         pieces.append(message.get("body", b""))
         total += len(pieces[-1])
     if message["type"] == "http.disconnect":
-        raise Refusal(Code.MALFORMED_REQUEST, "the body ended before its end", headers=CLOSE)
+        raise Refusal(Code.MALFORMED_REQUEST, "the client disconnected before the end of the body", headers=CLOSE)
     if total > BODY_BYTES_MAX:
         raise _too_large()
     return b"".join(pieces)

@@ -1,7 +1,7 @@
-"""Reads JSON as strictly as money deserves: no doubled member, no float, no NaN, no number that can't be written out.
+"""A strict reader of JSON: no doubled member, no float, no NaN, no number that can't be written out.
 
-The standard library's decoder calls us for every object and every fraction, and does the rest in C; msgspec would let
-the last of two equal members win and take ``1e400`` for a number.
+The standard library's decoder calls this module for every object and every fraction, and does the rest in C. msgspec
+would accept doubled members, of which the last one wins, and ``1e400`` as a number.
 """
 
 import json
@@ -12,15 +12,15 @@ from typing import Final, NoReturn
 from payrelay.errors import Code, FieldError, Refusal
 
 NESTING_MAX: Final = 16
-"""Our deepest body has three levels."""
+"""The deepest body of the API has three levels."""
 NAME_LENGTH_SHOWN_MAX: Final = 64
-"""Of a member's name that we don't know, when it is repeated to the caller."""
+"""The characters of an unknown member's name that an answer repeats."""
 _INTEGER_DIGITS_MAX: Final = 4300
-"""What Python turns into an integer; a longer one is kept as a decimal, which no field accepts for its size."""
+"""The most digits that Python converts to an integer; a longer number becomes a Decimal, too large for any field."""
 
 
 class ExponentNumber:
-    """A number that was written with an exponent; JSON allows it, our amounts don't."""
+    """A number that was written with an exponent; JSON allows it, amounts don't."""
 
     __slots__ = ()
 
@@ -29,10 +29,10 @@ EXPONENT_NUMBER: Final = ExponentNumber()
 
 
 def parse_object(body: bytes) -> dict[str, object]:
-    """Gives the members of the one JSON object that the body is.
+    """Gives the members of a body that is one JSON object.
 
-    Numbers become int, Decimal or EXPONENT_NUMBER, never float. Raises Refusal (malformed_request) for anything else
-    than an object in UTF-8, for a doubled member at any depth and for more than NESTING_MAX levels.
+    Numbers become int, Decimal or EXPONENT_NUMBER, never float. Raises Refusal (malformed_request) for anything but an
+    object in UTF-8, for a doubled member at any depth and for more than NESTING_MAX levels.
     """
     try:
         text = body.decode()
@@ -54,7 +54,7 @@ def _decoded(text: str) -> object:
     except json.JSONDecodeError as error:
         raise _malformed(f"the body is not JSON: {error.msg} at character {error.pos + 1}") from None
     except ValueError:
-        # Only an integer of over _INTEGER_DIGITS_MAX digits gets here: the decoder has no other ValueError.
+        # Only an integer of more than _INTEGER_DIGITS_MAX digits leads here: the decoder raises no other ValueError.
         return _decode_any_integer(text)
 
 
@@ -94,9 +94,9 @@ def _is_deeper(value: object, levels: int) -> bool:
 
 
 def unusable_texts(value: object, path: str = "") -> Iterator[FieldError]:
-    r"""Finds the texts that no database keeps: those with U+0000 or half of a surrogate pair.
+    r"""Finds the texts that no database can store: those with U+0000 or half of a surrogate pair.
 
-    Both can only be written as an escape, so a body without ``\u`` has none.
+    Both can only be written as escapes, so a body without ``\u`` has none.
     """
     if isinstance(value, str):
         if not is_usable_text(value):
@@ -110,7 +110,7 @@ def unusable_texts(value: object, path: str = "") -> Iterator[FieldError]:
 
 
 def is_usable_text(text: str) -> bool:
-    """True when every character can be kept and sent on."""
+    """True when every character can be stored and sent on."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -119,7 +119,7 @@ def is_usable_text(text: str) -> bool:
 
 
 def printable(name: str) -> str:
-    """Gives a name that somebody else chose so that it can stand in an answer: cut, and with its oddities escaped."""
+    """Makes a client's name for a member fit for an answer: cut, and with unusual characters escaped."""
     return name[:NAME_LENGTH_SHOWN_MAX].encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 

@@ -1,4 +1,4 @@
-"""What goes back to a client: an envelope or a plain answer, with the headers that it needs."""
+"""Answers on their way to the client: an envelope or a plain answer, with its headers."""
 
 from typing import Final
 
@@ -19,13 +19,25 @@ _FIXED: Final = (
 
 
 class PlainAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that is no envelope."""
+    """An answer without an envelope, such as a page."""
 
     http_status: int = 200
     body: bytes
     raw_headers: tuple[tuple[bytes, bytes], ...]
     headers: tuple[tuple[str, str], ...] = ()
     code: Code | None = None
+
+
+def plain_answer(body: bytes, content_type: str, cache_control: str, *more: tuple[bytes, bytes]) -> PlainAnswer:
+    """Makes an answer with status 200 of a body and its headers."""
+    headers: tuple[tuple[bytes, bytes], ...] = (
+        (b"content-type", content_type.encode()),
+        (b"cache-control", cache_control.encode()),
+        (b"x-content-type-options", b"nosniff"),
+        (b"server", b"payrelay"),
+        *more,
+    )
+    return PlainAnswer(body=body, raw_headers=headers)
 
 
 async def send_answer(send: Send, visit: Visit, answer: Answer | PlainAnswer) -> None:
@@ -40,13 +52,13 @@ async def send_answer(send: Send, visit: Visit, answer: Answer | PlainAnswer) ->
         if answer.headers:
             headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in answer.headers]
     await send({"type": "http.response.start", "status": answer.http_status, "headers": headers})
-    # To HEAD a page's headers are the answer, the length that its body would have among them.
+    # HEAD gets the headers of the page, with the length of the body that GET would get.
     is_bodiless = visit.scope["method"] == "HEAD" and isinstance(answer, PlainAnswer)
     await send({"type": "http.response.body", "body": b"" if is_bodiless else answer.body})
 
 
 def note_answer(log_record: RequestLogRecord, answer: Answer | PlainAnswer, duration_s: float) -> None:
-    """Fills in what a line of the log tells of an answer."""
+    """Fills the fields of the request log that an answer decides."""
     for name, value in answer.headers:
         if name == OPERATION_HEADER:
             log_record.operation_id = value

@@ -1,6 +1,6 @@
-"""What a client would rather have (RFC 7240, the Prefer header); of that only ``wait`` is known here.
+"""What a client prefers of its answer: ``wait`` in Prefer (RFC 7240), ``no-cache`` in Cache-Control (RFC 9111).
 
-A preference is no demand: what is malformed or not known is passed over, and nothing is refused for it.
+A preference is no demand: a malformed or unknown one is ignored, and no request is refused for it.
 """
 
 import re
@@ -11,13 +11,14 @@ from payrelay.api.http.incoming_request import Headers, Receive, disconnected
 from payrelay.clock import Clock
 from payrelay.flows.payments.await_outcome import WAIT_S_MAX, WaitPreference
 
-_preferences: Final = re.compile(rb'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+').findall
-"""Splits at the commas that don't stand in quotes."""
+_split: Final = re.compile(rb'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+').findall
+"""Splits at commas outside quotes."""
+NO_CACHE: Final = b"no-cache"
 _SECONDS_DIGITS_MAX: Final = len(str(WAIT_S_MAX))
 
 
 def wait_preference_of(headers: Headers, receive: Receive, clock: Clock) -> WaitPreference | None:
-    """Gives how long the client would rather wait than ask again, from now on; None where it wouldn't."""
+    """Gives how long the client prefers to wait from now on; None where it doesn't."""
     wait_s = preferred_wait_s(headers)
     if not wait_s:
         return None
@@ -30,18 +31,24 @@ def wait_preference_of(headers: Headers, receive: Receive, clock: Clock) -> Wait
 
 
 def preferred_wait_s(headers: Headers) -> int:
-    """Gives the seconds for which the client would rather wait than ask again, at most WAIT_S_MAX; 0 for none.
+    """Gives the seconds for which the client prefers to wait, at most WAIT_S_MAX; 0 where it doesn't.
 
-    Of several such preferences the first counts, even where it is malformed.
+    Of several ``wait`` preferences the first counts, even where it is malformed.
     """
     values = headers.every(b"prefer")
     if not values:
         return 0
-    for preference in _preferences(b",".join(values)):
+    for preference in _split(b",".join(values)):
         name, _, value = preference.partition(b";")[0].partition(b"=")
         if name.strip().lower() == b"wait":
             return _seconds(value.strip())
     return 0
+
+
+def insists_on_new(headers: Headers) -> bool:
+    """True where the client accepts no cached answer; every other directive is ignored."""
+    values = headers.every(b"cache-control")
+    return any(directive.strip().lower() == NO_CACHE for value in values for directive in _split(value))
 
 
 def _seconds(value: bytes) -> int:

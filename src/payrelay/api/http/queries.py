@@ -1,4 +1,4 @@
-"""Reads what stands in an address: the segments of a path and the parameters of a query, each with its rules."""
+"""Reads addresses: the segments of a path and the parameters of a query."""
 
 import re
 from typing import Final
@@ -8,15 +8,15 @@ from payrelay.api.http.json_text import printable
 from payrelay.errors import Code, FieldError, Refusal, wrong_fields
 
 PARAMETERS_MAX: Final = 20
-"""Twice what any route takes."""
+"""Twice as many as any route has."""
 
 _bad_escape: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})").search
 
 
 def decoded(segment: bytes) -> str:
-    """Gives one piece of an address as text.
+    """Decodes one piece of an address.
 
-    Raises Refusal (malformed_request) for a percent sign that is no escape, for what is not UTF-8, and for NUL.
+    Raises Refusal (malformed_request) for a percent sign that is no escape, for bytes that are not UTF-8, and for NUL.
     """
     if b"%" in segment:
         if _bad_escape(segment):
@@ -34,8 +34,8 @@ def decoded(segment: bytes) -> str:
 def parse_query(query: bytes, allowed: frozenset[str]) -> dict[str, str]:
     """Gives the parameters of a query string by name.
 
-    Raises Refusal: malformed_request for one that can't be read, invalid_request naming every parameter that the route
-    doesn't know and every one that is there twice.
+    Raises Refusal: malformed_request where a parameter can't be decoded, invalid_request that names every unknown and
+    every repeated parameter.
     """
     if not query:
         return {}

@@ -1,4 +1,4 @@
-"""One line of JSON per request on a stream, with a fixed event name and chosen fields; no secret can get into it."""
+"""The log: one line of JSON for each request, with a fixed event name and chosen fields, and never a secret."""
 
 import asyncio
 import logging
@@ -14,31 +14,31 @@ from structlog.typing import EventDict, FilteringBoundLogger
 from payrelay.clock import Clock
 
 FRAMES_MAX: Final = 40
-"""Of a traceback: the ends of every call chain that we have."""
+"""Frames that are logged of a traceback, from its end: enough for every call chain of the program."""
 FLUSH_WITHIN_S: Final = 0.02
-"""Nobody who reads along notices, and at full load a few hundred lines go out at once."""
+"""Too short for a reader to notice; at full load, a few hundred lines go out at once."""
 CAUSES_MAX: Final = 5
-"""Exceptions behind an exception that are told of."""
+"""Exceptions of a chain that are logged."""
 
 
 def json_log(stream: BinaryIO, clock: Clock, level: int = logging.INFO) -> FilteringBoundLogger:
-    """Makes a logger that writes one JSON object a line: ``at``, ``level``, ``event``, then what it is given.
+    """Makes a logger that writes one JSON object a line: ``at``, ``level``, ``event``, then the given fields.
 
-    A line is on its way within FLUSH_WITHIN_S, one of a warning or worse at once; see ``LogLines``.
+    A line is flushed within FLUSH_WITHIN_S, a warning or an error at once; see ``LogLines``.
     """
     proxy = structlog.wrap_logger(
         LogLines(stream), processors=[_Rendering(clock)], wrapper_class=structlog.make_filtering_bound_logger(level)
     )
-    # Bound once and for all: the proxy would look its methods up anew at every call.
+    # Bound once: the unbound proxy looks its methods up at every call.
     return cast("FilteringBoundLogger", proxy.bind())
 
 
 class LogLines:
-    """Writes lines to a stream, and pushes them out together.
+    """Writes lines to a stream, and flushes several together.
 
-    Pushing out each line by itself is a system call, and a chance for the server's other thread to take the
-    interpreter, for every request. A process that is killed loses the lines of its last moment; what it did is in the
-    journal, not here.
+    A flush for each line would be a system call for each request, and would let the server's other thread take the
+    interpreter. A process that is killed loses the lines of the last FLUSH_WITHIN_S. What it did is in the journal, not
+    in the log.
     """
 
     __slots__ = ("_loop", "_stream")
@@ -48,7 +48,7 @@ class LogLines:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def info(self, line: bytes) -> None:
-        """Writes a line that may wait a moment for others."""
+        """Writes a line, and flushes it within FLUSH_WITHIN_S."""
         self._stream.write(line + b"\n")
         try:
             loop = asyncio.get_running_loop()
@@ -62,7 +62,7 @@ class LogLines:
     debug = info
 
     def warning(self, line: bytes) -> None:
-        """Writes a line that somebody should see, and all that waited before it."""
+        """Writes a line, and flushes it with all that waited before it."""
         self._stream.write(line + b"\n")
         self._stream.flush()
 
@@ -70,15 +70,15 @@ class LogLines:
 
     def _flush(self) -> None:
         self._loop = None
-        if not self._stream.closed:  # whoever closed it has pushed out what was left
+        if not self._stream.closed:  # closing a stream flushes it
             self._stream.flush()
 
 
 class RequestLogRecord(msgspec.Struct, gc=False):
-    """What is told of a request, filled in on its way; the fields that nobody got to know stay None.
+    """The log fields of a request, filled in on its way; a field that stays unknown keeps its default.
 
-    It is handed to the log as it is, by ``log.info("request", record=record)``: gathering a dozen arguments anew for
-    every request costs more than writing them.
+    ``log.info("request", record=record)`` logs it unchanged: to gather a dozen arguments for every request would cost
+    more than to write them.
     """
 
     request_id: str
@@ -102,7 +102,7 @@ _encode: Final = msgspec.json.Encoder(enc_hook=str).encode
 
 
 class _Rendering:
-    """Writes time, level and fields as JSON, in one step; the time down to seconds is written once a second."""
+    """Writes time, level and fields as JSON, in one step; the time is formatted once a second, down to seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -127,15 +127,15 @@ class _Rendering:
 
 
 def describe(error: BaseException) -> list[dict[str, object]]:
-    """Tells where an exception came from: types and places of it and its causes, never their texts.
+    """Describes an exception and its causes by their types and positions in the code, never by their messages.
 
-    A text may repeat what a client sent; the line that raised it says as much to whoever mends it.
+    A message may repeat what a client sent; the position tells a developer enough.
     """
     described: list[dict[str, object]] = []
     current: BaseException | None = error
     while current is not None and len(described) < CAUSES_MAX:
-        frames = traceback.extract_tb(current.__traceback__)[-FRAMES_MAX:]
-        places = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames]
-        described.append({"type": type(current).__qualname__, "places": places})
+        summaries = traceback.extract_tb(current.__traceback__)[-FRAMES_MAX:]
+        frames = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in summaries]
+        described.append({"type": type(current).__qualname__, "frames": frames})
         current = current.__cause__ or current.__context__
     return described

@@ -1,11 +1,11 @@
-"""Answers that are told bit by bit: server-sent events (WHATWG HTML, "Server-sent events").
+"""Streams: answers of server-sent events (WHATWG HTML, "Server-sent events").
 
 Rules:
 
-1. A stream begins with its status and a sign of life at once, so that proxies and browsers see it open.
-2. It ends with the client, the program, the credential that opened it, and after a while by itself; the client comes
-   again with the id of the last event that it saw.
-3. Its end waits for no client: one that takes nothing of what it is sent loses its place all the same.
+1. A stream begins at once with its status and a keep-alive comment, so that proxies and browsers see it open.
+2. A stream ends with the client, the program or the credential that opened it, and after a while by itself. The client
+   reconnects with the id of the last event that it received.
+3. The end of a stream waits for no client: one that reads nothing loses its stream all the same.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from payrelay.errors import StoreError
 from payrelay.flows.events.read_events import EventStream, EventView
 
 RETRY_MS: Final = 2_000
-"""How long a browser waits before it comes again."""
+"""How long a browser waits before it reconnects."""
 POLL_EVERY_S: Final = 3.0
-"""Between two looks at whether a stream may go on: with the second for which a credential is remembered, how late a
-revocation ends it. It costs up to one read of the store for each stream."""
+"""The time between two checks that a stream may go on. A revocation ends a stream within this time, and the second for
+which a credential is cached. Each check costs up to one read of the store for each stream."""
 END_WITHIN_S: Final = 1.0
-"""How long the end of a stream may take to be sent, once it was cut off."""
-SIGN_OF_LIFE: Final = b": here\n\n"
+"""How long sending the end of a stream may take, where the service ends it."""
+KEEP_ALIVE: Final = b": here\n\n"
 HEADERS: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
@@ -42,7 +42,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class StreamedAnswer(Answer, frozen=True, kw_only=True):
-    """A stream that has been opened, as an answer; whoever has it sends it by ``send_stream``, once."""
+    """An open stream, as an answer; ``send_stream`` sends it, once."""
 
     stream: EventStream
     http_status: int = 200
@@ -50,12 +50,12 @@ class StreamedAnswer(Answer, frozen=True, kw_only=True):
 
 
 def written(event: EventView) -> bytes:
-    """Writes an event as it stands in a stream."""
+    """Writes an event as a server-sent event."""
     return b"id: %d\nevent: %b\ndata: %b\n\n" % (event.position, event.type.encode(), _encode(event))
 
 
 MayGoOn = Callable[[], Awaitable[bool]]
-"""Tells whether whoever opened a stream might still open it."""
+"""Tells whether the caller of a stream still has its permission."""
 
 
 async def send_stream(
@@ -67,42 +67,42 @@ async def send_stream(
     may_go_on: MayGoOn,
     poll_every_s: float = POLL_EVERY_S,
 ) -> None:
-    """Sends a stream to its end, until the client has gone, or until it may not go on."""
-    telling = asyncio.ensure_future(_tell(send, streamed, headers))
+    """Sends a stream until it ends, the client disconnects, or ``may_go_on`` is False."""
+    sending = asyncio.ensure_future(_send_pieces(send, streamed, headers))
     leaving = asyncio.ensure_future(disconnected(receive))
-    ending = asyncio.ensure_future(_over(streamed.stream, may_go_on, poll_every_s))
+    ending = asyncio.ensure_future(_ended(streamed.stream, may_go_on, poll_every_s))
     try:
-        await asyncio.wait({telling, leaving, ending}, return_when=asyncio.FIRST_COMPLETED)
-        is_cut = not (telling.done() or leaving.done())
+        await asyncio.wait({sending, leaving, ending}, return_when=asyncio.FIRST_COMPLETED)
+        is_cut = not (sending.done() or leaving.done())
     finally:
-        for task in (telling, leaving, ending):
+        for task in (sending, leaving, ending):
             task.cancel()
         await asyncio.gather(leaving, ending, return_exceptions=True)
-        # A client that goes away in the middle of a write is no mistake of ours; without the store it comes again.
+        # A client may disconnect during a write; where the store fails, the client reconnects.
         with suppress(asyncio.CancelledError, OSError, RuntimeError, StoreError):
-            await telling
+            await sending
         streamed.stream.close()
-    if is_cut or _has_failed(telling):
+    if is_cut or _has_failed(sending):
         with suppress(OSError, RuntimeError, TimeoutError):
             await asyncio.wait_for(send(_LAST), END_WITHIN_S)
 
 
-def _has_failed(telling: "asyncio.Future[None]") -> bool:
-    """True where the store could not be asked, so that the client still waits for an end."""
-    return not telling.cancelled() and isinstance(telling.exception(), StoreError)
+def _has_failed(sending: "asyncio.Future[None]") -> bool:
+    """True where the store failed, so that the client still needs the end of the stream."""
+    return not sending.cancelled() and isinstance(sending.exception(), StoreError)
 
 
-async def _over(stream: EventStream, may_go_on: MayGoOn, poll_every_s: float) -> None:
-    """Returns when nothing more may be sent; what a stream tells last has until the next look to get through."""
-    was_over = False
-    while not was_over:
-        was_over = stream.is_over
+async def _ended(stream: EventStream, may_go_on: MayGoOn, poll_every_s: float) -> None:
+    """Returns when nothing more may be sent; the last events have one more ``poll_every_s`` to be sent."""
+    was_ended = False
+    while not was_ended:
+        was_ended = stream.is_over
         await asyncio.sleep(poll_every_s)
         if not await may_go_on():
             return
 
 
-async def _tell(send: Send, streamed: StreamedAnswer, headers: Sequence[tuple[bytes, bytes]]) -> None:
+async def _send_pieces(send: Send, streamed: StreamedAnswer, headers: Sequence[tuple[bytes, bytes]]) -> None:
     await send({"type": "http.response.start", "status": streamed.http_status, "headers": [*headers, *HEADERS]})
     async for piece in _pieces(streamed.stream):
         await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -110,6 +110,6 @@ async def _tell(send: Send, streamed: StreamedAnswer, headers: Sequence[tuple[by
 
 
 async def _pieces(stream: EventStream) -> AsyncIterator[bytes]:
-    yield b"retry: %d\n" % RETRY_MS + SIGN_OF_LIFE
+    yield b"retry: %d\n" % RETRY_MS + KEEP_ALIVE
     async for event in stream.events():
-        yield SIGN_OF_LIFE if event is None else written(event)
+        yield KEEP_ALIVE if event is None else written(event)

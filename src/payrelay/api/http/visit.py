@@ -1,4 +1,4 @@
-"""A request on its way through the door, and what is to be told of it afterwards."""
+"""A request on its way through the API, with its log fields and the headers of its answer."""
 
 from typing import Final
 
@@ -10,11 +10,11 @@ from payrelay.api.metrics.counters import METHODS, OTHER_METHOD
 from payrelay.core.access.credential import Scope as Permission
 
 UNMATCHED: Final = "unmatched"
-"""The route of what no route fits, in the log and the metrics."""
+"""The route of requests that match none, in the log and the metrics."""
 
 
 class Visit(msgspec.Struct, gc=False):
-    """A request, with the line that the log will have of it and what every answer to it carries."""
+    """A request, with its log fields and the headers that every answer to it has."""
 
     scope: Scope
     receive: Receive
@@ -25,12 +25,12 @@ class Visit(msgspec.Struct, gc=False):
     scope_needed: Permission | None = None
 
     def own_headers(self) -> list[tuple[bytes, bytes]]:
-        """Gives what every answer to this request has."""
+        """Gives the headers that every answer to this request has."""
         return [(b"x-request-id", self.log_record.request_id.encode()), *self.quota_headers, *self.page_headers]
 
 
 def visit_of(scope: Scope, receive: Receive, trusted: Networks) -> Visit:
-    """Begins a visit; ``trusted`` are the proxies whose word for a client's address is taken."""
+    """Makes the visit of a request; ``trusted`` are the proxies whose X-Forwarded-For counts."""
     headers = Headers(scope["headers"])
     method = scope["method"]
     log_record = RequestLogRecord(

@@ -1,1 +1,1 @@
-"""What is counted, and how things stand."""
+"""Metrics for ``/metrics`` and health checks."""

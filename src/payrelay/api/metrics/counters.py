@@ -1,4 +1,4 @@
-"""What is counted, as one value that is passed down; nothing is registered globally."""
+"""Counters for ``/metrics``, as one value that is passed down; nothing is registered globally."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -19,93 +19,72 @@ from payrelay.runtime.hooks import Hooks
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""From an answer out of the store to one that waited for a gateway until its time was over."""
+"""From an answer out of the store to one that waited for a gateway until its time-out."""
 OTHER_METHOD: Final = "other"
-"""Stands for every method that no route has: what a client sends must not become a label."""
+"""Stands for every method outside METHODS: what a client sends must not become a label."""
 METHODS: Final = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS", "PUT", "PATCH"})
 
 
 class Metrics:
-    """The instruments; ``hooks`` is for those who carry out operations, the other methods are for the API.
+    """The counters; flows and workers use ``hooks``, the API uses the other methods.
 
     Attributes:
         registry: what ``/metrics`` shows.
-        hooks: counts changes of operations and calls to a gateway.
+        hooks: count operations, calls to a gateway, alerts, deliveries and notifications.
     """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-        self._operations = _Counts(
-            "payrelay_operations", "Operations by kind and the state that they came to.", ("kind", "state")
+        self._operations = self._counter("operations", "Operations by kind and state reached.", "kind", "state")
+        self._calls = self._counter(
+            "gateway_calls", "Calls to a gateway by account, call and outcome.", "account", "call", "outcome"
         )
-        self._calls = _Counts(
-            "payrelay_gateway_calls",
-            "Calls to a gateway by account, call and what they came to.",
-            ("account", "call", "outcome"),
+        self._call_durations = self._durations(
+            "gateway_call_seconds", "Duration of calls to a gateway.", "account", "call"
         )
-        self._call_durations = _Durations(
-            "payrelay_gateway_call_seconds", "Duration of calls to a gateway.", ("account", "call")
+        self._requests = self._counter(
+            "http_requests", "Answered requests by route, method and status.", "route", "method", "status"
         )
-        self._requests = _Counts(
-            "payrelay_http_requests", "Answered requests by route, method and status.", ("route", "method", "status")
+        self._request_durations = self._durations(
+            "http_request_seconds", "Duration of requests, from the headers to the answer.", "route", "method"
         )
-        self._request_durations = _Durations(
-            "payrelay_http_request_seconds",
-            "Duration of requests, from the headers to the answer.",
-            ("route", "method"),
+        self._alerts = self._counter("alerts", "Alerts to operators by outcome.", "outcome")
+        self._failed_credentials = self._counter(
+            "failed_credentials", "Requests without a valid credential, by reason.", "reason"
         )
-        self._alerts = _Counts(
-            "payrelay_alerts", "Alerts about what needs a person, by what became of them.", ("outcome",)
+        self._refused_tokens = self._counter("refused_tokens", "Rejected tokens of apps by reason.", "reason")
+        self._notifications = self._counter(
+            "notifications", "Notifications that came in, by account and authenticity.", "account", "authenticity"
         )
-        self._failed_credentials = _Counts(
-            "payrelay_failed_credentials", "Requests without a credential that is good, by what was wrong.", ("reason",)
+        self._worked_on = self._counter(
+            "notifications_worked_on",
+            "Attempts to process a notification, by the state it reached and the reason.",
+            "state",
+            "reason",
         )
-        self._refused_tokens = _Counts(
-            "payrelay_refused_tokens", "Tokens of phones that nobody was let in with, by what was wrong.", ("reason",)
+        self._deliveries = self._counter(
+            "event_deliveries", "Attempts to deliver an event to an endpoint, by outcome.", "outcome"
         )
-        self._notifications = _Counts(
-            "payrelay_notifications",
-            "Notifications that came in, by account and who they are from.",
-            ("account", "verdict"),
-        )
-        self._worked_on = _Counts(
-            "payrelay_notifications_worked_on",
-            "Tries to work on a notification, by where it came to stand and why.",
-            ("state", "why"),
-        )
-        self._event_tries = _event_tries()
-        self._replays = _Counts("payrelay_http_replays", "Repeats that got a finished answer again.", ())
+        self._replays = self._counter("http_replays", "Repeats that got a finished answer again.")
+        # These begin at 0, so that the first one is an increase and not a new time series.
         self._replays.add((), 0)
-        for outcome in AlertOutcome:  # so that the first one is an increase, and not a number that was not there before
-            self._alerts.add((outcome,), 0)
-        for counts in (
-            self._operations,
-            self._calls,
-            self._requests,
-            self._replays,
-            self._alerts,
-            self._failed_credentials,
-            self._refused_tokens,
-            self._notifications,
-            self._worked_on,
-            self._event_tries,
-        ):
-            self.registry.register(counts)
-        for durations in (self._call_durations, self._request_durations):
-            self.registry.register(durations)
+        for alert_outcome in AlertOutcome:
+            self._alerts.add((alert_outcome,), 0)
+        for delivery_outcome in DeliveryOutcome:
+            self._deliveries.add((delivery_outcome,), 0)
         self.hooks = Hooks(
             operation_changed=self._operation_changed,
             call_made=self._call_made,
-            alerted=self._alerted,
-            event_tried=self._event_tried,
-            notified=self._notified,
-            worked_on=self._noted,
+            alerted=lambda outcome: self._alerts.add((outcome,)),
+            event_tried=lambda outcome: self._deliveries.add((outcome,)),
+            notified=lambda account, authenticity: self._notifications.add((account, authenticity)),
+            worked_on=lambda state, reason: self._worked_on.add((state, reason)),
         )
 
     def seen(self, route: str, method: str, status: int, duration_s: float, *, is_replayed: bool) -> None:
-        """Counts one answered request; ``route`` is a template, so that there are only so many."""
+        """Counts one answered request; ``route`` is a template, which bounds the number of labels."""
         method = method if method in METHODS else OTHER_METHOD
         self._requests.add((route, method, status))
         self._request_durations.add((route, method), duration_s)
@@ -113,81 +92,68 @@ class Metrics:
             self._replays.add(())
 
     def credential_failed(self, reason: str) -> None:
-        """Counts one request that nobody was let in with."""
+        """Counts one request without a valid credential."""
         self._failed_credentials.add((reason,))
 
     def token_refused(self, reason: str) -> None:
-        """Counts one token that nobody was let in with; such a request is counted among the others too."""
+        """Counts one rejected token; ``credential_failed`` counts its request as well."""
         self._refused_tokens.add((reason,))
 
     def text(self) -> bytes:
-        """Gives all of it in Prometheus' text format."""
+        """Gives the counters in Prometheus' text format."""
         return generate_latest(self.registry)
 
     def _operation_changed(self, operation: Operation) -> None:
         self._operations.add((operation.kind, operation.state))
-
-    def _alerted(self, outcome: str) -> None:
-        self._alerts.add((outcome,))
-
-    def _event_tried(self, outcome: str) -> None:
-        self._event_tries.add((outcome,))
-
-    def _notified(self, account: str, verdict: str) -> None:
-        self._notifications.add((account, verdict))
-
-    def _noted(self, state: str, why: str) -> None:
-        self._worked_on.add((state, why))
 
     def _call_made(self, account: str, call: Effect | Read, outcome: str, duration_s: float) -> None:
         name = call.__struct_config__.tag
         self._calls.add((account, name, outcome))
         self._call_durations.add((account, name), duration_s)
 
+    def _counter(self, name: str, sentence: str, *labels: str) -> "_Counts":
+        counts = _Counts(f"payrelay_{name}", sentence, labels)
+        self.registry.register(counts)
+        return counts
+
+    def _durations(self, name: str, sentence: str, *labels: str) -> "_Durations":
+        durations = _Durations(f"payrelay_{name}", sentence, labels)
+        self.registry.register(durations)
+        return durations
+
 
 _Labels: TypeAlias = tuple[str | int | None, ...]
 
 
-def _event_tries() -> "_Counts":
-    """Begins each count at nothing, so that the first one is an increase."""
-    counts = _Counts(
-        "payrelay_event_deliveries", "Tries to send an event to an endpoint, by what came of them.", ("outcome",)
-    )
-    for outcome in DeliveryOutcome:
-        counts.add((outcome,), 0)
-    return counts
-
-
 class _Counts(Collector):
-    """Counts in plain numbers, of which a family is made when somebody looks.
+    """Counts in plain numbers, from which a metric family is made on demand.
 
-    The library's own instruments lock and check at every step, which is a tenth of what a request costs here; these
-    are only ever touched by the one event loop.
+    The library's own instruments lock and check at every step, which is a tenth of what a request costs here. Only the
+    one event loop touches these counts.
     """
 
-    def __init__(self, name: str, words: str, labels: tuple[str, ...]) -> None:
-        self._head = (name, words)
+    def __init__(self, name: str, sentence: str, labels: tuple[str, ...]) -> None:
+        self._head = (name, sentence)
         self._labels = labels
         self._counts: dict[_Labels, int] = {}
 
     def add(self, labels: _Labels, count: int = 1) -> None:
-        """Counts one more, or as many as are named."""
+        """Adds a number, 1 unless it is given, to the count of these labels."""
         self._counts[labels] = self._counts.get(labels, 0) + count
 
     def collect(self) -> Iterator[Metric]:
-        """Gives what was counted so far."""
-        name, words = self._head
-        family = CounterMetricFamily(name, words, labels=self._labels)
+        """Gives the counts so far."""
+        family = CounterMetricFamily(*self._head, labels=self._labels)
         for labels, count in self._counts.items():
             family.add_metric([str(label) for label in labels], count)
         yield family
 
 
 class _Durations(Collector):
-    """Sorts durations into the buckets of _SECONDS; in plain numbers, as ``_Counts``."""
+    """Sorts durations into the buckets of _SECONDS; in plain numbers, as ``_Counts`` does."""
 
-    def __init__(self, name: str, words: str, labels: tuple[str, ...]) -> None:
-        self._head = (name, words)
+    def __init__(self, name: str, sentence: str, labels: tuple[str, ...]) -> None:
+        self._head = (name, sentence)
         self._labels = labels
         self._durations: dict[_Labels, tuple[list[int], list[float]]] = {}
 
@@ -201,9 +167,8 @@ class _Durations(Collector):
         sums[0] += duration_s
 
     def collect(self) -> Iterator[Metric]:
-        """Gives what was added so far."""
-        name, words = self._head
-        family = HistogramMetricFamily(name, words, labels=self._labels)
+        """Gives the durations so far."""
+        family = HistogramMetricFamily(*self._head, labels=self._labels)
         bounds = (*map(floatToGoString, _SECONDS), "+Inf")
         for labels, (counts, sums) in self._durations.items():
             buckets = list(zip(bounds, accumulate(counts), strict=True))

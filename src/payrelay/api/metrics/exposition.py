@@ -1,4 +1,4 @@
-"""All that ``/metrics`` shows: what was counted, and how things stand at the moment at which somebody looks."""
+"""Everything that ``/metrics`` shows: counters, and gauges that are read for each request."""
 
 from payrelay.api.metrics.counters import Metrics
 from payrelay.api.metrics.event_gauges import EventGauges
@@ -7,12 +7,12 @@ from payrelay.flows.relay import Relay
 
 
 class Exposition:
-    """Writes the counters, and the gauges, which are read anew for it.
+    """Writes the counters and the gauges.
 
     Args:
-        metrics: what was counted.
+        metrics: the counters.
         counts: counts open operations; ``store.payments.counts.Counts``.
-        relay: knows the budgets, the held answers and what events wait.
+        relay: has the rate limiters, the held responses and the dispatch of events.
     """
 
     def __init__(self, metrics: Metrics, counts: OpenOperations, relay: Relay) -> None:
@@ -26,7 +26,7 @@ class Exposition:
         self._event_gauges = EventGauges(relay.dispatch)
 
     async def text(self) -> bytes:
-        """Gives all of it in Prometheus' text format."""
+        """Gives all metrics in Prometheus' text format, after a refresh of the gauges."""
         await self._gauges.refresh()
         await self._event_gauges.refresh()
         return self._metrics.text() + self._gauges.text() + self._event_gauges.text()

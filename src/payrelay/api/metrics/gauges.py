@@ -1,11 +1,12 @@
-"""How things stand when somebody looks at ``/metrics``: open operations from the store, budgets from their governors.
+"""Gauges on ``/metrics``: open operations from the store, budgets from the rate limiters, held responses.
 
-A gauge whose number can't be known now is absent; an old number would pass for a new one.
+A gauge whose number can't be read now is absent, because an old number would pass for a current one.
 """
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -17,110 +18,129 @@ from payrelay.core.gateways.permits import BudgetSnapshot
 from payrelay.core.payments.operation import OpenCount, State
 from payrelay.errors import StoreError
 
-KEPT_S: Final = 5.0
-"""How long a count serves: several who scrape cost the store no more than one."""
+REUSED_S: Final = 5.0
+"""How long the store's numbers are used again: several scrapers cost the store no more than one."""
 READ_WITHIN_S: Final = 2.0
-"""For one count, well below the time-out of whoever scrapes: the other metrics are wanted most when the store hangs."""
+
+CountsT = TypeVar("CountsT")
+
+
+class StoreGauges(Collector, Generic[CountsT]):
+    """Gauges whose numbers are read from the store; await ``refresh`` before ``text``.
+
+    Attributes:
+        registry: the registry that ``text`` writes.
+        counts: the numbers of the last read; None where it failed, or where nothing was read yet.
+    """
+
+    def __init__(self, clock: Clock, *, read_within_s: float = READ_WITHIN_S) -> None:
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+        self.counts: CountsT | None = None
+        self._clock = clock
+        self._read_within_s = read_within_s
+        self._read_at_s = float("-inf")
+
+    @abstractmethod
+    async def read(self) -> CountsT:
+        """Reads the numbers; raises StoreError."""
+
+    async def refresh(self) -> None:
+        """Reads the numbers, unless the last read began less than REUSED_S ago; a read that fails leaves none."""
+        now_s = self._clock.boot_s()
+        if now_s - self._read_at_s < REUSED_S:
+            return
+        self._read_at_s = now_s
+        try:
+            async with asyncio.timeout(self._read_within_s):
+                self.counts = await self.read()
+        except (StoreError, TimeoutError):
+            self.counts = None
+
+    def text(self) -> bytes:
+        """Gives the gauges in Prometheus' text format."""
+        return generate_latest(self.registry)
 
 
 class OpenOperations(Protocol):
-    """Counts open operations; the store's, or a test's."""
+    """Counts open operations; ``store.payments.counts.Counts``, or a test's."""
 
     async def open_operations(self) -> dict[State, OpenCount]:
         """Gives how many operations are open, by state; raises StoreError."""
         ...
 
 
-Snapshots = Callable[[], Mapping[str, BudgetSnapshot]]
-Held = Callable[[], int]
+class Gauges(StoreGauges[dict[State, OpenCount]]):
+    """The gauges of operations, budgets and held responses; await ``refresh`` before ``text``.
 
-
-class Gauges(Collector):
-    """What stands in the metrics as it is now; ``refresh`` is to be awaited before ``text``.
-
-    Attributes:
-        registry: what ``text`` writes.
+    Args:
+        clock: gives the time.
+        operations: counts open operations.
+        snapshots: gives the budget of each account.
+        held: gives how many responses this process holds.
+        read_within_s: how long a read of the store may take.
     """
 
     def __init__(
         self,
         clock: Clock,
-        counts: OpenOperations,
-        snapshots: Snapshots,
-        held: Held,
+        operations: OpenOperations,
+        snapshots: Callable[[], Mapping[str, BudgetSnapshot]],
+        held: Callable[[], int],
         *,
         read_within_s: float = READ_WITHIN_S,
     ) -> None:
-        self.registry = CollectorRegistry()
-        self.registry.register(self)
-        self._clock = clock
-        self._counts = counts
+        super().__init__(clock, read_within_s=read_within_s)
+        self._operations = operations
         self._snapshots = snapshots
         self._held = held
-        self._read_within_s = read_within_s
-        self._open: dict[State, OpenCount] = {}
-        self._is_store_up = False
-        self._counted_s = float("-inf")
 
-    async def refresh(self) -> None:
-        """Counts anew, unless that was done just now; notes it where the store can't be asked."""
-        now_s = self._clock.boot_s()
-        if now_s - self._counted_s < KEPT_S:
-            return
-        self._counted_s = now_s
-        try:
-            async with asyncio.timeout(self._read_within_s):
-                self._open = await self._counts.open_operations()
-            self._is_store_up = True
-        except (StoreError, TimeoutError):
-            self._open, self._is_store_up = {}, False
-
-    def text(self) -> bytes:
-        """Gives all of it in Prometheus' text format."""
-        return generate_latest(self.registry)
+    async def read(self) -> dict[State, OpenCount]:
+        """Counts the open operations by state; raises StoreError."""
+        return await self._operations.open_operations()
 
     def collect(self) -> Iterator[Metric]:
-        """Gives the gauges."""
+        """Gives the gauges; those of operations only where the store could be read."""
         yield GaugeMetricFamily(
-            "payrelay_store_up", "1 while the store can be asked, 0 while it can't.", value=self._is_store_up
+            "payrelay_store_up", "1 while the store can be read, 0 while it can't.", value=self.counts is not None
         )
         yield GaugeMetricFamily(
-            "payrelay_held_answers", "Answers of this process that are held, for clients that wait.", value=self._held()
+            "payrelay_held_answers",
+            "Answers that this process holds because their clients prefer to wait.",
+            value=self._held(),
         )
-        yield from self._of_operations()
-        yield from self._of_budgets()
+        yield from self._operation_gauges()
+        yield from self._budget_gauges()
 
-    def _of_operations(self) -> Iterator[Metric]:
-        totals = GaugeMetricFamily("payrelay_operations_open", "Operations that are open, by state.", labels=("state",))
+    def _operation_gauges(self) -> Iterator[Metric]:
+        totals = GaugeMetricFamily("payrelay_operations_open", "Open operations, by state.", labels=("state",))
         ages = GaugeMetricFamily(
             "payrelay_operations_oldest_open_seconds",
-            "Age of the oldest operation that is open, by state; 0 where there is none.",
+            "Age of the oldest open operation, by state; 0 where there is none.",
             labels=("state",),
         )
         now_ms = self._clock.now_ms()
-        for state, count in self._open.items():
+        for state, count in (self.counts or {}).items():
             totals.add_metric((state,), count.total)
             ages.add_metric((state,), 0 if count.oldest_ms is None else max(0, now_ms - count.oldest_ms) / 1000)
         yield totals
         yield ages
 
-    def _of_budgets(self) -> Iterator[Metric]:
-        limits = _of_account("payrelay_budget_limit", "Calls to a gateway in any window; absent where there is none.")
-        used = _of_account("payrelay_budget_used", "Places in the budget that this process holds, or has just held.")
-        waiting = _of_account("payrelay_budget_waiting", "Calls of this process that wait for a place in the budget.")
-        shut = _of_account("payrelay_budget_shut", "1 while the gateway is left alone because it fails.")
-        blocked = _of_account(
-            "payrelay_budget_blocked_seconds", "Seconds for which the gateway takes no calls of ours."
-        )
+    def _budget_gauges(self) -> Iterator[Metric]:
+        limits = _by_account("payrelay_budget_limit", "Calls that the gateway allows in any window; absent: no limit.")
+        used = _by_account("payrelay_budget_used", "Permits that this process holds, or that are not free again yet.")
+        waiting = _by_account("payrelay_budget_waiting", "Calls of this process that wait for a permit.")
+        breaker = _by_account("payrelay_circuit_breaker_open", "1 while the circuit breaker is open, else 0.")
+        blocked = _by_account("payrelay_budget_blocked_seconds", "Seconds for which the gateway accepts no calls.")
         for account, snapshot in self._snapshots().items():
             if snapshot.limit_calls is not None:
                 limits.add_metric((account,), snapshot.limit_calls)
             used.add_metric((account,), snapshot.used)
             waiting.add_metric((account,), snapshot.waiting)
-            shut.add_metric((account,), snapshot.is_open)
+            breaker.add_metric((account,), snapshot.is_open)
             blocked.add_metric((account,), snapshot.blocked_s)
-        yield from (limits, used, waiting, shut, blocked)
+        yield from (limits, used, waiting, breaker, blocked)
 
 
-def _of_account(name: str, words: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, words, labels=("account",))
+def _by_account(name: str, sentence: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, sentence, labels=("account",))

@@ -1,4 +1,4 @@
-"""Health: live while the process answers, ready while the store can be used; the gateway's state is not ours."""
+"""Health checks: live while the process answers, ready while the store can be used. The gateway has no part in them."""
 
 from typing import Final, Protocol
 
@@ -8,10 +8,10 @@ from payrelay.errors import StoreError
 
 
 class Pingable(Protocol):
-    """A store that can be asked whether it is usable."""
+    """A store that tells whether it can be used."""
 
     async def ping(self) -> None:
-        """Returns when it is; raises StoreUnavailable otherwise."""
+        """Returns when the store can be used; raises StoreUnavailable otherwise."""
         ...
 
 

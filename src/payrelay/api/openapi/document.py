@@ -18,27 +18,27 @@ from payrelay.flows.payments.await_outcome import WAIT_S_MAX
 _DESCRIPTION: Final = """\
 Relays payments and subscriptions to a payment gateway. Nobody is charged twice, and no answer is lost.
 
-Every answer is an envelope of `status`, `msg` and `data`; an error has `error` beside them, with a `code` and what to
-do next (`retry`). A POST or DELETE that had no answer may be sent again as it is: with its `Idempotency-Key`, or
-without one within the repeat window, it takes effect once and gets the finished answer.
+Every answer is an envelope of `status`, `msg` and `data`. An error also has `error`, with a `code` and what to do next
+(`retry`). A POST or DELETE that got no answer may be sent again unchanged. With its `Idempotency-Key`, or without one
+within the repeat window, it takes effect once and gets the finished answer.
 """
 
 _STRING: Final[Schema] = {"type": "string"}
 _SECONDS: Final[Schema] = {"type": "integer", "minimum": 0}
 _HEADERS: Final[dict[str, tuple[str, Schema]]] = {
-    "X-Request-Id": ("Names the request in our log; yours where you sent one that is harmless.", _STRING),
-    "Retry-After": ("Seconds to wait.", _SECONDS),
-    "Location": ("Where the operation can be watched.", _STRING),
+    "X-Request-Id": ("Identifies the request in the service's log; your own id where it is valid.", _STRING),
+    "Retry-After": ("Seconds to wait before you repeat the request.", _SECONDS),
+    "Location": ("The address that shows the operation.", _STRING),
     "Idempotent-Replayed": ("This is the finished answer of an earlier request.", {"const": "true"}),
-    "Payrelay-Operation": ("The operation that this is about.", _STRING),
+    "Payrelay-Operation": ("The id of the operation.", _STRING),
     "WWW-Authenticate": ("Asks for a bearer key.", _STRING),
-    "Allow": ("The methods that this address takes.", _STRING),
+    "Allow": ("The methods that this address accepts.", _STRING),
     "Link": ('Leads to the next page, `rel="next"`.', _STRING),
     "RateLimit-Policy": ("Your quota, where the key has one (IETF draft).", _STRING),
-    "RateLimit": ("What is left of it.", _STRING),
-    "Age": ("The seconds since the gateway was asked, where it was not asked for this answer.", _SECONDS),
-    "Payrelay-Stale": ("The last known answer: the gateway gives none now.", {"const": "true"}),
-    "Preference-Applied": ("The seconds for which the answer was held at most, where you prefer to wait.", _STRING),
+    "RateLimit": ("The part of your quota that is left.", _STRING),
+    "Age": ("The seconds since the gateway was asked, where this answer comes from the read cache.", _SECONDS),
+    "Payrelay-Stale": ("This is the last known answer; the gateway gives none now.", {"const": "true"}),
+    "Preference-Applied": ("The longest time in seconds that the answer was held, where you prefer to wait.", _STRING),
 }
 
 # A bare key, or the quoted string of the IETF draft, in which a backslash escapes a quote or itself.
@@ -47,7 +47,8 @@ _KEY_PATTERN: Final = r'^(?:[!#-~][!-~]{0,254}|"(?:[!#-\[\]-~]|\\["\\]){1,255}")
 _REQUEST_ID: Final[Schema] = {
     "name": "X-Request-Id",
     "in": "header",
-    "description": "Names the request in our log; 1 to 128 letters, digits and `._~:/+=@-`, anything else is replaced.",
+    "description": "Identifies the request in the service's log: 1 to 128 letters, digits and `._~:/+=@-`. Any other"
+    " value is replaced.",
     "schema": _STRING,
 }
 _IDEMPOTENCY_KEY: Final[Schema] = {
@@ -59,16 +60,16 @@ _IDEMPOTENCY_KEY: Final[Schema] = {
 _PREFER: Final[Schema] = {
     "name": "Prefer",
     "in": "header",
-    # No pattern: what is malformed is passed over, as RFC 7240 has it.
-    "description": "`wait=n` holds the answer until the operation is settled, or there is an event, for n seconds at"
-    f" most (and at most {WAIT_S_MAX}, counted from the request); then it is answered as it stands. Anything else is"
-    " passed over.",
+    # No pattern: a malformed preference is ignored, as RFC 7240 has it.
+    "description": "`wait=n` holds the answer until the operation is final or there is an event, for at most n seconds"
+    f" from the request (never more than {WAIT_S_MAX}). Then the service answers with the present state. Any other"
+    " preference is ignored.",
     "schema": _STRING,
 }
 _CACHE_CONTROL: Final[Schema] = {
     "name": "Cache-Control",
     "in": "header",
-    "description": "`no-cache` insists on a new answer of the gateway's. Anything else is passed over.",
+    "description": "`no-cache` requires a new answer from the gateway. Any other directive is ignored.",
     "schema": _STRING,
 }
 
@@ -136,17 +137,16 @@ def _parameters(route: Route) -> list[Schema]:
     return [*in_path, *(_parameter(parameter, "query") for parameter in route.query)]
 
 
-def _parameter(parameter: Parameter, place: str) -> Schema:
+def _parameter(parameter: Parameter, location: str) -> Schema:
     described: Schema = {
         "name": parameter.name,
-        "in": place,
+        "in": location,
         "description": parameter.sentence,
         "schema": parameter.schema,
     }
-    if parameter.is_required:
-        return {**described, "required": True, "example": parameter.example}
-    # An example in a query would be filled in when somebody tries the call, and narrow it.
-    return {**described, "required": True, "example": parameter.example} if place == "path" else described
+    # The docs page would fill an example into an optional query parameter, and so narrow the call.
+    is_required = parameter.is_required or location == "path"
+    return {**described, "required": True, "example": parameter.example} if is_required else described
 
 
 def _request_body(route: Route, body: type[Body]) -> Schema:
@@ -185,7 +185,7 @@ def _success(route: Route) -> Schema:
     if route.is_stream:
         stream: Schema = {"text/event-stream": {}}
         return {"description": "Events, as they happen.", "headers": _headers(names), "content": stream}
-    return {"description": "Done.", "headers": _headers(names), "content": {"application/json": media}}
+    return {"description": "Success.", "headers": _headers(names), "content": {"application/json": media}}
 
 
 def _failure(status: int, codes: list[Code], route: Route) -> Schema:
@@ -215,7 +215,7 @@ def _headers(names: list[str]) -> Schema:
 def _service_paths() -> Schema:
     not_ready = {"description": "The store can't be used.", **_json({"type": "object"})}
     metrics = {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": _STRING}}}
-    nothing = {"description": "Not for this address.", **_json(failure([Code.NOT_FOUND]))}
+    nothing = {"description": "The client's network may not read the metrics.", **_json(failure([Code.NOT_FOUND]))}
     return {
         "/health/live": {"get": _service("live", "Tell whether the process answers", {"200": _ok()})},
         "/health/ready": {

@@ -1,4 +1,4 @@
-"""Bodies and answers to look at and to try, for the docs; every request among them is accepted as it stands."""
+"""Examples of bodies and answers for the docs page; the service accepts every body among them unchanged."""
 
 from typing import Final
 
@@ -84,7 +84,7 @@ PLAN: Final[dict[str, object]] = {
     "startup_fee": 100,
     "customer": _PAYER,
 }
-HELD: Final[dict[str, object]] = {
+HOTEL_AUTHORIZATION: Final[dict[str, object]] = {
     "type": "authorization",
     "order_id": "Room12353",
     "items": "Hotel room 4",
@@ -100,7 +100,7 @@ ENDPOINT: Final[dict[str, object]] = {
     "label": "orders",
 }
 
-HANDED_OVER: Final[dict[str, object]] = {
+IMPORTED_CUSTOMER: Final[dict[str, object]] = {
     "customer_token": "59AFEE022CC69CA39D325E1B59130862",
     "reference": "user-17",
     "label": "Saman's blue card",
@@ -111,54 +111,54 @@ HANDED_OVER: Final[dict[str, object]] = {
 
 REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     "chargePayment": {
-        "payment": ("Take the money now", CHARGE),
-        "hold": ("Hold it for a later capture", AUTHORIZATION),
+        "payment": ("Charge the amount now", CHARGE),
+        "authorization": ("Authorize it for a later capture", AUTHORIZATION),
     },
-    "capturePayment": {"part": ("Take a part of what is held", CAPTURE)},
+    "capturePayment": {"part": ("Capture a part of the authorized amount", CAPTURE)},
     "refundPayment": {
-        "whole": ("Give the whole payment back", REFUND),
-        "part": ("Give a part back", REFUND_PART),
-        "hold": ("Let go of a hold", VOID),
+        "whole": ("Refund the whole payment", REFUND),
+        "part": ("Refund a part", REFUND_PART),
+        "void": ("Void an authorization", VOID),
     },
     "issueClientToken": {
         "order": ("To pay one order", CLIENT_TOKEN),
-        "look": ("To look on", {"customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"}),
+        "read": ("To read only", {"customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"}),
     },
     "registerEndpoint": {
-        "all": ("Be told everything", {"url": "https://shop.example/events"}),
-        "some": ("Be told of operations and checkouts", ENDPOINT),
+        "all": ("Get all events", {"url": "https://shop.example/events"}),
+        "some": ("Get events of operations and completed checkouts", ENDPOINT),
     },
     "changeEndpoint": {
-        "pause": ("Let events wait", {"state": "paused"}),
-        "start": ("Send them", {"state": "active"}),
+        "pause": ("Pause: events wait", {"state": "paused"}),
+        "start": ("Start: events are sent", {"state": "active"}),
     },
-    "removeEndpoint": {"nothing": ("Nothing to say", {})},
-    "rotateEndpoint": {"nothing": ("Nothing to say", {})},
-    "testEndpoint": {"nothing": ("Nothing to say", {})},
+    "removeEndpoint": {"nothing": ("No members", {})},
+    "rotateEndpoint": {"nothing": ("No members", {})},
+    "testEndpoint": {"nothing": ("No members", {})},
     "replayEvents": {
-        "span": ("All of a day", {"since": "2026-11-20T00:00:00Z", "until": "2026-11-21T00:00:00Z"}),
+        "span": ("All events of a day", {"since": "2026-11-20T00:00:00Z", "until": "2026-11-21T00:00:00Z"}),
         "one": ("One event", {"ids": ["evt_019c8b2f5a7e4d10b6f3a92c7e08d154"]}),
     },
     "importCustomer": {
-        "token": ("Hand over a token that you hold", HANDED_OVER),
+        "token": ("Import a token that you have, with its card", IMPORTED_CUSTOMER),
         "bare": ("The token alone", {"customer_token": "59AFEE022CC69CA39D325E1B59130862"}),
     },
     "changeCustomer": {
         "label": ("Another label", {"label": "Saman's blue card"}),
-        "nameless": ("Take your own name for the person away", {"reference": None}),
+        "nameless": ("Remove your own name for the customer", {"reference": None}),
     },
-    "removeCustomer": {"nothing": ("Nothing to say", {})},
-    "eraseCustomer": {"nothing": ("Nothing to say", {})},
-    "retrySubscription": {"nothing": ("Nothing to say", {})},
-    "cancelSubscription": {"nothing": ("Nothing to say", {})},
+    "removeCustomer": {"nothing": ("No members", {})},
+    "eraseCustomer": {"nothing": ("No members", {})},
+    "retrySubscription": {"nothing": ("No members", {})},
+    "cancelSubscription": {"nothing": ("No members", {})},
     "openCheckout": {
         "payment": ("Let a customer pay", CHECKOUT),
         "preapproval": ("Let a customer approve a card, to be charged later", APPROVAL),
         "recurring": ("Let a customer subscribe", PLAN),
-        "authorization": ("Let money be held", HELD),
+        "authorization": ("Let a customer authorize an amount", HOTEL_AUTHORIZATION),
     },
 }
-"""Of each route that takes a body: its examples by name, each with a sentence."""
+"""The examples of each route that has a body, by name, each with a sentence."""
 
 _CUSTOMER: Final[dict[str, object]] = {
     "fist_name": "Saman",
@@ -229,7 +229,7 @@ _CHECKOUT: Final[dict[str, object]] = {
     "expires_at": "2026-03-01T08:30:00.000Z",
 }
 
-_STANDING: Final = {
+_SUBSCRIPTION_STATE: Final = {
     "subscription_id": "420075032251",
     "state": "active",
     "explanation": "It goes on.",
@@ -300,8 +300,8 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
     "refund": ("Successfully processed the refund", 560034010257),
     "subscriptions": ("Found 1 subscriptions", [_SUBSCRIPTION]),
     "subscription": ("Found subscription", _SUBSCRIPTION),
-    "subscription states": ("OK", [_STANDING]),
-    "subscription state": ("OK", _STANDING),
+    "subscription states": ("OK", [_SUBSCRIPTION_STATE]),
+    "subscription state": ("OK", _SUBSCRIPTION_STATE),
     "nothing": ("Successfully cancelled the subscription", None),
     "customers": ("OK", [_STORED_CUSTOMER]),
     "customer": ("OK", _STORED_CUSTOMER),
@@ -318,4 +318,4 @@ ANSWERS: Final[dict[str, tuple[str, object]]] = {
         },
     ),
 }
-"""Of each kind of answer: its msg and data."""
+"""The msg and data of each kind of answer."""

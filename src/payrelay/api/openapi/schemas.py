@@ -1,7 +1,7 @@
-"""The JSON Schemas of what we answer.
+"""The JSON Schemas of answers.
 
-What the gateway gives is passed on as it came. Its records are therefore open: the members of the interface have their
-types, others may be there, and one that the gateway doesn't know may be null or missing.
+The service passes the gateway's data on unchanged. The schemas of its records are therefore open: the members of the
+interface have types, further members are allowed, and a member that the gateway doesn't know may be null or missing.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _INTEGER: Final[Schema] = {"type": ["integer", "null"]}
 
 
 def reference(name: str) -> Schema:
-    """Points to a schema of this page."""
+    """Gives a reference to a schema of this document."""
     return {"$ref": REF + name}
 
 
@@ -55,7 +55,7 @@ _CHARGED: Final[dict[str, Schema]] = {
     "custom_1": _TEXT,
     "custom_2": _TEXT,
     "payment_id": _INTEGER,
-    "status_code": _named(_INTEGER, "2 is success; 3 is a hold."),
+    "status_code": _named(_INTEGER, "2 is success; 3 is an authorization."),
     "status_message": _TEXT,
     "md5sig": _named(_TEXT, "The gateway's signature."),
 }
@@ -74,15 +74,15 @@ _GATEWAY: Final[dict[str, Schema]] = {
     "ChargeData": _record(
         "A charge as the gateway reports it.",
         **_CHARGED,
-        authorization_token=_named(_TEXT, "For a later capture; only a hold has one."),
+        authorization_token=_named(_TEXT, "For a later capture; only an authorization has one."),
     ),
     "CaptureData": _record(
-        "A capture as the gateway reports it; `amount` was authorized, `captured_amount` was taken.",
+        "A capture as the gateway reports it; `amount` was authorized, `captured_amount` was captured.",
         **_CHARGED,
         captured_amount=_NUMBER,
     ),
     "Customer": _record(
-        "Who paid; `fist_name` is the interface's spelling.",
+        "The customer who paid; `fist_name` is the interface's spelling.",
         fist_name=_TEXT,
         last_name=_TEXT,
         email=_TEXT,
@@ -93,7 +93,7 @@ _GATEWAY: Final[dict[str, Schema]] = {
         },
     ),
     "AmountDetail": _record(
-        "What the gateway kept and what it passes on.",
+        "The gateway's fee and the net amount.",
         currency=_TEXT,
         gross=_NUMBER,
         fee=_NUMBER,
@@ -109,7 +109,7 @@ _GATEWAY: Final[dict[str, Schema]] = {
         card_no=_TEXT,
     ),
     "LineItem": _record(
-        "One line of what was bought.",
+        "One item of the purchase.",
         name=_TEXT,
         quantity=_INTEGER,
         currency=_TEXT,
@@ -117,14 +117,14 @@ _GATEWAY: Final[dict[str, Schema]] = {
         total_price=_NUMBER,
     ),
     "Payment": _record(
-        "A payment as the gateway keeps it.",
+        "A payment as the gateway records it.",
         payment_id=_INTEGER,
         **_RECORD,
         status=_named(_TEXT, "`RECEIVED`, `REFUND REQUESTED`, `REFUND PROCESSING`, `REFUNDED`, `CHARGEBACKED`."),
         items={"type": ["array", "null"], "items": reference("LineItem")},
     ),
     "Subscription": _record(
-        "A subscription as the gateway keeps it.",
+        "A subscription as the gateway records it.",
         subscription_id=_INTEGER,
         **_RECORD,
         recurring=_named(_TEXT, "How often and for how long, in words."),
@@ -138,7 +138,7 @@ DATA: Final[Mapping[str, Schema]] = {
     "payments": _list_of("Payment"),
     "charge": reference("ChargeData"),
     "capture": reference("CaptureData"),
-    "refund": {"type": ["integer", "null"], "description": "The number of the refund; null where a hold was let go."},
+    "refund": {"type": ["integer", "null"], "description": "The gateway's number of the refund; null for a void."},
     "subscriptions": _list_of("Subscription"),
     "subscription": reference("Subscription"),
     "subscription states": _list_of("SubscriptionStateView"),
@@ -155,7 +155,7 @@ DATA: Final[Mapping[str, Schema]] = {
     "endpoints": _list_of("EndpointView"),
     "endpoint": reference("EndpointView"),
     "issued endpoint": reference("IssuedEndpoint"),
-    "told event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
+    "test event": {"type": "object", "properties": {"event_id": {"type": "string"}}},
     "replayed": reference("ReplayResult"),
     "deliveries": _list_of("DeliveryView"),
     "client_token": reference("IssuedClientToken"),
@@ -183,7 +183,7 @@ _VIEWS: Final[tuple[type[msgspec.Struct], ...]] = (
     ClientTokenView,
     IssuedClientToken,
 )
-"""What we answer of our own; amounts in them are numbers."""
+"""The types of data that Payrelay itself answers with; amounts in them are numbers."""
 
 
 def success(answer: str) -> Schema:
@@ -193,7 +193,7 @@ def success(answer: str) -> Schema:
         "required": ["status", "msg", "data"],
         "properties": {
             "status": {"const": 1},
-            "msg": {"type": "string", "description": "For people; the gateway's own where it answered."},
+            "msg": {"type": "string", "description": "A message for people; the gateway's own where it answered."},
             "data": DATA[answer],
         },
     }
@@ -201,15 +201,15 @@ def success(answer: str) -> Schema:
 
 def failure(codes: list[Code]) -> Schema:
     """Gives the envelope of an error that carries one of these codes."""
-    narrowed = {"properties": {"error": {"properties": {"code": {"enum": [code.value for code in codes]}}}}}
-    return {"allOf": [reference("Failure"), narrowed]}
+    restriction = {"properties": {"error": {"properties": {"code": {"enum": [code.value for code in codes]}}}}}
+    return {"allOf": [reference("Failure"), restriction]}
 
 
 def components(bodies: list[type[Body]]) -> dict[str, Schema]:
-    """Gives every schema that the description refers to, by name."""
+    """Gives every schema that the document refers to, by name."""
     _, made = msgspec.json.schema_components([*bodies, *_VIEWS], schema_hook=_own_type, ref_template=REF + "{name}")
     schemas: dict[str, Schema] = {**made, **_GATEWAY, "Failure": _failure_envelope(), "Error": _error_member()}
-    _say_together(schemas)
+    _add_rules_between_fields(schemas)
     for view in _VIEWS:
         properties = schemas[view.__name__]["properties"]
         assert isinstance(properties, dict)  # noqa: S101 - tells mypy what msgspec always gives
@@ -223,7 +223,7 @@ def _own_type(kind: type) -> Schema:
 
 
 def _with_scope(scope: Scope, *required: str) -> Schema:
-    """Says which members a client token with a scope must name."""
+    """Gives the rule for the members that a client token with a scope must have."""
     has_it = {"properties": {"scopes": {"contains": {"const": scope}}}, "required": ["scopes"]}
     return {"if": has_it, "then": {"required": [*required]}}
 
@@ -238,8 +238,8 @@ _CLIENT_TOKEN_RULES: Final[Schema] = {
 }
 
 
-def _say_together(schemas: dict[str, Schema]) -> None:
-    """Adds the rules between fields that ``bodies`` checks beside the annotations."""
+def _add_rules_between_fields(schemas: dict[str, Schema]) -> None:
+    """Adds the rules between fields, which ``Body.together_errors`` checks."""
     if "CaptureBody" in schemas:
         schemas["CaptureBody"]["anyOf"] = [{"required": ["description"]}, {"required": ["deduction_details"]}]
     if "CustomerNamesBody" in schemas:
@@ -258,7 +258,7 @@ def _say_together(schemas: dict[str, Schema]) -> None:
 
 
 def _of_kind(kind: str, members: MembersOfKind) -> Schema:
-    """Says which members a checkout of a kind must have and must not have."""
+    """Gives the rule for the members that a checkout of a kind must have, and must not have."""
     forbidden = [{"required": [name]} for name in members.forbidden]
     return {
         "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
@@ -272,8 +272,10 @@ def _failure_envelope() -> Schema:
         "required": ["status", "msg", "data", "error"],
         "properties": {
             "status": {"enum": [0, -1, -2], "description": "0 with 202, -2 with 401 and 403, else -1."},
-            "msg": {"type": "string", "description": "For people."},
-            "data": {"description": "What the gateway gave with it, `[]` for an order without payments, else null."},
+            "msg": {"type": "string", "description": "A message for people."},
+            "data": {
+                "description": "The gateway's data if it gave any, `[]` for an order without payments, else null."
+            },
             "error": reference("Error"),
         },
     }
@@ -288,14 +290,14 @@ def _error_member() -> Schema:
             "retry": {
                 "type": "string",
                 "enum": [*Retry],
-                "description": "What to do next: `never` the same; the very same request again, with its "
-                "Idempotency-Key (`same_key`); or that, but not before Retry-After (`after`).",
+                "description": "What to do next. `never`: don't repeat the request. `same_key`: repeat it unchanged, "
+                "with its Idempotency-Key. `after`: repeat it unchanged, but not before Retry-After.",
             },
             "request_id": {"type": "string"},
-            "operation_id": {"type": "string", "description": "The operation that this is about, if it is yours."},
+            "operation_id": {"type": "string", "description": "The operation, where it is yours."},
             "fields": {
                 "type": "array",
-                "description": "Every field that is wrong.",
+                "description": "Every wrong field.",
                 "items": {
                     "type": "object",
                     "required": ["path", "msg"],

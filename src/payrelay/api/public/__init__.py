@@ -1,1 +1,1 @@
-"""What needs no credential: health, docs, and the pages of a checkout."""
+"""Requests without a credential: health, docs, the pages of a checkout, and the gateway's notifications."""

@@ -1,4 +1,4 @@
-"""A request that needs no credential of ours, as the handlers of public paths see it."""
+"""A request without a credential, as the handlers of public paths get it."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from payrelay.api.http.incoming_request import BODY_TIMEOUT_S, Headers, Receive
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Caller:
-    """A request as a public handler sees it.
+    """A request as a public handler gets it.
 
     Attributes:
         account: the configured name in the path.
         segments: the variable segments of the path, decoded, in their order.
         headers, receive, query_string: of the request, unread.
-        request_id: names this request in logs and answers.
+        request_id: identifies this request in logs and answers.
         body_timeout_s: how long a body may take to arrive.
     """
 

@@ -1,4 +1,4 @@
-"""Where a gateway posts its notifications."""
+"""The handler of the gateway's notifications."""
 
 from typing import Final
 
@@ -12,11 +12,11 @@ EMPTY: Final = PlainAnswer(
     body=b"",
     raw_headers=((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"), (b"server", b"payrelay")),
 )
-"""Says that it is taken in, and nothing else."""
+"""The answer to a notification that was ingested."""
 
 
-async def notified(relay: Relay, caller: Caller) -> PlainAnswer:
-    """Takes a gateway's notification in; raises Refusal where it is none, or not the gateway's."""
+async def receive_notification(relay: Relay, caller: Caller) -> PlainAnswer:
+    """Ingests a notification; raises Refusal for a body that is none, or not the gateway's."""
     require_type(caller.headers, relay.account(caller.account).capabilities.notification_type)
     body = await read_body(caller.receive, caller.headers, caller.body_timeout_s)
     await ingest_notification(relay, caller.account, caller.headers.texts(), body)

@@ -1,4 +1,4 @@
-"""What needs no credential: health, metrics and docs outside the accounts, and the public addresses under them."""
+"""Requests without a credential: health, metrics and docs outside the accounts, and the public paths under them."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from payrelay.api.http.incoming_request import peer_of
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.http.visit import Visit
 from payrelay.api.public.caller import Caller
-from payrelay.api.public.router import Public, PublicPath
+from payrelay.api.public.router import PublicMatch, PublicRouter
 from payrelay.api.public.site import Pages
 from payrelay.core.answers import Answer
 from payrelay.errors import Code, Refusal
@@ -16,26 +16,26 @@ _METHODS: Final = ("GET", "HEAD")
 
 
 class OpenPages:
-    """Answers whoever comes.
+    """Answers requests without a credential.
 
     Args:
-        relay: what the stories work with; its accounts are the names that public addresses begin with.
-        pages: what stands outside the accounts.
+        relay: what the flows work with; its accounts are the names that public paths begin with.
+        pages: the pages outside the accounts.
         body_timeout_s: how long a body may take to arrive.
     """
 
     def __init__(self, relay: Relay, pages: Pages, body_timeout_s: float) -> None:
         self._relay = relay
         self._pages = pages
-        self._public = Public(relay.accounts)
+        self._router = PublicRouter(relay.accounts)
         self._body_timeout_s = body_timeout_s
         self._api_hint = f"/{next(iter(relay.accounts), 'gateway')}/api/"
 
     async def answered(self, visit: Visit, raw_path: bytes, segments: list[bytes]) -> Answer | PlainAnswer:
-        """Answers a request for this path, as it came and split at its slashes; raises Refusal, StoreUnavailable."""
-        path = self._public.find(segments)
-        if path is not None:
-            return await self._public_answer(visit, path)
+        """Answers a request; ``segments`` is the raw path split at its slashes. Raises Refusal, StoreUnavailable."""
+        match = self._router.find(segments)
+        if match is not None:
+            return await self._public_answer(visit, match)
         page = self._pages.find(raw_path)
         if page is None:
             msg = f"there is nothing at this address; the API begins at {self._api_hint}, its docs at /docs"
@@ -44,19 +44,19 @@ class OpenPages:
         log_record.route = raw_path.decode()
         if visit.scope["method"] not in _METHODS:
             allow = ", ".join(_METHODS)
-            raise Refusal(Code.METHOD_NOT_ALLOWED, f"this address takes {allow} only", headers=(("Allow", allow),))
-        # Where somebody speaks for a client that can't be told from its word, the client is not the speaker.
+            raise Refusal(Code.METHOD_NOT_ALLOWED, f"this address accepts {allow} only", headers=(("Allow", allow),))
+        # The peer of a forwarded request is a proxy: where it is all that is known, the client is not known.
         is_known = not visit.headers.is_forwarded() or log_record.client != peer_of(visit.scope)
         return await page(log_record.client, is_known=is_known)
 
-    async def _public_answer(self, visit: Visit, path: PublicPath) -> Answer | PlainAnswer:
-        visit.log_record.account = path.account
-        visit.log_record.route = next(iter(path.routes.values())).template
-        route = path.route(visit.scope["method"])
+    async def _public_answer(self, visit: Visit, match: PublicMatch) -> Answer | PlainAnswer:
+        visit.log_record.account = match.account
+        visit.log_record.route = next(iter(match.routes.values())).template
+        route = match.route(visit.scope["method"])
         visit.log_record.route = route.template
         caller = Caller(
-            account=path.account,
-            segments=path.segments,
+            account=match.account,
+            segments=match.segments,
             headers=visit.headers,
             receive=visit.receive,
             query_string=visit.scope["query_string"],

@@ -1,20 +1,21 @@
-"""What stands under an account's name and needs no credential of ours: where gateways and customers' browsers come to.
+"""The public paths of an account, which need no credential: for the gateway's notifications and customers' browsers.
 
 Rules:
 
-1. Each of these proves itself what it needs: a notification by its signature, a page by the secret in its address.
-2. Whoever calls is a stranger: bodies are bounded, and nothing is told that is not his.
+1. Each handler checks what proves the request: a notification by its signature, a page by the secret in its address.
+2. The caller is a stranger: bodies are bounded, and an answer shows only what the proof covers.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 from payrelay.api.http.outgoing import PlainAnswer
 from payrelay.api.http.queries import decoded
 from payrelay.api.public.caller import Caller
 from payrelay.api.public.checkout_pages import asset, back_page, checkout_page
-from payrelay.api.public.notifications import notified
+from payrelay.api.public.notifications import receive_notification
 from payrelay.core.answers import Answer
 from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay
@@ -24,7 +25,7 @@ PublicHandler: TypeAlias = Callable[[Relay, Caller], Awaitable[Answer | PlainAns
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicRoute:
-    """One route; ``path`` stands behind ``/{account}``, and its segments in braces vary."""
+    """One public route; ``path`` follows ``/{account}``, and its segments in braces vary."""
 
     method: str
     path: str
@@ -32,42 +33,34 @@ class PublicRoute:
 
     @property
     def template(self) -> str:
-        """The whole path as logs and metrics name it."""
+        """The whole path, as logs and metrics name it."""
         return "/{account}" + self.path
 
 
-async def asked(relay: Relay, caller: Caller) -> PlainAnswer:
-    """Shows a customer what is asked for, with the way on to the gateway."""
-    return await checkout_page(relay, caller.account, *caller.segments)
+async def _back_page(relay: Relay, caller: Caller, *, is_cancelled: bool) -> PlainAnswer:
+    return await back_page(relay, caller.account, *caller.segments, is_cancelled=is_cancelled)
 
 
-async def returned(relay: Relay, caller: Caller) -> PlainAnswer:
-    """Shows a customer who comes back from the gateway what came of it."""
-    return await back_page(relay, caller.account, *caller.segments, is_cancelled=False)
-
-
-async def abandoned(relay: Relay, caller: Caller) -> PlainAnswer:
-    """Shows the same to a customer who has cancelled."""
-    return await back_page(relay, caller.account, *caller.segments, is_cancelled=True)
-
-
-async def loaded(relay: Relay, caller: Caller) -> PlainAnswer:  # noqa: ARG001 - one shape for all
-    """Gives what the pages load."""
+async def _asset(relay: Relay, caller: Caller) -> PlainAnswer:  # noqa: ARG001 - a PublicHandler
     return asset(*caller.segments)
 
 
 PUBLIC_ROUTES: Final[tuple[PublicRoute, ...]] = (
-    PublicRoute(method="POST", path="/notifications", handler=notified),
-    PublicRoute(method="GET", path="/checkouts/{id}/{secret}", handler=asked),
-    PublicRoute(method="GET", path="/checkouts/{id}/{secret}/return", handler=returned),
-    PublicRoute(method="GET", path="/checkouts/{id}/{secret}/cancel", handler=abandoned),
-    PublicRoute(method="GET", path="/hosted/{asset}", handler=loaded),
+    PublicRoute(method="POST", path="/notifications", handler=receive_notification),
+    PublicRoute(
+        method="GET",
+        path="/checkouts/{id}/{secret}",
+        handler=lambda relay, caller: checkout_page(relay, caller.account, *caller.segments),
+    ),
+    PublicRoute(method="GET", path="/checkouts/{id}/{secret}/return", handler=partial(_back_page, is_cancelled=False)),
+    PublicRoute(method="GET", path="/checkouts/{id}/{secret}/cancel", handler=partial(_back_page, is_cancelled=True)),
+    PublicRoute(method="GET", path="/hosted/{asset}", handler=_asset),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class PublicPath:
-    """What a path has: its handlers by method, and what varies in it."""
+class PublicMatch:
+    """The account of a path, its routes by method, and its variable segments."""
 
     account: str
     routes: Mapping[str, PublicRoute]
@@ -78,12 +71,12 @@ class PublicPath:
         route = self.routes.get("GET" if method == "HEAD" else method)
         if route is None:
             allow = ", ".join(sorted(self.routes))
-            raise Refusal(Code.METHOD_NOT_ALLOWED, f"this address takes {allow} only", headers=(("Allow", allow),))
+            raise Refusal(Code.METHOD_NOT_ALLOWED, f"this address accepts {allow} only", headers=(("Allow", allow),))
         return route
 
 
-class Public:
-    """Finds the routes of a path; ``accounts`` are the names that paths begin with."""
+class PublicRouter:
+    """Finds the public routes of a path; ``accounts`` are the names that paths begin with."""
 
     def __init__(self, accounts: Iterable[str], routes: Iterable[PublicRoute] = PUBLIC_ROUTES) -> None:
         self._accounts = frozenset(accounts)
@@ -91,10 +84,10 @@ class Public:
         for route in routes:
             self._routes.setdefault(tuple(route.path.strip("/").split("/")), {})[route.method] = route
 
-    def find(self, raw_segments: list[bytes]) -> PublicPath | None:
-        """Gives what stands at this raw path, split at its slashes, or None for nothing.
+    def find(self, raw_segments: list[bytes]) -> PublicMatch | None:
+        """Gives the match of a raw path, split at its slashes; None where no route matches.
 
-        Raises Refusal (malformed_request) for a segment that can't be read.
+        Raises Refusal (malformed_request) for a segment that can't be decoded.
         """
         if len(raw_segments) < 3 or raw_segments[0] != b"":  # noqa: PLR2004, the slash, the account, and something
             return None
@@ -104,18 +97,18 @@ class Public:
         for pattern, routes in self._routes.items():
             varying = _varying(pattern, segments)
             if varying is not None:
-                return PublicPath(account, routes, varying)
+                return PublicMatch(account, routes, varying)
         return None
 
 
 def _varying(pattern: tuple[str, ...], segments: list[str]) -> tuple[str, ...] | None:
-    """Gives the segments that stand in the places of those in braces; None where the rest differs."""
+    """Gives the segments that match those in braces; None where another segment differs."""
     if len(pattern) != len(segments):
         return None
     varying = []
-    for wanted, given in zip(pattern, segments, strict=True):
-        if wanted.startswith("{") and given:
-            varying.append(given)
-        elif wanted != given:
+    for expected, segment in zip(pattern, segments, strict=True):
+        if expected.startswith("{") and segment:
+            varying.append(segment)
+        elif expected != segment:
             return None
     return tuple(varying)

@@ -1,4 +1,4 @@
-"""What stands outside the accounts and needs no credential: health, metrics, the API's description and its docs."""
+"""The pages outside the accounts, which need no credential: health, metrics, the API's description and docs."""
 
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
@@ -7,7 +7,7 @@ from typing import Final, Protocol
 import msgspec
 
 from payrelay.api.http.incoming_request import Network, Networks
-from payrelay.api.http.outgoing import PlainAnswer
+from payrelay.api.http.outgoing import PlainAnswer, plain_answer
 from payrelay.api.metrics.counters import CONTENT_TYPE
 from payrelay.api.metrics.exposition import Exposition
 from payrelay.api.metrics.health import LIVE, Pingable, readiness
@@ -19,22 +19,22 @@ ASSETS: Final = {
     "swagger-ui.css": "text/css",
     "swagger-ui-bundle.js": "text/javascript",
 }
-"""The files of the docs page; the large ones lie compressed in the package, and every browser takes them so."""
-ASSET_KEPT_S: Final = 3600
-"""How long a browser needn't ask again; short, because the names stay the same through an update."""
+"""The files of the docs page. The package has the large ones compressed, and every browser accepts them so."""
+ASSET_CACHED_S: Final = 3600
+"""How long browsers may cache a file; short, because an update changes files under the same names."""
 
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Everything from here, nothing from elsewhere, nothing in the page itself."""
+"""The page may load files of this server, but no others, and has no inline scripts or styles."""
 
 
-class Answering(Protocol):
+class PageHandler(Protocol):
     """Answers a request for a page."""
 
     def __call__(self, client: str, *, is_known: bool) -> Awaitable[PlainAnswer]:
-        """Gives the page for a client; ``is_known`` is False where its address is that of its speaker."""
+        """Gives the page for a client; ``is_known`` is False where the address may be a proxy's."""
         ...
 
 
@@ -42,9 +42,9 @@ class Pages:
     """The pages by their paths.
 
     Args:
-        database: asked by ``/health/ready``.
-        exposition: what ``/metrics`` shows.
-        metrics_networks: who may read that.
+        database: the store that ``/health/ready`` checks.
+        exposition: writes ``/metrics``.
+        metrics_networks: the networks that may read ``/metrics``.
         describe: writes the API's description (``openapi.describe_api``).
     """
 
@@ -61,8 +61,8 @@ class Pages:
         self._metrics_networks = Networks(metrics_networks)
         self._describe = describe
         self._description: PlainAnswer | None = None
-        self._paths: dict[bytes, Answering] = {
-            b"/health/live": _always(_page(LIVE, "application/json", b"no-store")),
+        self._paths: dict[bytes, PageHandler] = {
+            b"/health/live": _always(plain_answer(LIVE, "application/json", "no-store")),
             b"/health/ready": self._ready,
             b"/metrics": self._measured,
             b"/openapi.json": self._described,
@@ -70,55 +70,44 @@ class Pages:
             **{f"/docs/{name}".encode(): _always(_asset(name, kind)) for name, kind in ASSETS.items()},
         }
 
-    def find(self, raw_path: bytes) -> Answering | None:
-        """Gives what answers at this path, or None."""
+    def find(self, raw_path: bytes) -> PageHandler | None:
+        """Gives the handler of this path, or None."""
         return self._paths.get(raw_path)
 
     async def _described(self, client: str, *, is_known: bool) -> PlainAnswer:  # noqa: ARG002 - one shape for all pages
-        """Gives the description, which is made when somebody wants it: a start should not wait for it."""
+        """Gives the description, which is made at the first request, so that a start needn't wait for it."""
         if self._description is None:
-            self._description = _page(self._describe(), "application/json", b"no-cache")
+            self._description = plain_answer(self._describe(), "application/json", "no-cache")
         return self._description
 
     async def _ready(self, client: str, *, is_known: bool) -> PlainAnswer:  # noqa: ARG002 - one shape for all pages
         status, body = await readiness(self._database)
-        page = _page(body, "application/json", b"no-store")
+        page = plain_answer(body, "application/json", "no-store")
         return msgspec.structs.replace(page, http_status=status)
 
     async def _measured(self, client: str, *, is_known: bool) -> PlainAnswer:
-        """Shows the metrics to the networks that may see them; to all others there is nothing here.
+        """Shows the metrics to the allowed networks; all others get not_found, and so do clients that aren't known.
 
-        A proxy on this machine that nobody told us to trust, or whose word can't be read, would otherwise make
-        everybody local.
+        Otherwise every client of a proxy on this machine would count as local, where no setting trusts the proxy, or
+        its header can't be read.
         """
         if not is_known or not self._metrics_networks.has(client):
             raise Refusal(Code.NOT_FOUND, "there is nothing at this address")
-        return _page(await self._exposition.text(), CONTENT_TYPE, b"no-store")
+        return plain_answer(await self._exposition.text(), CONTENT_TYPE, "no-store")
 
 
-def _always(page: PlainAnswer) -> Answering:
+def _always(page: PlainAnswer) -> PageHandler:
     async def answer(client: str, *, is_known: bool) -> PlainAnswer:  # noqa: ARG001 - one shape for all pages
         return page
 
     return answer
 
 
-def _page(body: bytes, content_type: str, cache_control: bytes, *more: tuple[bytes, bytes]) -> PlainAnswer:
-    headers: tuple[tuple[bytes, bytes], ...] = (
-        (b"content-type", content_type.encode()),
-        (b"cache-control", cache_control),
-        (b"x-content-type-options", b"nosniff"),
-        (b"server", b"payrelay"),
-        *more,
-    )
-    return PlainAnswer(body=body, raw_headers=headers)
-
-
 def _docs() -> PlainAnswer:
-    return _page(
+    return plain_answer(
         _file("docs.html"),
         "text/html; charset=utf-8",
-        b"no-cache",
+        "no-cache",
         (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
         (b"referrer-policy", b"no-referrer"),
         (b"x-frame-options", b"DENY"),
@@ -126,11 +115,11 @@ def _docs() -> PlainAnswer:
 
 
 def _asset(name: str, content_type: str) -> PlainAnswer:
-    kept = f"public, max-age={ASSET_KEPT_S}".encode()
+    cache_control = f"public, max-age={ASSET_CACHED_S}"
     is_compressed = name.startswith("swagger-ui")
     body = _file(f"{name}.gz" if is_compressed else name)
     encoding = ((b"content-encoding", b"gzip"),) if is_compressed else ()
-    return _page(body, f"{content_type}; charset=utf-8", kept, *encoding)
+    return plain_answer(body, f"{content_type}; charset=utf-8", cache_control, *encoding)
 
 
 def _file(name: str) -> bytes:

@@ -1,1 +1,1 @@
-"""What a request may say: the route that it asks for, its parameters and its body, and how they are read."""
+"""Requests: their routes, parameters and bodies, and how they are read."""

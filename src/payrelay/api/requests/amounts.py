@@ -1,4 +1,4 @@
-"""Amounts of money and numbers of things in a body: what is checked of each, and how JSON Schema has it."""
+"""Amounts of money and quantities in a body: the check of each, and its JSON Schema."""
 
 from decimal import Decimal
 from typing import Annotated, Final
@@ -10,15 +10,15 @@ from payrelay.api.requests.body import CheckedValue
 from payrelay.core.money import AMOUNT_MINOR_MAX, MINOR_PER_UNIT, AmountError, minor_units
 
 ITEM_LIST_LENGTH_MAX: Final = 100
-"""A receipt; with 64 KiB for the whole body more would hardly fit."""
+"""The entries of a receipt; with 64 KiB for the whole body, more would hardly fit."""
 QUANTITY_MAX: Final = 999_999_999
-"""Fits every 32-bit integer on the way."""
+"""Fits every 32-bit integer on the way to the gateway."""
 
 AMOUNT_SCHEMA: Final[dict[str, object]] = {
     "type": "number",
     "minimum": 1 / MINOR_PER_UNIT,
     "maximum": AMOUNT_MINOR_MAX / MINOR_PER_UNIT,
-    "description": "Written out in decimals, without an exponent; at most two of them.",
+    "description": "A number without an exponent, with at most two decimals.",
     "x-decimals-max": 2,
 }
 
@@ -26,8 +26,8 @@ Currency = Annotated[str, Meta(min_length=3, max_length=3, pattern="^[A-Z]{3}$")
 
 
 def positive_minor(value: object) -> int:
-    """Gives an amount greater than 0 in hundredths; raises ValueError in words that fit behind a name."""
-    # By type, not isinstance: True is an int to Python and not a number to anybody else.
+    """Gives an amount greater than 0, in hundredths; raises ValueError with words that fit behind a field's name."""
+    # By type, not isinstance: to Python, True is an int.
     if type(value) is not int and type(value) is not Decimal:
         raise ValueError(_not_a_number(value))
     return minor_units(value)

@@ -1,7 +1,7 @@
-"""What a body is: members whose annotations are the rules for them.
+"""The bodies of requests: the annotations of their members are the rules for them.
 
-From the annotations come the fast check (msgspec), the list of everything that is wrong (``parse_body``) and the
-schemas in ``/openapi.json``, so that the three can't differ.
+The fast check (msgspec), the list of everything that is wrong (``parse_body``) and the schemas in ``/openapi.json`` all
+come from the annotations, so that they can't differ.
 """
 
 import re
@@ -16,20 +16,20 @@ from payrelay.core.secret import STARS, MaskedRepr
 from payrelay.errors import FieldError, wrong_fields
 
 TEXT_LENGTH_MAX: Final = 255
-"""Of every text; the gateway documents no limit, databases and card networks like this one."""
+"""The limit of every text; the gateway documents none, and this one is usual in databases and card networks."""
 NO_NUL: Final = r"^[^\x00]*$"
-"""What no text may hold, as JSON Schema has it."""
+"""The pattern of JSON Schema that forbids NUL in a text."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=TEXT_LENGTH_MAX, extra_json_schema={"pattern": NO_NUL})]
 
 Check = Callable[[object], object]
-"""Gives what a value says; raises ValueError with words that fit behind the name of a field."""
+"""Converts a value; raises ValueError with words that fit behind the name of a field."""
 
 
 class CheckedValue:
-    """The base of a type of our own, made with its check and with what JSON Schema says of it.
+    """The base of our own types, each declared with its check and its JSON Schema.
 
-    Its other base is ``int`` or ``str``; the check gives such a value.
+    The other base of such a type is ``int`` or ``str``, and the check gives a value of that.
     """
 
     __slots__ = ()
@@ -41,16 +41,16 @@ class CheckedValue:
 
     @classmethod
     def read(cls, value: object) -> object:
-        """Gives a value of this type; raises ValueError with words that fit behind the name of a field."""
+        """Converts a value to this type; raises ValueError with words that fit behind the name of a field."""
         return cast("Callable[[object], object]", cls)(cls._check(value))
 
 
 class Body(MaskedRepr, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of all bodies: a member that we don't know is refused by name.
+    """The base of all bodies: an unknown member is refused by name.
 
     Attributes:
-        needs_one_of: two members of which one must be there.
-        takes_both: whether the other one may be there too.
+        needs_one_of: two members of which at least one is required.
+        takes_both: whether both may be given together.
     """
 
     needs_one_of: ClassVar[tuple[str, str] | None] = None
@@ -58,7 +58,7 @@ class Body(MaskedRepr, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @classmethod
     def together_errors(cls, members: dict[str, object]) -> Iterator[FieldError]:
-        """Finds what is wrong between fields, which no annotation says."""
+        """Finds the errors between fields, which annotations can't express."""
         if cls.needs_one_of is None:
             return
         first, second = cls.needs_one_of
@@ -69,10 +69,10 @@ class Body(MaskedRepr, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class RedactedBody(Body, frozen=True, kw_only=True):
-    """The base of what holds a person's data: nothing of it is printed."""
+    """The base of bodies with personal data: no member is printed."""
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
-        """Gives stars in place of every member."""
+        """Gives stars in place of each value."""
         return [(name, STARS) for name in self.__struct_fields__]
 
 
@@ -82,7 +82,7 @@ BodyT = TypeVar("BodyT", bound=Body)
 def parse_body(body: bytes, kind: type[BodyT]) -> BodyT:
     """Reads a body of this kind.
 
-    Raises Refusal: malformed_request where it isn't one JSON object, invalid_request with every field that is wrong.
+    Raises Refusal: malformed_request where the body isn't one JSON object, invalid_request with every wrong field.
     """
     members = parse_object(body)
     errors: list[FieldError] = []
@@ -94,9 +94,9 @@ def parse_body(body: bytes, kind: type[BodyT]) -> BodyT:
             return msgspec.convert(members, kind, dec_hook=_read)
         except msgspec.ValidationError:
             pass
-    named = {error.path for error in errors}
-    found = [error for error in _errors(members, msgspec.inspect.type_info(kind), "") if error.path not in named]
-    raise wrong_fields([*found, *errors] or [FieldError("", "is not valid")])
+    paths = {error.path for error in errors}
+    others = [error for error in _errors(members, msgspec.inspect.type_info(kind), "") if error.path not in paths]
+    raise wrong_fields([*others, *errors] or [FieldError("", "is not valid")])
 
 
 def _read(kind: Any, value: object) -> object:  # noqa: ANN401 - msgspec's own type; each is a CheckedValue
@@ -104,7 +104,7 @@ def _read(kind: Any, value: object) -> object:  # noqa: ANN401 - msgspec's own t
 
 
 def _errors(value: object, kind: msgspec.inspect.Type, path: str) -> Iterator[FieldError]:
-    """Lists everything that is wrong with a value, by the same annotations that the fast check goes by."""
+    """Lists everything that is wrong with a value, by the annotations that the fast check uses."""
     match kind:
         case msgspec.inspect.Metadata(type=inner):
             yield from _errors(value, inner, path)

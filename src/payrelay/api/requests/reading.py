@@ -1,10 +1,9 @@
-"""Reads a request as its route wants it."""
+"""Reads a request by its route: query, headers and body."""
 
 import msgspec
 
-from payrelay.api.http.freshness import insists_on_new
 from payrelay.api.http.incoming_request import Headers, read_body, require_json
-from payrelay.api.http.preferences import wait_preference_of
+from payrelay.api.http.preferences import insists_on_new, wait_preference_of
 from payrelay.api.http.visit import Visit
 from payrelay.api.requests.parameters import read_query
 from payrelay.api.requests.route import EmptyBody, ParsedRequest, Route
@@ -15,7 +14,7 @@ from payrelay.flows.relay import Request
 
 
 class AddressedRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Where a request goes: the route, the account's name, and the segment that varies."""
+    """The address of a request: its route, the name of the account, and the variable segment."""
 
     route: Route
     account: str
@@ -23,19 +22,19 @@ class AddressedRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 async def read_request(
-    visit: Visit, to: AddressedRequest, credential: Credential, clock: Clock, body_timeout_s: float
+    visit: Visit, addressed: AddressedRequest, credential: Credential, clock: Clock, body_timeout_s: float
 ) -> ParsedRequest:
-    """Gives the request as its handler sees it; raises Refusal for what can't be read, or isn't right by itself."""
-    route, headers = to.route, visit.headers
+    """Gives the request as its handler gets it; raises Refusal where it can't be read, or a part of it is wrong."""
+    route, headers = addressed.route, visit.headers
     return ParsedRequest(
         request=Request(
-            account=to.account,
+            account=addressed.account,
             credential=credential,
             request_id=visit.log_record.request_id,
             idempotency_key=_idempotency_key(headers) if route.is_effect or route.takes_key else None,
             is_insisting=route.is_read and insists_on_new(headers),
         ),
-        id=to.segment,
+        id=addressed.segment,
         query=read_query(route.query, visit.scope["query_string"]),
         wait_preference=wait_preference_of(headers, visit.receive, clock) if route.can_wait else None,
         body=b"" if route.body is None else await _body(route, visit, body_timeout_s),
@@ -44,13 +43,13 @@ async def read_request(
 
 
 async def _body(route: Route, visit: Visit, timeout_s: float) -> bytes:
-    headers, may_lack = visit.headers, route.body is EmptyBody
-    if not may_lack:
+    headers, is_optional = visit.headers, route.body is EmptyBody
+    if not is_optional:
         require_json(headers)
     elif not headers.has_body():
         return b""
     body = await read_body(visit.receive, headers, timeout_s)
-    if may_lack and body:
+    if is_optional and body:
         require_json(headers)
     return body
 

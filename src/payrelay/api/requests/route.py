@@ -1,7 +1,8 @@
-"""What a route is, what its handler is given, and what it may answer."""
+"""The type of a route, the request that its handler gets, and the error codes that it may answer."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -25,17 +26,17 @@ ALWAYS: Final = (
     Code.INTERNAL,
     Code.UNAVAILABLE,
 )
-"""What any route may answer: all take an address, a credential and our store."""
+"""The codes of every route: all have an address, need a credential and use the store."""
 READS_GATEWAY: Final = (
     Code.GATEWAY_REFUSED_US,
     Code.GATEWAY_BAD_REPLY,
     Code.GATEWAY_BUSY,
     Code.GATEWAY_UNREACHABLE,
 )
-"""Beyond that, where something is read at the gateway."""
+"""The further codes of routes that read at the gateway."""
 TAKES_BODY: Final = (Code.TOO_LARGE, Code.UNSUPPORTED_MEDIA_TYPE)
 MAY_CLASH: Final = (Code.CONFLICT, *TAKES_BODY)
-"""Where a body may ask for what can't be, as things stand."""
+"""The further codes of routes whose body may conflict with the present state."""
 CHANGES_GATEWAY: Final = (
     Code.OUTCOME_UNKNOWN,
     Code.IN_PROGRESS,
@@ -46,26 +47,26 @@ CHANGES_GATEWAY: Final = (
     Code.GATEWAY_UNREACHABLE,
     *TAKES_BODY,
 )
-"""Where something is changed at the gateway."""
+"""The further codes of routes that change something at the gateway."""
 
 _EMPTY_BODIES: Final = (b"", b"{}")
 _CLOSED: Final = "a client token may not do this"
 
 
 class EmptyBody(Body, frozen=True, kw_only=True):
-    """An empty object, where nothing is to be said."""
+    """An empty object: the body of routes that need no members."""
 
 
 class ParsedRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A request as a handler sees it: its credential, scope, account and parameters are checked already.
+    """A request as a handler gets it: its credential, scope, account and parameters are checked already.
 
     Attributes:
-        request: who asks, on which account.
+        request: the caller and the account.
         id: the variable segment of the path, decoded; empty where the route has none.
-        query: the parameters, each known to the route and right by itself.
+        query: the parameters, each known to the route and valid by itself.
         body: as it came in, at most as long as allowed.
-        wait_preference: how long the client would rather wait than ask again; None where it wouldn't, or can't.
-        last_event_id: of the last event that a browser saw before it came again; only for a stream.
+        wait_preference: how long the client prefers to wait; None where it doesn't, or where the route can't wait.
+        last_event_id: of the last event that a browser received before it reconnected; only for a stream.
     """
 
     request: Request
@@ -75,35 +76,35 @@ class ParsedRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     wait_preference: WaitPreference | None = None
     last_event_id: str | None = None
 
-    def parsed(self, kind: type[BodyT]) -> BodyT:
-        """Gives the body as one of this kind; raises Refusal with everything that is wrong with it."""
+    def body_as(self, kind: type[BodyT]) -> BodyT:
+        """Parses the body as one of this kind; raises Refusal with everything that is wrong with it."""
         return parse_body(self.body, kind)
 
     def require_empty(self) -> None:
-        """Accepts no body or an empty object, in whatever white space; raises Refusal."""
+        """Accepts no body or an empty object, with white space around it; raises Refusal for anything else."""
         if self.body.strip() not in _EMPTY_BODIES:
             parse_body(self.body, EmptyBody)
 
 
 Handler = Callable[[Relay, ParsedRequest], Awaitable[Answer]]
-"""The step between a route and its story: what the request says becomes a call."""
+"""The step between a route and its flow: makes a call of the request."""
 
 Policy = Callable[[Relay, ParsedRequest, Bound], Awaitable[ParsedRequest]]
-"""Gives the request as a bound credential, a phone's, may make it; raises Refusal. See ``routes.policies``."""
+"""Gives the request as a bound credential, an app's, may make it; raises Refusal. See ``routes.policies``."""
 
 
-async def refused(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
-    """Closes a route to phones."""
+async def refused(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
+    """Closes a route to bound credentials."""
     raise Refusal(Code.FORBIDDEN, _CLOSED)
 
 
-async def only_own(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
-    """Leaves it to the flow, which shows what ``core.access.bounds`` says is the credential's own, and nothing else."""
-    return asked
+async def only_own(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
+    """Changes nothing: the flow shows only what belongs to the credential by ``core.access.bounds``."""
+    return parsed
 
 
 def require_open(policy: Policy | None) -> Policy:
-    """Gives the policy of a route that phones may come to; raises Refusal (forbidden) where it is closed to them."""
+    """Gives the policy of a route that is open to bound credentials; raises Refusal (forbidden) where it is closed."""
     if policy is None or policy is refused:
         raise Refusal(Code.FORBIDDEN, _CLOSED)
     return policy
@@ -116,21 +117,21 @@ class Route:
     Attributes:
         name: what OpenAPI calls the operation.
         method: the HTTP method.
-        path: behind ``/{account}/api``; one segment in braces may vary.
-        sentence: what it does, for the docs.
-        scope: what the credential must be allowed.
-        handler: makes the call and runs the story.
+        path: what follows ``/{account}/api``; one segment, in braces, may vary.
+        sentence: its summary in the API docs.
+        scope: the scope that the credential must have.
+        handler: makes the call and runs the flow.
         answer: names the schema of ``data``; see ``openapi``.
         body: the type of its body; None where it takes none.
-        segment: the parameter in its path, None where it has none.
-        query: the parameters that it takes in its query.
+        segment: the parameter in its path; None where it has none.
+        query: the parameters of its query.
         codes: the error codes that it may answer beyond ALWAYS.
         is_effect: whether it changes something at the gateway, and so takes an Idempotency-Key.
-        is_read: whether it reads something at the gateway, which may be kept for a while.
+        is_read: whether it reads something at the gateway, which the read cache may keep.
         takes_key: whether it takes an Idempotency-Key although it changes nothing at the gateway.
-        can_wait: whether its answer is held where the client prefers to wait until an operation is settled.
-        is_stream: whether it answers bit by bit, as server-sent events.
-        bound: what a phone's credential may do here; None where nobody has said it, and it may do nothing.
+        can_wait: whether its answer is held where the client prefers to wait, for a final operation or an event.
+        is_stream: whether it answers with server-sent events.
+        bound: the policy for bound credentials; None closes the route to them.
     """
 
     name: str
@@ -153,5 +154,11 @@ class Route:
 
     @property
     def template(self) -> str:
-        """The whole path as logs and metrics name it."""
+        """The whole path, as logs and metrics name it."""
         return "/{account}/api" + self.path
+
+
+gateway_read: Final = partial(Route, method="GET", codes=READS_GATEWAY, is_read=True)
+"""Makes a route that reads at the gateway."""
+gateway_effect: Final = partial(Route, is_effect=True, can_wait=True)
+"""Makes a route that changes something at the gateway."""

@@ -1,4 +1,4 @@
-"""Finds the routes of a path."""
+"""The router: finds the routes of a path."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from payrelay.api.requests.route import Route
 
 @dataclass(frozen=True, slots=True)
 class RouteMatch:
-    """What a path has: its routes by method, the value of Allow, and the segment that varies, decoded."""
+    """The routes of a path by method, the value of Allow, and the variable segment, decoded."""
 
     methods: Mapping[str, Route]
     allow: str
@@ -19,8 +19,8 @@ class RouteMatch:
 class Router:
     """Finds the routes of a path.
 
-    A path that stands in the table literally also has the methods of the template that it fits: ``GET
-    payments/charge`` reads the order called "charge".
+    A literal path of the table also has the methods of the template that it matches: ``GET payments/charge`` reads the
+    order called "charge".
     """
 
     def __init__(self, routes: Iterable[Route]) -> None:
@@ -41,9 +41,9 @@ class Router:
                 self._literal[segments] = RouteMatch(merged, _allow(merged), segment)
 
     def find(self, raw_segments: list[bytes]) -> RouteMatch | None:
-        """Gives what stands at these raw segments behind ``api``, or None for nothing.
+        """Gives the routes at these raw segments, which follow ``api``, or None where there are none.
 
-        Raises Refusal (malformed_request) for a segment that can't be read.
+        Raises Refusal (malformed_request) for a segment that can't be decoded.
         """
         segments = tuple(map(decoded, raw_segments))
         return self._literal.get(segments) or self._fitting(segments)
@@ -56,7 +56,7 @@ class Router:
 
 
 class _Template:
-    """A path with one segment that varies."""
+    """A path with one variable segment."""
 
     __slots__ = ("_after", "_before", "allow", "methods", "position")
 
@@ -67,7 +67,7 @@ class _Template:
         self.allow = _allow(methods)
 
     def fits(self, segments: tuple[str, ...]) -> bool:
-        """True where every other segment is equal, and the one that varies is not empty."""
+        """True where every other segment is equal, and the variable one is not empty."""
         position = self.position
         return (
             segments[:position] == self._before and segments[position + 1 :] == self._after and segments[position] != ""

@@ -1,1 +1,1 @@
-"""The routes: their rows, bodies and handlers."""
+"""The routes: the rows of the table, their bodies and handlers."""

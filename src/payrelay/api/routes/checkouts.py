@@ -1,4 +1,4 @@
-"""Checkouts: what a customer is asked for on the gateway's page."""
+"""Checkouts: requests to customers that they answer on the gateway's page."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.amounts import ITEM_LIST_LENGTH_MAX, Amount, Currency, Quantity, UnitAmount
 from payrelay.api.requests.body import Body, RedactedBody
-from payrelay.api.requests.parameters import Parameter, anything
+from payrelay.api.requests.parameters import own_id
 from payrelay.api.requests.route import TAKES_BODY, Route, only_own
 from payrelay.api.routes.checkout_texts import (
     EXPIRES_IN_S_USUAL,
@@ -32,14 +32,8 @@ from payrelay.errors import Code, FieldError
 from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
 from payrelay.flows.checkouts.show_checkout import show_checkout
 
-CHECKOUT: Final = Parameter(
-    name="id",
-    sentence="Identifier of the checkout.",
-    schema={"type": "string", "pattern": "^chk_[0-9a-f]{32}$"},
-    validator=anything,
-    example="chk_019c8b2f5a7e4d10b6f3a92c7e08d154",
-)
-_OF_PLANS: Final = (
+CHECKOUT: Final = own_id("chk", "checkout")
+_PLAN_MEMBERS: Final = (
     "recurrence",
     "duration",
     "startup_fee",
@@ -48,29 +42,29 @@ _OF_PLANS: Final = (
     "recurring_start_date",
     "is_recovery_due",
 )
-_OF_BILLS: Final = ("itemList", "delivery")
+_ITEM_MEMBERS: Final = ("itemList", "delivery")
 
 
 class MembersOfKind(NamedTuple):
-    """Which members a checkout of one kind must have, and which it must not."""
+    """The members that a checkout of one kind must have, and those that it must not have."""
 
     required: tuple[str, ...]
     forbidden: tuple[str, ...]
 
 
 MEMBERS_OF_KINDS: Final[dict[str, MembersOfKind]] = {
-    CheckoutKind.PAYMENT: MembersOfKind(("amount",), _OF_PLANS),
-    CheckoutKind.PREAPPROVAL: MembersOfKind((), (*_OF_PLANS, *_OF_BILLS, "payment_method")),
+    CheckoutKind.PAYMENT: MembersOfKind(("amount",), _PLAN_MEMBERS),
+    CheckoutKind.PREAPPROVAL: MembersOfKind((), (*_PLAN_MEMBERS, *_ITEM_MEMBERS, "payment_method")),
     CheckoutKind.RECURRING: MembersOfKind(("amount", "recurrence", "duration"), ("payment_method",)),
-    CheckoutKind.AUTHORIZATION: MembersOfKind(("amount",), (*_OF_PLANS, *_OF_BILLS, "payment_method")),
+    CheckoutKind.AUTHORIZATION: MembersOfKind(("amount",), (*_PLAN_MEMBERS, *_ITEM_MEMBERS, "payment_method")),
 }
-"""Beyond the members that every one has."""
+"""The members of each kind, beyond those that every checkout has."""
 _DAYS_LEAST: Final = {"Week": 7, "Month": 28, "Year": 365}
 _DAYS_MOST: Final = {"Week": 7, "Month": 31, "Year": 366}
 
 
 class PayerBody(RedactedBody, frozen=True, kw_only=True):
-    """Who pays; the gateway wants all of it."""
+    """The customer who pays; the gateway requires every member."""
 
     first_name: FormText
     last_name: FormText
@@ -80,8 +74,8 @@ class PayerBody(RedactedBody, frozen=True, kw_only=True):
     city: FormText
     country: FormText
 
-    def person(self) -> Buyer:
-        """Gives the person."""
+    def buyer(self) -> Buyer:
+        """Gives the customer as a ``Buyer``."""
         return Buyer(
             first_name=str(self.first_name),
             last_name=str(self.last_name),
@@ -92,7 +86,7 @@ class PayerBody(RedactedBody, frozen=True, kw_only=True):
 
 
 class DeliveryBody(RedactedBody, frozen=True, kw_only=True):
-    """Where it is sent."""
+    """The address of the delivery."""
 
     address: FormText | UnsetType = UNSET
     city: FormText | UnsetType = UNSET
@@ -100,7 +94,7 @@ class DeliveryBody(RedactedBody, frozen=True, kw_only=True):
 
 
 class CheckoutItem(Body, frozen=True, kw_only=True):
-    """One line of what is bought."""
+    """One item of the purchase."""
 
     name: FormText
     number: FormText
@@ -113,14 +107,15 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
 
     type: Annotated[
         Literal["payment", "preapproval", "recurring", "authorization"],
-        Meta(description="What the customer is asked for."),
+        Meta(description="The kind of request to the customer."),
     ]
-    order_id: Annotated[FormText, Meta(description="Identifier of the order; it has one checkout at a time.")]
+    order_id: Annotated[FormText, Meta(description="Identifier of the order, which has one checkout at a time.")]
     items: Annotated[FormTitle, Meta(description="Item title or order number.")]
     currency: Annotated[Currency, Meta(description="Currency code, three capital letters.")]
     customer: PayerBody
     amount: (
-        Annotated[Amount, Meta(description="Not required of a preapproval, which then takes nothing now.")] | UnsetType
+        Annotated[Amount, Meta(description="Optional for a preapproval; without it, nothing is charged now.")]
+        | UnsetType
     ) = UNSET
     delivery: DeliveryBody | UnsetType = UNSET
     itemList: (  # noqa: N815 - spelled so in the interface
@@ -132,7 +127,7 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
     payment_method: (
         Annotated[
             Literal["VISA", "MASTER", "AMEX", "HELAPAY", "FRIMI", "QPLUS"],
-            Meta(description="Skips the choice on the gateway's page; of a payment only."),
+            Meta(description="Skips the choice on the gateway's page; for a payment only."),
         ]
         | UnsetType
     ) = UNSET
@@ -144,7 +139,7 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
     recurring_start_date: Annotated[Day, Meta(description="Live accounts only.")] | UnsetType = UNSET
     is_recovery_due: Annotated[bool, Meta(description="Live accounts only.")] | UnsetType = UNSET
     customer_reference: (
-        Annotated[FormText, Meta(description="Your own name for the person; an approved card goes to this customer.")]
+        Annotated[FormText, Meta(description="Your own name for the customer; an approved card is stored under it.")]
         | UnsetType
     ) = UNSET
     return_to: AppLink | UnsetType = UNSET
@@ -153,7 +148,7 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
 
     @classmethod
     def together_errors(cls, members: dict[str, object]) -> Iterator[FieldError]:
-        """Finds what is wrong between fields."""
+        """Finds the errors between fields."""
         kind = members.get("type")
         if not isinstance(kind, str) or kind not in MEMBERS_OF_KINDS:
             return
@@ -168,15 +163,15 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
             yield from _plan_errors(members)
 
     def call(self) -> NewCheckout:
-        """Gives the checkout that is asked for."""
-        payment = HostedPayment(
+        """Gives the checkout that this body describes."""
+        hosted_payment = HostedPayment(
             kind=CheckoutKind(self.type),
             order_id=str(self.order_id),
             items=str(self.items),
             currency=self.currency,
             amount_minor=None if self.amount is UNSET else int(self.amount),
-            person=self.customer.person(),
-            delivery=None if self.delivery is UNSET else _place(self.delivery),
+            person=self.customer.buyer(),
+            delivery=None if self.delivery is UNSET else _address(self.delivery),
             item_list=() if self.itemList is UNSET else tuple(_item(entry) for entry in self.itemList),
             custom_1=_plain(self.custom_1),
             custom_2=_plain(self.custom_2),
@@ -185,7 +180,7 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
             plan=self._plan(),
         )
         return NewCheckout(
-            payment=payment,
+            payment=hosted_payment,
             expires_in_s=EXPIRES_IN_S_USUAL if self.expires_in_s is UNSET else int(self.expires_in_s),
             customer_reference=_plain(self.customer_reference),
             return_to=_plain(self.return_to),
@@ -219,7 +214,7 @@ def _plan_errors(members: dict[str, object]) -> Iterator[FieldError]:
 
 
 def _days(period: str, days_of: dict[str, int]) -> int | None:
-    """Gives the length of a period in days; None for what is none, or has no end."""
+    """Gives the length of a period in days; None for a text that is no period, and for one without an end."""
     number, _, unit = period.partition(" ")
     is_period = unit in days_of and number.isascii() and number.isdigit() and len(number) <= len("999")
     return int(number) * days_of[unit] if is_period else None
@@ -233,7 +228,7 @@ def _plain(text: str | UnsetType | None) -> str | None:
     return None if text is UNSET or text is None else str(text)
 
 
-def _place(delivery: DeliveryBody) -> PostalAddress:
+def _address(delivery: DeliveryBody) -> PostalAddress:
     return PostalAddress(address=_plain(delivery.address), city=_plain(delivery.city), country=_plain(delivery.country))
 
 
@@ -253,7 +248,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/checkouts",
         sentence="Ask a customer to pay, approve a card, subscribe or authorize an amount, on the gateway's page",
         scope=Scope.CHECKOUTS_CREATE,
-        handler=lambda relay, asked: open_checkout(relay, asked.request, asked.parsed(CheckoutBody).call()),
+        handler=lambda relay, parsed: open_checkout(relay, parsed.request, parsed.body_as(CheckoutBody).call()),
         bound=own_checkout,
         answer="opened checkout",
         body=CheckoutBody,
@@ -264,9 +259,9 @@ ROUTES: Final[tuple[Route, ...]] = (
         name="showCheckout",
         method="GET",
         path="/checkouts/{id}",
-        sentence="Show a checkout, as far as it is known now",
+        sentence="Show a checkout, as far as its outcome is known now",
         scope=Scope.CHECKOUTS_READ,
-        handler=lambda relay, asked: show_checkout(relay, asked.request, asked.id),
+        handler=lambda relay, parsed: show_checkout(relay, parsed.request, parsed.id),
         answer="checkout",
         bound=only_own,
         segment=CHECKOUT,

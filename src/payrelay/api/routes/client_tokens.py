@@ -1,23 +1,14 @@
-"""Client tokens: what a phone is let in with."""
+"""Client tokens: short-lived credentials for apps."""
 
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.amounts import Amount, Currency
 from payrelay.api.requests.body import Body, CheckedValue, Text
-from payrelay.api.requests.parameters import (
-    LIMIT,
-    OF_CUSTOMER,
-    PAGE_SIZE_USUAL,
-    TEXT_LENGTH_MAX,
-    TEXT_SCHEMA,
-    Parameter,
-    anything,
-    at_most_long,
-    matches,
-)
+from payrelay.api.requests.parameters import LIMIT, OF_CUSTOMER, own_cursor, own_id, page_of, text
 from payrelay.api.requests.route import TAKES_BODY, Route, refused
 from payrelay.core.access.client_token import CLIENT_SCOPES, LIFE_MAX_S, LIFE_MIN_S, LIFE_USUAL_S
 from payrelay.core.access.credential import Scope
@@ -26,30 +17,15 @@ from payrelay.flows.access.list_client_tokens import list_client_tokens
 from payrelay.flows.access.revoke_client_token import revoke_client_token, revoke_client_tokens
 
 SCOPES_MAX: Final = 20
-"""Of a client token; there are fewer."""
+"""The scopes that a body may name; there are fewer."""
 _CLIENT_SCOPES: Final = tuple(sorted(CLIENT_SCOPES))
-_CT_ID: Final = r"ct_[0-9a-f]{32}"
 
-CLIENT_TOKEN: Final = Parameter(
-    name="id",
-    sentence="Identifier of the client token.",
-    schema={"type": "string", "pattern": f"^{_CT_ID}$"},
-    validator=anything,
-    example="ct_019c8b2f5a7e4d10b6f3a92c7e08d154",
-)
-TOKEN_CURSOR: Final = Parameter(
-    name="cursor",
-    sentence="Goes on behind this token; the Link header of a page has it.",
-    schema={"type": "string", "pattern": f"^{_CT_ID}$"},
-    validator=matches(_CT_ID, "must be the id of a client token"),
-    example="ct_019c8b2f5a7e4d10b6f3a92c7e08d154",
-)
-OF_CREDENTIAL: Final = Parameter(
-    name="credential_id",
-    sentence="Only those that this key has issued; its id as `payrelay keys list` shows it.",
-    schema=TEXT_SCHEMA,
-    validator=at_most_long(TEXT_LENGTH_MAX),
-    example="Q7nGb2LxT0ap",
+CLIENT_TOKEN: Final = own_id("ct", "client token")
+TOKEN_CURSOR: Final = own_cursor("ct", "a client token")
+OF_CREDENTIAL: Final = text(
+    "credential_id",
+    "Only client tokens that the key with this id issued; `payrelay keys list` shows the id.",
+    "Q7nGb2LxT0ap",
 )
 
 
@@ -73,35 +49,35 @@ class Lifetime(
     check=_lifetime,
     schema={"type": "integer", "minimum": LIFE_MIN_S, "maximum": LIFE_MAX_S, "default": LIFE_USUAL_S},
 ):
-    """How long a client token is good for, in seconds."""
+    """How long a client token is valid, in seconds."""
 
 
 class ClientScope(CheckedValue, str, check=_client_scope, schema={"type": "string", "enum": list(_CLIENT_SCOPES)}):
-    """What a client token may be allowed to do."""
+    """One scope of a client token."""
 
     __slots__ = ()
 
 
 class ClientTokenBody(Body, frozen=True, kw_only=True):
-    """The body that asks for a client token: for a customer, for an order, or for both."""
+    """The body of a request for a client token: for a customer, for an order, or for both."""
 
     needs_one_of = ("customer_id", "order_id")
 
-    customer_id: Annotated[Text, Meta(description="The only customer it is good for, `cus_…`.")] | UnsetType = UNSET
-    order_id: Annotated[Text, Meta(description="The only order it is good for.")] | UnsetType = UNSET
+    customer_id: Annotated[Text, Meta(description="The only customer of the token, `cus_…`.")] | UnsetType = UNSET
+    order_id: Annotated[Text, Meta(description="The only order of the token.")] | UnsetType = UNSET
     amount_max: Amount | UnsetType = UNSET
-    currency: Annotated[Currency, Meta(description="Of `amount_max`; the two come together.")] | UnsetType = UNSET
+    currency: Annotated[Currency, Meta(description="Of `amount_max`; give both or neither.")] | UnsetType = UNSET
     scopes: (
         Annotated[
             list[ClientScope],
-            Meta(min_length=1, max_length=SCOPES_MAX, description="What it may do; without it, look and not pay."),
+            Meta(min_length=1, max_length=SCOPES_MAX, description="What it may do; by default, read and not pay."),
         ]
         | UnsetType
     ) = UNSET
     expires_in_s: Lifetime | UnsetType = UNSET
 
-    def wanted(self) -> ClientTokenRequest:
-        """Gives the token that is asked for."""
+    def call(self) -> ClientTokenRequest:
+        """Gives the request for a token that this body describes."""
         return ClientTokenRequest(
             customer_id=None if self.customer_id is UNSET else self.customer_id,
             order_id=None if self.order_id is UNSET else self.order_id,
@@ -112,61 +88,51 @@ class ClientTokenBody(Body, frozen=True, kw_only=True):
         )
 
 
+_route: Final = partial(Route, scope=Scope.CLIENT_TOKENS_CREATE, bound=refused)
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _route(
         name="issueClientToken",
         method="POST",
         path="/client-tokens",
         sentence="Issue a client token for an app",
-        scope=Scope.CLIENT_TOKENS_CREATE,
-        handler=lambda relay, asked: issue_client_token(relay, asked.request, asked.parsed(ClientTokenBody).wanted()),
+        handler=lambda relay, parsed: issue_client_token(relay, parsed.request, parsed.body_as(ClientTokenBody).call()),
         answer="client_token",
-        bound=refused,
         body=ClientTokenBody,
         codes=TAKES_BODY,
     ),
-    Route(
+    _route(
         name="listClientTokens",
         method="GET",
         path="/client-tokens",
         sentence="List the client tokens that have not expired, newest first",
-        scope=Scope.CLIENT_TOKENS_CREATE,
-        handler=lambda relay, asked: list_client_tokens(
-            relay,
-            asked.request,
-            customer_id=asked.query.get("customer_id"),
-            before=asked.query.get("cursor"),
-            limit=int(asked.query.get("limit", PAGE_SIZE_USUAL)),
+        handler=lambda relay, parsed: list_client_tokens(
+            relay, parsed.request, customer_id=parsed.query.get("customer_id"), **page_of(parsed.query)
         ),
         answer="client_tokens",
-        bound=refused,
         query=(OF_CUSTOMER, TOKEN_CURSOR, LIMIT),
     ),
-    Route(
+    _route(
         name="revokeClientTokens",
         method="DELETE",
         path="/client-tokens",
-        sentence="Revoke client tokens: those of a customer, those that a key has issued, or all of yours",
-        scope=Scope.CLIENT_TOKENS_CREATE,
-        handler=lambda relay, asked: revoke_client_tokens(
+        sentence="Revoke client tokens: those of a customer, those that a key issued, or all of yours",
+        handler=lambda relay, parsed: revoke_client_tokens(
             relay,
-            asked.request,
-            customer_id=asked.query.get("customer_id"),
-            credential_id=asked.query.get("credential_id"),
+            parsed.request,
+            customer_id=parsed.query.get("customer_id"),
+            credential_id=parsed.query.get("credential_id"),
         ),
         answer="revoked",
-        bound=refused,
         query=(OF_CUSTOMER, OF_CREDENTIAL),
     ),
-    Route(
+    _route(
         name="revokeClientToken",
         method="DELETE",
         path="/client-tokens/{id}",
         sentence="Revoke a client token",
-        scope=Scope.CLIENT_TOKENS_CREATE,
-        handler=lambda relay, asked: revoke_client_token(relay, asked.request, asked.id),
+        handler=lambda relay, parsed: revoke_client_token(relay, parsed.request, parsed.id),
         answer="nothing",
-        bound=refused,
         segment=CLIENT_TOKEN,
     ),
 )

@@ -1,23 +1,14 @@
-"""Stored customers: the cards that may be charged later, and the persons behind them."""
+"""Stored customers: people who approved a card, which may be charged later."""
 
 import re
+from functools import partial
 from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.body import NO_NUL, CheckedValue, RedactedBody, Text
-from payrelay.api.requests.parameters import (
-    LIMIT,
-    PAGE_SIZE_USUAL,
-    TEXT_LENGTH_MAX,
-    TEXT_SCHEMA,
-    Parameter,
-    anything,
-    at_most_long,
-    matches,
-    one_of,
-)
-from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, EmptyBody, ParsedRequest, Route, only_own, refused
+from payrelay.api.requests.parameters import LIMIT, choice, own_cursor, own_id, page_of, text
+from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, EmptyBody, Route, only_own, refused
 from payrelay.core.access.credential import Scope
 from payrelay.core.customers.customer import CustomerFilter, CustomerState, ExistingApproval
 from payrelay.core.secret import Secret
@@ -31,38 +22,11 @@ _MASKED_CARD: Final = r"^[*Xx -]{0,20}[0-9]{4}$"
 _masked_card_match: Final = re.compile(_MASKED_CARD).fullmatch
 _EXPIRY: Final = r"^(?:0[1-9]|1[0-2])/?[0-9]{2}$"
 _expiry_match: Final = re.compile(_EXPIRY).fullmatch
-_CUSTOMER_ID: Final = r"cus_[0-9a-f]{32}"
-_EXAMPLE: Final = "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"
 
-CUSTOMER: Final = Parameter(
-    name="id",
-    sentence="Identifier of the customer.",
-    schema={"type": "string", "pattern": f"^{_CUSTOMER_ID}$"},
-    # A wrong one is no such customer.
-    validator=anything,
-    example=_EXAMPLE,
-)
-REFERENCE: Final = Parameter(
-    name="reference",
-    sentence="Only those that you call so.",
-    schema=TEXT_SCHEMA,
-    validator=at_most_long(TEXT_LENGTH_MAX),
-    example="user-17",
-)
-CUSTOMER_STATE: Final = Parameter(
-    name="state",
-    sentence="Only customers in this state.",
-    schema={"type": "string", "enum": [*CustomerState]},
-    validator=one_of(*CustomerState),
-    example=CustomerState.ACTIVE,
-)
-CUSTOMER_CURSOR: Final = Parameter(
-    name="cursor",
-    sentence="Goes on behind this customer; the Link header of a page has it.",
-    schema={"type": "string", "pattern": f"^{_CUSTOMER_ID}$"},
-    validator=matches(_CUSTOMER_ID, "must be the id of a customer"),
-    example=_EXAMPLE,
-)
+CUSTOMER: Final = own_id("cus", "customer")
+REFERENCE: Final = text("reference", "Only customers with this reference.", "user-17")
+CUSTOMER_STATE: Final = choice("state", "Only customers in this state.", CustomerState, CustomerState.ACTIVE)
+CUSTOMER_CURSOR: Final = own_cursor("cus", "a customer")
 
 
 def _masked_card(value: object) -> str:
@@ -84,10 +48,10 @@ class MaskedCard(
     schema={
         "type": "string",
         "pattern": _MASKED_CARD,
-        "description": "The card's number, masked: asterisks and the last four digits.",
+        "description": "The card number, masked: asterisks and the last four digits.",
     },
 ):
-    """A card's number of which only the last four digits are there."""
+    """A card number, masked except for its last four digits."""
 
     __slots__ = ()
 
@@ -98,19 +62,19 @@ class CardExpiry(
     check=_card_expiry,
     schema={"type": "string", "pattern": _EXPIRY, "description": "Month and year, such as `0129` or `01/29`."},
 ):
-    """The month and year in which a card ends."""
+    """The month and year in which a card expires."""
 
     __slots__ = ()
 
 
-_Reference = Annotated[Text, Meta(description="Your own name for the person; customers are found by it.")]
-_Label = Annotated[Text, Meta(description="For people.")]
+_Reference = Annotated[Text, Meta(description="Your own name for the customer; customers can be listed by it.")]
+_Label = Annotated[Text, Meta(description="A name for people to read.")]
 
 
 class CustomerBody(RedactedBody, frozen=True, kw_only=True):
-    """The body that hands a gateway's token over."""
+    """The body that imports a customer by the gateway's token."""
 
-    customer_token: Annotated[Text, Meta(description="The gateway's token, as its notification brought it.")]
+    customer_token: Annotated[Text, Meta(description="The gateway's token, as its notification had it.")]
     reference: _Reference | None = None
     label: _Label | None = None
     method: (
@@ -123,11 +87,11 @@ class CustomerBody(RedactedBody, frozen=True, kw_only=True):
     card_no_masked: MaskedCard | None = None
     card_expiry: CardExpiry | None = None
     card_holder: (
-        Annotated[Text, Meta(description="The name on the card; it is kept sealed, and never shown.")] | None
+        Annotated[Text, Meta(description="The name on the card. It is kept sealed, and never shown.")] | None
     ) = None
 
-    def given(self) -> ExistingApproval:
-        """Gives what is handed over."""
+    def call(self) -> ExistingApproval:
+        """Gives the approval that this body describes."""
         return ExistingApproval(
             token=Secret(self.customer_token),
             reference=self.reference,
@@ -140,15 +104,15 @@ class CustomerBody(RedactedBody, frozen=True, kw_only=True):
 
 
 class CustomerNamesBody(RedactedBody, frozen=True, kw_only=True):
-    """The body that gives a customer other names; what is not there stays as it is, null takes a name away."""
+    """The body that changes a customer's names: an absent member stays as it is, null removes the name."""
 
     needs_one_of = ("label", "reference")
 
     reference: _Reference | UnsetType | None = UNSET
     label: _Label | UnsetType | None = UNSET
 
-    def names(self) -> NewNames:
-        """Gives the names that are asked for."""
+    def call(self) -> NewNames:
+        """Gives the new names."""
         return NewNames(reference=self.reference, label=self.label)
 
 
@@ -158,11 +122,7 @@ def _filter_of(query: dict[str, str]) -> CustomerFilter:
     )
 
 
-def _emptily_named(asked: ParsedRequest) -> str:
-    """Gives the customer in the path, of a request whose body says nothing; raises Refusal."""
-    asked.require_empty()
-    return asked.id
-
+_write_route: Final = partial(Route, scope=Scope.CUSTOMERS_WRITE, bound=refused)
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -171,31 +131,20 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/customers",
         sentence="List stored customers, newest first",
         scope=Scope.CUSTOMERS_READ,
-        handler=lambda relay, asked: list_customers(
-            relay,
-            asked.request,
-            _filter_of(asked.query),
-            before=asked.query.get("cursor"),
-            limit=int(asked.query.get("limit", PAGE_SIZE_USUAL)),
+        handler=lambda relay, parsed: list_customers(
+            relay, parsed.request, _filter_of(parsed.query), **page_of(parsed.query)
         ),
         answer="customers",
         bound=only_own,
-        query=(
-            REFERENCE,
-            CUSTOMER_STATE,
-            CUSTOMER_CURSOR,
-            LIMIT,
-        ),
+        query=(REFERENCE, CUSTOMER_STATE, CUSTOMER_CURSOR, LIMIT),
     ),
-    Route(
+    _write_route(
         name="importCustomer",
         method="POST",
         path="/customers",
-        sentence="Store a customer from a gateway's token that you hold already",
-        scope=Scope.CUSTOMERS_WRITE,
-        handler=lambda relay, asked: import_customer(relay, asked.request, asked.parsed(CustomerBody).given()),
+        sentence="Store a customer by a gateway's token that you have already",
+        handler=lambda relay, parsed: import_customer(relay, parsed.request, parsed.body_as(CustomerBody).call()),
         answer="customer",
-        bound=refused,
         body=CustomerBody,
         codes=TAKES_BODY,
     ),
@@ -205,48 +154,42 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/customers/{id}",
         sentence="Show a stored customer",
         scope=Scope.CUSTOMERS_READ,
-        handler=lambda relay, asked: show_customer(relay, asked.request, asked.id),
+        handler=lambda relay, parsed: show_customer(relay, parsed.request, parsed.id),
         answer="customer",
         bound=only_own,
         segment=CUSTOMER,
     ),
-    Route(
+    _write_route(
         name="changeCustomer",
         method="PATCH",
         path="/customers/{id}",
         sentence="Give a stored customer another reference or label",
-        scope=Scope.CUSTOMERS_WRITE,
-        handler=lambda relay, asked: change_customer(
-            relay, asked.request, asked.id, asked.parsed(CustomerNamesBody).names()
+        handler=lambda relay, parsed: change_customer(
+            relay, parsed.request, parsed.id, parsed.body_as(CustomerNamesBody).call()
         ),
         answer="customer",
-        bound=refused,
         segment=CUSTOMER,
         body=CustomerNamesBody,
         codes=MAY_CLASH,
     ),
-    Route(
+    _write_route(
         name="removeCustomer",
         method="DELETE",
         path="/customers/{id}",
         sentence="Remove a stored customer, and destroy its token",
-        scope=Scope.CUSTOMERS_WRITE,
-        handler=lambda relay, asked: remove_customer(relay, asked.request, _emptily_named(asked)),
+        handler=lambda relay, parsed: remove_customer(relay, parsed.request, parsed.id),
         answer="customer",
-        bound=refused,
         segment=CUSTOMER,
         body=EmptyBody,
         codes=TAKES_BODY,
     ),
-    Route(
+    _write_route(
         name="eraseCustomer",
         method="POST",
         path="/customers/{id}/erase",
         sentence="Erase the personal data of a stored customer",
-        scope=Scope.CUSTOMERS_WRITE,
-        handler=lambda relay, asked: erase_customer(relay, asked.request, _emptily_named(asked)),
+        handler=lambda relay, parsed: erase_customer(relay, parsed.request, parsed.id),
         answer="customer",
-        bound=refused,
         segment=CUSTOMER,
         body=EmptyBody,
         codes=TAKES_BODY,

@@ -1,12 +1,14 @@
-"""Endpoints: where events are sent to, and what became of them there."""
+"""Endpoints: the addresses that events are delivered to, and their deliveries."""
 
+from collections.abc import Awaitable
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
 from payrelay.api.requests.body import Body, Text
-from payrelay.api.requests.parameters import Parameter, anything, matches, up_to
+from payrelay.api.requests.parameters import Parameter, choice, limit, matches, own_id
 from payrelay.api.requests.route import MAY_CLASH, TAKES_BODY, EmptyBody, ParsedRequest, Route, refused
 from payrelay.api.routes.events import AFTER, POSITION, POSITION_MAX
 from payrelay.core.access.credential import Scope
@@ -27,39 +29,19 @@ from payrelay.flows.relay import Relay
 
 DELIVERIES_USUAL: Final = 20
 DELIVERIES_MAX: Final = 100
-_ENDPOINT_ID: Final = r"end_[0-9a-f]{32}"
 
-ENDPOINT: Final = Parameter(
-    name="id",
-    sentence="Identifier of the endpoint.",
-    schema={"type": "string", "pattern": f"^{_ENDPOINT_ID}$"},
-    # A wrong one is no such endpoint.
-    validator=anything,
-    example="end_019c8b2f5a7e4d10b6f3a92c7e08d154",
-)
-DELIVERY_LIMIT: Final = Parameter(
-    name="limit",
-    sentence="Deliveries on the page.",
-    schema={"type": "integer", "minimum": 1, "maximum": DELIVERIES_MAX, "default": DELIVERIES_USUAL},
-    validator=up_to(DELIVERIES_MAX),
-    example=DELIVERIES_USUAL,
-)
-DELIVERY_STATE: Final = Parameter(
-    name="state",
-    sentence="Only deliveries in this state.",
-    schema={"type": "string", "enum": [*DeliveryState]},
-    validator=lambda text: None if text in set(DeliveryState) else f"must be one of {', '.join(DeliveryState)}",
-    example=DeliveryState.WAITING,
-)
+ENDPOINT: Final = own_id("end", "endpoint")
+DELIVERY_LIMIT: Final = limit("Deliveries", DELIVERIES_USUAL, DELIVERIES_MAX)
+DELIVERY_STATE: Final = choice("state", "Only deliveries in this state.", DeliveryState, DeliveryState.WAITING)
 BEFORE: Final = Parameter(
     name="before",
-    sentence="Only deliveries of events below this position, for the next page.",
+    sentence="Only deliveries of events below this position; asks for the next page.",
     schema={"type": "integer", "minimum": 0, "maximum": POSITION_MAX},
     validator=matches(POSITION, "must be a position, as a delivery has it"),
     example=1_000,
 )
 
-# What a setting allows beyond this is left out here.
+# A setting may allow more addresses than this pattern.
 _PUBLIC_URL: Final = r"^https://([a-z0-9]([a-z0-9-]{0,40}[a-z0-9])?\.){1,4}[a-z]{2,20}(/[!-\"$-\[\]-~]*)?$"
 _Url = Annotated[
     str,
@@ -76,16 +58,16 @@ _Types = Annotated[
     Meta(
         min_length=1,
         max_length=PATTERNS_MAX,
-        description="What is sent: `*`, such as `operation.*`, or whole types of events.",
+        description="The events that are sent: `*`, patterns such as `operation.*`, or types of events.",
     ),
 ]
-# Letters of other languages are taken too; what of Unicode can be printed is more than a pattern says.
+# Letters of other languages are accepted too: which characters of Unicode are printable, no pattern can say.
 _Label = Annotated[
     str,
     Meta(
         min_length=1,
         max_length=LABEL_LENGTH_MAX,
-        description="For people; printable characters.",
+        description="A name for people to read, in printable characters.",
         extra_json_schema={"pattern": "^[ -~]*[!-~][ -~]*$"},
     ),
 ]
@@ -107,8 +89,8 @@ class NewEndpointBody(Body, frozen=True, kw_only=True):
     types: _Types | UnsetType = UNSET
     label: _Label | UnsetType = UNSET
 
-    def new(self) -> NewEndpoint:
-        """Gives the endpoint that is asked for."""
+    def call(self) -> NewEndpoint:
+        """Gives the endpoint that this body describes."""
         return NewEndpoint(
             url=self.url,
             types=("*",) if self.types is UNSET else tuple(self.types),
@@ -117,15 +99,15 @@ class NewEndpointBody(Body, frozen=True, kw_only=True):
 
 
 class ChangeEndpointBody(Body, frozen=True, kw_only=True):
-    """The body that changes an endpoint; what is not there stays as it is."""
+    """The body that changes an endpoint; an absent member stays as it is."""
 
     url: _Url | UnsetType = UNSET
     types: _Types | UnsetType = UNSET
     label: _Label | UnsetType | None = UNSET
     state: Literal["active", "paused", "stopped"] | UnsetType = UNSET
 
-    def changes(self) -> Changes:
-        """Gives the changes that are asked for."""
+    def call(self) -> Changes:
+        """Gives the changes that this body describes."""
         return Changes(
             url=self.url,
             types=UNSET if self.types is UNSET else tuple(self.types),
@@ -135,14 +117,14 @@ class ChangeEndpointBody(Body, frozen=True, kw_only=True):
 
 
 class ReplayBody(Body, frozen=True, kw_only=True):
-    """The body of a replay: some events by their ids, or all that the endpoint wants of a span of time."""
+    """The body of a replay: some events by their ids, or all of a span of time that the endpoint subscribes to."""
 
     ids: Annotated[list[Text], Meta(min_length=1, max_length=REPLAYED_IDS_MAX)] | UnsetType = UNSET
     since: _Moment | UnsetType = UNSET
     until: _Moment | UnsetType = UNSET
 
-    def span(self) -> ReplayedEvents:
-        """Gives what is to be sent again; raises Refusal (invalid_request)."""
+    def call(self) -> ReplayedEvents:
+        """Gives the events to deliver again; raises Refusal (invalid_request)."""
         if self.ids is not UNSET:
             if not self.ids or self.since is not UNSET or self.until is not UNSET:
                 raise wrong_fields(
@@ -165,186 +147,142 @@ def _ms(name: str, text: str) -> int:
     raise wrong_fields([FieldError(name, "must be a moment such as 2026-11-21T10:00:00Z")])
 
 
-async def new_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Registers an endpoint."""
-    new = asked.parsed(NewEndpointBody).new()
-    return found(await endpoints.create_endpoint(relay.dispatch, _owner(relay, asked), new))
-
-
-async def some_endpoints(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Lists the caller's endpoints."""
-    return found(await endpoints.list_endpoints(relay.dispatch, _owner(relay, asked)))
-
-
-async def one_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Shows one endpoint."""
-    return found(await endpoints.show_endpoint(relay.dispatch, _owner(relay, asked), asked.id))
-
-
-async def changed_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Changes one endpoint."""
-    changes = asked.parsed(ChangeEndpointBody).changes()
-    return found(await endpoints.change_endpoint(relay.dispatch, _owner(relay, asked), asked.id, changes))
-
-
-async def removed_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Removes one endpoint."""
-    asked.require_empty()
-    await endpoints.remove_endpoint(relay.dispatch, _owner(relay, asked), asked.id)
-    return found(None)
-
-
-async def rotated_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Gives an endpoint a new secret."""
-    asked.require_empty()
-    return found(await endpoints.rotate_endpoint(relay.dispatch, _owner(relay, asked), asked.id))
-
-
-async def tested_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Sends a test event to one endpoint."""
-    asked.require_empty()
-    event_id = await endpoints.send_test(relay.dispatch, _owner(relay, asked), asked.id)
-    return found({"event_id": event_id})
-
-
-async def replayed_endpoint(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Sends events to one endpoint again."""
-    span = asked.parsed(ReplayBody).span()
-    after = int(asked.query.get("after", "0"))
-    owner = _owner(relay, asked)
-    return found(await endpoints.replay_events(relay.dispatch, owner, asked.id, span, after=after))
-
-
-async def some_deliveries(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Lists what became of events for one endpoint."""
-    query = asked.query
-    listed = await endpoints.list_deliveries(
-        relay.dispatch,
-        _owner(relay, asked),
-        asked.id,
-        state=DeliveryState(query["state"]) if "state" in query else None,
-        before=int(query["before"]) if "before" in query else None,
-        limit=int(query.get("limit", DELIVERIES_USUAL)),
-    )
-    return found(listed)
-
-
-def _owner(relay: Relay, asked: ParsedRequest) -> Owner:
-    request = asked.request
+def _owner(relay: Relay, parsed: ParsedRequest) -> Owner:
+    request = parsed.request
     merchant = relay.account(request.account).merchant
     return Owner(account=request.account, merchant=merchant, principal=request.principal)
 
 
+async def _found(data: Awaitable[object]) -> Answer:
+    return found(await data)
+
+
+async def _remove(relay: Relay, parsed: ParsedRequest) -> Answer:
+    await endpoints.remove_endpoint(relay.dispatch, _owner(relay, parsed), parsed.id)
+    return found(None)
+
+
+async def _send_test(relay: Relay, parsed: ParsedRequest) -> Answer:
+    event_id = await endpoints.send_test(relay.dispatch, _owner(relay, parsed), parsed.id)
+    return found({"event_id": event_id})
+
+
+async def _replay(relay: Relay, parsed: ParsedRequest) -> Answer:
+    events = parsed.body_as(ReplayBody).call()
+    after = int(parsed.query.get("after", "0"))
+    owner = _owner(relay, parsed)
+    return found(await endpoints.replay_events(relay.dispatch, owner, parsed.id, events, after=after))
+
+
+async def _list_deliveries(relay: Relay, parsed: ParsedRequest) -> Answer:
+    query = parsed.query
+    deliveries = await endpoints.list_deliveries(
+        relay.dispatch,
+        _owner(relay, parsed),
+        parsed.id,
+        state=DeliveryState(query["state"]) if "state" in query else None,
+        before=int(query["before"]) if "before" in query else None,
+        limit=int(query.get("limit", DELIVERIES_USUAL)),
+    )
+    return found(deliveries)
+
+
+_route: Final = partial(Route, scope=Scope.ENDPOINTS_WRITE, bound=refused)
+_endpoint_route: Final = partial(_route, segment=ENDPOINT)
+
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    _route(
         name="registerEndpoint",
         method="POST",
         path="/endpoints",
         sentence="Register an endpoint, to which events are sent",
-        scope=Scope.ENDPOINTS_WRITE,
-        handler=new_endpoint,
+        handler=lambda relay, parsed: _found(
+            endpoints.create_endpoint(relay.dispatch, _owner(relay, parsed), parsed.body_as(NewEndpointBody).call())
+        ),
         answer="issued endpoint",
-        bound=refused,
         body=NewEndpointBody,
         codes=MAY_CLASH,
     ),
-    Route(
+    _route(
         name="listEndpoints",
         method="GET",
         path="/endpoints",
         sentence="List the endpoints",
-        scope=Scope.ENDPOINTS_WRITE,
-        handler=some_endpoints,
+        handler=lambda relay, parsed: _found(endpoints.list_endpoints(relay.dispatch, _owner(relay, parsed))),
         answer="endpoints",
-        bound=refused,
     ),
-    Route(
+    _endpoint_route(
         name="showEndpoint",
         method="GET",
         path="/endpoints/{id}",
         sentence="Show an endpoint",
-        scope=Scope.ENDPOINTS_WRITE,
-        handler=one_endpoint,
+        handler=lambda relay, parsed: _found(endpoints.show_endpoint(relay.dispatch, _owner(relay, parsed), parsed.id)),
         answer="endpoint",
-        bound=refused,
-        segment=ENDPOINT,
     ),
-    Route(
+    _endpoint_route(
         name="changeEndpoint",
         method="PATCH",
         path="/endpoints/{id}",
         sentence="Change, pause, stop or start an endpoint",
-        scope=Scope.ENDPOINTS_WRITE,
-        handler=changed_endpoint,
+        handler=lambda relay, parsed: _found(
+            endpoints.change_endpoint(
+                relay.dispatch, _owner(relay, parsed), parsed.id, parsed.body_as(ChangeEndpointBody).call()
+            )
+        ),
         answer="endpoint",
-        bound=refused,
-        segment=ENDPOINT,
         body=ChangeEndpointBody,
         codes=TAKES_BODY,
     ),
-    Route(
+    _endpoint_route(
         name="removeEndpoint",
         method="DELETE",
         path="/endpoints/{id}",
         sentence="Remove an endpoint",
-        scope=Scope.ENDPOINTS_WRITE,
-        handler=removed_endpoint,
+        handler=_remove,
         answer="nothing",
-        bound=refused,
-        segment=ENDPOINT,
         body=EmptyBody,
         codes=TAKES_BODY,
     ),
-    Route(
+    _endpoint_route(
         name="rotateEndpoint",
         method="POST",
         path="/endpoints/{id}/rotate",
         sentence="Give an endpoint a new secret; the old one stays valid for a day",
-        scope=Scope.ENDPOINTS_WRITE,
-        handler=rotated_endpoint,
+        handler=lambda relay, parsed: _found(
+            endpoints.rotate_endpoint(relay.dispatch, _owner(relay, parsed), parsed.id)
+        ),
         answer="issued endpoint",
-        bound=refused,
-        segment=ENDPOINT,
         body=EmptyBody,
         codes=TAKES_BODY,
     ),
-    Route(
+    _endpoint_route(
         name="testEndpoint",
         method="POST",
         path="/endpoints/{id}/test",
         sentence="Send a test event to an endpoint",
-        scope=Scope.ENDPOINTS_WRITE,
-        handler=tested_endpoint,
-        answer="told event",
-        bound=refused,
-        segment=ENDPOINT,
+        handler=_send_test,
+        answer="test event",
         body=EmptyBody,
         codes=MAY_CLASH,
     ),
-    Route(
+    _endpoint_route(
         name="replayEvents",
         method="POST",
         path="/endpoints/{id}/replay",
         sentence="Send events to an endpoint again",
-        scope=Scope.ENDPOINTS_WRITE,
-        handler=replayed_endpoint,
+        handler=_replay,
         answer="replayed",
-        bound=refused,
-        segment=ENDPOINT,
         query=(AFTER,),
         body=ReplayBody,
         codes=MAY_CLASH,
     ),
-    Route(
+    _endpoint_route(
         name="listDeliveries",
         method="GET",
         path="/endpoints/{id}/deliveries",
         sentence="List the deliveries of events to an endpoint, newest first",
-        scope=Scope.ENDPOINTS_WRITE,
-        handler=some_deliveries,
+        handler=_list_deliveries,
         answer="deliveries",
-        bound=refused,
-        segment=ENDPOINT,
         query=(DELIVERY_STATE, BEFORE, DELIVERY_LIMIT),
     ),
 )

@@ -1,9 +1,9 @@
-"""Events: the feed of what happened, page by page or as it happens."""
+"""Events: the feed, in pages or as a stream."""
 
 from typing import Final
 
 from payrelay.api.http.streams import StreamedAnswer
-from payrelay.api.requests.parameters import Parameter, matches, up_to
+from payrelay.api.requests.parameters import ID_EXAMPLE, Parameter, limit, matches
 from payrelay.api.requests.route import ParsedRequest, Route, only_own, refused
 from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
@@ -31,63 +31,57 @@ def _is_pattern(text: str) -> str | None:
 
 AFTER: Final = Parameter(
     name="after",
-    sentence="Goes on behind this position; `next` of a page has it. 0 is the beginning.",
+    sentence="The position to continue after; `next` of a page has it. 0 is the beginning of the feed.",
     schema={"type": "integer", "minimum": 0, "maximum": POSITION_MAX, "default": 0},
     validator=matches(POSITION, "must be a position, as next of a page has it"),
     example=0,
 )
 TYPE: Final = Parameter(
     name="type",
-    sentence="Only events of this type, such as `operation.succeeded`, or of these, such as `operation.*`.",
+    sentence="Only events of this type, such as `operation.succeeded`, or of these types, such as `operation.*`.",
     schema={"type": "string", "enum": PATTERNS},
     validator=_is_pattern,
     example="operation.*",
 )
 SUBJECT: Final = Parameter(
     name="subject",
-    sentence="Only events about this, such as `operation:op_…`.",
+    sentence="Only events about this subject, such as `operation:op_…`.",
     schema={"type": "string", "pattern": f"^{_SUBJECT}$"},
     validator=matches(_SUBJECT, "must be a subject such as operation:op_… or customer:cus_…"),
-    example="operation:op_019c8b2f5a7e4d10b6f3a92c7e08d154",
+    example=f"operation:op_{ID_EXAMPLE}",
 )
 FOLLOWED: Final = Parameter(
     name="subject",
     sentence="The operation or the checkout to follow: `operation:op_…` or `checkout:chk_…`. Required.",
     schema={"type": "string", "pattern": f"^({_FOLLOWED})$"},
     validator=matches(_FOLLOWED, "must be operation:op_… or checkout:chk_…"),
-    example="operation:op_019c8b2f5a7e4d10b6f3a92c7e08d154",
+    example=f"operation:op_{ID_EXAMPLE}",
     is_required=True,
 )
-EVENT_LIMIT: Final = Parameter(
-    name="limit",
-    sentence="Events on the page.",
-    schema={"type": "integer", "minimum": 1, "maximum": EVENTS_MAX, "default": EVENTS_USUAL},
-    validator=up_to(EVENTS_MAX),
-    example=EVENTS_USUAL,
-)
+EVENT_LIMIT: Final = limit("Events", EVENTS_USUAL, EVENTS_MAX)
 
 
-async def some_events(relay: Relay, asked: ParsedRequest) -> Answer:
+async def some_events(relay: Relay, parsed: ParsedRequest) -> Answer:
     """Reads one page of the feed."""
-    query = asked.query
-    wanted = EventFilter(
+    query = parsed.query
+    event_filter = EventFilter(
         after=int(query.get("after", "0")),
         limit=int(query.get("limit", EVENTS_USUAL)),
         subject=query.get("subject"),
         pattern=pattern_of(query["type"]) if "type" in query else None,
     )
-    return await read_events(relay, asked.request, wanted, asked.wait_preference)
+    return await read_events(relay, parsed.request, event_filter, parsed.wait_preference)
 
 
-async def event_stream(relay: Relay, asked: ParsedRequest) -> Answer:
-    """Follows one operation or checkout; a browser that comes again says behind which event it goes on."""
-    subject = asked.query.get(FOLLOWED.name)
+async def event_stream(relay: Relay, parsed: ParsedRequest) -> Answer:
+    """Follows one operation or checkout; a browser that reconnects names the last event that it received."""
+    subject = parsed.query.get(FOLLOWED.name)
     if subject is None:
         raise wrong_fields([FieldError(FOLLOWED.name, "is required")])
-    after = asked.query.get("after", "0")
-    if asked.last_event_id is not None and AFTER.validator(asked.last_event_id) is None:
-        after = asked.last_event_id
-    return StreamedAnswer(stream=await follow(relay, asked.request, subject, after=int(after)))
+    after = parsed.query.get("after", "0")
+    if parsed.last_event_id is not None and AFTER.validator(parsed.last_event_id) is None:
+        after = parsed.last_event_id
+    return StreamedAnswer(stream=await follow(relay, parsed.request, subject, after=int(after)))
 
 
 ROUTES: Final[tuple[Route, ...]] = (

@@ -1,20 +1,19 @@
-"""Operations: what was asked of the gateway, and what became of it."""
+"""Operations: the changes that clients asked for at the gateway, and their outcomes."""
 
 from collections.abc import Awaitable
 from typing import Final
 
 from payrelay.api.requests.parameters import (
-    GATEWAY_NUMBER,
     LIMIT,
     OF_CUSTOMER,
-    PAGE_SIZE_USUAL,
-    TEXT_LENGTH_MAX,
-    TEXT_SCHEMA,
     Parameter,
     anything,
-    at_most_long,
-    matches,
-    one_of,
+    choice,
+    gateway_number,
+    own_cursor,
+    own_id,
+    page_of,
+    text,
 )
 from payrelay.api.requests.route import ParsedRequest, Route, only_own
 from payrelay.api.routes.policies import own_key
@@ -26,15 +25,7 @@ from payrelay.flows.payments.await_outcome import show_when_final
 from payrelay.flows.payments.find_operations import list_operations, show_newest_by_key, show_operation
 from payrelay.flows.relay import Relay
 
-_OPERATION_ID: Final = r"op_[0-9a-f]{32}"
-
-OPERATION: Final = Parameter(
-    name="id",
-    sentence="Identifier of the operation.",
-    schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
-    validator=anything,
-    example="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
-)
+OPERATION: Final = own_id("op", "operation")
 IDEMPOTENCY_KEY: Final = Parameter(
     name="idempotency_key",
     sentence="The Idempotency-Key of the request, unquoted.",
@@ -42,55 +33,19 @@ IDEMPOTENCY_KEY: Final = Parameter(
     validator=anything,
     example="order-12345-attempt-1",
 )
-STATE: Final = Parameter(
-    name="state",
-    sentence="Only operations in this state.",
-    schema={"type": "string", "enum": [*State]},
-    validator=one_of(*State),
-    example=State.UNKNOWN,
-)
-KIND: Final = Parameter(
-    name="kind",
-    sentence="Only operations of this kind.",
-    schema={"type": "string", "enum": [*Kind]},
-    validator=one_of(*Kind),
-    example=Kind.CHARGE,
-)
-ORDER_ID: Final = Parameter(
-    name="order_id",
-    sentence="Only operations on this order.",
-    schema=TEXT_SCHEMA,
-    validator=at_most_long(TEXT_LENGTH_MAX),
-    example="Order12345",
-)
-PAYMENT_ID: Final = Parameter(
-    name="payment_id",
-    sentence="Only operations on this payment.",
-    schema={"type": "string", "pattern": f"^{GATEWAY_NUMBER}$"},
-    validator=matches(GATEWAY_NUMBER, "must be 1 to 19 digits"),
-    example="320025021815",
-)
-SUBSCRIPTION_ID: Final = Parameter(
-    name="subscription_id",
-    sentence="Only operations on this subscription.",
-    schema={"type": "string", "pattern": f"^{GATEWAY_NUMBER}$"},
-    validator=matches(GATEWAY_NUMBER, "must be 1 to 19 digits"),
-    example="420075032251",
-)
-CURSOR: Final = Parameter(
-    name="cursor",
-    sentence="Goes on behind this operation; the Link header of a page has it.",
-    schema={"type": "string", "pattern": f"^{_OPERATION_ID}$"},
-    validator=matches(_OPERATION_ID, "must be the id of an operation"),
-    example="op_019c8b2f5a7e4d10b6f3a92c7e08d154",
-)
+STATE: Final = choice("state", "Only operations in this state.", State, State.UNKNOWN)
+KIND: Final = choice("kind", "Only operations of this kind.", Kind, Kind.CHARGE)
+ORDER_ID: Final = text("order_id", "Only operations on this order.", "Order12345")
+PAYMENT_ID: Final = gateway_number("payment_id", "Only operations on this payment.", "320025021815")
+SUBSCRIPTION_ID: Final = gateway_number("subscription_id", "Only operations on this subscription.", "420075032251")
+CURSOR: Final = own_cursor("op", "an operation")
 
 
-def one_operation(relay: Relay, asked: ParsedRequest) -> Awaitable[Answer]:
-    """Shows one operation, once it is settled where the client waits for that."""
-    if asked.wait_preference is not None:
-        return show_when_final(relay, asked.request, asked.id, asked.wait_preference)
-    return show_operation(relay, asked.request, asked.id)
+def one_operation(relay: Relay, parsed: ParsedRequest) -> Awaitable[Answer]:
+    """Shows one operation; where the client prefers to wait, once the operation is final or the wait is over."""
+    if parsed.wait_preference is not None:
+        return show_when_final(relay, parsed.request, parsed.id, parsed.wait_preference)
+    return show_operation(relay, parsed.request, parsed.id)
 
 
 def _filter_of(query: dict[str, str]) -> OperationFilter:
@@ -111,25 +66,12 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/operations",
         sentence="List operations, newest first",
         scope=Scope.OPERATIONS_READ,
-        handler=lambda relay, asked: list_operations(
-            relay,
-            asked.request,
-            _filter_of(asked.query),
-            before=asked.query.get("cursor"),
-            limit=int(asked.query.get("limit", PAGE_SIZE_USUAL)),
+        handler=lambda relay, parsed: list_operations(
+            relay, parsed.request, _filter_of(parsed.query), **page_of(parsed.query)
         ),
         answer="operations",
         bound=only_own,
-        query=(
-            STATE,
-            KIND,
-            ORDER_ID,
-            PAYMENT_ID,
-            SUBSCRIPTION_ID,
-            OF_CUSTOMER,
-            CURSOR,
-            LIMIT,
-        ),
+        query=(STATE, KIND, ORDER_ID, PAYMENT_ID, SUBSCRIPTION_ID, OF_CUSTOMER, CURSOR, LIMIT),
     ),
     Route(
         name="showOperation",
@@ -149,7 +91,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/operations/by-key/{idempotency_key}",
         sentence="Show the newest operation under an Idempotency-Key",
         scope=Scope.OPERATIONS_READ,
-        handler=lambda relay, asked: show_newest_by_key(relay, asked.request, asked.id),
+        handler=lambda relay, parsed: show_newest_by_key(relay, parsed.request, parsed.id),
         answer="operation",
         bound=own_key,
         segment=IDEMPOTENCY_KEY,

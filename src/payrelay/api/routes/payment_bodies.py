@@ -1,4 +1,4 @@
-"""The bodies of charges, captures and refunds, and how they become calls."""
+"""The bodies of charges, captures, refunds and voids, and the calls that they become."""
 
 import re
 from decimal import Decimal
@@ -20,8 +20,8 @@ from payrelay.core.calls import Capture, Charge, Item, Refund, Void
 from payrelay.core.money import minor_units
 
 ITEMS_LENGTH_MAX: Final = 1000
-"""The title of what is bought may list it."""
-# A host by name or number and whatever visible characters behind it: shops use brackets and bars in their queries.
+"""Long, because the title of a purchase may list its items."""
+# A host by name or number, then any visible characters: shops use brackets and bars in their queries.
 _WEB_ADDRESS: Final = (
     r"^[Hh][Tt][Tt][Pp][Ss]?://(?:[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}\])"
     r"(?::[0-9]{1,5})?(?:[/?#][!-~]*)?$"
@@ -66,10 +66,10 @@ class RefundAmount(
     check=_refund_amount,
     schema={
         "anyOf": [AMOUNT_SCHEMA, {"type": "string", "pattern": r"^(?!0+\.00$)[0-9]{1,12}\.[0-9]{2}$"}],
-        "description": "The part to give back; without it the whole payment is.",
+        "description": "The amount to refund; without it, the whole payment is refunded.",
     },
 ):
-    """The part to give back, as a number or as a text with two decimals, in hundredths."""
+    """The amount to refund, in hundredths; it comes as a number, or as a text with two decimals."""
 
 
 class PaymentId(
@@ -81,7 +81,7 @@ class PaymentId(
             {"type": "string", "pattern": "^[0-9]{1,19}$"},
             {"type": "integer", "minimum": 0, "maximum": _PAYMENT_ID_END - 1},
         ],
-        "description": "The gateway's number of the payment.",
+        "description": "The gateway's identifier of the payment.",
     },
 ):
     """The gateway's number of a payment, as text."""
@@ -101,7 +101,7 @@ class WebAddress(
 
 
 class ItemEntry(Body, frozen=True, kw_only=True):
-    """One line of a charge's item list."""
+    """One entry of a charge's item list."""
 
     name: Text
     number: Text
@@ -114,7 +114,7 @@ class ChargeBody(Body, frozen=True, kw_only=True):
 
     type: Annotated[
         Literal["PAYMENT", "AUTHORIZE"],
-        Meta(description="PAYMENT takes the money now, AUTHORIZE holds it for a later capture."),
+        Meta(description="PAYMENT charges the amount now, AUTHORIZE authorizes it for a later capture."),
     ]
     order_id: Annotated[Text, Meta(description="Identifier of the order.")]
     items: Annotated[Title, Meta(description="Item title or order number.")]
@@ -129,7 +129,7 @@ class ChargeBody(Body, frozen=True, kw_only=True):
     ) = UNSET
 
     def call(self) -> Charge:
-        """Gives the charge that is asked for."""
+        """Gives the charge that this body describes."""
         return Charge(
             authorize=self.type == "AUTHORIZE",
             order_id=self.order_id,
@@ -145,19 +145,21 @@ class ChargeBody(Body, frozen=True, kw_only=True):
 
 
 class CaptureBody(Body, frozen=True, kw_only=True):
-    """The body of a capture: description or deduction_details or both, of which the second is sent."""
+    """The body of a capture: description, deduction_details or both; of both, deduction_details is sent."""
 
     needs_one_of = ("description", "deduction_details")
 
     authorization_token: Annotated[
-        Text, Meta(description="Token that an AUTHORIZE charge yielded, or the checkout's id.")
+        Text, Meta(description="Token of the authorization, from an AUTHORIZE charge, or the checkout's id.")
     ]
     amount: Amount
     description: Annotated[Text, Meta(description="Details about the capture.")] | UnsetType = UNSET
-    deduction_details: Annotated[Text, Meta(description="The same; wins where both are given.")] | UnsetType = UNSET
+    deduction_details: (
+        Annotated[Text, Meta(description="Details about the capture; sent in place of description.")] | UnsetType
+    ) = UNSET
 
     def call(self) -> Capture:
-        """Gives the capture that is asked for."""
+        """Gives the capture that this body describes."""
         details = self.deduction_details or self.description
         return Capture(
             authorization_token=self.authorization_token,
@@ -167,20 +169,20 @@ class CaptureBody(Body, frozen=True, kw_only=True):
 
 
 class RefundBody(Body, frozen=True, kw_only=True):
-    """The body of a refund: exactly one of payment_id and authorization_token."""
+    """The body of a refund or a void: exactly one of payment_id and authorization_token."""
 
     needs_one_of = ("payment_id", "authorization_token")
     takes_both = False
 
-    description: Annotated[Text, Meta(description="Why it is given back.")]
+    description: Annotated[Text, Meta(description="The reason of the refund or the void.")]
     payment_id: PaymentId | UnsetType = UNSET
     authorization_token: (
-        Annotated[Text, Meta(description="Of a hold to let go of, or the checkout's id.")] | UnsetType
+        Annotated[Text, Meta(description="Token of the authorization to void, or the checkout's id.")] | UnsetType
     ) = UNSET
     amount: RefundAmount | UnsetType = UNSET
 
     def call(self) -> Refund | Void:
-        """Gives the refund, or the release of a hold, that is asked for."""
+        """Gives the refund, or the void of an authorization, that this body describes."""
         amount_minor = None if self.amount is UNSET else int(self.amount)
         if self.authorization_token is UNSET:
             payment_id = "" if self.payment_id is UNSET else str(self.payment_id)

@@ -1,9 +1,9 @@
-"""Payments: what an order was paid with, charges, captures and refunds."""
+"""Payments: the payments of an order, charges, captures, refunds and voids."""
 
 from typing import Final
 
-from payrelay.api.requests.parameters import TEXT_LENGTH_MAX, TEXT_SCHEMA, Parameter, at_most_long
-from payrelay.api.requests.route import CHANGES_GATEWAY, READS_GATEWAY, ParsedRequest, Route, refused
+from payrelay.api.requests.parameters import text
+from payrelay.api.requests.route import CHANGES_GATEWAY, ParsedRequest, Route, gateway_effect, gateway_read, refused
 from payrelay.api.routes.payment_bodies import CaptureBody, ChargeBody, RefundBody
 from payrelay.api.routes.policies import own_charge, own_order
 from payrelay.core.access.credential import Scope
@@ -14,76 +14,61 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
 
-ORDER: Final = Parameter(
-    name="id",
-    sentence="Identifier of the order.",
-    schema=TEXT_SCHEMA,
-    validator=at_most_long(TEXT_LENGTH_MAX),
-    example="Order12345",
-)
+ORDER: Final = text("id", "Identifier of the order.", "Order12345")
 
 
-def _order_of(asked: ParsedRequest) -> PaymentsOfOrder:
-    words = ORDER.validator(asked.id)
+def _order_of(parsed: ParsedRequest) -> PaymentsOfOrder:
+    words = ORDER.validator(parsed.id)
     if words is not None:
         raise wrong_fields([FieldError(ORDER.name, words)])
-    return PaymentsOfOrder(order_id=asked.id)
+    return PaymentsOfOrder(order_id=parsed.id)
 
 
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    gateway_read(
         name="retrievePayments",
-        method="GET",
         path="/payments/{id}",
         sentence="Retrieve the successful payments of an order",
         scope=Scope.PAYMENTS_READ,
-        handler=lambda relay, asked: retrieve_payments(relay, asked.request, _order_of(asked)),
+        handler=lambda relay, parsed: retrieve_payments(relay, parsed.request, _order_of(parsed)),
         answer="payments",
         bound=own_order,
         segment=ORDER,
-        codes=READS_GATEWAY,
-        is_read=True,
     ),
-    Route(
+    gateway_effect(
         name="chargePayment",
         method="POST",
         path="/payments/charge",
         sentence="Charge a pre-approved customer, or authorize an amount",
         scope=Scope.PAYMENTS_CHARGE,
-        handler=lambda relay, asked: charge(relay, asked.request, asked.parsed(ChargeBody).call()),
+        handler=lambda relay, parsed: charge(relay, parsed.request, parsed.body_as(ChargeBody).call()),
         answer="charge",
         bound=own_charge,
         body=ChargeBody,
         codes=(Code.PENDING, Code.DECLINED, *CHANGES_GATEWAY),
-        is_effect=True,
-        can_wait=True,
     ),
-    Route(
+    gateway_effect(
         name="capturePayment",
         method="POST",
         path="/payments/capture",
         sentence="Capture an authorized payment, or a part of it",
         scope=Scope.PAYMENTS_CAPTURE,
-        handler=lambda relay, asked: capture(relay, asked.request, asked.parsed(CaptureBody).call()),
+        handler=lambda relay, parsed: capture(relay, parsed.request, parsed.body_as(CaptureBody).call()),
         answer="capture",
         bound=refused,
         body=CaptureBody,
         codes=(Code.DECLINED, *CHANGES_GATEWAY),
-        is_effect=True,
-        can_wait=True,
     ),
-    Route(
+    gateway_effect(
         name="refundPayment",
         method="POST",
         path="/payments/refund",
         sentence="Refund a payment or a part of it, or void an authorization",
         scope=Scope.PAYMENTS_REFUND,
-        handler=lambda relay, asked: refund(relay, asked.request, asked.parsed(RefundBody).call()),
+        handler=lambda relay, parsed: refund(relay, parsed.request, parsed.body_as(RefundBody).call()),
         answer="refund",
         bound=refused,
         body=RefundBody,
         codes=CHANGES_GATEWAY,
-        is_effect=True,
-        can_wait=True,
     ),
 )

@@ -1,10 +1,11 @@
-"""What a bound credential, a phone's, may do on each route: the policies that the table of routes names.
+"""What a bound credential, an app's, may do on each route: the policies that the table of routes names.
 
 Rules:
 
-1. A route without a policy is closed to phones; a test wants each route to name one.
-2. A policy sees the request before the handler, and gives it narrowed to what belongs to the credential, or refuses it.
-3. What belongs to somebody else is answered as what doesn't exist, and nobody upstream is asked for it.
+1. A route without a policy is closed to bound credentials; a test requires each route to name one.
+2. A policy gets the request before the handler does. It narrows the request to what belongs to the credential, or
+   refuses it.
+3. What belongs to another caller is answered as if it didn't exist, and no gateway is asked for it.
 """
 
 import msgspec
@@ -23,27 +24,26 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 
 
-async def own_order(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:
-    """Opens the payments of one's own order: the bound one, or one on which something was done for the customer."""
-    is_own = asked.id == bound.order_id
+async def own_order(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:
+    """Allows the payments of the bound order, or of an order on which the bound customer has an operation."""
+    is_own = parsed.id == bound.order_id
     if bound.order_id is None and bound.customer_id is not None:
-        is_own = await _has_operation_on(relay, asked, bound)
+        is_own = await _has_operation_on(relay, parsed, bound)
     if not is_own:
         raise Refusal(Code.NOT_FOUND, "there is no such order")
-    return asked
+    return parsed
 
 
-async def own_charge(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
-    """Opens paying one's own order with one's own card; ``customer_token`` may be left out."""
+async def own_charge(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
+    """Allows a charge of the bound order to the bound customer; ``customer_token`` may be left out."""
     if bound.customer_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no customer to charge")
     if bound.order_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no order to pay")
-    body = asked.body
+    body = parsed.body
     if "customer_token" not in parse_object(body):
         body = _with_customer(body, bound.customer_id)
-    given = parse_body(body, ChargeBody)
-    charge = given.call()
+    charge = parse_body(body, ChargeBody).call()
     if charge.customer_token != bound.customer_id:
         raise Refusal(Code.FORBIDDEN, "the token may charge its own customer only")
     if not has_order(bound, charge.order_id):
@@ -52,37 +52,37 @@ async def own_charge(relay: Relay, asked: ParsedRequest, bound: Bound) -> Parsed
         raise Refusal(Code.FORBIDDEN, f"the token may pay in {bound.currency} only")
     if charge.notify_url is not None:
         raise Refusal(Code.FORBIDDEN, "the token may not say where notifications go (notify_url)")
-    return msgspec.structs.replace(asked, body=body)
+    return msgspec.structs.replace(parsed, body=body)
 
 
-async def own_checkout(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
-    """Opens asking for one's own order on the gateway's page; the story holds the rest of it to the bounds.
+async def own_checkout(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
+    """Allows a checkout for the bound order; the flow checks the other bounds.
 
-    Without an order it would say of any order whether it is taken, and take it.
+    A token without an order could learn of any order whether it has a checkout, and could open one for it.
     """
     if bound.order_id is None:
         raise Refusal(Code.FORBIDDEN, "the token names no order to pay")
-    return asked
+    return parsed
 
 
-async def own_subscription(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:
-    """Opens a subscription that was begun by a checkout of one's own, as far as we know."""
-    account = relay.account(asked.request.account)
-    standing = await relay.subscriptions.summary(account.merchant, asked.id)
-    if standing is None or not await _began(relay, asked, bound, standing.subscription):
+async def own_subscription(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:
+    """Allows a subscription that, as far as Payrelay knows, was begun by a checkout of the credential's own."""
+    account = relay.account(parsed.request.account)
+    stored = await relay.subscriptions.summary(account.merchant, parsed.id)
+    if stored is None or not await _began(relay, parsed, bound, stored.subscription):
         raise Refusal(Code.NOT_FOUND, "there is no such subscription")
-    return asked
+    return parsed
 
 
-async def own_key(relay: Relay, asked: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
-    """Opens what was done under one's own Idempotency-Key."""
-    return msgspec.structs.replace(asked, id=key_of_bound(bound, asked.id))
+async def own_key(relay: Relay, parsed: ParsedRequest, bound: Bound) -> ParsedRequest:  # noqa: ARG001 - a policy
+    """Allows the operation under an Idempotency-Key of the credential's own."""
+    return msgspec.structs.replace(parsed, id=key_of_bound(bound, parsed.id))
 
 
 async def resolved(relay: Relay, request: Request) -> Request:
-    """Gives a request whose credential names its customer and the caller's own name for the person, where we know both.
+    """Gives a request whose credential names its customer and the client's reference for it, where both are known.
 
-    Of several cards of one person the customer is the one that was approved last. Raises StoreUnavailable.
+    Where several customers have one reference, the one that was approved last counts. Raises StoreUnavailable.
     """
     bound, customer = request.credential.bound, None
     if bound is None:
@@ -90,13 +90,13 @@ async def resolved(relay: Relay, request: Request) -> Request:
     if bound.customer_id is not None:
         customer = await relay.customers.get(bound.customer_id)
     elif bound.reference is not None:
-        wanted = CustomerFilter(
+        customer_filter = CustomerFilter(
             merchant=relay.account(request.account).merchant,
             principal=request.principal,
             reference=bound.reference,
             state=CustomerState.ACTIVE,
         )
-        customer = next(iter(await relay.customers.list(wanted, before=None, limit=1)), None)
+        customer = next(iter(await relay.customers.list(customer_filter, before=None, limit=1)), None)
     if customer is None or customer.principal != request.principal:
         return request
     named = msgspec.structs.replace(
@@ -105,32 +105,32 @@ async def resolved(relay: Relay, request: Request) -> Request:
     return msgspec.structs.replace(request, credential=msgspec.structs.replace(request.credential, bound=named))
 
 
-async def narrowed(policy: Policy | None, relay: Relay, asked: ParsedRequest) -> ParsedRequest:
-    """Gives a request as its credential may make it: unchanged for a key, by the route's policy for a phone.
+async def narrowed(policy: Policy | None, relay: Relay, parsed: ParsedRequest) -> ParsedRequest:
+    """Gives a request as its credential may make it: unchanged for a key, by the route's policy for a bound credential.
 
     Raises Refusal.
     """
-    if asked.request.credential.bound is None:
-        return asked
+    if parsed.request.credential.bound is None:
+        return parsed
     policy = require_open(policy)
-    request = await resolved(relay, asked.request)
-    bound, key = request.credential.bound or asked.request.credential.bound, request.idempotency_key
+    request = await resolved(relay, parsed.request)
+    bound, key = request.credential.bound or parsed.request.credential.bound, request.idempotency_key
     if key is not None:
         request = msgspec.structs.replace(request, idempotency_key=key_of_bound(bound, key))
-    return await policy(relay, msgspec.structs.replace(asked, request=request), bound)
+    return await policy(relay, msgspec.structs.replace(parsed, request=request), bound)
 
 
-async def _has_operation_on(relay: Relay, asked: ParsedRequest, bound: Bound) -> bool:
-    request = asked.request
-    wanted = OperationFilter(
-        principal=request.principal, account=request.account, order_id=asked.id, customer_id=bound.customer_id
+async def _has_operation_on(relay: Relay, parsed: ParsedRequest, bound: Bound) -> bool:
+    request = parsed.request
+    operation_filter = OperationFilter(
+        principal=request.principal, account=request.account, order_id=parsed.id, customer_id=bound.customer_id
     )
-    return bool(await relay.journal.list(wanted, before=None, limit=1))
+    return bool(await relay.journal.list(operation_filter, before=None, limit=1))
 
 
-async def _began(relay: Relay, asked: ParsedRequest, bound: Bound, subscription: Subscription) -> bool:
+async def _began(relay: Relay, parsed: ParsedRequest, bound: Bound, subscription: Subscription) -> bool:
     """Tells whether a checkout of the credential's own began a subscription."""
-    principal, order_id = asked.request.principal, subscription.order_id
+    principal, order_id = parsed.request.principal, subscription.order_id
     if order_id is None or subscription.principal != principal:
         return False
     checkouts = await relay.checkouts.of_order(subscription.merchant, order_id)
@@ -144,7 +144,7 @@ async def _began(relay: Relay, asked: ParsedRequest, bound: Bound, subscription:
 
 
 def _with_customer(body: bytes, customer_id: str) -> bytes:
-    """Adds the member to the text of an object; the rest stays byte for byte, amounts among it."""
+    """Adds ``customer_token`` to the text of an object; the rest, with its amounts, stays byte for byte."""
     rest = body[body.index(b"{") + 1 :]
     comma = b"" if rest.lstrip().startswith(b"}") else b","
     return b'{"customer_token":"' + customer_id.encode() + b'"' + comma + rest

@@ -1,17 +1,17 @@
-"""Subscriptions: as the gateway has them, as they are known here, and what may be done to them."""
+"""Subscriptions: the gateway's records of them, the states that Payrelay knows, and the operations on them."""
 
 from typing import Final
 
-from payrelay.api.requests.parameters import (
-    GATEWAY_NUMBER,
-    LIMIT,
-    PAGE_SIZE_USUAL,
-    Parameter,
-    anything,
-    matches,
-    one_of,
+from payrelay.api.requests.parameters import GATEWAY_NUMBER, LIMIT, PAGE_SIZE_USUAL, Parameter, anything, choice, cursor
+from payrelay.api.requests.route import (
+    CHANGES_GATEWAY,
+    EmptyBody,
+    ParsedRequest,
+    Route,
+    gateway_effect,
+    gateway_read,
+    refused,
 )
-from payrelay.api.requests.route import CHANGES_GATEWAY, READS_GATEWAY, EmptyBody, ParsedRequest, Route, refused
 from payrelay.api.routes.policies import own_subscription
 from payrelay.core.access.credential import Scope
 from payrelay.core.calls import (
@@ -36,119 +36,88 @@ SUBSCRIPTION: Final = Parameter(
     name="id",
     sentence="The gateway's subscription identifier.",
     schema={"type": "string", "pattern": f"^{GATEWAY_NUMBER}$"},
-    # A wrong one is no such subscription: the route answers 404, and sends nothing.
+    # A malformed one is no known subscription: the route answers 404, and sends nothing.
     validator=anything,
     example="420075032251",
 )
-EXPAND: Final = Parameter(
-    name="expand",
-    sentence="`payments` adds the subscription's payments.",
-    schema={"type": "string", "enum": ["payments"]},
-    validator=one_of("payments"),
-    example="payments",
-)
-SUBSCRIPTION_CURSOR: Final = Parameter(
-    name="cursor",
-    sentence="Goes on behind this subscription; the Link header of a page has it.",
-    schema={"type": "string", "pattern": f"^{GATEWAY_NUMBER}$"},
-    validator=matches(GATEWAY_NUMBER, "must be the id of a subscription"),
-    example="420075032251",
-)
+EXPAND: Final = choice("expand", "`payments` adds the subscription's payments.", ("payments",), "payments")
+SUBSCRIPTION_CURSOR: Final = cursor("a subscription", GATEWAY_NUMBER, "420075032251")
 
 
-def _number_of(asked: ParsedRequest) -> int:
-    number = subscription_number(asked.id)
+def _number_of(parsed: ParsedRequest) -> int:
+    number = subscription_number(parsed.id)
     if number is None:
         raise Refusal(Code.NOT_FOUND, "there is no such subscription: its id is 1 to 19 digits")
     return number
 
 
-def _retry_of(asked: ParsedRequest) -> RetrySubscription:
-    asked.require_empty()
-    return RetrySubscription(subscription_id=_number_of(asked))
-
-
-def _cancellation_of(asked: ParsedRequest) -> CancelSubscription:
-    asked.require_empty()
-    return CancelSubscription(subscription_id=_number_of(asked))
-
-
 ROUTES: Final[tuple[Route, ...]] = (
-    Route(
+    gateway_read(
         name="listSubscriptions",
-        method="GET",
         path="/subscriptions",
         sentence="List all subscriptions",
         scope=Scope.SUBSCRIPTIONS_READ,
-        handler=lambda relay, asked: list_subscriptions(relay, asked.request, AllSubscriptions()),
+        handler=lambda relay, parsed: list_subscriptions(relay, parsed.request, AllSubscriptions()),
         answer="subscriptions",
         bound=refused,
-        codes=READS_GATEWAY,
-        is_read=True,
     ),
-    Route(
+    gateway_read(
         name="retrieveSubscription",
-        method="GET",
         path="/subscriptions/{id}",
         sentence="Retrieve a subscription",
         scope=Scope.SUBSCRIPTIONS_READ,
-        handler=lambda relay, asked: retrieve_subscription(
+        handler=lambda relay, parsed: retrieve_subscription(
             relay,
-            asked.request,
-            OneSubscription(subscription_id=_number_of(asked)),
-            with_payments="expand" in asked.query,
+            parsed.request,
+            OneSubscription(subscription_id=_number_of(parsed)),
+            with_payments="expand" in parsed.query,
         ),
         answer="subscription",
         bound=own_subscription,
         segment=SUBSCRIPTION,
         query=(EXPAND,),
-        codes=READS_GATEWAY,
-        is_read=True,
     ),
-    Route(
+    gateway_read(
         name="listSubscriptionPayments",
-        method="GET",
         path="/subscriptions/{id}/payments",
         sentence="List the payments of a subscription",
         scope=Scope.SUBSCRIPTIONS_READ,
-        handler=lambda relay, asked: list_subscription_payments(
-            relay, asked.request, PaymentsOfSubscription(subscription_id=_number_of(asked))
+        handler=lambda relay, parsed: list_subscription_payments(
+            relay, parsed.request, PaymentsOfSubscription(subscription_id=_number_of(parsed))
         ),
         answer="payments",
         bound=own_subscription,
         segment=SUBSCRIPTION,
-        codes=READS_GATEWAY,
-        is_read=True,
     ),
-    Route(
+    gateway_effect(
         name="retrySubscription",
         method="POST",
         path="/subscriptions/{id}/retry",
         sentence="Charge the failed installment of a subscription",
         scope=Scope.SUBSCRIPTIONS_RETRY,
-        handler=lambda relay, asked: retry_subscription(relay, asked.request, _retry_of(asked)),
+        handler=lambda relay, parsed: retry_subscription(
+            relay, parsed.request, RetrySubscription(subscription_id=_number_of(parsed))
+        ),
         answer="nothing",
         bound=refused,
         body=EmptyBody,
         segment=SUBSCRIPTION,
         codes=CHANGES_GATEWAY,
-        is_effect=True,
-        can_wait=True,
     ),
-    Route(
+    gateway_effect(
         name="cancelSubscription",
         method="DELETE",
         path="/subscriptions/{id}",
         sentence="Cancel a subscription",
         scope=Scope.SUBSCRIPTIONS_CANCEL,
-        handler=lambda relay, asked: cancel_subscription(relay, asked.request, _cancellation_of(asked)),
+        handler=lambda relay, parsed: cancel_subscription(
+            relay, parsed.request, CancelSubscription(subscription_id=_number_of(parsed))
+        ),
         answer="nothing",
         bound=own_subscription,
         body=EmptyBody,
         segment=SUBSCRIPTION,
         codes=CHANGES_GATEWAY,
-        is_effect=True,
-        can_wait=True,
     ),
     Route(
         name="listSubscriptionStates",
@@ -156,11 +125,11 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/subscription-states",
         sentence="List the known states of subscriptions, without asking the gateway",
         scope=Scope.SUBSCRIPTIONS_READ,
-        handler=lambda relay, asked: list_subscription_states(
+        handler=lambda relay, parsed: list_subscription_states(
             relay,
-            asked.request,
-            after=asked.query.get("cursor", ""),
-            limit=int(asked.query.get("limit", PAGE_SIZE_USUAL)),
+            parsed.request,
+            after=parsed.query.get("cursor", ""),
+            limit=int(parsed.query.get("limit", PAGE_SIZE_USUAL)),
         ),
         answer="subscription states",
         bound=refused,
@@ -172,7 +141,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/subscription-states/{id}",
         sentence="Show the known state of a subscription, without asking the gateway",
         scope=Scope.SUBSCRIPTIONS_READ,
-        handler=lambda relay, asked: show_subscription_state(relay, asked.request, str(_number_of(asked))),
+        handler=lambda relay, parsed: show_subscription_state(relay, parsed.request, str(_number_of(parsed))),
         answer="subscription state",
         bound=own_subscription,
         segment=SUBSCRIPTION,

@@ -1,4 +1,4 @@
-"""The one table of routes: dispatch, authorization, ``/openapi.json`` and the tables in the docs are made from it."""
+"""The one table of routes, from which dispatch, permissions, ``/openapi.json`` and the tables in the docs are made."""
 
 from typing import Final
 
@@ -24,4 +24,4 @@ ROUTES: Final[tuple[Route, ...]] = (
     *events.ROUTES,
     *endpoints.ROUTES,
 )
-"""In the order in which they are described."""
+"""In the order of the API docs."""

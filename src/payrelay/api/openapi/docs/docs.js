@@ -1,7 +1,7 @@
-// Shows the description of this very server; calls go to it and to nowhere else.
+// Shows the API description of this server. Calls go to this server alone.
 "use strict";
 
-// What Swagger UI leaves out, and a screen reader or a keyboard needs: names, levels of headings, places to stop at.
+// What Swagger UI leaves out, and a screen reader or a keyboard needs: names, levels of headings, tab stops.
 const MISSING = [
   ["#servers", { "aria-label": "Server" }],
   ["select.examples-select-element", { "aria-label": "Example" }],
@@ -26,7 +26,7 @@ function complete() {
   }
 }
 
-// A link inside of a button can't be told from the button; the button keeps the address up to date as well.
+// A link inside a button can't be told from the button. The button updates the address as well.
 const plainTitles = () => ({
   wrapComponents: {
     DeepLink: (_, system) => ({ text }) => system.React.createElement("span", null, text),

@@ -1,4 +1,4 @@
-// Presses the button for the customer, once: who comes back to this page decides for himself.
+// Submits the form once by itself. A customer who comes back to this page decides whether to press the button.
 "use strict";
 (function () {
   var form = document.getElementById("continue");
