@@ -207,7 +207,7 @@ async def opened_relay(
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
             background=background,
-            hooks=dispatch.notified_by(held_responses.notified_by(hooks)),
+            hooks=hooks.also_on_change(held_responses.notify).also_on_change(lambda _: dispatch.wake()),
             dispatch=dispatch,
             customers=Customers(database, seal, chain_key=chain_secret),
             checkouts=Checkouts(database, seal),

@@ -1,4 +1,4 @@
-"""Runs the service behind a socket until it is told to stop, and ends it cleanly."""
+"""Runs the service behind a socket until a signal stops it, and ends it cleanly."""
 
 import asyncio
 import gc

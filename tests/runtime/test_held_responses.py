@@ -23,7 +23,7 @@ def test_a_change_ends_the_wait_where_nothing_more_is_awaited(operation: Operati
     """No response waits for a change to another open state; an operator's decision may take days."""
     held_responses = HeldResponses()
     with held_responses.slot(operation.id) as held:
-        held_responses.tell(msgspec.structs.replace(operation, state=state))
+        held_responses.notify(msgspec.structs.replace(operation, state=state))
         assert held is not None
         assert held.is_over is (state not in AWAITED)
 
@@ -32,7 +32,7 @@ def test_another_operations_end_is_not_ours(operation: Operation) -> None:
     """Everybody waits for one operation only."""
     held_responses = HeldResponses()
     with held_responses.slot("op_other") as held:
-        held_responses.tell(operation)
+        held_responses.notify(operation)
         assert held is not None
         assert not held.is_over
 
@@ -52,7 +52,7 @@ def test_nothing_is_left_of_a_vigil(operation: Operation) -> None:
     """Memory holds those who wait, and nobody who has waited; a new wait for the same operation begins afresh."""
     held_responses = HeldResponses()
     with held_responses.slot(operation.id) as first:
-        held_responses.tell(operation)
+        held_responses.notify(operation)
     with held_responses.slot(operation.id) as second:
         assert first is not None
         assert second is not None
@@ -99,7 +99,7 @@ def test_the_metrics_get_each_change_too(operation: Operation) -> None:
     """The metrics go on counting where waiters listen."""
     seen: list[Operation] = []
     held_responses = HeldResponses()
-    hooks = held_responses.notified_by(Hooks(operation_changed=seen.append))
+    hooks = Hooks(operation_changed=seen.append).also_on_change(held_responses.notify)
     with held_responses.slot(operation.id) as held:
         hooks.operation_changed(operation)
         assert held is not None

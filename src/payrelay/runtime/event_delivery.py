@@ -14,7 +14,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -24,11 +24,10 @@ from payrelay.clock import Clock
 from payrelay.core.events.delivery import AttemptResult, deferred_until_ms, is_to_be_stopped, next_try_ms
 from payrelay.core.events.delivery import EndpointState as Is
 from payrelay.core.events.event import PublishedEvent
-from payrelay.core.payments.operation import Operation
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import StoreError
 from payrelay.runtime.followers import Followers
-from payrelay.runtime.hooks import FlowPoint, Hooks, nobody
+from payrelay.runtime.hooks import FlowPoint, no_hook
 from payrelay.runtime.webhook_sender import Secrets, Signer, WebhookSender, host_of
 from payrelay.store.events.deliveries import Deliveries, FailedDelivery, LeasedDelivery
 from payrelay.store.events.endpoints import Endpoints, Target
@@ -97,8 +96,8 @@ class Dispatch:
     followers: Followers
     clock: Clock
     log: FilteringBoundLogger
-    counted: Callable[[DeliveryOutcome], None] = nobody
-    passed: Callable[[FlowPoint, str], None] = nobody
+    counted: Callable[[DeliveryOutcome], None] = no_hook
+    passed: Callable[[FlowPoint, str], None] = no_hook
     chance: Callable[[], float] = random.random
     attempts_max: int = ATTEMPTS_AT_ONCE_MAX
     workers: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -119,15 +118,6 @@ class Dispatch:
         task = asyncio.get_running_loop().create_task(work)
         self.working.add(task)
         task.add_done_callback(self.working.discard)
-
-    def notified_by(self, hooks: Hooks) -> Hooks:
-        """Returns hooks that also wake the publishing."""
-
-        def changed(operation: Operation) -> None:
-            hooks.operation_changed(operation)
-            self.wake()
-
-        return replace(hooks, operation_changed=changed)
 
     async def close(self, within_s: float = FINISH_S) -> None:
         """Begins no attempts, waits for those under way, but no longer than ``within_s``, and closes connections."""

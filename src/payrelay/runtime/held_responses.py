@@ -1,17 +1,15 @@
 """Holds responses until an operation has its outcome, with a wake-up at once and rare reads of the store.
 
-A change by this process ends the wait at once (``tell``). A change by another process is seen at the next read: of all
-requests that wait for one operation, one reads the store each POLL_EVERY_S.
+A change by this process ends the wait at once (``notify``). A change by another process is seen at the next read: of
+all requests that wait for one operation, one reads the store each POLL_EVERY_S.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Final
 
 from payrelay.core.payments.operation import OPEN_STATES, Operation, State
-from payrelay.runtime.hooks import Hooks
 
 AWAITED: Final = OPEN_STATES - {State.NEEDS_ATTENTION}
 """States that may soon end by themselves; no response is held for an operator's decision."""
@@ -87,7 +85,7 @@ class HeldResponses:
             if held.waiting == 0:
                 del self._by_operation[operation_id]
 
-    def tell(self, operation: Operation) -> None:
+    def notify(self, operation: Operation) -> None:
         """Ends the wait for an operation whose state is not awaited any more."""
         held = self._by_operation.get(operation.id)
         if held is not None and operation.state not in AWAITED:
@@ -98,15 +96,3 @@ class HeldResponses:
         self._is_closed = True
         for held in self._by_operation.values():
             held.end()
-
-    def notified_by(self, hooks: Hooks) -> Hooks:
-        """Returns hooks that also end waits."""
-        return replace(hooks, operation_changed=_both(hooks.operation_changed, self.tell))
-
-
-def _both(first: Callable[[Operation], None], second: Callable[[Operation], None]) -> Callable[[Operation], None]:
-    def tell(operation: Operation) -> None:
-        first(operation)
-        second(operation)
-
-    return tell

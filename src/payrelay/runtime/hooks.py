@@ -1,7 +1,7 @@
 """Hooks that flows call as things happen: for the metrics, and for tests that crash the process at a named point."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from payrelay.core.calls import Effect, Read
@@ -81,7 +81,7 @@ class FlowPoint(StrEnum):
     RECORDED_ATTEMPTS = "kept"
 
 
-def nobody(*_: object) -> None:
+def no_hook(*_: object) -> None:
     """Does nothing: the hook where none is set."""
 
 
@@ -102,11 +102,20 @@ class Hooks:
         worked_on: gets the state and the reason of a notification that was worked on.
     """
 
-    operation_changed: Callable[[Operation], None] = nobody
-    call_made: CallMade = nobody
-    alerted: Callable[[str], None] = nobody
-    event_tried: Callable[[str], None] = nobody
-    reached: Callable[[OperationPoint, str], None] = nobody
-    passed: Callable[[FlowPoint, str], None] = nobody
-    notified: Callable[[str, str], None] = nobody
-    worked_on: Callable[[str, str], None] = nobody
+    operation_changed: Callable[[Operation], None] = no_hook
+    call_made: CallMade = no_hook
+    alerted: Callable[[str], None] = no_hook
+    event_tried: Callable[[str], None] = no_hook
+    reached: Callable[[OperationPoint, str], None] = no_hook
+    passed: Callable[[FlowPoint, str], None] = no_hook
+    notified: Callable[[str, str], None] = no_hook
+    worked_on: Callable[[str, str], None] = no_hook
+
+    def also_on_change(self, listener: Callable[[Operation], None]) -> "Hooks":
+        """Returns hooks that also call a listener with each changed operation."""
+
+        def changed(operation: Operation) -> None:
+            self.operation_changed(operation)
+            listener(operation)
+
+        return replace(self, operation_changed=changed)

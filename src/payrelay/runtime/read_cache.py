@@ -125,7 +125,7 @@ class LastReadings(Protocol):
     async def keep(
         self, merchant: str, call: Read, reading: Reading, payments: Iterable[Payment], /, *, read_at_ms: int
     ) -> None:
-        """Stores a reading and the states of its payments; never in place of a reading that was asked for later."""
+        """Stores a reading and the states of its payments; never in place of a reading of a later call."""
         ...
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int, /) -> None:

@@ -90,10 +90,10 @@ async def end_checkouts(relay: Relay) -> int:
     Raises StoreError.
     """
     now_ms = relay.clock.now_ms()
-    taken = await relay.checkouts.lease_ending(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=ENDING_AT_ONCE_MAX)
-    for checkout in taken:
+    leased = await relay.checkouts.lease_ending(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=ENDING_AT_ONCE_MAX)
+    for checkout in leased:
         relay.background.start(_end(relay, checkout))
-    return len(taken)
+    return len(leased)
 
 
 async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:

@@ -39,5 +39,5 @@ async def replay(relay: Relay, notification_id: str) -> Notification:
     try:
         await inbox.record(replayed)
     except Outdated:
-        raise NotReplayedError("it was changed at this very moment; look at it again") from None
+        raise NotReplayedError("it was changed at this moment; read it again") from None
     return replayed
