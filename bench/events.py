@@ -33,7 +33,7 @@ from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.flows.events.manage_endpoints import NewEndpoint, Owner, create_endpoint
-from payrelay.runtime.event_delivery import WIDE, Dispatch, tell_events
+from payrelay.runtime.event_delivery import WIDE, Dispatch, publish_events
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.webhook_sender import Secrets, Signer, WebhookSender, body_of
 from payrelay.store.engine.database import Database, Unit
@@ -132,7 +132,7 @@ async def measured(place: str, url: str, count: int) -> Round:
         assert target is not None
         bare_s = await send_bare(url, Signer(Secrets(target.newest)), await dispatch.feed.tail(0, count))
         began_s = time.perf_counter()
-        await tell_events(dispatch)
+        await publish_events(dispatch)
         while dispatch.workers:
             await asyncio.gather(*dispatch.workers.values())
             await asyncio.sleep(0)

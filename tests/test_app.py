@@ -122,7 +122,7 @@ async def test_another_key_is_refused_at_the_start(tmp_path: Path) -> None:
             pass
 
 
-async def test_what_an_earlier_process_left_is_taken_up_before_the_first_request(tmp_path: Path) -> None:
+async def test_operations_of_an_earlier_process_are_recovered_before_the_first_request(tmp_path: Path) -> None:
     """An operation that may have been sent is unknown from the first moment on, and not forgotten."""
     settings = settings_of(tmp_path)
     operation = an_operation(State.SENDING)
@@ -165,7 +165,7 @@ async def test_a_shared_database_brings_no_key(tmp_path: Path, postgresql_url: s
             await seal_of(settings, database)
 
 
-async def test_work_that_nobody_waits_for_is_ended_with_the_service(tmp_path: Path) -> None:
+async def test_background_work_is_ended_with_the_service(tmp_path: Path) -> None:
     """A stop that waits for ever is ended by force, and then nothing is finished."""
     output = io.BytesIO()
     async with running(settings_of(tmp_path), clock=Clock(), log=json_log(output, Clock()), finish_s=0) as service:

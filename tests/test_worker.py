@@ -14,10 +14,10 @@ from payrelay.flows.payments.charge import charge
 from payrelay.runtime.read_cache import ReadCache
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.gateways.readings import ReadingStore
-from payrelay.worker import EVERY_S, JOBS, Job, prune_read_cache, tend, working
+from payrelay.worker import EVERY_S, JOBS, Job, prune_read_cache, recover_and_prune, working
 
 EACH_ROUND = tuple(Job(1, job.do) for job in JOBS)
-TENDING = (Job(1, tend),)
+RECOVERY = (Job(1, recover_and_prune),)
 
 
 class Rounds:
@@ -72,11 +72,11 @@ async def test_old_readings_are_forgotten(world: World) -> None:
     assert await last.last("m", AllSubscriptions()) is None
 
 
-async def test_what_was_left_behind_is_taken_up_when_its_time_is_over(world: World) -> None:
+async def test_an_abandoned_operation_is_recovered_when_its_time_is_over(world: World) -> None:
     """Another process's crash is noticed without a start of ours."""
     await strand(world)
     rounds = Rounds()
-    async with working(world.relay, rounds.pause, TENDING):
+    async with working(world.relay, rounds.pause, RECOVERY):
         await rounds.one()
         early = (await world.operation()).state
         world.clock.passed_ms += 60_000
@@ -86,29 +86,29 @@ async def test_what_was_left_behind_is_taken_up_when_its_time_is_over(world: Wor
     assert (await world.operation()).state is State.UNKNOWN
 
 
-async def test_lapsed_claims_are_given_back(world: World) -> None:
+async def test_expired_claims_are_deleted(world: World) -> None:
     """What nobody can repeat any more needs no place in the index that every request looks into."""
     await charge(world.relay, asked(None), CHARGE)
     world.clock.passed_ms += UNKEYED_MS + 1
     rounds = Rounds()
-    async with working(world.relay, rounds.pause, TENDING):
+    async with working(world.relay, rounds.pause, RECOVERY):
         await rounds.one()
 
     assert (await world.operation()).claim is None
 
 
 async def test_trouble_ends_a_round_and_not_the_worker(world: World) -> None:
-    """A database that is away for a minute must not leave the rest of the week without upkeep."""
+    """A database that is away for a minute must not leave the rest of the week without maintenance."""
     await strand(world)
     world.clock.passed_ms += 60_000
     world.steps.put("record", Raising(StoreUnavailable("the disk is full")))
     world.steps.put("record", Raising(ZeroDivisionError()), first=2)
     rounds = Rounds()
-    async with working(world.relay, rounds.pause, TENDING):
+    async with working(world.relay, rounds.pause, RECOVERY):
         for _ in range(3):
             await rounds.one()
 
-    assert world.log_events.count("upkeep_failed") == 2
+    assert world.log_events.count("job_failed") == 2
     assert (await world.operation()).state is State.UNKNOWN
 
 

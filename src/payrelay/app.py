@@ -78,7 +78,7 @@ from payrelay.store.subscriptions import Subscriptions
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
 FINISH_WITHIN_S: Final = 5.0
-"""For work that nobody waits for any more, such as storing an outcome late, when the program ends."""
+"""Time for background work at a stop, such as storing a late outcome."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,9 +87,9 @@ class Service:
 
     Attributes:
         api: the callable that a server is given.
-        relay: what the stories work with.
+        relay: what the flows work with.
         credentials: the keys.
-        recovered: how many operations an earlier process had left behind.
+        recovered: how many operations of earlier processes were recovered at the start.
     """
 
     api: Api
@@ -109,8 +109,8 @@ async def running(
 ) -> AsyncIterator[Service]:
     """Runs everything but the server while the context is open.
 
-    What an earlier process left behind is taken up before it opens. When it closes, work under way is finished first.
-    ``reached`` is told of each stage and passage that something comes to, with its id.
+    Operations of an earlier process are recovered before the context opens. When it closes, background work is finished
+    first. ``reached`` is called at each crash point, with the id of the object that reached it.
     Raises SettingsError, StoreUnusable, StoreUnavailable.
     """
     require_serving(settings)
@@ -142,7 +142,7 @@ async def running(
 def identity_token_reader(
     stack: AsyncExitStack, identity: IdentitySettings | None, clock: Clock, log: FilteringBoundLogger
 ) -> IdentityTokenReader | None:
-    """Gives the door for an identity provider's tokens, whose fetching ends with the stack; None without one."""
+    """Returns the reader of an identity provider's tokens, closed with the stack; None where none is configured."""
     if identity is None:
         return None
     identity_provider = IdentityProvider(
@@ -170,9 +170,9 @@ async def opened_relay(
     hooks: Hooks,
     kinds: Mapping[str, GatewayKind] = KINDS,
 ) -> AsyncIterator[Relay]:
-    """Makes what the stories work with, for a server and for commands beside it; its accounts are closed at the end.
+    """Makes what the flows work with, for a server and for commands beside it; closes its accounts at the end.
 
-    ``kinds`` are the gateways that there are; a simulation brings its own.
+    ``kinds`` are the known kinds of gateway; a simulation brings its own.
     Raises SettingsError, StoreUnusable.
     """
     seal = await seal_of(settings, database)
@@ -207,7 +207,7 @@ async def opened_relay(
             chargebacks=Chargebacks(database),
             subscriptions=subscriptions,
             background=background,
-            hooks=dispatch.told_by(held_responses.told_by(hooks)),
+            hooks=hooks.also_on_change(held_responses.notify).also_on_change(lambda _: dispatch.wake()),
             dispatch=dispatch,
             customers=Customers(database, seal, chain_key=chain_secret),
             checkouts=Checkouts(database, seal),
@@ -221,7 +221,7 @@ async def opened_relay(
 async def opened_dispatch(
     settings: Settings, shared: "SharedResources", clock: Clock, log: FilteringBoundLogger, hooks: Hooks
 ) -> AsyncIterator[Dispatch]:
-    """Makes what events are published and sent with; at the end what is on its way is waited for."""
+    """Makes what publishes and sends events; at the end, waits for attempts under way."""
     feed = Feed(shared.database)
     dispatch = Dispatch(
         feed=feed,
@@ -241,7 +241,7 @@ async def opened_dispatch(
 
 
 def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
-    """Gives the addressees of alerts; none where none is configured, and the log tells of them all the same."""
+    """Returns the configured alert channels; an alert is logged even where there is none."""
     channels: dict[str, AlertChannel] = {}
     if settings.alert_command is not None:
         channels["command"] = Command(settings.alert_command, child_environment())
@@ -252,7 +252,7 @@ def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
 
 @asynccontextmanager
 async def opened_database(settings: Settings, clock: Clock, *, is_owner: bool) -> AsyncIterator[Database]:
-    """Opens the store and closes it again; commands are no owner, and may run beside the one that serves."""
+    """Opens the database and closes it again; a command isn't the owner, and may run beside a server."""
     database = await open_database(settings.database_url.reveal(), clock=clock, owner=is_owner)
     try:
         yield database
@@ -262,21 +262,21 @@ async def opened_database(settings: Settings, clock: Clock, *, is_owner: bool) -
 
 @asynccontextmanager
 async def opened_credentials(settings: Settings, clock: Clock) -> AsyncIterator[Credentials]:
-    """Opens the store beside a running server, for the commands about keys."""
+    """Opens the database beside a running server, for the commands about keys."""
     async with opened_database(settings, clock, is_owner=False) as database:
         yield Credentials(database)
 
 
 @asynccontextmanager
 async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pauses]:
-    """Opens the store beside a running server, for the commands that pause; no encryption key is needed for that."""
+    """Opens the database beside a running server, for the commands that pause; they need no encryption key."""
     async with opened_database(settings, clock, is_owner=False) as database:
         yield Pauses(database)
 
 
 @asynccontextmanager
 async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
-    """Opens the store beside a running server, for the commands about what is sealed."""
+    """Opens the database beside a running server, for the commands about sealed values."""
     async with opened_database(settings, clock, is_owner=False) as database:
         yield Seals(database, await seal_of(settings, database))
 
@@ -290,7 +290,7 @@ async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator
 
 @asynccontextmanager
 async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, int]]:
-    """Opens what the audit reads, beside a running server, and tells since when there is a chain."""
+    """Opens the audit trail beside a running server; gives it with the start of its chain, in ms since 1970, UTC."""
     async with opened_database(settings, clock, is_owner=False) as database:
         seal = await seal_of(settings, database)
         start = await chain_key(database, seal, clock)
@@ -298,7 +298,7 @@ async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[
 
 
 async def upgraded_version(settings: Settings, clock: Clock) -> int:
-    """Brings the database's schema up to date, as every opening does; gives the version that it has then."""
+    """Upgrades the database's schema, as every opening does; returns the schema's version."""
     async with opened_database(settings, clock, is_owner=False) as database:
         return await schema_version(database)
 
@@ -314,9 +314,9 @@ def remove_database(path: Path) -> None:
 
 
 async def seal_of(settings: Settings, database: Database) -> Seal:
-    """Gives the seal of the configured key, or of the one beside the embedded database, which is made if it must.
+    """Returns the seal of the configured key, or of the key file beside an embedded database; makes a missing file.
 
-    Raises SettingsError where there is none, StoreUnusable where the database was sealed with another.
+    Raises SettingsError where there is no key, StoreUnusable where the database was sealed with another key.
     """
     path = settings.embedded_path
     if settings.encryption_key is not None:
@@ -332,7 +332,7 @@ async def seal_of(settings: Settings, database: Database) -> Seal:
 
 @dataclass(frozen=True, slots=True)
 class SharedResources:
-    """The store, as the processes share budgets and access tokens through it."""
+    """The database and seal through which processes share budgets and access tokens."""
 
     database: Database
     seal: Seal
@@ -342,21 +342,21 @@ class SharedResources:
 async def opened_accounts(
     settings: Settings, clock: Clock, shared: SharedResources | None, kinds: Mapping[str, GatewayKind] = KINDS
 ) -> AsyncIterator[dict[str, Gateway]]:
-    """Makes the gateway of each configured account; nothing is called yet.
+    """Makes the gateway of each configured account, and closes it at the end; no gateway is called yet.
 
-    Without a store each keeps to its limit alone, whatever other processes do.
+    Without ``shared``, each process has the whole rate limit for itself.
     """
     async with AsyncExitStack() as stack:
         accounts = {}
         for name, gateway in settings.gateways.items():
             kind, common = kinds[gateway.kind], common_of(name, gateway)
-            means = await _means(common, clock, kind.identity(common, gateway), shared)
-            accounts[name] = kind.open(common, gateway, means)
+            resources = await _gateway_resources(common, clock, kind.identity(common, gateway), shared)
+            accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts
 
 
-async def _means(
+async def _gateway_resources(
     common: CommonSettings, clock: Clock, identity: AccountIdentity, shared: SharedResources | None
 ) -> GatewayResources:
     if shared is None:
@@ -373,7 +373,7 @@ async def _means(
 
 
 def common_of(name: str, gateway: GatewaySettings) -> CommonSettings:
-    """Gives what every kind of gateway has of an account's settings."""
+    """Returns the settings of an account that every kind of gateway has."""
     return CommonSettings(
         name=name,
         environment=gateway.environment,
@@ -386,6 +386,6 @@ def common_of(name: str, gateway: GatewaySettings) -> CommonSettings:
 
 
 async def _finish(relay: Relay, within_s: float) -> None:
-    left = await relay.background.finish(within_s)
-    if left:
-        relay.log.warning("work_left_behind", count=left)
+    unfinished = await relay.background.finish(within_s)
+    if unfinished:
+        relay.log.warning("work_left_behind", count=unfinished)

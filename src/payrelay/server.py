@@ -1,4 +1,4 @@
-"""Runs the service behind a socket until it is told to stop, and ends it cleanly."""
+"""Runs the service behind a socket until a signal stops it, and ends it cleanly."""
 
 import asyncio
 import gc
@@ -16,11 +16,11 @@ from payrelay.runtime.hooks import FlowPoint, OperationPoint
 from payrelay.settings import Settings
 
 DRAIN_S: Final = 17.0
-"""For requests under way when the stop comes. With what the relay takes to finish, and the server to close, it stays
+"""Time for requests under way at a stop. Together with the end of background work and the server's close, it stays
 below the promised 25 s."""
 COLLECT_AFTER: Final = (50_000, 20, 100)
-"""Objects made before the garbage collector looks, by generation. Requests leave hardly any cycles behind; with the
-usual 700 it looks several times in each of them, and finds nothing."""
+"""Thresholds of the garbage collector, by generation. Requests leave hardly any cycles behind: with the usual 700
+objects the collector runs several times in each request, and finds nothing."""
 
 
 async def serve(
@@ -34,13 +34,13 @@ async def serve(
 ) -> None:
     """Serves until SIGTERM or SIGINT; raises SettingsError, StoreUnusable or StoreUnavailable where it can't start.
 
-    ``reached`` is told of each stage and passage that something comes to, with its id; ``clock`` is the machine's
+    ``reached`` is called at each crash point, with the id of the object that reached it. ``clock`` is the machine's
     where none is given.
     """
     with stopped_by_signals() as stop:
         async with running(settings, clock=clock or Clock(), log=log, reached=reached) as service:
 
-            def say(bound_host: str, bound_port: int) -> None:
+            def on_started(bound_host: str, bound_port: int) -> None:
                 log.info(
                     "serving",
                     address=address_of(bound_host, bound_port),
@@ -48,18 +48,20 @@ async def serve(
                     accounts=sorted(settings.gateways),
                     recovered=service.recovered,
                 )
-                # What stands now stays for good, and need not be looked at again.
+                # The objects of the start live as long as the process; the collector need not visit them again.
                 gc.collect()
                 gc.freeze()
                 gc.set_threshold(*COLLECT_AFTER)
 
-            has_finished = await serving.serve(service.api, host, port, stop=stop, on_started=say, drain_s=DRAIN_S)
+            has_finished = await serving.serve(
+                service.api, host, port, stop=stop, on_started=on_started, drain_s=DRAIN_S
+            )
             log.info("stopping", has_finished=has_finished)
 
 
 @contextmanager
 def stopped_by_signals() -> Iterator[asyncio.Event]:
-    """Gives an event that SIGTERM or SIGINT sets, as long as the context is open."""
+    """Gives an event that SIGTERM or SIGINT sets while the context is open."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     signals = (signal.SIGINT, signal.SIGTERM)
@@ -73,5 +75,5 @@ def stopped_by_signals() -> Iterator[asyncio.Event]:
 
 
 def address_of(host: str, port: int) -> str:
-    """Writes an address as it is called."""
+    """Returns the URL of an address."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"

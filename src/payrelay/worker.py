@@ -1,7 +1,7 @@
-"""Background work while the service runs: settles what is open, and keeps the store in order.
+"""The worker: runs jobs in the background while the service runs, to resolve operations and to maintain the store.
 
-One round after the other, at a known pace; each chore has its turn every so many rounds. A chore that fails is tried
-again at its next turn, and keeps no other from its own.
+It works in rounds at a fixed pace, and runs each job every so many rounds. A job that fails is tried again at its next
+turn, and delays no other job.
 """
 
 import asyncio
@@ -18,62 +18,62 @@ from payrelay.flows.operators.audit import keep_anchors
 from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resolve import begin_due
-from payrelay.runtime.event_delivery import forget_events, tell_events
+from payrelay.runtime import event_delivery
 
 EVERY_S: Final = 0.5
-"""Between two rounds: how late a look may be. Whether one is due is one read of an index."""
+"""Between two rounds: how late a status inquiry may be. One read of an index finds whether one is due."""
 CLAIMS_MAX: Final = 500
-"""Of one round, so that it never holds the store for long; the rest is for the next."""
+"""Expired claims that one round deletes, so that it never holds the store for long; the rest is for the next round."""
 
 
 class Job(NamedTuple):
-    """Something that is done every so many rounds; the first time in the first one."""
+    """A function that runs every so many rounds, and in the first round."""
 
     rounds: int
     do: Callable[[Relay], Awaitable[object]]
 
 
-async def tend(relay: Relay) -> None:
-    """Takes up rows whose time is over, and takes back claims that have lapsed.
+async def recover_and_prune(relay: Relay) -> None:
+    """Recovers operations whose process died, and deletes expired claims. Raises StoreError.
 
-    Younger rows are being worked on, on the embedded database too. Other processes may tend the same store; what they
-    were quicker with is left alone.
+    Younger operations are left alone: a process is working on them, also with an embedded database. Several processes
+    may run this on one database; an operation that another process recovers first is left alone.
     """
     await recover(relay, is_sole_owner=False)
     await relay.journal.prune(relay.clock.now_ms(), CLAIMS_MAX)
 
 
-async def notice_pauses(relay: Relay) -> None:
-    """Learns which accounts are paused although nobody asks for anything, so that the log tells it."""
+async def refresh_pauses(relay: Relay) -> None:
+    """Reads which accounts are paused, so that the log reports a pause even when there are no requests."""
     await relay.paused.refresh()
 
 
 async def prune_read_cache(relay: Relay) -> None:
-    """Forgets last known answers that are too old to stand in for a gateway that is down."""
+    """Deletes last known readings that are too old to be served."""
     await relay.read_cache.forget_old()
 
 
-async def tell(relay: Relay) -> None:
-    """Publishes events and begins to send them; what this process commits itself doesn't wait for it."""
-    await tell_events(relay.dispatch)
+async def publish_events(relay: Relay) -> None:
+    """Publishes and sends the events of other processes; this process's own events don't wait for this job."""
+    await event_delivery.publish_events(relay.dispatch)
 
 
-async def forget_told(relay: Relay) -> None:
-    """Forgets events that are old."""
-    await forget_events(relay.dispatch)
+async def forget_events(relay: Relay) -> None:
+    """Deletes old events."""
+    await event_delivery.forget_events(relay.dispatch)
 
 
 JOBS: Final = (
     Job(1, begin_due),
-    Job(1, tell),
+    Job(1, publish_events),
     Job(2, begin_alerts),
-    Job(2, notice_pauses),
-    Job(10, tend),
+    Job(2, refresh_pauses),
+    Job(10, recover_and_prune),
     Job(1, begin_inbox),
     Job(120, keep_anchors),
     Job(120, forget_notifications),
     Job(120, prune_read_cache),
-    Job(20, forget_told),
+    Job(20, forget_events),
     Job(4, end_checkouts),
     Job(120, forget_checkouts),
     Job(120, forget_client_tokens),
@@ -84,7 +84,7 @@ JOBS: Final = (
 async def working(
     relay: Relay, pause: Callable[[float], Awaitable[None]] = asyncio.sleep, jobs: tuple[Job, ...] = JOBS
 ) -> AsyncIterator[None]:
-    """Works as long as the context is open; ``pause`` waits between two rounds."""
+    """Runs the worker while the context is open; ``pause`` waits between two rounds."""
     work = asyncio.create_task(_work(relay, pause, jobs))
     try:
         yield
@@ -108,6 +108,6 @@ async def _do(relay: Relay, job: Job) -> None:
     try:
         await job.do(relay)
     except StoreError as error:
-        relay.log.warning("upkeep_failed", job=job.do.__name__, reason=str(error))
-    except Exception:  # a mistake in one must not end the others, nor the next round
-        relay.log.exception("upkeep_failed", job=job.do.__name__)
+        relay.log.warning("job_failed", job=job.do.__name__, reason=str(error))
+    except Exception:  # a fault in one job must not end the others, or the next round
+        relay.log.exception("job_failed", job=job.do.__name__)

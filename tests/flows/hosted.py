@@ -42,7 +42,7 @@ def hosting(world: World) -> Relay:
 def new(**members: object) -> NewCheckout:
     """A checkout of tea, but for what is named: of the checkout itself, or of what is asked."""
     own = {name: members.pop(name) for name in list(members) if name in NewCheckout.__struct_fields__}
-    wanted = NewCheckout(asked=msgspec.structs.replace(ASKED, **members), expires_in_s=LIFE_S)
+    wanted = NewCheckout(payment=msgspec.structs.replace(ASKED, **members), expires_in_s=LIFE_S)
     return msgspec.structs.replace(wanted, **own)
 
 

@@ -74,7 +74,7 @@ async def post(relay: Relay, body: bytes, headers: dict[str, str]) -> None:
 
 async def opened_checkout(relay: Relay) -> dict[str, Any]:
     """Opens a checkout, and gives the answer."""
-    answer: Answer = await open_checkout(relay, asked(None), NewCheckout(asked=ASKED, expires_in_s=600))
+    answer: Answer = await open_checkout(relay, asked(None), NewCheckout(payment=ASKED, expires_in_s=600))
     data: dict[str, Any] = json.loads(answer.body)["data"]
     return data
 

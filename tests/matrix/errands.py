@@ -166,9 +166,9 @@ def _relabel_refused(shop: Shop) -> None:
 
 
 _OPENED: Final = (FlowPoint.OPENING, FlowPoint.OPENED)
-_TAKEN: Final = (FlowPoint.TAKING, FlowPoint.TAKEN)
-_ASKED: Final = (FlowPoint.ASKING, FlowPoint.ASKED)
-_BELIEVED: Final = (FlowPoint.BELIEVING, FlowPoint.BELIEVED)
+_TAKEN: Final = (FlowPoint.INGESTING, FlowPoint.INGESTED)
+_ASKED: Final = (FlowPoint.INQUIRING, FlowPoint.INQUIRED)
+_BELIEVED: Final = (FlowPoint.ACCEPTING_TOKEN, FlowPoint.ACCEPTED_TOKEN)
 _STORED: Final = (FlowPoint.STORING, FlowPoint.STORED)
 _NOTED: Final = (FlowPoint.NOTING, FlowPoint.NOTED)
 _FINISHED: Final = (FlowPoint.FINISHING, FlowPoint.FINISHED)
@@ -176,12 +176,12 @@ _CLOSED: Final = (FlowPoint.CLOSING, FlowPoint.CLOSED)
 _TOLD: Final = (
     FlowPoint.PUBLISHING,
     FlowPoint.PUBLISHED,
-    FlowPoint.CLAIMING,
-    FlowPoint.CLAIMED,
+    FlowPoint.LEASING,
+    FlowPoint.LEASED,
     FlowPoint.DELIVERING,
     FlowPoint.DELIVERED,
-    FlowPoint.KEEPING,
-    FlowPoint.KEPT,
+    FlowPoint.RECORDING_ATTEMPTS,
+    FlowPoint.RECORDED_ATTEMPTS,
 )
 
 

@@ -16,7 +16,7 @@ from payrelay.clock import Clock
 from payrelay.core.events.destinations import AllowedDestinations
 from payrelay.core.events.event import OutgoingEvent, event_id
 from payrelay.flows.events.manage_endpoints import IssuedEndpoint, NewEndpoint, Owner, create_endpoint
-from payrelay.runtime.event_delivery import Dispatch, tell_events
+from payrelay.runtime.event_delivery import Dispatch, publish_events
 from payrelay.runtime.followers import Followers
 from payrelay.runtime.webhook_sender import WebhookSender
 from payrelay.store.engine.database import Database
@@ -171,12 +171,12 @@ async def register(dispatch: Dispatch, url: str, *types: str) -> IssuedEndpoint:
 async def deliver(*dispatches: Dispatch) -> None:
     """Publishes and sends until nothing more is due at this moment."""
     for dispatch in dispatches:
-        await tell_events(dispatch)
+        await publish_events(dispatch)
     while workers := [worker for dispatch in dispatches for worker in dispatch.workers.values()]:
         await asyncio.gather(*workers)
         await asyncio.sleep(0)
         for dispatch in dispatches:
-            await tell_events(dispatch)
+            await publish_events(dispatch)
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

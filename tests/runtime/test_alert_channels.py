@@ -43,7 +43,7 @@ async def address(answer: Callable[[web.Request], web.StreamResponse]) -> AsyncI
 
 @pytest.mark.process
 async def test_a_command_gets_the_alert_on_its_standard_input(tmp_path: Path) -> None:
-    """A real program, with the arguments as they were given: no shell looks at them."""
+    """A real program gets the arguments as they are configured: no shell reads them."""
     code = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read() + sys.argv[2].encode())"
     await python(code, str(tmp_path / "taken"), " $HOME; ls")(BODY)
 
@@ -62,12 +62,12 @@ async def test_a_command_sees_the_environment_that_was_meant_for_it(tmp_path: Pa
 
 @pytest.mark.process
 async def test_a_command_need_not_read() -> None:
-    """One that only rings a bell has taken the alert too, however large it is."""
+    """A command that never reads its input accepts the alert too, however large it is."""
     await python("pass")(BODY * 100_000)
 
 
 @pytest.mark.process
-async def test_a_command_that_fails_has_not_taken_it() -> None:
+async def test_a_command_that_fails_has_not_accepted_the_alert() -> None:
     """It is given again."""
     with pytest.raises(NotGivenError, match="exit code 3"):
         await python("import sys; sys.exit(3)")(BODY)
@@ -75,7 +75,7 @@ async def test_a_command_that_fails_has_not_taken_it() -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("program", ["/none/such", "", "a\0b"])
-async def test_a_command_that_is_not_there_has_not_taken_it(program: str) -> None:
+async def test_a_missing_command_has_not_accepted_the_alert(program: str) -> None:
     """Its name is not repeated: its arguments may hold a secret."""
     with pytest.raises(NotGivenError, match=r"^the command could not be started$"):
         await Command((program,), ENVIRONMENT)(BODY)
@@ -133,7 +133,7 @@ async def test_an_address_takes_an_alert(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [300, 302, 400, 404, 500, 503])
-async def test_any_other_status_has_not_taken_it(status: int) -> None:
+async def test_an_address_with_any_other_status_has_not_accepted_the_alert(status: int) -> None:
     """And a redirection is not followed: an alert goes where it was meant to go."""
     async with address(lambda _: web.Response(status=status, headers={"Location": "/alerts"})) as (url, taken):
         with pytest.raises(NotGivenError, match=f"HTTP {status}"):
@@ -142,13 +142,13 @@ async def test_any_other_status_has_not_taken_it(status: int) -> None:
     assert taken == [BODY]
 
 
-async def test_an_address_that_is_not_there_has_not_taken_it() -> None:
+async def test_an_unreachable_address_has_not_accepted_the_alert() -> None:
     """The address is not repeated: it may hold a secret."""
     with pytest.raises(NotGivenError, match=r"^the address could not be reached$"):
         await Address("http://127.0.0.1:1/hush-hush")(BODY)
 
 
-async def test_an_address_that_hangs_has_not_taken_it() -> None:
+async def test_a_hanging_address_has_not_accepted_the_alert() -> None:
     """The next try comes on its day; this one must not wait for ever."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]

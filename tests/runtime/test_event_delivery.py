@@ -38,7 +38,7 @@ from payrelay.flows.events.manage_endpoints import (
     send_test,
     show_endpoint,
 )
-from payrelay.runtime.event_delivery import LEASE_MS, DeliveryOutcome, Dispatch, tell_events
+from payrelay.runtime.event_delivery import LEASE_MS, DeliveryOutcome, Dispatch, publish_events
 from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.opening import open_database
@@ -146,7 +146,7 @@ async def test_a_failure_is_tried_again_by_schedule(
 async def test_a_subject_that_fails_blocks_only_itself(
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
 ) -> None:
-    """What happened to one customer is told in its order; another customer's events don't wait for it."""
+    """Events of one customer are sent in their order; another customer's events don't wait for them."""
     await register(dispatch, receiver.url)
     receiver.answering = failing_for("customer:cus_1")
     await put(database, event(1), event(2, subject="customer:cus_1"), event(3), event(4, subject="customer:cus_3"))
@@ -174,7 +174,7 @@ def failing_for(subject: str) -> Answering:
 async def test_what_fails_to_the_end_is_given_up_and_the_next_goes_on(
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
 ) -> None:
-    """Ten tries; as long as others are taken, the endpoint is not to blame."""
+    """Ten attempts; as long as it accepts other events, the endpoint is not to blame."""
     issued = await register(dispatch, receiver.url)
     receiver.answering = failing_for("customer:cus_1")
     await put(database, event(1), event(2, subject="customer:cus_1"))
@@ -191,7 +191,7 @@ async def test_what_fails_to_the_end_is_given_up_and_the_next_goes_on(
     assert (await show_endpoint(dispatch, OWNER, issued.id)).state is EndpointState.ACTIVE
 
 
-async def test_an_endpoint_that_fails_for_three_days_is_stopped_and_that_is_told(
+async def test_an_endpoint_that_fails_for_three_days_is_stopped_with_an_event(
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
 ) -> None:
     """Nobody is there any more; whoever follows the feed, or has another endpoint, hears of it."""
@@ -206,7 +206,7 @@ async def test_an_endpoint_that_fails_for_three_days_is_stopped_and_that_is_told
         await deliver(dispatch)
 
     stopped = await show_endpoint(dispatch, OWNER, issued.id)
-    assert (stopped.state, stopped.reason) == (EndpointState.STOPPED, "it took nothing for three days")
+    assert (stopped.state, stopped.reason) == (EndpointState.STOPPED, "it accepted no event for three days")
     await dispatch.feed.publish(clock.now_ms())
     told = (await dispatch.feed.read(OWNER.reader, after=1, limit=9)).events
     assert [(one.type, one.subject) for one in told] == [("endpoint.stopped", f"endpoint:{issued.id}")]
@@ -219,7 +219,7 @@ async def test_an_endpoint_that_fails_for_three_days_is_stopped_and_that_is_told
 async def test_410_stops_an_endpoint_at_once(
     dispatch: Dispatch, database: Database, receiver: Receiver, clock: SetClock
 ) -> None:
-    """The receiver says that it wants nothing more; what waits is given up, and can be replayed."""
+    """The receiver wants no more events; waiting deliveries are given up, and can be replayed."""
     issued = await register(dispatch, receiver.url)
     receiver.answers = [web.Response(status=410)]
     await put(database, event(1), event(2, subject="customer:cus_1"))
@@ -242,7 +242,7 @@ async def test_410_stops_an_endpoint_at_once(
 
 
 @pytest.mark.parametrize("status", [410, 429])
-async def test_what_an_old_address_says_is_not_held_against_the_new_one(
+async def test_failures_of_an_old_address_do_not_count_for_the_new_one(
     dispatch: Dispatch, database: Database, receiver: Receiver, status: int
 ) -> None:
     """A receiver that moves says so at its old address, while something is on its way there."""
@@ -298,10 +298,10 @@ async def test_a_redirect_is_a_failure_and_not_followed(
     assert (delivery.state, delivery.last_failure) == (DeliveryState.WAITING, "answered with HTTP 302")
 
 
-async def test_one_that_never_answers_holds_up_nobody_else(
+async def test_an_endpoint_that_never_answers_delays_no_other(
     dispatch: Dispatch, database: Database, receiver: Receiver
 ) -> None:
-    """Each endpoint has a lane of its own, and on a lane each subject."""
+    """Each endpoint has a worker of its own, and each subject an order of its own."""
     is_over = asyncio.Event()
 
     async def hang(received: ReceivedWebhook) -> web.Response:
@@ -315,14 +315,14 @@ async def test_one_that_never_answers_holds_up_nobody_else(
         for one in (silent, receiver, quick):
             await register(dispatch, one.url)
         await put(database, *(event(number) for number in range(1, 100)))
-        await tell_events(dispatch)
+        await publish_events(dispatch)
         await eventually(lambda: len(quick.received) == 99 and len(receiver.received) == 99)
         assert silent.at_once_max <= 64
         is_over.set()
         await deliver(dispatch)
 
 
-async def test_an_event_that_was_told_twice_is_sent_once_and_blocks_nothing(
+async def test_an_event_that_was_written_twice_is_sent_once_and_blocks_nothing(
     dispatch: Dispatch, database: Database, receiver: Receiver
 ) -> None:
     """What is done again after a crash may tell again, under the same id; what comes after it goes its way."""
@@ -347,14 +347,14 @@ async def test_many_that_never_answer_leave_room_for_others(
         await is_over.wait()
         return web.Response()
 
-    dispatch.room = 40
+    dispatch.attempts_max = 40
     async with receiving() as silent:
         silent.answering = hang
         for number in range(4):
             await register(dispatch, f"{silent.url}/{number}")
         await register(dispatch, receiver.url)
         await put(database, *(event(number) for number in range(20)))
-        await tell_events(dispatch)
+        await publish_events(dispatch)
         await eventually(lambda: len(receiver.received) == 20)
         assert silent.at_once_max <= 4 * 8
         is_over.set()
@@ -362,7 +362,7 @@ async def test_many_that_never_answer_leave_room_for_others(
 
 
 async def test_a_receiver_that_is_too_slow_has_failed(database: Database, clock: SetClock, receiver: Receiver) -> None:
-    """It may have taken it, and gets it again under the same id."""
+    """The receiver may have accepted it, and gets it again under its id."""
     is_over = asyncio.Event()
 
     async def hang(_: ReceivedWebhook) -> web.Response:
@@ -442,7 +442,7 @@ async def test_a_test_goes_to_its_endpoint_alone(dispatch: Dispatch, receiver: R
 async def test_events_are_replayed_one_by_one_or_by_span(
     dispatch: Dispatch, database: Database, receiver: Receiver
 ) -> None:
-    """Whoever lost what it was told asks for it again; the ids tell it what it has."""
+    """A receiver that lost events asks for them again; the ids tell it which ones it has."""
     issued = await register(dispatch, receiver.url, "customer.*")
     await put(database, event(1), event(2, at_ms=DAY_MS), event(3, at_ms=DAY_MS, type="checkout.failed"))
     await deliver(dispatch)
@@ -489,7 +489,7 @@ async def test_a_process_that_dies_after_its_send_repeats_it_under_the_same_id(
     receiver.answering = hang
     await put(database, event(1))
     dying = dispatch_on(database, clock)
-    await tell_events(dying)
+    await publish_events(dying)
     await eventually(lambda: len(receiver.received) == 1)
     await dying.close(0)
     is_over.set()

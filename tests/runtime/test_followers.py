@@ -1,4 +1,4 @@
-"""Who follows events, and is told of them in their order."""
+"""Followers get events in their order."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ async def never() -> None:
     await asyncio.Event().wait()
 
 
-async def test_who_follows_is_told_of_its_own_and_what_it_wants(database: Database) -> None:
+async def test_a_follower_gets_its_own_events_about_its_subject(database: Database) -> None:
     """A subject's events to those who follow that, all of a reader's to those who follow all."""
     feed = Feed(database)
     followers = Followers(feed)
@@ -116,7 +116,7 @@ async def test_there_is_room_for_so_many_and_none_at_the_end(database: Database)
 
 
 async def test_one_credential_does_not_take_everybodys_room(database: Database) -> None:
-    """A phone that opens stream after stream keeps nobody but itself from following; a place given back is free."""
+    """An app that opens stream after stream keeps only itself from following; a slot given back is free."""
     followers, phone = Followers(Feed(database)), Holder("ct_1", 2)
     held = [await followers.slot(SHOP, None, holder=phone) for _ in range(2)]
     with pytest.raises(Refusal) as refused:
@@ -138,12 +138,12 @@ async def test_who_takes_nothing_is_let_go(database: Database) -> None:
     await Feed(database).publish(0)
     [published] = await Feed(database).tail(0, 1)
     for _ in range(WAITING_MAX):
-        follower.tell(published)
+        follower.put(published)
     assert follower.is_over
 
 
 async def test_a_wait_ends_with_an_event_with_time_and_with_the_client(database: Database) -> None:
-    """Only the first of them is news."""
+    """Only the first of them counts."""
     followers = Followers(Feed(database))
     follower = await followers.slot(SHOP, None, holder=KEY)
     assert follower is not None

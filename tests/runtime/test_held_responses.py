@@ -19,22 +19,22 @@ async def operation(world: World) -> Operation:
 
 
 @pytest.mark.parametrize("state", State)
-def test_what_is_told_ends_the_vigil_where_nothing_more_is_awaited(operation: Operation, state: State) -> None:
-    """A change to yet another open state is no news to wait for; a person's decision may take days."""
+def test_a_change_ends_the_wait_where_nothing_more_is_awaited(operation: Operation, state: State) -> None:
+    """No response waits for a change to another open state; an operator's decision may take days."""
     held_responses = HeldResponses()
-    with held_responses.slot(operation.id) as vigil:
-        held_responses.tell(msgspec.structs.replace(operation, state=state))
-        assert vigil is not None
-        assert vigil.is_over is (state not in AWAITED)
+    with held_responses.slot(operation.id) as held:
+        held_responses.notify(msgspec.structs.replace(operation, state=state))
+        assert held is not None
+        assert held.is_over is (state not in AWAITED)
 
 
 def test_another_operations_end_is_not_ours(operation: Operation) -> None:
     """Everybody waits for one operation only."""
     held_responses = HeldResponses()
-    with held_responses.slot("op_other") as vigil:
-        held_responses.tell(operation)
-        assert vigil is not None
-        assert not vigil.is_over
+    with held_responses.slot("op_other") as held:
+        held_responses.notify(operation)
+        assert held is not None
+        assert not held.is_over
 
 
 def test_there_is_room_for_so_many() -> None:
@@ -44,15 +44,15 @@ def test_there_is_room_for_so_many() -> None:
         assert stack.enter_context(held_responses.slot("op_1")) is stack.enter_context(held_responses.slot("op_1"))
         with held_responses.slot("op_2") as refused:
             assert (refused, held_responses.count) == (None, 2)
-    with held_responses.slot("op_2") as vigil:
-        assert vigil is not None
+    with held_responses.slot("op_2") as held:
+        assert held is not None
 
 
 def test_nothing_is_left_of_a_vigil(operation: Operation) -> None:
     """Memory holds those who wait, and nobody who has waited; a new wait for the same operation begins afresh."""
     held_responses = HeldResponses()
     with held_responses.slot(operation.id) as first:
-        held_responses.tell(operation)
+        held_responses.notify(operation)
     with held_responses.slot(operation.id) as second:
         assert first is not None
         assert second is not None
@@ -62,46 +62,46 @@ def test_nothing_is_left_of_a_vigil(operation: Operation) -> None:
 def test_a_stop_ends_all_and_begins_none() -> None:
     """A program that is about to end must not hold a client back."""
     held_responses = HeldResponses()
-    with held_responses.slot("op_1") as vigil:
+    with held_responses.slot("op_1") as held:
         held_responses.close()
-        assert vigil is not None
-        assert vigil.is_over
+        assert held is not None
+        assert held.is_over
     with held_responses.slot("op_1") as refused:
         assert refused is None
 
 
-async def test_of_those_who_wait_one_looks_at_a_time() -> None:
+async def test_one_of_the_waiting_requests_reads_the_store() -> None:
     """A thousand who wait for one charge read its row once a second, not a thousand times."""
     held_responses = HeldResponses(poll_every_s=3600)
-    with held_responses.slot("op_1") as vigil:
-        assert vigil is not None
-        assert [vigil.takes_turn() for _ in range(3)] == [True, False, False]
+    with held_responses.slot("op_1") as held:
+        assert held is not None
+        assert [held.takes_turn() for _ in range(3)] == [True, False, False]
 
 
 async def test_a_turn_comes_again() -> None:
-    """A change by another process is seen at the next look."""
-    with HeldResponses(poll_every_s=0).slot("op_1") as vigil:
-        assert vigil is not None
-        assert vigil.takes_turn()
-        assert vigil.takes_turn()
+    """The next read sees a change by another process."""
+    with HeldResponses(poll_every_s=0).slot("op_1") as held:
+        assert held is not None
+        assert held.takes_turn()
+        assert held.takes_turn()
 
 
 async def test_the_end_cuts_a_pause_short() -> None:
-    """Who waits hears of the end at once, not at the next look."""
-    with HeldResponses(poll_every_s=3600).slot("op_1") as vigil:
-        assert vigil is not None
-        asyncio.get_running_loop().call_soon(vigil.end)
-        await vigil.pause()
-        assert vigil.is_over
+    """A waiting request sees the end at once, not at the next read."""
+    with HeldResponses(poll_every_s=3600).slot("op_1") as held:
+        assert held is not None
+        asyncio.get_running_loop().call_soon(held.end)
+        await held.pause()
+        assert held.is_over
 
 
-def test_who_counts_is_told_too(operation: Operation) -> None:
+def test_the_metrics_get_each_change_too(operation: Operation) -> None:
     """The metrics go on counting where waiters listen."""
     seen: list[Operation] = []
     held_responses = HeldResponses()
-    hooks = held_responses.told_by(Hooks(operation_changed=seen.append))
-    with held_responses.slot(operation.id) as vigil:
+    hooks = Hooks(operation_changed=seen.append).also_on_change(held_responses.notify)
+    with held_responses.slot(operation.id) as held:
         hooks.operation_changed(operation)
-        assert vigil is not None
-        assert vigil.is_over
+        assert held is not None
+        assert held.is_over
     assert seen == [operation]

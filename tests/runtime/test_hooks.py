@@ -15,7 +15,7 @@ CHARGE = Charge(
 )
 
 
-async def test_whoever_counts_is_told_of_changes_and_calls(world: World) -> None:
+async def test_the_hooks_get_changes_and_calls(world: World) -> None:
     """The metrics see every stored change of an operation, and every call with what it came to."""
     states: list[State] = []
     calls: list[tuple[str, object, str]] = []

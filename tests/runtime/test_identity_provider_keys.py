@@ -32,7 +32,7 @@ def jwks(*names: str) -> bytes:
 
 
 class Provider:
-    """Answers what it is told to, and counts."""
+    """Answers as it is configured, and counts."""
 
     def __init__(self, answer: bytes | Exception) -> None:
         self.answer = answer
@@ -72,7 +72,7 @@ class Shelf:
 
 
 async def test_one_fetch_serves_all_who_wait() -> None:
-    """A thousand phones that wake up together ask the provider once."""
+    """A thousand apps that wake up together cause one fetch."""
     shelf = Shelf(jwks("a"))
     shelf.provider.opened.clear()
     waiting = [asyncio.ensure_future(shelf.keys.find("a")) for _ in range(5)]
@@ -84,7 +84,7 @@ async def test_one_fetch_serves_all_who_wait() -> None:
     assert shelf.provider.asked == 1
 
 
-async def test_an_unknown_key_is_looked_for_at_a_bounded_pace() -> None:
+async def test_unknown_keys_cause_fetches_at_a_limited_rate() -> None:
     """A provider's new key is found at once; made-up ones ask for it ten times a minute at most."""
     shelf = Shelf(jwks("a"))
     assert await shelf.has("a")
@@ -98,7 +98,7 @@ async def test_an_unknown_key_is_looked_for_at_a_bounded_pace() -> None:
     assert shelf.provider.asked == 2
 
 
-async def test_keys_are_looked_at_anew_while_the_known_ones_serve() -> None:
+async def test_keys_are_fetched_again_while_the_cached_ones_serve() -> None:
     """Nobody waits for it; what the provider has withdrawn is gone from then on."""
     shelf = Shelf(jwks("a"))
     assert await shelf.has("a")
@@ -121,7 +121,7 @@ async def test_the_last_good_keys_serve_while_the_provider_is_down(failure: byte
     shelf.provider.answer = failure
     shelf.later(LAST_GOOD_S - 1)
     assert await shelf.has("a")
-    assert shelf.log.entries[-1]["event"] == "provider_keys_not_fetched"
+    assert shelf.log.entries[-1]["event"] == "identity_provider_keys_not_fetched"
     shelf.later(ASKED_AGAIN_S)
 
     with pytest.raises(Refusal) as raised:
@@ -129,7 +129,7 @@ async def test_the_last_good_keys_serve_while_the_provider_is_down(failure: byte
     assert raised.value.code is Code.UNAVAILABLE
 
 
-async def test_without_any_keys_nobody_is_called_a_liar() -> None:
+async def test_without_any_keys_no_token_is_called_invalid() -> None:
     """401 would tell an app to throw its token away, when it is we who can't tell; and we ask again soon."""
     shelf = Shelf(FetchError("the address could not be reached"))
     for _ in range(3):
@@ -197,7 +197,7 @@ async def test_another_answer_is_none(status: int, body: bytes, why: str) -> Non
         await Jwks(url)()
 
 
-async def test_nobody_there_is_said_in_our_words() -> None:
+async def test_an_unreachable_address_is_described_in_our_words() -> None:
     """An address may hold what isn't for the log."""
     with serving(200, b"") as url:
         pass

@@ -63,7 +63,7 @@ async def test_an_open_operation_keeps_its_answer_during_a_pause(world: World, p
     assert (await world.operation()).state is State.UNKNOWN
 
 
-async def test_what_waits_for_a_place_is_not_sent_once_the_account_is_paused(world: World, pauses: Pauses) -> None:
+async def test_an_operation_that_waits_for_a_permit_is_not_sent_after_a_pause(world: World, pauses: Pauses) -> None:
     """Nothing leaves within a second of the command: not what came before it and stands in line either."""
     world.limit_to(RateLimit(1, 10.0))
     permit = await world.account.rate_limiter.take_now()
@@ -99,7 +99,7 @@ async def test_what_waits_while_the_store_goes_away_is_not_sent(world: World) ->
     assert ((await world.operation()).state, world.account.ledger) == (State.NOT_SENT, [])
 
 
-async def test_a_pause_counts_for_what_looks_before_it_is_stored(world: World, pauses: Pauses) -> None:
+async def test_a_pause_counts_for_an_operation_that_inquires_before_it_is_stored(world: World, pauses: Pauses) -> None:
     """A retry reads the subscription's payments first, which may take half a minute."""
 
     async def pause() -> None:
@@ -163,7 +163,7 @@ async def test_those_who_ask_at_once_share_one_reading(world: World) -> None:
     assert outcomes[1:] == [None] * 49
 
 
-async def test_a_store_that_is_away_lets_nobody_through(world: World) -> None:
+async def test_no_operation_begins_while_the_store_is_down(world: World) -> None:
     """Whether the account is paused isn't known then; the next one asks again."""
     database = await opened(world.path.with_name("another.db"))
     pauses = SlowPauses(database)

@@ -20,7 +20,7 @@ from payrelay.errors import Code, StoreUnavailable
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
 from payrelay.flows.relay import Relay
-from payrelay.flows.subscriptions.retrieve_subscription import retrieve_subscription
+from payrelay.flows.subscriptions.read_subscriptions import retrieve_subscription
 from payrelay.gateways.payhere.wire.records import payments_in
 from payrelay.runtime.background import Background
 from payrelay.runtime.read_cache import (
@@ -154,14 +154,14 @@ class Desk:
 
 @pytest.fixture
 async def desk() -> AsyncIterator[Desk]:
-    """Gives a desk at which nobody is told anything stale for waiting long."""
+    """Gives a desk at which no reader gets a stale reading for waiting long."""
     desk = Desk()
     yield desk
     await desk.background.finish(0)
 
 
 async def test_all_who_ask_the_same_at_once_share_one_call(desk: Desk) -> None:
-    """A hundred phones that open the same order cost the gateway's budget one place."""
+    """A hundred apps that open one order cost one permit."""
     asking = [desk.ask() for _ in range(100)]
     await desk.turn()
     (call,) = desk.gateway.calls
@@ -169,7 +169,7 @@ async def test_all_who_ask_the_same_at_once_share_one_call(desk: Desk) -> None:
     assert [await each for each in asking] == [CachedReading(reading=FOUND)] * 100
 
 
-async def test_who_goes_away_takes_nobody_along(desk: Desk) -> None:
+async def test_a_reader_that_goes_away_ends_only_its_own_wait(desk: Desk) -> None:
     """Not even the one who asked first, for whom the call was begun."""
     first, second = desk.ask(), desk.ask()
     await desk.turn()
@@ -189,7 +189,7 @@ async def test_what_was_found_is_served_for_a_moment(desk: Desk) -> None:
 
 
 async def test_its_age_counts_from_when_the_gateway_was_asked(desk: Desk) -> None:
-    """Nobody knows at which moment of a slow call the gateway looked."""
+    """It is unknown at which moment of a slow call the gateway read its records."""
     asking = desk.ask()
     await desk.turn()
     desk.pass_s(20)
@@ -199,13 +199,13 @@ async def test_its_age_counts_from_when_the_gateway_was_asked(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize("code", list(Code))
-async def test_nothing_else_is_kept(desk: Desk, code: Code) -> None:
+async def test_only_found_records_are_cached(desk: Desk, code: Code) -> None:
     """That there is nothing may be wrong a moment later, and a failure most likely is."""
     await desk.told(Reading(code=code, msg="no"))
     await desk.told(FOUND)
 
 
-async def test_who_insists_is_told_nothing_that_was_asked_before(desk: Desk) -> None:
+async def test_an_insisting_reader_gets_no_reading_from_before(desk: Desk) -> None:
     """Neither what is kept nor what is under way; what he learns is for everybody."""
     await desk.told(FOUND)
     newer = Reading(code=None, msg="newer")
@@ -262,7 +262,7 @@ async def test_it_never_hides_what_the_gateway_said(desk: Desk, code: Code) -> N
     assert await desk.told(Reading(code=code, msg="no")) == CachedReading(reading=Reading(code=code, msg="no"))
 
 
-async def test_who_insists_is_never_told_the_last_known_answer(desk: Desk) -> None:
+async def test_an_insisting_reader_never_gets_the_last_known_reading(desk: Desk) -> None:
     """A failure is what he asked to hear of."""
     await desk.told(FOUND)
     failed = Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")
@@ -270,7 +270,7 @@ async def test_who_insists_is_never_told_the_last_known_answer(desk: Desk) -> No
 
 
 @pytest.mark.parametrize("is_down", [False, True])
-async def test_where_nothing_is_known_the_failure_is_told(desk: Desk, is_down: bool) -> None:  # noqa: FBT001, a case
+async def test_where_no_reading_is_known_the_failure_is_reported(desk: Desk, is_down: bool) -> None:  # noqa: FBT001, a case
     """As it would be without all this."""
     desk.shelf.is_down = is_down
     failed = Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")
@@ -315,7 +315,7 @@ async def test_the_same_answer_is_stored_once_a_minute(desk: Desk) -> None:
     assert [at_ms - began_ms for at_ms in desk.shelf.kept_at_ms] == [0, 60_000, 63_000]
 
 
-async def test_no_more_is_kept_in_memory_than_its_maximum(desk: Desk) -> None:
+async def test_no_more_readings_are_cached_than_the_maximum(desk: Desk) -> None:
     """The oldest go first; one that is very long is not kept at all."""
     big = Reading(code=None, msg="", raw_data=b"x" * ANSWER_BYTES_MAX)
     calls = [OneSubscription(subscription_id=number) for number in range(KEPT_BYTES_MAX // ANSWER_BYTES_MAX + 1)]
@@ -404,7 +404,7 @@ class Play:
     )
 )
 @settings(max_examples=examples(300))
-def test_nobody_is_told_what_was_read_before_a_change_that_he_may_know_of(moves: list[Move]) -> None:
+def test_no_reader_gets_a_reading_from_before_a_change_that_it_may_know_of(moves: list[Move]) -> None:
     """Whatever order readers, changes and answers come in, who leaves, and how long it takes."""
     asyncio.run(Play().run(moves))
 
@@ -429,7 +429,7 @@ async def test_our_own_charge_makes_what_was_read_old(world: World, relay: Relay
 
 
 async def test_what_is_known_survives_a_restart(world: World, relay: Relay) -> None:
-    """And the payments in it are known to settling."""
+    """And resolution knows the payments in it."""
     world.account.readings += [FOUND, Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")]
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)
@@ -454,14 +454,14 @@ async def test_an_answer_made_of_two_is_as_old_as_the_older(world: World, relay:
 
 
 async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
-    """Settling looks at payments too; the next refund of one of them rests on the newest look."""
+    """Resolution observes payments too; the next refund of one of them uses the newest observation."""
     payment = payments_in(RECORD, "Asia/Colombo")
     await relay.read_cache.note_payments(world.account.merchant, payment, seen_at_ms=5)
     assert await ResolutionStore(world.database).payment_seen(world.account.merchant, "320025") == ("A-1", "RECEIVED")
 
 
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:
-    """What is kept of a shop's customers is kept for a time that can be told."""
+    """Data of a shop's customers is kept for a known time."""
     world.account.readings.append(FOUND)
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)

@@ -38,8 +38,8 @@ async def test_a_name_that_leads_nowhere_is_an_error_of_the_network(error: Excep
         await NameThreads(fails).resolve("name.example", 443)
 
 
-async def test_names_that_are_never_answered_hold_up_nobody_else(gate: threading.Event) -> None:
-    """Neither other receivers nor the loop's own threads, in which the gateway's name is looked up."""
+async def test_names_that_are_never_resolved_delay_no_other(gate: threading.Event) -> None:
+    """Neither other receivers nor the event loop's own threads, which resolve the gateway's name."""
 
     def look_up(host: str, *_: object, **__: object) -> Found:
         if host.startswith("silent"):
@@ -56,7 +56,7 @@ async def test_names_that_are_never_answered_hold_up_nobody_else(gate: threading
     await asyncio.gather(*silent, return_exceptions=True)
 
 
-async def test_a_place_is_free_when_its_thread_is(gate: threading.Event) -> None:
+async def test_a_slot_is_free_when_its_thread_has_ended(gate: threading.Event) -> None:
     """Whoever gives up waiting doesn't make room for one more thread that hangs."""
     asked: list[str] = []
 

@@ -69,7 +69,7 @@ def endpoint(url: str) -> Endpoint:
 
 
 def published() -> PublishedEvent:
-    """Gives an event that has its place."""
+    """Gives an event that has its position."""
     one = event(1)
     return PublishedEvent(position=1, **{name: getattr(one, name) for name in one.__struct_fields__})
 
@@ -103,7 +103,7 @@ async def test_one_private_address_among_others_is_enough(addresses: tuple[str, 
     assert tried.failure == "has a name that leads to an address that is not public"
 
 
-async def test_a_name_that_changes_its_address_is_looked_at_each_time(receiver: Receiver) -> None:
+async def test_a_name_that_changes_its_address_is_checked_each_time(receiver: Receiver) -> None:
     """What was checked is what is connected to: a second answer is never asked for in between."""
     names = Names(("8.8.8.8",), ("127.0.0.1",))
     sender = WebhookSender(AllowedDestinations(), SetClock(), limit_s=0.2, resolver=names)
@@ -126,7 +126,7 @@ async def test_a_name_that_is_allowed_may_lead_anywhere(receiver: Receiver) -> N
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "10.0.0.1", "[::ffff:127.0.0.1]"])
 async def test_a_private_address_that_was_allowed_once_is_not_called(host: str) -> None:
-    """A setting that was taken back counts for what is registered already."""
+    """A setting that was withdrawn also counts for registered endpoints."""
     tried = await send(f"https://{host}/", allowed=AllowedDestinations())
 
     assert tried.failure == "its address must be a public address"

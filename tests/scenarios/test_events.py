@@ -18,7 +18,7 @@ from tests.scenarios.program import Program
 from tests.scenarios.stories import Scene, assert_refused, charge_body, fresh, settings_for
 from tests.scenarios.waiting import until
 
-from payrelay.flows.events.read_events import FOLLOWERS_OF_PHONE_MAX
+from payrelay.flows.events.read_events import FOLLOWERS_OF_CLIENT_TOKEN_MAX
 
 LEAVES_WITHIN_S = 2.0
 ENDS_WITHIN_S = 6.0
@@ -250,7 +250,7 @@ def test_a_stream_and_a_wait_end_with_their_token(telling: Scene) -> None:
     order_id, operation_id = lost(telling, server)
     token = server.post("client-tokens", {"order_id": order_id, "scopes": ["events:read", "operations:read"]})
     phone = server.holding(token.json["data"]["token"])
-    following = [Follower(phone, f"subject=operation:{operation_id}") for _ in range(FOLLOWERS_OF_PHONE_MAX)]
+    following = [Follower(phone, f"subject=operation:{operation_id}") for _ in range(FOLLOWERS_OF_CLIENT_TOKEN_MAX)]
     for follower in following:
         follower.read_until(b"data:")
     one_more = phone.get(f"events/stream?subject=operation:{operation_id}")

@@ -34,7 +34,7 @@ from payrelay.flows.operators.audit import keep_anchors
 from payrelay.flows.operators.decidable import Decision
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.resolution.resolve import resolve_one
-from payrelay.runtime.event_delivery import tell_events
+from payrelay.runtime.event_delivery import publish_events
 from payrelay.store.access.credentials import Credentials
 from payrelay.store.seals import SEALED
 
@@ -470,7 +470,7 @@ async def tell_story(shop: Shop, copy: Path) -> int:
     await make_changes(shop, tokens)
     await make_checkouts(shop)
     await make_reads(shop)
-    await tell_events(world.relay.dispatch)
+    await publish_events(world.relay.dispatch)
     world.clock.at_ms += 3_600_000
     await keep_anchors(world.relay)
     await make_phone(shop, handle)

@@ -1,6 +1,6 @@
-"""The ways on which an alert leaves the program: to a command, and to an address.
+"""Sends alerts to the alert channels: to a command, and to an address.
 
-Neither is given a secret, and neither is quoted in a failure: an address may hold one.
+No alert contains a secret. No failure quotes the command or the address, because the address may contain a secret.
 """
 
 import asyncio
@@ -17,29 +17,29 @@ import aiohttp
 from payrelay.store.alerts import Alerts
 
 COMMAND_MAX_S: Final = 30.0
-"""What has not taken an alert by then hangs, and is ended."""
+"""How long a command may run; a longer one is killed."""
 ADDRESS_MAX_S: Final = 10.0
-"""The same for an address, from the name to the status of the answer."""
+"""How long an address may take, from the look-up of its name to the status of its answer."""
 
 _HEADERS: Final = {"Content-Type": "application/json", "User-Agent": "payrelay"}
 
 
 class NotGivenError(Exception):
-    """The alert was not taken; the text says why, in a few words without a secret."""
+    """A channel did not accept an alert; the text says why, in a few words without a secret."""
 
 
 AlertChannel = Callable[[bytes], Awaitable[None]]
-"""Gives an alert, as JSON; raises NotGivenError where it was not taken."""
+"""Sends an alert, as JSON; raises NotGivenError where the channel did not accept it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AlertChannels:
-    """What an alert is given with.
+    """The alert channels, and the stores of alerts.
 
     Attributes:
-        alerts: where those of each kind are kept until they were given.
-        channels: the addressees by the names under which the store remembers them.
-        under_way: alerts that this process is giving now, by what they are about and its version.
+        alerts: the store of each kind of alert.
+        channels: by the names that the store has for them.
+        under_way: alerts that this process is sending now, by the id of their subject and its version.
     """
 
     alerts: tuple[Alerts, ...]
@@ -48,9 +48,9 @@ class AlertChannels:
 
 
 class Command:
-    """Runs a program, with the alert on its standard input; exit code 0 means that it was taken.
+    """Runs a program with the alert on its standard input; exit code 0 means that it accepted the alert.
 
-    It sees an environment of its own, and is not run by a shell. What it says goes where our own errors go.
+    The program gets an environment of its own, and is not run by a shell. Its standard error is Payrelay's.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Command:
         self._limit_s = limit_s
 
     async def __call__(self, body: bytes) -> None:
-        """Gives an alert; raises NotGivenError where it was not taken."""
+        """Sends an alert; raises NotGivenError where the command did not accept it."""
         process = await self._started(body)
         try:
             async with asyncio.timeout(self._limit_s):
@@ -74,12 +74,12 @@ class Command:
             raise NotGivenError(f"the command ended with exit code {process.returncode}")
 
     async def _started(self, body: bytes) -> asyncio.subprocess.Process:
-        # It reads from memory rather than from a pipe: whether, when and how much of it is then its own business.
+        # The program reads from memory rather than from a pipe, so that it may read late, in part, or not at all.
         with os.fdopen(os.memfd_create("alert"), "w+b") as stdin:
             stdin.write(body)
             stdin.seek(0)
             try:
-                # A group of its own, so that it can be ended with all that it started.
+                # A process group of its own, so that it can be killed with all its child processes.
                 return await asyncio.create_subprocess_exec(
                     *self._arguments,
                     stdin=stdin,
@@ -92,14 +92,14 @@ class Command:
 
 
 class Address:
-    """Posts the alert; any status from 200 to 299 means that it was taken."""
+    """Posts the alert to an address; any status from 200 to 299 means that the address accepted it."""
 
     def __init__(self, url: str, *, limit_s: float = ADDRESS_MAX_S) -> None:
         self._url = url
         self._limit_s = limit_s
 
     async def __call__(self, body: bytes) -> None:
-        """Gives an alert; raises NotGivenError where it was not taken."""
+        """Sends an alert; raises NotGivenError where the address did not accept it."""
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._limit_s)) as session,
@@ -115,7 +115,7 @@ class Address:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ends a command that still runs, with all that it started, and waits for its end."""
+    """Kills a command that still runs, with all its child processes, and waits for its end."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

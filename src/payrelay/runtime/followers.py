@@ -1,10 +1,11 @@
-"""Who follows events as they are published: streams, and requests that wait for the next event.
+"""Passes events as they are published to followers: streams, and requests that wait for the next event.
 
 Rules:
 
-1. Whoever follows begins with ``slot``, and reads the feed after that: what was published before is read, what is
-   published later is told, and what is both is known by its position. One credential takes only so much of the room.
-2. The feed is read once for all who follow. Nobody is waited for: who takes too long is let go, and resumes.
+1. A follower begins with ``slot``, and reads the feed after that. It reads events that were published before, and gets
+   later ones passed; it knows an event that comes both ways by its position. A credential has a maximum of slots.
+2. One reading of the feed serves all followers. No follower delays another: a slow one is ended, and its client
+   resumes.
 """
 
 import asyncio
@@ -18,23 +19,23 @@ from payrelay.store.events.feed import Feed, Reader
 
 FOLLOWERS_MAX: Final = 1_000
 WAITING_MAX: Final = 1_000
-"""Events that wait for one who follows; more mean that its connection doesn't take them."""
+"""Events that wait for one follower; more mean that its connection is too slow."""
 READ_AT_ONCE: Final = 500
 AGAIN_AFTER_S: Final = 10
-"""When to come again where a credential has all of its places: nobody knows when one is given back."""
+"""When a client should try again whose credential has all its slots; when one becomes free is unknown."""
 
 _Key = tuple[str, str, str | None]
 
 
 class Holder(NamedTuple):
-    """Whose room is taken: by the id of a credential, with how many places it may have."""
+    """The credential that holds slots: its id, and how many slots it may have."""
 
     credential_id: str
     slots_max: int
 
 
 class Follower:
-    """One who follows; ``next`` gives its events."""
+    """A follower of events; ``next`` gives its events."""
 
     def __init__(self, key: _Key, holder: Holder) -> None:
         self.key = key
@@ -42,21 +43,21 @@ class Follower:
         self._events: asyncio.Queue[PublishedEvent | None] = asyncio.Queue(WAITING_MAX)
         self.is_over = False
 
-    def tell(self, event: PublishedEvent) -> None:
-        """Tells of an event; ends where too many wait already."""
+    def put(self, event: PublishedEvent) -> None:
+        """Queues an event; ends the follower where too many wait already."""
         if self._events.qsize() >= WAITING_MAX - 1:
             self.end()
         elif not self.is_over:
             self._events.put_nowait(event)
 
     def end(self) -> None:
-        """Tells that nothing more comes."""
+        """Ends the follower: no more events come."""
         if not self.is_over:
             self.is_over = True
             self._events.put_nowait(None)
 
     async def next(self, within_s: float) -> PublishedEvent | None:
-        """Gives the next event; None where there is none in time, or nothing more comes (``is_over``)."""
+        """Returns the next event; None where none comes within ``within_s``, or the follower has ended."""
         try:
             return await asyncio.wait_for(self._events.get(), within_s)
         except TimeoutError:
@@ -64,30 +65,29 @@ class Follower:
 
 
 class Followers:
-    """All who follow in this process; ``poll`` is called whenever something may have been published."""
+    """All followers of this process; ``poll`` is called whenever events may have been published."""
 
     def __init__(self, feed: Feed, *, limit: int = FOLLOWERS_MAX) -> None:
         self._feed = feed
         self._limit = limit
         self._by_key: dict[_Key, set[Follower]] = {}
-        self._held: Counter[str] = Counter()
+        self._slots: Counter[str] = Counter()
         self._count = 0
         self._position: int | None = None
         self._is_closed = False
-        self._looking = asyncio.Lock()
+        self._polling = asyncio.Lock()
 
     @property
     def count(self) -> int:
-        """How many follow now."""
+        """How many followers there are now."""
         return self._count
 
     async def slot(self, reader: Reader, subject: str | None, *, holder: Holder) -> Follower | None:
-        """Begins to tell of a reader's events about a subject, of all for None; gives None where there is no room.
+        """Returns a new follower of a reader's events about a subject, or of all for None; None where no slot is free.
 
-        Whoever has it gives it back by ``leave``. Raises Refusal (rate_limited) where the holder has all of its places,
-        and StoreError.
+        The caller ends with ``leave``. Raises Refusal (rate_limited) where the holder has all its slots; StoreError.
         """
-        if self._held[holder.credential_id] >= holder.slots_max:
+        if self._slots[holder.credential_id] >= holder.slots_max:
             msg = f"this credential follows events in {holder.slots_max} requests already"
             raise Refusal(Code.RATE_LIMITED, msg, retry_after_s=AGAIN_AFTER_S)
         if self._is_closed or self._count >= self._limit:
@@ -95,7 +95,7 @@ class Followers:
         follower = Follower((reader.merchant, reader.principal, subject), holder)
         self._by_key.setdefault(follower.key, set()).add(follower)
         self._count += 1
-        self._held[holder.credential_id] += 1
+        self._slots[holder.credential_id] += 1
         try:
             await self._begin()
         except BaseException:
@@ -104,59 +104,59 @@ class Followers:
         return follower
 
     def leave(self, follower: Follower) -> None:
-        """Tells it nothing more; may be called twice."""
+        """Gives a slot back; may be called twice."""
         followers = self._by_key.get(follower.key, set())
         if follower in followers:
             self._count -= 1
             followers.remove(follower)
-            self._held[follower.holder.credential_id] -= 1
-            if not self._held[follower.holder.credential_id]:
-                del self._held[follower.holder.credential_id]
+            self._slots[follower.holder.credential_id] -= 1
+            if not self._slots[follower.holder.credential_id]:
+                del self._slots[follower.holder.credential_id]
             if not followers:
                 del self._by_key[follower.key]
             if not self._by_key:
                 self._position = None
 
     async def poll(self) -> None:
-        """Tells of what was published since the last look; raises StoreError where the store can't be asked."""
-        async with self._looking:
+        """Passes on what was published since the last poll; raises StoreError."""
+        async with self._polling:
             while self._position is not None:
                 events = await self._feed.tail(self._position, READ_AT_ONCE)
                 for event in events:
-                    self._tell(event)
-                # The last one who followed may have left meanwhile: whoever comes next begins where the feed is then.
+                    self._pass_on(event)
+                # The last follower may have left meanwhile; the next one begins at the end of the feed.
                 if events and self._position is not None:
                     self._position = max(self._position, events[-1].position)
                 if len(events) < READ_AT_ONCE:
                     return
 
     def close(self) -> None:
-        """Ends all, and begins none any more: the program is about to stop."""
+        """Ends all followers, and begins none any more: the process is about to stop."""
         self._is_closed = True
         for followers in self._by_key.values():
             for follower in followers:
                 follower.end()
 
     async def _begin(self) -> None:
-        """Finds where to look from, before the first one who follows reads what was published until then."""
-        async with self._looking:
+        """Finds the position to poll from, before the first follower reads what was published until then."""
+        async with self._polling:
             if self._position is None:
                 self._position = await self._feed.last_position()
 
-    def _tell(self, event: PublishedEvent) -> None:
+    def _pass_on(self, event: PublishedEvent) -> None:
         for subject in (event.subject, None):
             for follower in self._by_key.get((event.merchant, event.principal, subject), ()):
-                follower.tell(event)
+                follower.put(event)
 
 
 async def wait_for(follower: Follower, within_s: float, gone: Callable[[], Awaitable[object]]) -> bool:
-    """Returns when there is an event (True), or when time is up, the client has gone, or nothing more comes (False)."""
+    """Waits for an event: True when one comes; False when time is up, the client has gone or the follower has ended."""
     leaving = asyncio.ensure_future(gone())
-    telling = asyncio.ensure_future(follower.next(within_s))
+    coming = asyncio.ensure_future(follower.next(within_s))
     try:
-        await asyncio.wait({leaving, telling}, return_when=asyncio.FIRST_COMPLETED)
-        return telling.done() and telling.result() is not None
+        await asyncio.wait({leaving, coming}, return_when=asyncio.FIRST_COMPLETED)
+        return coming.done() and coming.result() is not None
     finally:
-        for task in (leaving, telling):
+        for task in (leaving, coming):
             task.cancel()
-        await asyncio.gather(leaving, telling, return_exceptions=True)
+        await asyncio.gather(leaving, coming, return_exceptions=True)

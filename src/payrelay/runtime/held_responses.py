@@ -1,28 +1,26 @@
-"""Who waits for which operation, so that those who wait hear of a change at once and the store is asked rarely.
+"""Holds responses until an operation has its outcome, with a wake-up at once and rare reads of the store.
 
-A change made by this process is told (``tell``). One made by another is seen when somebody looks: of those who wait
-for the same operation one looks at a time, each POLL_EVERY_S.
+A change by this process ends the wait at once (``notify``). A change by another process is seen at the next read: of
+all requests that wait for one operation, one reads the store each POLL_EVERY_S.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Final
 
 from payrelay.core.payments.operation import OPEN_STATES, Operation, State
-from payrelay.runtime.hooks import Hooks
 
 AWAITED: Final = OPEN_STATES - {State.NEEDS_ATTENTION}
-"""What may change soon without anybody's doing; a person's decision is not waited for."""
+"""States that may soon end by themselves; no response is held for an operator's decision."""
 WAITERS_MAX: Final = 1_000
-"""Requests that are held at once; each has a connection, and costs the store up to one read in POLL_EVERY_S."""
+"""Responses that are held at once; each has a connection, and costs the store up to one read in POLL_EVERY_S."""
 POLL_EVERY_S: Final = 1.0
-"""Between two looks at the store for one operation: each is one read by its primary key."""
+"""Between two reads of one operation, each by its primary key."""
 
 
 class HeldResponse:
-    """Those who wait for one operation, as long as there is one of them."""
+    """The response to all requests that wait for one operation."""
 
     __slots__ = ("_over", "_poll_every_s", "_polls_again_s", "waiting")
 
@@ -34,15 +32,15 @@ class HeldResponse:
 
     @property
     def is_over(self) -> bool:
-        """True when nothing more is to be waited for."""
+        """True when the wait is over."""
         return self._over.is_set()
 
     def end(self) -> None:
-        """Lets all of them go on."""
+        """Ends the wait of all requests."""
         self._over.set()
 
     def takes_turn(self) -> bool:
-        """True for the one who is to look at the store now."""
+        """True for the request that is to read the store now."""
         now_s = asyncio.get_running_loop().time()
         if now_s < self._polls_again_s:
             return False
@@ -50,63 +48,51 @@ class HeldResponse:
         return True
 
     async def pause(self) -> None:
-        """Waits until it is time to look again, or the vigil is over."""
+        """Waits until it is time to read again, or the wait is over."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._over.wait(), self._poll_every_s)
 
 
 class HeldResponses:
-    """The vigils by operation; there are at most ``limit`` who wait."""
+    """The held responses by operation; at most ``limit`` requests wait."""
 
     def __init__(self, *, limit: int = WAITERS_MAX, poll_every_s: float = POLL_EVERY_S) -> None:
         self._limit = limit
         self._poll_every_s = poll_every_s
-        self._vigils: dict[str, HeldResponse] = {}
+        self._by_operation: dict[str, HeldResponse] = {}
         self._count = 0
         self._is_closed = False
 
     @property
     def count(self) -> int:
-        """How many wait now."""
+        """How many requests wait now."""
         return self._count
 
     @contextmanager
     def slot(self, operation_id: str) -> Iterator[HeldResponse | None]:
-        """Gives the vigil for an operation as long as the context is open; None where there is no room, or no time."""
+        """Holds a response for an operation while the context is open; None at a stop, or where no slot is free."""
         if self._is_closed or self._count >= self._limit:
             yield None
             return
-        vigil = self._vigils.setdefault(operation_id, HeldResponse(self._poll_every_s))
-        vigil.waiting += 1
+        held = self._by_operation.setdefault(operation_id, HeldResponse(self._poll_every_s))
+        held.waiting += 1
         self._count += 1
         try:
-            yield vigil
+            yield held
         finally:
             self._count -= 1
-            vigil.waiting -= 1
-            if vigil.waiting == 0:
-                del self._vigils[operation_id]
+            held.waiting -= 1
+            if held.waiting == 0:
+                del self._by_operation[operation_id]
 
-    def tell(self, operation: Operation) -> None:
-        """Ends the vigil for an operation that has come to where nothing more is awaited."""
-        vigil = self._vigils.get(operation.id)
-        if vigil is not None and operation.state not in AWAITED:
-            vigil.end()
+    def notify(self, operation: Operation) -> None:
+        """Ends the wait for an operation whose state is not awaited any more."""
+        held = self._by_operation.get(operation.id)
+        if held is not None and operation.state not in AWAITED:
+            held.end()
 
     def close(self) -> None:
-        """Ends all vigils, and begins none any more: the program is about to stop."""
+        """Ends all waits, and begins none any more: the process is about to stop."""
         self._is_closed = True
-        for vigil in self._vigils.values():
-            vigil.end()
-
-    def told_by(self, hooks: Hooks) -> Hooks:
-        """Gives the same watch, which tells the waiters too."""
-        return replace(hooks, operation_changed=_both(hooks.operation_changed, self.tell))
-
-
-def _both(first: Callable[[Operation], None], second: Callable[[Operation], None]) -> Callable[[Operation], None]:
-    def tell(operation: Operation) -> None:
-        first(operation)
-        second(operation)
-
-    return tell
+        for held in self._by_operation.values():
+            held.end()

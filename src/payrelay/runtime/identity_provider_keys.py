@@ -1,11 +1,11 @@
-"""The keys of an identity provider: fetched from its address, and kept for a while.
+"""Fetches the keys of an identity provider, and caches them.
 
 Rules:
 
-1. A request waits for a fetch only where its key is not known; what is known serves while it is looked for anew.
-2. A key that nobody knows is looked for at a bounded pace, whatever is sent to us.
-3. While the provider is down its last keys serve on, for LAST_GOOD_S at most: a key that it has withdrawn meanwhile
-   must end some time.
+1. A request waits for a fetch only where its key is not cached; a cached key serves while the keys are fetched again.
+2. Requests with unknown keys cause fetches at a limited rate only.
+3. While the identity provider is down, its last keys serve on, for LAST_GOOD_S at most: a key that it has revoked
+   meanwhile must expire some time.
 """
 
 import asyncio
@@ -23,27 +23,27 @@ from payrelay.core.access.signatures import identity_keys
 from payrelay.errors import Code, Refusal
 
 KEPT_S: Final = 600.0
-"""How long fetched keys are good without another look: how late a withdrawn key ends."""
+"""How long fetched keys are used without another fetch: the longest time that a revoked key is still accepted."""
 LAST_GOOD_S: Final = 86_400.0
 ASKED_AGAIN_S: Final = 10.0
-"""Between two fetches, whether they failed or brought nothing new."""
+"""Between the starts of two fetches, whether they failed or brought no new key."""
 FETCH_MAX_S: Final = 5.0
-"""From the name to the last byte."""
+"""From the look-up of the name to the last byte."""
 ANSWER_BYTES_MAX: Final = 262_144
 """A set of keys has some 5 KiB."""
 
 _HEADERS: Final = {"Accept": "application/json", "User-Agent": "payrelay"}
 
 Fetch = Callable[[], Awaitable[bytes]]
-"""Gives the JWKS as it is now; raises FetchError."""
+"""Returns the current JWKS document; raises FetchError."""
 
 
 class FetchError(Exception):
-    """The keys did not come; the text says why, in a few words."""
+    """The keys could not be fetched; the text says why, in a few words."""
 
 
 class IdentityProviderKeys:
-    """Gives the provider's keys by their ids."""
+    """Finds keys of the identity provider by their ids."""
 
     def __init__(self, fetch: Fetch, clock: Clock, log: FilteringBoundLogger) -> None:
         self._fetch = fetch
@@ -55,29 +55,29 @@ class IdentityProviderKeys:
         self._fetching: asyncio.Task[None] | None = None
 
     async def find(self, key_id: str) -> Key | None:
-        """Gives the key of that id, None where the provider has none.
+        """Returns the key of an id; None where the identity provider has no such key.
 
-        Raises Refusal (unavailable) where the provider's keys are not known, or not any more.
+        Raises Refusal (unavailable) where no keys could be fetched for LAST_GOOD_S.
         """
         age_s = self._clock.boot_s() - self._fetched_at_s
         is_known = key_id in self._keys and age_s < LAST_GOOD_S
         if age_s >= KEPT_S or not is_known:
             fetching = self._begin()
             if fetching is not None and not is_known:
-                # A wait, not an await: a client that goes away must not end the fetch that others wait for.
+                # A wait, not an await: a client that goes away must not cancel the fetch that others wait for.
                 await asyncio.wait({fetching})
         if self._clock.boot_s() - self._fetched_at_s >= LAST_GOOD_S:
             raise Refusal(Code.UNAVAILABLE, "the identity provider's keys can't be fetched now")
         return self._keys.get(key_id)
 
     async def close(self) -> None:
-        """Ends a fetch that is under way."""
+        """Cancels a fetch that is under way."""
         if self._fetching is not None:
             self._fetching.cancel()
             await asyncio.gather(self._fetching, return_exceptions=True)
 
     def _begin(self) -> "asyncio.Task[None] | None":
-        """Gives the fetch under way, or begins one unless the last one was a moment ago."""
+        """Returns the fetch under way, or begins one; None where the last one began less than ASKED_AGAIN_S ago."""
         if self._fetching is not None and not self._fetching.done():
             return self._fetching
         now_s = self._clock.boot_s()
@@ -91,12 +91,14 @@ class IdentityProviderKeys:
         try:
             keys = identity_keys(_members(await self._fetch()))
         except (FetchError, ValueError) as error:
-            # What a decoder says may repeat what came; a failure of ours is said in words of ours.
-            reason = str(error) if isinstance(error, FetchError) else "what came is no set of keys"
-            self._log.warning("provider_keys_not_fetched", reason=reason, known=len(self._keys))
+            # A decoder's message may quote the answer, so only our own messages are logged.
+            reason = str(error) if isinstance(error, FetchError) else "the answer is no set of keys"
+            self._log.warning("identity_provider_keys_not_fetched", reason=reason, known=len(self._keys))
             return
         if not keys:
-            self._log.warning("provider_keys_not_fetched", reason="no key in it can be used", known=len(self._keys))
+            self._log.warning(
+                "identity_provider_keys_not_fetched", reason="no key in it can be used", known=len(self._keys)
+            )
             return
         self._keys, self._fetched_at_s = keys, self._clock.boot_s()
 
@@ -109,7 +111,7 @@ class Jwks:
         self._limit_s = limit_s
 
     async def __call__(self) -> bytes:
-        """Gives what the address answers; raises FetchError."""
+        """Returns the body of the address's answer; raises FetchError."""
         try:
             async with (
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._limit_s)) as session,

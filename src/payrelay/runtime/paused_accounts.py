@@ -1,6 +1,6 @@
-"""Pauses an account: no new effects on it, while reads, settling and repeats of finished requests go on.
+"""Knows the paused accounts: they get no new effects, while reads, resolution and repeats of finished requests go on.
 
-Each process learns of it by reading the store again, at most PAUSES_KEPT_MS after it was done.
+Each process reads the pauses from the store, at most PAUSES_KEPT_MS after an operator changed them.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from payrelay.errors import Code, Refusal
 from payrelay.store.gateways.pauses import Pauses
 
 PAUSES_KEPT_MS: Final = 1_000
-"""How long a paused account may still take a new effect, and one that goes on refuse it."""
+"""How long an account may still accept effects after it was paused, and still refuse them after it was resumed."""
 RETRY_AFTER_S: Final = 30
-"""A pause lasts minutes; clients that ask every half minute find its end soon enough."""
+"""A pause lasts minutes; a client that tries every half minute finds its end soon enough."""
 
 
 class PausedAccounts:
@@ -33,7 +33,7 @@ class PausedAccounts:
     async def require_open(self, account: str) -> None:
         """Raises Refusal (unavailable) where the account is paused, StoreUnavailable where that can't be known."""
         if await self.is_paused(account):
-            # The reason is the operators' own business, and may name other clients.
+            # The reason is for operators only, and may name other clients.
             raise Refusal(
                 Code.UNAVAILABLE,
                 "new operations on this account are paused by an operator; nothing was sent",
@@ -46,9 +46,9 @@ class PausedAccounts:
         return account in self._paused
 
     async def refresh(self) -> None:
-        """Reads the store again unless that was done less than PAUSES_KEPT_MS ago; what has changed is logged.
+        """Reads the pauses, unless they were read less than PAUSES_KEPT_MS ago; logs changes.
 
-        However many ask for it at once, it is read once. Raises StoreUnavailable.
+        Callers at one moment share one read. Raises StoreUnavailable.
         """
         now_s = self._clock.boot_s()
         if self._read_at_s is not None and (now_s - self._read_at_s) * 1000 < PAUSES_KEPT_MS:
@@ -56,13 +56,13 @@ class PausedAccounts:
         if self._reading is None:
             self._reading = asyncio.create_task(self._read(now_s))
             self._reading.add_done_callback(self._have_read)
-        # Whoever goes away ends this wait, and not the reading that others wait for.
+        # A client that goes away cancels its wait, not the read that others wait for.
         await asyncio.shield(self._reading)
 
     def _have_read(self, reading: "asyncio.Task[None]") -> None:
         self._reading = None
         if not reading.cancelled():
-            reading.exception()  # looked at here too, because those who waited may all be gone
+            reading.exception()  # retrieved here too, because all waiting clients may be gone
 
     async def _read(self, now_s: float) -> None:
         paused = {pause.account: pause for pause in await self._pauses.list()}

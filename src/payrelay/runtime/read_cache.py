@@ -1,16 +1,16 @@
-"""Asks the gateway once for all who want to know the same, and knows what it last said when it says nothing.
+"""The read cache: one call to the gateway serves all readers of one subject, and stored readings serve an outage.
 
 Rules, each with a test that tries to break it:
 
-1. A call belongs to the version of its subject that was read before it began. It is joined, and what it found is
-   served, only by those who find that version again: nobody is told what was read before a change that was committed
-   before he asked.
-2. What is kept for a moment is what was found. That there is nothing, and that nothing could be learnt, is told only
-   to those who were waiting for it.
-3. Who goes away ends his own wait and nobody else's.
-4. The last known answer stands in where there is none, marked as such. It never hides that the gateway refuses us,
-   which somebody must see, nor anything that the gateway did say.
-5. No reader waits for the store to keep anything, nor fails where it can't.
+1. A call belongs to the version of its subject that was read before it began. Only readers that find this version again
+   join the call, or get its cached reading. So no reader gets a reading from before a change that was committed before
+   the request.
+2. Only found records are cached. That there are none, or that the call failed, is reported only to the readers that
+   were waiting for the call.
+3. A reader that goes away ends its own wait, and no other reader's.
+4. The last known reading, marked as stale, serves where the gateway gives none. It never hides that the gateway refuses
+   Payrelay, which an operator must see, nor any other answer of the gateway.
+5. No reader waits for a reading to be stored, or fails because it can't be stored.
 """
 
 import asyncio
@@ -34,25 +34,25 @@ from payrelay.gateways.gateway import Gateway
 from payrelay.store.gateways.readings import ANSWER_BYTES_MAX, StoredReading, Version, subject_of
 
 FRESH_S: Final = 2.0
-"""How long what was found is served again: the time in which an app that opens asks the same several times over."""
+"""How long a cached reading is served: an app that opens repeats a read several times within this time."""
 STALE_AFTER_S: Final = 5.0
-"""How long a client waits before it is told the last known answer: soon after, a person at a screen is gone."""
+"""How long a client waits before it gets the last known reading: soon after, a customer at a screen gives up."""
 KEPT_MAX: Final = 2_000
 KEPT_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Answers that are served again, and their bytes; the oldest go first."""
+"""Cached readings, and their bytes; the oldest are dropped first."""
 STORED_AGAIN_AFTER_S: Final = 60.0
-"""An answer that is stored already is stored again after this, so that its age is about right when it is needed."""
+"""An equal reading is stored again after this, so that its age is about right when it is needed."""
 STORED_MAX: Final = 10_000
-"""Subjects of which we remember what is stored; of another one it is stored once more."""
+"""Subjects whose stored reading is remembered; the reading of any other subject is stored once more."""
 STORING_MAX: Final = 200
-"""Answers that wait to be stored. More means that the store doesn't keep up; they get their turn when asked again."""
+"""Readings that wait to be stored. More means that the store is too slow; further ones are stored at a later read."""
 KNOWN_FOR_MS: Final = 30 * DAY_MS
-"""How long the last known answer stands in; then it is forgotten."""
+"""How long a last known reading may be served; then it is deleted."""
 FORGOTTEN_MAX: Final = 500
-"""Of one round of forgetting."""
+"""Readings that one round deletes."""
 
 COVERED: Final = frozenset({Code.GATEWAY_UNREACHABLE, Code.GATEWAY_BAD_REPLY, Code.GATEWAY_BUSY, Code.UNAVAILABLE})
-"""Where nothing was learnt from the gateway."""
+"""Results of calls that learnt nothing from the gateway: a last known reading is served instead."""
 
 T = TypeVar("T")
 _Key: TypeAlias = tuple[str, str]
@@ -60,12 +60,12 @@ _Key: TypeAlias = tuple[str, str]
 
 
 class CachedReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader is told.
+    """A reading, and how old it is.
 
     Attributes:
-        reading: what the gateway said, now or before.
-        age_s: how long ago it was asked, in whole seconds; None where it was asked for this reader.
-        is_stale: whether it is the last known answer, because none can be had now.
+        reading: of the gateway, now or before.
+        age_s: the time since the call, in whole seconds; None where the call was made for this reader.
+        is_stale: whether it is the last known reading, because there is no current one.
     """
 
     reading: Reading
@@ -73,7 +73,7 @@ class CachedReading(msgspec.Struct, frozen=True, kw_only=True):
     is_stale: bool = False
 
     def answer(self, trace: Trace, *, data_when_missing: bytes = b"null") -> Answer:
-        """Gives the client's answer, with the headers that say how old it is."""
+        """Returns the client's answer, with the headers that say how old it is."""
         answer = of_reading(self.reading, trace, data_when_missing=data_when_missing)
         if self.age_s is None:
             return answer
@@ -81,18 +81,18 @@ class CachedReading(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(answer, headers=(("Age", str(self.age_s)), *stale))
 
     def beside(self, other: "CachedReading", reading: Reading) -> "CachedReading":
-        """Gives a reading that was made of this one and another: as old as the older, stale where either is."""
-        ages = [told.age_s for told in (self, other) if told.age_s is not None]
+        """Returns a reading that is composed of this one and another: as old as the older, stale where either is."""
+        ages = [each.age_s for each in (self, other) if each.age_s is not None]
         return CachedReading(reading=reading, age_s=max(ages, default=None), is_stale=self.is_stale or other.is_stale)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """What is asked, and how.
+    """A read of the gateway's records.
 
     Attributes:
-        gateway: whose records are read, and who knows how to read them.
-        call: what is read.
+        gateway: has the records, and decodes them.
+        call: says what is read.
         ask: makes the call at the gateway; raises nothing.
     """
 
@@ -102,42 +102,42 @@ class Question:
 
     @property
     def merchant(self) -> str:
-        """Tells whose records are read."""
+        """The merchant whose records are read."""
         return self.gateway.merchant
 
     @property
     def key(self) -> _Key:
-        """Names what is asked."""
+        """The merchant and the subject of the read."""
         return self.merchant, subject_of(self.call)
 
 
-class ReadingShelf(Protocol):
-    """Stores the last known answers of reads (``store.gateways.readings``); every member raises StoreError."""
+class LastReadings(Protocol):
+    """Stores the last known readings (``store.gateways.readings``); every member raises StoreError."""
 
     async def version(self, merchant: str, call: Read, /) -> Version:
-        """Gives the version of what a read shows, with all that was committed before."""
+        """Returns the version of a read's subject, with every change that was committed before."""
         ...
 
     async def last(self, merchant: str, call: Read, /) -> StoredReading | None:
-        """Gives the answer that is kept; None where there is none that can be read."""
+        """Returns the stored reading; None where there is none that can be decoded."""
         ...
 
     async def keep(
         self, merchant: str, call: Read, reading: Reading, payments: Iterable[Payment], /, *, read_at_ms: int
     ) -> None:
-        """Keeps a positive answer and how the payments in it stood; never in place of one that was asked for later."""
+        """Stores a reading and the states of its payments; never in place of a reading of a later call."""
         ...
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int, /) -> None:
-        """Notes how payments stood at a moment, where nothing later is known of them."""
+        """Stores the states of payments at a moment, where no later state is known."""
         ...
 
     async def forget(self, merchant: str, calls: Iterable[Read], /) -> None:
-        """Forgets the answers to these reads."""
+        """Deletes the readings of these reads."""
         ...
 
     async def prune(self, before_ms: int, limit: int, /) -> int:
-        """Forgets at most ``limit`` answers from before a moment; gives how many there were."""
+        """Deletes at most ``limit`` readings from before a moment; returns how many."""
         ...
 
 
@@ -145,28 +145,29 @@ class Start(Protocol):
     """Begins work that outlives its request."""
 
     def __call__(self, work: Coroutine[object, object, T]) -> "asyncio.Task[T]":
-        """Begins it."""
+        """Begins a task."""
         ...
 
 
 Note: TypeAlias = Callable[[Question, Reading, int], Awaitable[None]]
-"""Notes what an answer tells beside what was asked; with the moment of the question. Raises StoreError."""
+"""Stores other facts that a reading contains, as of the moment of the call. Raises StoreError."""
 
 
 class ReadCache:
     """All reads of this process.
 
     Args:
-        last: the last known answers, and the versions of their subjects.
-        clock: tells the time.
-        log: told where an answer can't be stored.
-        start: begins calls and storing, which nobody's going away ends.
-        stale_after_s: how long a client waits for the gateway where an answer is known.
+        last: the last known readings, and the versions of their subjects.
+        clock: gives the time.
+        log: gets a warning where a reading can't be stored.
+        start: begins calls and storing as tasks, which no client's disconnect cancels.
+        stale_after_s: how long a client waits for the gateway where a last known reading exists.
+        note: stores other facts of each reading; None for nothing.
     """
 
     def __init__(
         self,
-        last: ReadingShelf,
+        last: LastReadings,
         clock: Clock,
         log: FilteringBoundLogger,
         *,
@@ -180,19 +181,19 @@ class ReadCache:
         self._stale_after_s = stale_after_s
         self._calls: dict[tuple[_Key, Version], asyncio.Task[Reading]] = {}
         self._numbers = itertools.count()
-        self._kept = _CachedReadings()
+        self._cached = _CachedReadings()
         self._behind = _WriteBehind(last, clock, log, start, note)
 
     async def read(self, question: Question, *, is_insisting: bool = False) -> CachedReading:
-        """Tells what the gateway says; ``is_insisting`` is for a reader who takes no answer but a new one."""
+        """Returns a reading of the gateway; with ``is_insisting`` only a new one. Raises nothing but a cancellation."""
         version = await self._version(question)
         if version is not None and not is_insisting:
             now_s = self._clock.boot_s()
-            kept = self._kept.find(question.key, version, now_s)
-            if kept is not None:
-                return CachedReading(reading=kept.reading, age_s=int(now_s - kept.began_s))
+            found = self._cached.find(question.key, version, now_s)
+            if found is not None:
+                return CachedReading(reading=found.reading, age_s=int(now_s - found.began_s))
         call = self._call(question, version, is_insisting=is_insisting)
-        # A wait, not an await: that would end the call with its reader.
+        # A wait, not an await: a reader that goes away must not cancel the call.
         await asyncio.wait({call}, timeout=None if is_insisting else self._stale_after_s)
         if is_insisting:
             return CachedReading(reading=call.result())
@@ -206,45 +207,45 @@ class ReadCache:
         return known or CachedReading(reading=reading)
 
     async def note_payments(self, merchant: str, payments: tuple[Payment, ...], *, seen_at_ms: int) -> None:
-        """Notes how payments stood that somebody else saw at the gateway; ``seen_at_ms`` is when he asked.
+        """Stores the states of payments that another call observed; ``seen_at_ms`` is when that call began.
 
         Raises StoreError.
         """
         await self._last.note_payments(merchant, payments, seen_at_ms)
 
     async def forget_orders(self, merchant: str, order_ids: Iterable[str]) -> None:
-        """Forgets the answers in which the payer of these orders may stand: of each, and the list of subscriptions.
+        """Deletes the stored readings that may name the customer of these orders: of each order, and of subscriptions.
 
-        What this process keeps for a moment goes by itself. Raises StoreError.
+        The cached readings of this process expire within FRESH_S. Raises StoreError.
         """
         reads: list[Read] = [AllSubscriptions(), *(PaymentsOfOrder(order_id=order_id) for order_id in order_ids)]
         await self._last.forget(merchant, reads)
 
     async def forget_old(self) -> int:
-        """Forgets some of what is too old to stand in; gives how many. Raises StoreError."""
+        """Deletes at most FORGOTTEN_MAX stored readings that are too old; returns how many. Raises StoreError."""
         return await self._last.prune(self._clock.now_ms() - KNOWN_FOR_MS, FORGOTTEN_MAX)
 
     async def _version(self, question: Question) -> Version | None:
-        """Gives None where the store is down: then nothing is shared, and the gateway may be up all the same."""
+        """Returns None where the store is down: the call is then not shared, but may still succeed."""
         try:
             return await self._last.version(question.merchant, question.call)
         except StoreError:
             return None
 
     def _call(self, question: Question, version: Version | None, *, is_insisting: bool) -> asyncio.Task[Reading]:
-        """Gives the call to wait for: one under way that is as good as a new one, or a new one."""
+        """Returns the call to wait for: one under way for an equal version, or a new one."""
         if version is None:
             return self._start(self._ask(question, version))
-        place = question.key, version
-        under_way = self._calls.get(place)
+        key = question.key, version
+        under_way = self._calls.get(key)
         if under_way is not None and not under_way.done() and not is_insisting:
             return under_way
         call = self._start(self._ask(question, version))
-        self._calls[place] = call
+        self._calls[key] = call
 
         def end(ended: asyncio.Task[Reading]) -> None:
-            if self._calls.get(place) is ended:
-                del self._calls[place]
+            if self._calls.get(key) is ended:
+                del self._calls[key]
 
         call.add_done_callback(end)
         return call
@@ -254,7 +255,7 @@ class ReadCache:
         reading = await question.ask()
         if reading.code is None:
             if version is not None and _size(reading) <= ANSWER_BYTES_MAX:
-                self._kept.put(question.key, _Found(number, version, reading, began_s, self._clock.boot_s()))
+                self._cached.put(question.key, _Found(number, version, reading, began_s, self._clock.boot_s()))
             self._behind.put(question, reading, began_ms)
         return reading
 
@@ -272,7 +273,7 @@ class ReadCache:
 
 
 class _Found(NamedTuple):
-    """Something that was found, by the n-th call; when it was asked for, and when it came."""
+    """A reading of the n-th call, with the times at which the call began and the reading came."""
 
     number: int
     version: Version
@@ -282,20 +283,20 @@ class _Found(NamedTuple):
 
 
 class _CachedReadings:
-    """What was found a moment ago, the oldest first."""
+    """The cached readings of this process, the oldest first."""
 
     def __init__(self) -> None:
         self._found: OrderedDict[_Key, _Found] = OrderedDict()
         self._bytes = 0
 
     def find(self, key: _Key, version: Version, now_s: float) -> _Found | None:
-        """Gives what is kept, where it is fresh and of this version."""
+        """Returns the cached reading of a key where it is fresh and of this version."""
         found = self._found.get(key)
         is_good = found is not None and found.version == version and now_s - found.came_s < FRESH_S
         return found if is_good else None
 
     def put(self, key: _Key, found: _Found) -> None:
-        """Keeps something for a moment, unless what is kept was asked for later."""
+        """Caches a reading, unless the cached one comes from a later call."""
         before = self._found.get(key)
         if before is not None and before.number > found.number:
             return
@@ -317,7 +318,7 @@ class _CachedReadings:
 
 
 class _Waiting(NamedTuple):
-    """An answer that is to be stored."""
+    """A reading that waits to be stored."""
 
     question: Question
     reading: Reading
@@ -325,10 +326,10 @@ class _Waiting(NamedTuple):
 
 
 class _WriteBehind:
-    """Stores answers one after the other in the background: what is new, and what was stored a while ago."""
+    """Stores readings in the background, one after the other: new ones, and those that were stored a while ago."""
 
     def __init__(
-        self, last: ReadingShelf, clock: Clock, log: FilteringBoundLogger, start: Start, note: "Note | None"
+        self, last: LastReadings, clock: Clock, log: FilteringBoundLogger, start: Start, note: "Note | None"
     ) -> None:
         self._last = last
         self._clock = clock
@@ -340,7 +341,7 @@ class _WriteBehind:
         self._is_storing = False
 
     def put(self, question: Question, reading: Reading, read_at_ms: int) -> None:
-        """Has an answer stored, unless the same one is."""
+        """Queues a reading to be stored, unless an equal one was stored a short time ago."""
         key = question.key
         digest, at_s = self._stored.get(key, (None, 0.0))
         if digest == _digest(reading) and self._clock.boot_s() - at_s < STORED_AGAIN_AFTER_S:
@@ -358,7 +359,7 @@ class _WriteBehind:
                 key = next(iter(self._waiting))
                 await self._store(key, self._waiting.pop(key))
         except StoreError as error:
-            # They get their turn when they are asked for again; a store that is down is not asked for each of them.
+            # Later reads queue these readings again; a store that is down isn't called for each of them now.
             self._waiting.clear()
             self._log.warning("readings_not_stored", reason=str(error))
         finally:
@@ -377,7 +378,7 @@ class _WriteBehind:
 
 
 def _payments_of(question: Question, reading: Reading) -> tuple[Payment, ...]:
-    """Gives the payments in an answer; none where it shows none, or not wholly."""
+    """Returns the payments in a reading; none where it has none, or can't be decoded as a whole."""
     if not isinstance(question.call, PaymentsOfOrder | PaymentsOfSubscription):
         return ()
     return question.gateway.payments_in(reading.raw_data or b"") or ()

@@ -1,7 +1,7 @@
-"""Finds out what the names of receivers lead to, in threads of its own.
+"""Resolves the host names of webhook receivers, in threads of its own.
 
-Whoever registers an endpoint chooses its name, and may answer for it never: a thread that asks for it is then gone for
-as long as the system waits. The loop's own threads are few, and the gateway's name is looked up in them.
+The owner of an endpoint chooses its name, and its name server may never answer. A thread that resolves the name is then
+blocked for as long as the system waits. The event loop's own few threads are needed for the gateway's name.
 """
 
 import asyncio
@@ -14,34 +14,34 @@ from typing import Any, Final
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 LOOKUPS_MAX: Final = 32
-"""Names that are looked up at once; each has a thread. The same name is asked for once at a time."""
+"""Names that are resolved at once, each in a thread."""
 
 Found = list[tuple[Any, ...]]
-"""As ``socket.getaddrinfo`` gives it."""
+"""The result of ``socket.getaddrinfo``."""
 LookUp = Callable[..., Found]
 
 
 class NameThreads(AbstractResolver):
-    """Asks the system, each name in a thread that nobody waits for at the end of the program."""
+    """Asks the system for each name in a daemon thread, which the end of the process doesn't wait for."""
 
     def __init__(self, look_up: LookUp = socket.getaddrinfo, *, limit: int = LOOKUPS_MAX) -> None:
         self._look_up = look_up
-        self._room = asyncio.Semaphore(limit)
+        self._slots = asyncio.Semaphore(limit)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Gives the addresses of a host; raises OSError where there is none."""
-        await self._room.acquire()
+        """Returns the addresses of a host; raises OSError where there is none."""
+        await self._slots.acquire()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Found] = loop.create_future()
 
-        def look() -> None:
-            found, error = _asked(self._look_up, host, port, family)
-            with suppress(RuntimeError):  # the program has ended meanwhile
-                loop.call_soon_threadsafe(self._tell, answer, found, error)
+        def look_up() -> None:
+            found, error = _looked_up(self._look_up, host, port, family)
+            with suppress(RuntimeError):  # the process has ended meanwhile
+                loop.call_soon_threadsafe(self._finish, answer, found, error)
 
-        threading.Thread(target=look, name="payrelay-name", daemon=True).start()
+        threading.Thread(target=look_up, name="payrelay-name", daemon=True).start()
         return [
             ResolveResult(
                 hostname=host,
@@ -55,11 +55,11 @@ class NameThreads(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Leaves the threads to themselves; they end with what they wait for, or with the program."""
+        """Does nothing: the threads end with their look-ups, or with the process."""
 
-    def _tell(self, answer: "asyncio.Future[Found]", found: Found, error: OSError | None) -> None:
-        # The place is free when the thread is, not when whoever waited has gone.
-        self._room.release()
+    def _finish(self, answer: "asyncio.Future[Found]", found: Found, error: OSError | None) -> None:
+        # The slot is free when the thread has ended, not when the caller has gone.
+        self._slots.release()
         if answer.done():
             return
         if error is None:
@@ -68,10 +68,10 @@ class NameThreads(AbstractResolver):
             answer.set_exception(error)
 
 
-def _asked(look_up: LookUp, host: str, port: int, family: int) -> tuple[Found, OSError | None]:
+def _looked_up(look_up: LookUp, host: str, port: int, family: int) -> tuple[Found, OSError | None]:
     try:
         return look_up(host, port, type=socket.SOCK_STREAM, family=family, flags=socket.AI_ADDRCONFIG), None
     except OSError as error:
         return [], error
-    except Exception as error:  # noqa: BLE001 - whatever a name makes of itself, somebody waits for the answer
+    except Exception as error:  # noqa: BLE001 - the caller waits for a result, whatever goes wrong
         return [], OSError(f"the name can't be looked up: {type(error).__name__}")

@@ -1,11 +1,11 @@
-"""Sends one event to one endpoint, signed as Standard Webhooks has it.
+"""Sends one event to one endpoint, signed according to Standard Webhooks.
 
 Rules:
 
-1. What a name leads to is looked at each time that it is resolved, and only what was looked at is connected to: a name
-   that leads to another address a moment later gains nothing by it.
-2. No redirect is followed, no proxy of the environment is asked, and of an answer only status and Retry-After count.
-3. Neither address, nor secret, nor what the receiver says is ever put into words.
+1. Addresses are checked each time that a name is resolved, and the sender connects only to checked addresses. A name
+   that resolves to another address a moment later gains nothing.
+2. The sender follows no redirect and uses no proxy of the environment. Of an answer, only status and Retry-After count.
+3. No log or failure contains the address, the secret, or what the receiver answers.
 """
 
 import socket
@@ -28,24 +28,24 @@ from payrelay.core.secret import Secret
 from payrelay.runtime.receiver_names import NameThreads
 
 SEND_MAX_S: Final = 15.0
-"""From the name to the end of the answer, as Standard Webhooks recommends."""
+"""From the look-up of the name to the end of the answer, as Standard Webhooks recommends."""
 ANSWER_BYTES_MAX: Final = 16_384
-"""Of an answer, so that its connection can be used again; a longer one costs it that."""
+"""Bytes of an answer that are read, so that its connection can be reused; after a longer answer it is closed."""
 IDLE_S: Final = 15.0
-"""How long a connection that nobody uses is kept."""
+"""How long an idle connection is kept."""
 _NAMES_KEPT_S: Final = 10
 _CHECKED_MAX: Final = 1_024
-"""Addresses that are known to be good, so that each is looked at once and not for each event."""
+"""Checked endpoint addresses that are remembered, so that each is checked once and not for each event."""
 
 _encode: Final = msgspec.json.Encoder().encode
 
 
 class _ForbiddenAddress(OSError):
-    """The name leads to an address that may not be called."""
+    """The name resolves to a forbidden address."""
 
 
 class WebhookMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a receiver gets; the same event is the same bytes each time."""
+    """The body of a webhook; an event has equal bytes in each attempt."""
 
     id: str
     type: str
@@ -56,7 +56,7 @@ class WebhookMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Secrets(msgspec.Struct, frozen=True):
-    """What is signed with: the newest secret, and the one before it while that still counts."""
+    """The signing secrets of an endpoint: the newest, and the previous one while it is still valid."""
 
     newest: Secret
     older: Secret | None = None
@@ -69,7 +69,7 @@ class Signer:
         self._webhooks = [Webhook(secret.reveal()) for secret in (secrets.newest, secrets.older) if secret is not None]
 
     def headers(self, event_id: str, at_ms: int, body: str) -> dict[str, str]:
-        """Gives the headers that prove where a message comes from, and when it was sent."""
+        """Returns the headers that prove who sent a message, and when."""
         at = datetime.fromtimestamp(at_ms // 1000, UTC)
         signatures = [webhook.sign(msg_id=event_id, timestamp=at, data=body) for webhook in self._webhooks]
         return {
@@ -82,7 +82,7 @@ class Signer:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names, and gives only addresses that may be called: all that a name leads to, or none of them."""
+    """Resolves names to allowed addresses: to all addresses of a name, or to none where one is forbidden."""
 
     def __init__(self, allowed: AllowedDestinations, inner: AbstractResolver) -> None:
         self._allowed = allowed
@@ -91,14 +91,14 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Gives the addresses of a host; raises OSError where there is none, or one that may not be called."""
+        """Returns the addresses of a host; raises OSError where there is none, or one of them is forbidden."""
         found = await self._inner.resolve(host, port, family)
         if not all(may_reach(host, result["host"], self._allowed) for result in found):
             raise _ForbiddenAddress("the name leads to an address that is not public")
         return found
 
     async def close(self) -> None:
-        """Lets go of the resolver below."""
+        """Closes the inner resolver."""
         await self._inner.close()
 
 
@@ -121,14 +121,14 @@ class WebhookSender:
         self._session: aiohttp.ClientSession | None = None
 
     async def send(self, endpoint: Endpoint, signer: Signer, event: PublishedEvent) -> AttemptResult:
-        """Sends an event once, and tells what came of it; raises nothing but a cancellation."""
+        """Sends an event once, and returns the result; raises nothing but a cancellation."""
         body = body_of(event)
         headers = signer.headers(event.id, self._clock.now_ms(), body.decode())
         try:
-            # The resolver isn't asked about an address that stands there literally.
+            # A literal IP address never reaches the resolver, so it is checked here.
             self._require(endpoint.url)
             async with self._opened().post(endpoint.url, data=body, headers=headers, allow_redirects=False) as response:
-                tried = judged(response.status, response.headers.get("Retry-After"), self._clock.now_ms())
+                result = judged(response.status, response.headers.get("Retry-After"), self._clock.now_ms())
                 await _read_some(response)
         except DestinationError as error:
             return AttemptResult(failure=f"its address {error}")
@@ -140,7 +140,7 @@ class WebhookSender:
             return AttemptResult(failure="has no certificate that is trusted")
         except (aiohttp.ClientError, OSError, ValueError):
             return AttemptResult(failure="could not be reached")
-        return tried
+        return result
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -148,11 +148,11 @@ class WebhookSender:
             await self._session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
-        """Gives the connections, which a process that sends nothing never has."""
+        """Returns the session, which the first attempt opens."""
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 resolver=GuardedResolver(self.allowed, self._resolver or NameThreads()),
-                limit=0,  # those who send see to it; here a slow receiver would let others wait
+                limit=0,  # the endpoint workers limit themselves; a limit here would let a slow receiver delay others
                 ttl_dns_cache=_NAMES_KEPT_S,
                 keepalive_timeout=IDLE_S,
             )
@@ -166,12 +166,12 @@ class WebhookSender:
 
 
 def body_of(event: PublishedEvent) -> bytes:
-    """Writes what a receiver gets."""
+    """Encodes the body of a webhook."""
     return _encode(message_of(event))
 
 
 def message_of(event: PublishedEvent) -> WebhookMessage:
-    """Says an event in the words of the interface."""
+    """Returns an event in the members of the interface."""
     return WebhookMessage(
         id=event.id,
         type=event.type,
@@ -183,12 +183,12 @@ def message_of(event: PublishedEvent) -> WebhookMessage:
 
 
 def host_of(url: str) -> str:
-    """Gives what of an address may be logged."""
+    """Returns the part of an address that may be logged."""
     return urlsplit(url).hostname or ""
 
 
 async def _read_some(response: aiohttp.ClientResponse) -> None:
-    """Reads a short answer to its end; what is left of a longer one goes with its connection."""
+    """Reads a short answer to its end; closes the connection of a longer one."""
     try:
         left = ANSWER_BYTES_MAX
         while left > 0 and (piece := await response.content.read(left)):
@@ -196,7 +196,7 @@ async def _read_some(response: aiohttp.ClientResponse) -> None:
         if left <= 0:
             response.close()
     except (aiohttp.ClientError, OSError, TimeoutError):
-        # The status is known, and that is what counts.
+        # Only the status counts, and it is known.
         response.close()
 
 

@@ -100,9 +100,9 @@ def test_an_exception_that_is_logged_is_described(clock: MovableClock) -> None:
     try:
         _fail()
     except RuntimeError:
-        json_log(stream, clock).exception("upkeep_failed")
+        json_log(stream, clock).exception("job_failed")
     line = json.loads(stream.getvalue())
-    assert (line["level"], line["event"]) == ("error", "upkeep_failed")
+    assert (line["level"], line["event"]) == ("error", "job_failed")
     assert [each["type"] for each in line["errors"]] == ["RuntimeError", "ValueError"]
     assert b"secret" not in stream.getvalue()
 

@@ -19,7 +19,7 @@ from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.gateways.pauses import Pause
 from payrelay.errors import Refusal
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
-from payrelay.flows.checkouts.open_checkout import NewCheckout, way_on
+from payrelay.flows.checkouts.open_checkout import NewCheckout, link_to_gateway
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm
 from payrelay.runtime.paused_accounts import PAUSES_KEPT_MS
@@ -137,7 +137,7 @@ async def test_what_the_page_posts_is_the_form(world: World) -> None:
     shown = await page_of(relay, checkout)
     details = await relay.checkouts.details_of(checkout.id)
     assert details is not None
-    form = await way_on(relay, checkout, details)
+    form = await link_to_gateway(relay, checkout, details)
     assert isinstance(form, CheckoutForm)
 
     assert shown.fields == form.fields

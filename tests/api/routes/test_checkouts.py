@@ -42,7 +42,7 @@ def changed(body: dict[str, Any], **members: object) -> dict[str, Any]:
 def test_a_payment_has_its_items_and_its_buyer() -> None:
     """Nothing of it is lost on the way to the form."""
     new = parsed(changed(PAYMENT, custom_1="a", platform="app", payment_method="VISA", customer_reference="u")).call()
-    asked = new.asked
+    asked = new.payment
 
     assert (asked.kind, asked.order_id, asked.amount_minor) == (CheckoutKind.PAYMENT, "Order12350", 100_000)
     assert asked.person.home == PostalAddress(address="No. 1, Galle Road", city="Colombo", country="Sri Lanka")
@@ -67,7 +67,7 @@ def test_a_plan_has_its_recurrence_and_duration() -> None:
     )
     new = parsed(body).call()
 
-    assert new.asked.plan == Plan(
+    assert new.payment.plan == Plan(
         recurrence="1 Month",
         duration="1 Year",
         startup_fee_minor=-10_050,
@@ -81,8 +81,8 @@ def test_a_plan_has_its_recurrence_and_duration() -> None:
 
 def test_an_approval_needs_no_amount() -> None:
     """It takes nothing then."""
-    assert parsed(EXAMPLES["preapproval"]).call().asked.amount_minor is None
-    assert parsed(changed(EXAMPLES["preapproval"], amount=5)).call().asked.amount_minor == 500
+    assert parsed(EXAMPLES["preapproval"]).call().payment.amount_minor is None
+    assert parsed(changed(EXAMPLES["preapproval"], amount=5)).call().payment.amount_minor == 500
 
 
 @pytest.mark.parametrize("kind", MEMBERS_OF_KINDS)
@@ -167,7 +167,7 @@ def test_a_plan_must_make_sense(members: dict[str, object], expected: list[tuple
 )
 def test_a_plan_may_be_as_long_as_one_period(recurrence: str, duration: str) -> None:
     """A month has 28 days sometimes."""
-    assert parsed(changed(PLAN, recurrence=recurrence, duration=duration)).call().asked.plan is not None
+    assert parsed(changed(PLAN, recurrence=recurrence, duration=duration)).call().payment.plan is not None
 
 
 def test_nothing_of_a_person_is_printed() -> None:

@@ -7,7 +7,7 @@ from tests.flows.world import World, asked
 from payrelay.core.access.client_token import ClientToken
 from payrelay.errors import Code, Refusal
 from payrelay.flows.access.issue_client_token import ClientTokenRequest, issue_client_token
-from payrelay.flows.customers.remove_customer import remove_customer
+from payrelay.flows.customers.erase_customer import remove_customer
 from payrelay.store.access.client_tokens import ClientTokens
 from payrelay.store.access.signing_keys import SigningKeys
 
@@ -24,7 +24,7 @@ class Overtaken(ClientTokens):
 
 
 async def test_no_token_is_given_for_a_customer_that_is_removed_meanwhile(world: World) -> None:
-    """Whoever removes a customer is told that its phones are out; a token that comes a moment later would be let in."""
+    """A removed customer's client tokens are revoked; one that is issued a moment later would still be accepted."""
     tokens = Overtaken(world.database)
     tokens.world = world
     world.relay = replace(

@@ -18,7 +18,7 @@ from payrelay.flows.checkouts.finish_checkout import (
     end_checkouts,
     end_overdue,
     finish_by_notification,
-    finish_with,
+    finish_checkout,
     forget_checkouts,
     inquire,
     note_abandoned,
@@ -40,8 +40,8 @@ CANCELLED = msgspec.structs.replace(PAID, outcome=CheckoutState.CANCELLED)
 APPROVED = msgspec.structs.replace(PAID, customer_id="cus_1")
 
 
-async def test_news_complete_the_checkout_of_their_order(world: World) -> None:
-    """In one unit of work with what is told of it."""
+async def test_a_notification_completes_the_checkout_of_its_order(world: World) -> None:
+    """The change and its event are stored in one transaction."""
     relay = hosting(world)
     checkout = await opened(relay)
     done = await finish_by_notification(relay, PAID)
@@ -52,7 +52,7 @@ async def test_news_complete_the_checkout_of_their_order(world: World) -> None:
     assert await told(world) == ["checkout.completed"]
 
 
-async def test_news_of_an_order_that_nobody_was_asked_for_are_nobodys(world: World) -> None:
+async def test_a_notification_of_an_order_without_checkout_changes_none(world: World) -> None:
     """They may be of a charge."""
     relay = hosting(world)
     await opened(relay)
@@ -72,7 +72,7 @@ async def test_other_money_completes_nothing(world: World, change: dict[str, obj
 
 
 @pytest.mark.parametrize("content", list(itertools.permutations((PAID, FAILED, CANCELLED, APPROVED))))
-async def test_any_order_of_news_comes_to_the_same_end(world: World, content: Sequence[CheckoutOutcome]) -> None:
+async def test_notifications_in_any_order_give_one_outcome(world: World, content: Sequence[CheckoutOutcome]) -> None:
     """Notifications come late, twice and in any order."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -97,18 +97,18 @@ async def test_of_two_checkouts_of_an_order_it_is_the_one_that_fits(world: World
 
 
 async def test_what_is_proved_of_a_checkout_is_no_other_ones(world: World) -> None:
-    """While the gateway was asked, the order was asked for anew, and is held by another checkout that would fit too."""
+    """During the inquiry another checkout was opened for the order, which holds it now and would fit too."""
     relay = hosting(world)
     first = await opened(relay)
     first = await note_abandoned(relay, first)
     second = await opened(relay)
-    done = await finish_with(relay, first, PAID)
+    done = await finish_checkout(relay, first, PAID)
 
     assert (done.id, done.state) == (first.id, CheckoutState.COMPLETED)
     assert (await current(relay, second.id)).state is CheckoutState.OPEN
 
 
-async def test_what_is_told_again_of_a_payment_goes_to_whom_it_completed(world: World) -> None:
+async def test_a_repeated_notification_goes_to_the_checkout_of_its_payment(world: World) -> None:
     """Not to another checkout of equal amount that holds the order by now."""
     relay = hosting(world)
     first = await opened(relay)
@@ -122,7 +122,7 @@ async def test_what_is_told_again_of_a_payment_goes_to_whom_it_completed(world: 
     assert (await current(relay, first.id)).state is CheckoutState.CANCELLED
 
 
-async def test_a_second_payment_is_told_to_people(world: World) -> None:
+async def test_a_second_payment_is_logged_as_an_error(world: World) -> None:
     """The customer paid twice, which nothing here can undo."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -133,8 +133,8 @@ async def test_a_second_payment_is_told_to_people(world: World) -> None:
     assert (await current(relay, checkout.id)).payment_id == "320025000001"
 
 
-async def test_an_order_that_is_paid_in_two_checkouts_is_told_to_people(world: World) -> None:
-    """The customer turned back, began anew, and then paid on both pages."""
+async def test_an_order_that_is_paid_in_two_checkouts_is_logged_as_an_error(world: World) -> None:
+    """The customer cancelled, began anew, and then paid on both pages."""
     relay = hosting(world)
     first = await opened(relay)
     await note_abandoned(relay, first)
@@ -156,7 +156,7 @@ async def test_installments_are_many_payments_of_one_order(world: World) -> None
     assert "checkout_paid_twice" not in world.log_events
 
 
-async def test_many_news_at_once_make_one_event(world: World) -> None:
+async def test_many_notifications_at_once_make_one_event(world: World) -> None:
     """However many processes take them up."""
     relay = hosting(world)
     await opened(relay)
@@ -203,7 +203,7 @@ async def test_any_other_payment_does_not(world: World, members: dict[str, objec
     assert await told(world) == []
 
 
-async def test_what_can_not_be_seen_changes_nothing(world: World) -> None:
+async def test_an_inquiry_without_an_observation_changes_nothing(world: World) -> None:
     """An error is no observation."""
     relay = hosting(world)
     checkout = await later(world, await opened(relay))
@@ -212,17 +212,17 @@ async def test_what_can_not_be_seen_changes_nothing(world: World) -> None:
     assert await inquire(relay, checkout) == checkout
 
 
-async def test_a_look_that_fails_is_told_to_the_log_alone(world: World) -> None:
+async def test_an_inquiry_that_fails_is_only_logged(world: World) -> None:
     """Who asks gets what we know."""
     relay = hosting(world)
     checkout = await later(world, await opened(relay))
     world.steps.put("observe", Raising(StoreUnavailable("busy")))
 
     assert await inquire(relay, checkout) == checkout
-    assert "checkout_not_looked_for" in world.log_events
+    assert "checkout_inquiry_failed" in world.log_events
 
 
-async def test_who_asks_again_at_once_makes_no_second_look(world: World) -> None:
+async def test_a_request_soon_after_another_makes_no_second_inquiry(world: World) -> None:
     """A page that refreshes itself must not use up the gateway's budget."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -266,7 +266,7 @@ async def charge_tea(world: World) -> None:
 
 
 async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(world: World) -> None:
-    """A customer turned back, and pays on the next page: that is told of one of the two, and not of both."""
+    """A customer cancelled, and pays on the next page: the payment completes one of the two checkouts, not both."""
     relay = hosting(world)
     first = await note_abandoned(relay, await opened(relay))
     await opened(relay)
@@ -276,8 +276,8 @@ async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(worl
     assert (await inquire(relay, first)).state is CheckoutState.CANCELLED
 
 
-async def test_time_ends_what_nobody_was_told_of(world: World) -> None:
-    """And tells so. The gateway, whose search shows payments only, is not asked about a hold."""
+async def test_a_checkout_without_a_notification_expires(world: World) -> None:
+    """And makes an event. The gateway, whose search shows payments only, is not asked about an authorization."""
     relay = hosting(world)
     checkout = await opened(relay, new(kind=CheckoutKind.AUTHORIZATION))
     world.clock.passed_ms += LIFE_S * 1000 - 1
@@ -291,8 +291,8 @@ async def test_time_ends_what_nobody_was_told_of(world: World) -> None:
     assert world.steps.passed == []
 
 
-async def test_what_our_page_never_showed_is_looked_for_before_it_ends_too(world: World) -> None:
-    """An app may have posted the form by itself: nothing tells us of that, and the customer may have paid."""
+async def test_a_checkout_whose_page_was_never_shown_is_inquired_about_before_it_ends(world: World) -> None:
+    """An app may have posted the form by itself: Payrelay doesn't see that, and the customer may have paid."""
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += LIFE_S * 1000
@@ -303,7 +303,7 @@ async def test_what_our_page_never_showed_is_looked_for_before_it_ends_too(world
     assert (await current(relay, checkout.id)).state is CheckoutState.COMPLETED
 
 
-async def test_whoever_comes_across_what_is_over_makes_the_gateway_be_asked_once(world: World) -> None:
+async def test_requests_for_an_overdue_checkout_make_one_inquiry(world: World) -> None:
     """A page that is reloaded all the time, while the gateway can't be asked, must not use up its budget."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -315,8 +315,8 @@ async def test_whoever_comes_across_what_is_over_makes_the_gateway_be_asked_once
     assert not world.account.observations
 
 
-async def test_a_program_that_stops_ends_nothing_unseen(world: World) -> None:
-    """Its last request must not free an order that is paid; who comes next looks."""
+async def test_a_stopping_process_ends_no_checkout_without_an_inquiry(world: World) -> None:
+    """Its last request must not free an order that is paid; the next process inquires."""
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += LIFE_S * 1000
@@ -327,7 +327,7 @@ async def test_a_program_that_stops_ends_nothing_unseen(world: World) -> None:
     assert (await current(relay, checkout.id)).state is CheckoutState.OPEN
 
 
-async def test_what_was_opened_is_looked_for_before_it_ends(world: World) -> None:
+async def test_an_opened_checkout_is_inquired_about_before_it_ends(world: World) -> None:
     """The customer may have paid, and our notification been lost."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -358,7 +358,7 @@ async def test_an_end_that_fails_comes_again(world: World) -> None:
     assert (await current(relay, checkout.id)).state is CheckoutState.EXPIRED
 
 
-async def test_nothing_ends_unseen_while_the_gateway_is_down(world: World) -> None:
+async def test_no_checkout_ends_without_an_inquiry_while_the_gateway_is_down(world: World) -> None:
     """The customer may have paid; after a day without an answer it ends all the same."""
     relay = hosting(world)
     checkout = await opened(relay)
@@ -375,7 +375,7 @@ async def test_nothing_ends_unseen_while_the_gateway_is_down(world: World) -> No
     assert states == [CheckoutState.OPEN, CheckoutState.OPEN, CheckoutState.EXPIRED]
 
 
-async def test_a_persons_data_is_forgotten_after_a_while(world: World) -> None:
+async def test_a_customers_data_is_forgotten_after_a_while(world: World) -> None:
     """It is needed no more."""
     relay = hosting(world)
     checkout = await opened(relay)

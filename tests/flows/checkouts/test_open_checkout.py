@@ -26,7 +26,7 @@ from payrelay.core.checkouts.hosted_payment import CheckoutKind, Plan
 from payrelay.core.gateways.pauses import Pause
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.open_checkout import open_checkout
-from payrelay.flows.checkouts.visit_checkout import visit
+from payrelay.flows.checkouts.visit_checkout import visit_checkout
 from payrelay.store.gateways.pauses import Pauses
 
 PLAN = Plan(recurrence="1 Month", duration="1 Year", startup_fee_minor=50_000)
@@ -48,15 +48,15 @@ async def test_it_answers_with_what_was_asked_its_address_and_its_form(world: Wo
     assert data["form"]["fields"]["email"] == "saman@example.com"
 
 
-async def test_nothing_is_told_and_nothing_is_sent(world: World) -> None:
-    """It is the customer who acts."""
+async def test_opening_makes_no_event_and_sends_nothing(world: World) -> None:
+    """Opening is no effect: the customer acts later."""
     await opened(hosting(world))
 
     assert (await told(world), world.account.sent, world.steps.passed) == ([], [], [])
 
 
 async def test_no_two_pages_have_the_same_secret(world: World) -> None:
-    """And it is long enough that nobody guesses it."""
+    """A secret is also long enough that it can't be guessed."""
     relay = hosting(world)
     urls = [
         data_of(await open_checkout(relay, asked(None), new(order_id=f"A-{number}")))["url"] for number in (1, 2, 3)
@@ -69,7 +69,7 @@ async def test_no_two_pages_have_the_same_secret(world: World) -> None:
 
 @pytest.mark.parametrize("key", ["k-1", None])
 async def test_a_repeat_gets_the_same_checkout_again(world: World, key: str | None) -> None:
-    """A phone whose answer was lost asks once more, with a key or without."""
+    """An app whose answer was lost sends the request again, with a key or without."""
     relay = hosting(world)
     first = await open_checkout(relay, asked(key), new())
     again = await open_checkout(relay, asked(key), new())
@@ -78,7 +78,7 @@ async def test_a_repeat_gets_the_same_checkout_again(world: World, key: str | No
     assert (first.headers, again.headers) == ((), (REPLAYED,))
 
 
-async def test_a_repeat_of_a_finished_one_tells_how_it_stands(world: World) -> None:
+async def test_a_repeat_of_a_finished_checkout_shows_its_state(world: World) -> None:
     """There is nothing left to open then."""
     relay = hosting(world)
     checkout = await opened(relay, key="k-1")
@@ -95,7 +95,7 @@ async def test_a_repeat_of_a_finished_one_tells_how_it_stands(world: World) -> N
     [new(amount_minor=1), new(expires_in_s=60), new(customer_reference="x"), new(return_to="myshop://x")],
 )
 async def test_a_key_with_another_body_is_refused(world: World, other: object) -> None:
-    """One of the two is a mistake, and nobody can tell which."""
+    """One of the two requests is a mistake, and Payrelay can't know which."""
     relay = hosting(world)
     await opened(relay, key="k-1")
     with pytest.raises(Refusal) as refused:
@@ -119,10 +119,10 @@ async def test_an_order_has_one_checkout(world: World, key: str | None) -> None:
 
 
 async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: World) -> None:
-    """Its time is over, and the worker hasn't looked yet: another checkout now would have the customer pay twice."""
+    """Its time is over, and the worker hasn't ended it yet: with another checkout now, the customer could pay twice."""
     relay = hosting(world)
     checkout = await opened(relay, key="k-1")
-    await visit(relay, "gateway", checkout.id, await secret_of(relay, checkout))
+    await visit_checkout(relay, "gateway", checkout.id, await secret_of(relay, checkout))
     world.clock.passed_ms += LIFE_S * 1000 + LEFT_OPEN_MS
     world.account.observations.append(seen())
     with pytest.raises(Refusal, match="which is completed") as refused:
@@ -133,14 +133,14 @@ async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: Worl
 
 
 async def test_another_principal_learns_no_id(world: World) -> None:
-    """It may know that the order is taken, and nothing else."""
+    """Another principal may know that the order has a checkout, and nothing else."""
     relay = hosting(world)
     await opened(relay)
     with pytest.raises(Refusal, match=r"^the order has a checkout already, which is open$"):
         await open_checkout(relay, asked(None, principal="other"), new())
 
 
-async def test_an_expired_one_stands_in_nobodys_way(world: World) -> None:
+async def test_an_expired_checkout_frees_its_order(world: World) -> None:
     """Even if the worker has not come round yet."""
     relay = hosting(world)
     first = await opened(relay)
@@ -172,7 +172,7 @@ async def test_what_is_missing_here_is_named(world: World) -> None:
         await open_checkout(relay, asked(), new())
 
 
-async def test_a_paused_account_asks_nobody_to_pay(world: World) -> None:
+async def test_a_paused_account_opens_no_checkout(world: World) -> None:
     """Whoever paused it wants no new money to move; a repeat still finds what was opened before, and its page waits."""
     relay = hosting(world)
     checkout = await opened(relay, key="k-1")
@@ -190,7 +190,7 @@ async def test_a_paused_account_asks_nobody_to_pay(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["return_to", "cancel_to"])
 async def test_a_link_that_is_not_allowed_is_refused(world: World, name: str) -> None:
-    """A page of ours must lead nobody to a thief's."""
+    """The hosted page must not send a customer to a thief's site."""
     with pytest.raises(Refusal) as refused:
         await open_checkout(hosting(world), asked(), new(**{name: "https://evil.example/"}))
 
@@ -235,7 +235,7 @@ async def test_a_plan_does_not_begin_in_the_past(world: World) -> None:
                 await open_checkout(relay, asked(), wanted)
 
 
-async def test_a_limit_of_the_key_counts_what_is_taken_first(world: World) -> None:
+async def test_a_limit_of_the_key_counts_the_first_payment(world: World) -> None:
     """A startup fee is money too."""
     relay = hosting(world)
     request = asked(amount_max_minor=149_999)
@@ -259,22 +259,22 @@ async def test_an_approval_that_takes_nothing_is_within_every_limit(world: World
         (Bound(customer_id="cus_1"), {}, "names no order"),
         (Bound(order_id="A-2"), {}, "for another order"),
         (Bound(order_id="A-1", currency="USD"), {}, "for another currency"),
-        (Bound(order_id="A-1"), {"customer_reference": "user-2"}, "another person"),
-        (Bound(order_id="A-1", reference="user-1"), {"customer_reference": "user-2"}, "another person"),
+        (Bound(order_id="A-1"), {"customer_reference": "user-2"}, "another customer"),
+        (Bound(order_id="A-1", reference="user-1"), {"customer_reference": "user-2"}, "another customer"),
     ],
 )
-async def test_a_phone_asks_for_its_own_order_and_person_only(
+async def test_a_client_token_opens_a_checkout_for_its_own_order_and_customer_only(
     world: World, bound: Bound, members: dict[str, object], words: str
 ) -> None:
-    """An approved card would go to somebody else's customer."""
+    """Otherwise an approved card would be stored for another customer."""
     with pytest.raises(Refusal, match=words) as refused:
         await open_checkout(hosting(world), asked(bound=bound), new(**members))
 
     assert refused.value.code is Code.FORBIDDEN
 
 
-async def test_what_a_phone_opens_is_its_customers(world: World) -> None:
-    """Named by the token, not by the phone."""
+async def test_a_checkout_opened_with_a_client_token_belongs_to_its_customer(world: World) -> None:
+    """The token names the customer, not the app."""
     relay = hosting(world)
     bound = Bound(order_id="A-1", customer_id="cus_1", reference="user-1")
     data = data_of(await open_checkout(relay, asked(bound=bound), new()))
@@ -283,7 +283,7 @@ async def test_what_a_phone_opens_is_its_customers(world: World) -> None:
     assert (checkout.bound_customer_id, checkout.customer_reference) == ("cus_1", "user-1")
 
 
-def test_nothing_of_a_person_is_printed() -> None:
+def test_no_personal_data_is_printed() -> None:
     """A traceback goes into the log."""
     assert "Saman" not in repr(new())
     assert "Saman" not in repr(ASKED)

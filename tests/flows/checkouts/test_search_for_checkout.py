@@ -22,7 +22,7 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutOut
 from payrelay.core.checkouts.hosted_payment import Plan
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
-from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_with, inquire
+from payrelay.flows.checkouts.finish_checkout import end_checkouts, finish_checkout, inquire
 from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.gateways.gateway import NO_HEADERS
 from payrelay.store.subscriptions import SubscriptionOwner
@@ -67,7 +67,7 @@ def asked_of(world: InboxWorld) -> list[str]:
     return [step for step in world.steps.passed if step in {"observe", "list"}]
 
 
-async def test_a_plan_that_nobody_told_of_is_found(world: InboxWorld) -> None:
+async def test_a_plan_without_a_notification_is_found(world: InboxWorld) -> None:
     """The customer pays; an app that believed that it expired would let the customer subscribe a second time."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -81,8 +81,8 @@ async def test_a_plan_that_nobody_told_of_is_found(world: InboxWorld) -> None:
     assert asked_of(world) == ["observe", "list", "observe"]
 
 
-async def test_before_the_end_of_its_time_it_is_looked_for(world: InboxWorld) -> None:
-    """Nobody may ever have asked; two months of installments are there by then, the first of which was paid for it."""
+async def test_a_plan_is_searched_for_before_its_checkout_ends(world: InboxWorld) -> None:
+    """There may have been no request at all; two months of installments are there, and the first one paid for it."""
     await world.open_checkout(CheckoutKind.RECURRING)
     later = payment_of(payment_id="320025000002", at_ms=1_700_002_000_000)
     world.payments += [later, payment_of()]
@@ -95,7 +95,7 @@ async def test_before_the_end_of_its_time_it_is_looked_for(world: InboxWorld) ->
     assert (await world.standing()).paid == 2
 
 
-async def test_where_nothing_was_paid_one_question_is_enough(world: InboxWorld) -> None:
+async def test_where_nothing_was_paid_one_call_is_enough(world: InboxWorld) -> None:
     """Most customers who don't come back have paid nothing; the gateway takes few calls."""
     await world.open_checkout(CheckoutKind.RECURRING)
 
@@ -146,7 +146,7 @@ async def test_a_subscription_that_is_not_as_asked_proves_nothing(
 
 
 async def test_a_payment_that_is_none_of_the_plans_proves_nothing(world: InboxWorld) -> None:
-    """Somebody paid the same amount under the same order in another way."""
+    """Another payment has the amount and the order of the checkout."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     world.account.plan_of["320025000001"] = "another"
@@ -155,7 +155,7 @@ async def test_a_payment_that_is_none_of_the_plans_proves_nothing(world: InboxWo
 
 
 async def test_where_there_is_no_subscription_nothing_is_found(world: InboxWorld) -> None:
-    """The payment is of something else, or the words that are taken for "none" tell of an error: it ends not unseen."""
+    """The payment is of something else, or the gateway's reply for "none" is an error: the checkout stays open."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     world.account.plans.clear()
@@ -178,8 +178,8 @@ async def test_a_record_that_is_shown_twice_is_one(world: InboxWorld) -> None:
     assert await world.event_types() == PAID
 
 
-async def test_what_was_read_before_is_told_all_the_same(world: InboxWorld) -> None:
-    """Support read the subscription when nobody knew whose it was; the shop must be told of its month."""
+async def test_a_plan_that_was_read_before_makes_its_events_all_the_same(world: InboxWorld) -> None:
+    """Support read the subscription before its principal was known; the shop must get the event of its payment."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     seen = Fact(
@@ -197,8 +197,8 @@ async def test_what_was_read_before_is_told_all_the_same(world: InboxWorld) -> N
     assert await world.event_types() == PAID
 
 
-async def test_of_several_plans_none_is_taken_up(world: InboxWorld) -> None:
-    """The form was posted twice. Which of them it is, their notifications tell; until then a person can read it."""
+async def test_of_several_plans_none_is_accepted(world: InboxWorld) -> None:
+    """The form was posted twice. Only their notifications tell the subscriptions apart; an operator can read them."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     world.account.plans[OTHER] = SHOWN | {"subscription_id": int(OTHER)}
@@ -210,7 +210,7 @@ async def test_of_several_plans_none_is_taken_up(world: InboxWorld) -> None:
 
 
 async def test_an_older_plan_of_the_same_order_id_is_not_in_the_way(world: InboxWorld) -> None:
-    """The gateway doesn't hold order ids unique."""
+    """Order ids are not unique at the gateway."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     world.account.plans[OTHER] = SHOWN | {"subscription_id": int(OTHER), "date": "2020-01-01 00:00:00"}
@@ -230,7 +230,7 @@ async def test_the_first_payment_may_have_a_fee_in_it(world: InboxWorld) -> None
 
 @pytest.mark.parametrize("is_paid", [False, True])
 async def test_a_plan_that_begins_later_is_shown_by_the_list(world: InboxWorld, *, is_paid: bool) -> None:
-    """There is no payment of it before its first day; somebody may ask on that day, too."""
+    """The plan has no payment before its first day; the inquiry may also come on that day."""
     await world.open_checkout(CheckoutKind.RECURRING, plan=TRIAL)
     world.payments += [payment_of()] if is_paid else []
     done = await looked(world)
@@ -255,7 +255,7 @@ async def test_that_there_is_no_payment_of_it_yet_may_be_said_in_any_words(
 
 @pytest.mark.parametrize("opened_on", [15, 14])
 async def test_a_plan_that_began_on_its_first_day_must_show_its_payment(world: InboxWorld, opened_on: int) -> None:
-    """It was opened for that day, or on the evening before: what is due then is taken at once, or was given back."""
+    """It was opened for that day, or the evening before: its payment is charged at once, or was refunded."""
     today = Plan(recurrence="1 Month", duration="1 Year", starts_on=date(2023, 11, 15))
     if opened_on == 14:
         world.clock.passed_ms -= 4 * 3_600_000
@@ -297,20 +297,20 @@ async def test_what_can_not_be_seen_proves_nothing(world: InboxWorld, call: type
 
 
 async def by_look(world: InboxWorld) -> None:
-    """Somebody asks."""
+    """A request causes an inquiry."""
     await looked(world)
 
 
 async def by_notification(world: InboxWorld) -> None:
-    """The gateway tells it."""
+    """The gateway sends a notification."""
     await world.take(FIRST)
 
 
 @pytest.mark.parametrize("ways", list(itertools.product((by_look, by_notification), repeat=3)))
-async def test_it_is_told_once_in_whatever_way_it_comes(
+async def test_a_plan_makes_its_events_once_in_whatever_way_it_becomes_known(
     world: InboxWorld, ways: tuple[Callable[[InboxWorld], Awaitable[None]], ...]
 ) -> None:
-    """A notification may come late after all; nobody is to be given the same month twice."""
+    """A notification may come late after all; no customer may get one month twice."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     for way in ways:
@@ -324,7 +324,7 @@ async def test_it_is_told_once_in_whatever_way_it_comes(
 
 
 @pytest.mark.parametrize("step", ["observe", "list"])
-async def test_a_notification_that_comes_meanwhile_is_told_once(world: InboxWorld, step: str) -> None:
+async def test_a_notification_that_comes_meanwhile_makes_no_second_event(world: InboxWorld, step: str) -> None:
     """Both find the same, and whoever is second finds it done."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -345,7 +345,7 @@ async def test_a_notification_that_comes_meanwhile_is_told_once(world: InboxWorl
     assert await world.event_types() == PAID
 
 
-async def test_a_next_date_that_only_the_notification_tells_is_told_then(world: InboxWorld) -> None:
+async def test_a_next_date_that_only_the_notification_has_makes_an_event(world: InboxWorld) -> None:
     """What the gateway shows has no date of the next installment."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -357,7 +357,7 @@ async def test_a_next_date_that_only_the_notification_tells_is_told_then(world: 
 
 
 async def test_what_failed_first_and_was_paid_then_is_found(world: InboxWorld) -> None:
-    """The first card was refused, which was told, and the second one paid, which was not."""
+    """The first card was refused, with a notification; the second one paid, without one."""
     await world.open_checkout(CheckoutKind.RECURRING)
     await world.take(body_of("-2", message_type="AUTHORIZATION_FAILED", payment_id=None))
     assert (await world.checkout()).state is CheckoutState.FAILED
@@ -366,7 +366,7 @@ async def test_what_failed_first_and_was_paid_then_is_found(world: InboxWorld) -
     assert (await looked(world)).state is CheckoutState.COMPLETED
 
 
-async def test_a_plan_that_has_ended_by_then_is_not_told_to_go_on(world: InboxWorld) -> None:
+async def test_a_plan_that_has_ended_makes_no_event_that_says_it_is_active(world: InboxWorld) -> None:
     """Support cancelled it in the gateway's portal before we knew of it; it was paid once all the same."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -382,7 +382,7 @@ async def test_a_plan_that_has_ended_by_then_is_not_told_to_go_on(world: InboxWo
 async def test_an_order_that_was_asked_for_otherwise_too_is_left_alone(
     world: InboxWorld, kind: CheckoutKind, plan: Plan | None
 ) -> None:
-    """Nobody can tell which of the two it is, but for the notification; the gateway isn't even asked."""
+    """Only the notification says which of the two owns it; the gateway isn't even asked."""
     await world.open_checkout(CheckoutKind.RECURRING, plan=plan)
     await world.open_checkout(kind, guard=None, state=CheckoutState.EXPIRED)
     world.payments.append(payment_of())
@@ -418,7 +418,7 @@ async def test_what_becomes_doubtful_while_the_gateway_is_asked_is_left_alone(
     assert await world.event_types() == []
 
 
-async def test_a_second_plan_that_was_told_of_meanwhile_is_for_people(world: InboxWorld) -> None:
+async def test_a_second_plan_that_was_notified_meanwhile_is_logged_as_an_error(world: InboxWorld) -> None:
     """The customer pays each month twice; the payment of one plan is never shown as the other's."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
@@ -431,7 +431,7 @@ async def test_a_second_plan_that_was_told_of_meanwhile_is_for_people(world: Inb
     )
 
     async def be_told() -> None:
-        await finish_with(world.relay, await world.checkout(), content)
+        await finish_checkout(world.relay, await world.checkout(), content)
 
     world.steps.put("list", be_told)
     done = await looked(world)
@@ -443,7 +443,7 @@ async def test_a_second_plan_that_was_told_of_meanwhile_is_for_people(world: Inb
 @pytest.mark.parametrize("number", range(1, 4))
 @pytest.mark.parametrize("step", ["write", "written"])
 async def test_a_process_may_die_at_each_write(world: InboxWorld, step: str, number: int) -> None:
-    """The look is taken, the subscription noted, the checkout completed: who comes next does what is left."""
+    """The process dies after the lease, the subscription or the checkout: the next inquiry does what is left."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     world.steps.put(step, Raising(Crash()), first=world.steps.passed.count(step) + number)

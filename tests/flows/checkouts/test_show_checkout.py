@@ -8,8 +8,8 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.show_checkout import show_checkout
 
 
-async def test_it_shows_where_it_stands_and_neither_secret_nor_person(world: World) -> None:
-    """The address and the form are told once, to whoever opened it."""
+async def test_it_shows_the_state_and_neither_secret_nor_personal_data(world: World) -> None:
+    """Only the answer that opens a checkout has its address and its form."""
     relay = hosting(world)
     checkout = await opened(relay, new(customer_reference="user-1"))
 
@@ -32,8 +32,8 @@ async def test_it_shows_where_it_stands_and_neither_secret_nor_person(world: Wor
     }
 
 
-async def test_a_question_finds_the_payment(world: World) -> None:
-    """An app that asks is told as soon as the gateway shows it, without any notification."""
+async def test_a_status_inquiry_finds_the_payment(world: World) -> None:
+    """An app learns of the payment as soon as the gateway shows it, without any notification."""
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += 3_000
@@ -52,7 +52,7 @@ async def test_an_approval_names_no_amount(world: World) -> None:
 
 
 async def test_another_principals_is_not_there(world: World) -> None:
-    """The same answer as for an id that nobody has."""
+    """The answer is that for an unknown id."""
     relay = hosting(world)
     checkout = await opened(relay)
     for request, checkout_id in ((asked(principal="other"), checkout.id), (asked(), "chk_x")):
@@ -74,8 +74,8 @@ async def test_another_principals_is_not_there(world: World) -> None:
         (Bound(order_id="A-1", customer_id="cus_1"), False),
     ],
 )
-async def test_a_phone_sees_its_own(world: World, bound: Bound, *, is_shown: bool) -> None:
-    """Its order's and its person's; of any other one it learns not even that it is there."""
+async def test_a_bound_credential_sees_its_own_checkouts(world: World, bound: Bound, *, is_shown: bool) -> None:
+    """It sees those of its order and its customer; it doesn't learn that others exist."""
     relay = hosting(world)
     checkout = await opened(relay, new(customer_reference="user-1"))
     if is_shown:
@@ -85,8 +85,8 @@ async def test_a_phone_sees_its_own(world: World, bound: Bound, *, is_shown: boo
             await show_checkout(relay, asked(bound=bound), checkout.id)
 
 
-async def test_what_a_server_opened_for_nobody_is_shown_to_the_phone_of_its_order(world: World) -> None:
-    """The server gave the phone a token for this order and customer, and the address beside it."""
+async def test_a_checkout_that_a_server_opened_is_shown_to_the_client_token_of_its_order(world: World) -> None:
+    """The server gave the app a token for this order and customer, and the address with it."""
     relay = hosting(world)
     checkout = await opened(relay)
     bound = Bound(order_id="A-1", customer_id="cus_1")

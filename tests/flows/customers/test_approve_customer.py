@@ -25,7 +25,7 @@ async def test_an_approval_becomes_a_customer(world: World) -> None:
 
 
 async def test_the_same_approval_gives_the_same_customer(world: World) -> None:
-    """Gateways tell everything twice, and both tellings may be worked on at once."""
+    """Gateways send every notification twice, and both may be worked on at once."""
     customers = await asyncio.gather(*(approved_in(world) for _ in range(10)))
 
     assert len({customer.id for customer in customers}) == 1
@@ -54,10 +54,10 @@ async def test_another_principal_has_its_own_customer(world: World) -> None:
     ("end", "event", "state"),
     [(removed, CustomerEvent.REMOVED, CustomerState.REMOVED), (erased, CustomerEvent.ERASED, CustomerState.ERASED)],
 )
-async def test_a_late_repeat_brings_nobody_back(
+async def test_a_late_repeat_brings_no_customer_back(
     world: World, end: object, event: CustomerEvent, state: CustomerState
 ) -> None:
-    """A notification that is replayed by hand, months later, must not undo what a person asked for."""
+    """A notification that an operator replays months later must not undo what the customer asked for."""
     customer = await approved_in(world)
     await world.relay.customers.change(end(customer, at_ms=1), event)  # type: ignore[operator]
     again = await approved_in(world)
@@ -67,7 +67,7 @@ async def test_a_late_repeat_brings_nobody_back(
 
 
 async def test_a_new_approval_after_removal_is_a_new_customer(world: World) -> None:
-    """The same person may come back, and approves anew; the old handle stays dead."""
+    """A customer may come back, and approves anew; the old handle stays removed."""
     first = await approved_in(world)
     await world.relay.customers.change(removed(first, at_ms=1), CustomerEvent.REMOVED)
     second = await approved_in(world, order_id="APPROVED-2")
@@ -77,7 +77,7 @@ async def test_a_new_approval_after_removal_is_a_new_customer(world: World) -> N
 
 
 class _Interfering(Customers):
-    """Somebody else is always quicker."""
+    """Another change always comes first."""
 
     times = 1
 
@@ -91,7 +91,7 @@ class _Interfering(Customers):
 
 @pytest.mark.parametrize(("times", "is_told"), [(1, False), (4, False), (5, True)])
 async def test_a_change_meanwhile_is_decided_anew(world: World, times: int, *, is_told: bool) -> None:
-    """Whoever relabels at this moment is not overwritten; what never ends is told."""
+    """A new label at this moment is not overwritten; a conflict without end is reported."""
     await approved_in(world)
     interfering = _Interfering(world.database, SEAL, chain_key=b"c" * 32)
     interfering.times = times

@@ -1,4 +1,4 @@
-"""The merchant's own customers: seen by nobody else, renamed, removed, erased."""
+"""The merchant's own customers: seen by no other principal, renamed, removed, erased."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -30,10 +30,9 @@ from payrelay.errors import Code, Outdated, Refusal, StoreUnavailable
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
 from payrelay.flows.customers.approve_customer import ATTEMPTS_MAX
 from payrelay.flows.customers.change_customer import NewNames, change_customer
-from payrelay.flows.customers.erase_customer import ORDERS_AT_ONCE, erase_customer
+from payrelay.flows.customers.erase_customer import ORDERS_AT_ONCE, erase_customer, remove_customer
 from payrelay.flows.customers.import_customer import import_customer
 from payrelay.flows.customers.list_customers import list_customers
-from payrelay.flows.customers.remove_customer import remove_customer
 from payrelay.flows.customers.show_customer import show_customer
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay, Request
@@ -58,7 +57,7 @@ def page_of(answer: Answer) -> list[dict[str, Any]]:
 
 
 async def test_a_customer_is_shown_without_its_secrets(world: World) -> None:
-    """The mask is enough to know the card by; token and holder are for nobody."""
+    """The mask is enough to recognize the card; no answer has the token or the card holder."""
     customer = await approved_in(world, label="Blue card")
     answer = await show_customer(world.relay, asked(), customer.id)
 
@@ -85,8 +84,8 @@ async def test_a_customer_is_shown_without_its_secrets(world: World) -> None:
 
 @pytest.mark.parametrize("members", OTHERS)
 @pytest.mark.parametrize("story", [show_customer, remove_customer, erase_customer])
-async def test_nobody_else_gets_at_a_customer(world: World, story: Story, members: dict[str, Any]) -> None:
-    """Another principal, or a phone that is bound to somebody else, hears what it hears of an id that never was."""
+async def test_no_other_principal_reaches_a_customer(world: World, story: Story, members: dict[str, Any]) -> None:
+    """Another principal, or an app with another customer's token, gets the answer for an unknown id."""
     customer = await approved_in(world)
     messages = []
     for customer_id in (customer.id, "cus_unknown"):
@@ -98,7 +97,7 @@ async def test_nobody_else_gets_at_a_customer(world: World, story: Story, member
     assert await stored(world) == [customer]
 
 
-async def test_nobody_else_renames_a_customer(world: World) -> None:
+async def test_no_other_principal_renames_a_customer(world: World) -> None:
     """The same for a change."""
     customer = await approved_in(world)
     with pytest.raises(Refusal) as caught:
@@ -107,8 +106,8 @@ async def test_nobody_else_renames_a_customer(world: World) -> None:
     assert caught.value.code is Code.NOT_FOUND
 
 
-async def test_a_phone_sees_its_own_customer(world: World) -> None:
-    """An app shows the cards of the person who holds the phone."""
+async def test_a_client_token_sees_its_own_customer(world: World) -> None:
+    """An app shows the cards of its own customer."""
     customer = await approved_in(world)
     await approved_in(world, token=Secret("another"), order_id="APPROVED-2")
     bound = asked(bound=Bound(customer_id=customer.id))
@@ -151,7 +150,7 @@ async def test_names_are_changed_one_by_one(world: World) -> None:
 
 
 class _Busy(Customers):
-    """Somebody else changes the same row, so many times."""
+    """Another task changes the row, so many times."""
 
     times = 0
 
@@ -179,7 +178,7 @@ async def test_a_change_meanwhile_is_decided_anew(world: World, times: int, *, i
 
 
 async def test_removal_may_be_repeated(world: World) -> None:
-    """A client that had no answer asks again; nothing is told twice."""
+    """A client without an answer sends the request again; there is no second event."""
     customer = await approved_in(world)
     answers = [await remove_customer(world.relay, asked(), customer.id) for _ in range(2)]
 
@@ -189,7 +188,7 @@ async def test_removal_may_be_repeated(world: World) -> None:
 
 
 async def test_an_erased_customer_takes_no_names(world: World) -> None:
-    """A form that was open on somebody's screen must not bring the person back."""
+    """A form that was open on a screen must not bring the customer's data back."""
     customer = await approved_in(world)
     answer = await erase_customer(world.relay, asked(), customer.id)
     with pytest.raises(Refusal) as caught:
@@ -247,8 +246,8 @@ async def test_removal_destroys_every_copy_of_the_token(world: World) -> None:
     assert await inbox.accept_token(NOTIFICATION, NotificationKind.PREAPPROVAL, TOKEN, at_ms=2)
 
 
-async def test_erasure_reaches_every_order_of_the_person(world: World) -> None:
-    """The gateway's answers hold name, address and telephone of whoever paid; one for each order, however many."""
+async def test_erasure_reaches_every_order_of_the_customer(world: World) -> None:
+    """The gateway's records have the customer's name, address and telephone; there may be any number of orders."""
     await _notified(world)
     customer = await approved_in(world)
     last = ReadingStore(world.database, SEAL)
@@ -283,8 +282,8 @@ async def _asked_for(world: World, number: int, **members: Any) -> Checkout:  # 
     return checkout
 
 
-async def test_erasure_reaches_every_checkout_of_the_person(world: World) -> None:
-    """A card that was approved twice has two orders, and the same person may have paid in others; one may be open."""
+async def test_erasure_reaches_every_checkout_of_the_customer(world: World) -> None:
+    """A card that was approved twice has two orders; the customer may have paid others, and one may be open."""
     customer = await approved_in(world, order_id="APPROVED-2")
     for number, members in enumerate(({"customer_id": customer.id}, {"customer_id": customer.id}, {}), 1):
         await _asked_for(world, number, **members)
@@ -302,7 +301,7 @@ async def test_erasure_reaches_every_checkout_of_the_person(world: World) -> Non
 
 
 async def test_removal_destroys_the_copies_of_every_approval(world: World) -> None:
-    """The same token came with each of them; the person's other data stays, because nobody asked for that to go."""
+    """The token came with each of them; the customer's other data stays, because its erasure was not requested."""
     customer = await approved_in(world, order_id="APPROVED-2")
     await _asked_for(world, 1, customer_id=customer.id)
     await _asked_for(world, 3)
@@ -313,7 +312,7 @@ async def test_removal_destroys_the_copies_of_every_approval(world: World) -> No
 
 
 async def test_the_books_keep_what_was_charged(world: World) -> None:
-    """What money moved must be shown for years; that it was this person's is what goes."""
+    """The payments must be shown for years; the customer's data is erased from them."""
     customer = await approved_in(world)
     await charge(world.relay, asked(), charge_by(customer.id))
     await erase_customer(world.relay, asked(), customer.id)
@@ -352,7 +351,7 @@ async def test_a_handle_is_no_token(world: World) -> None:
 
 
 async def test_a_handle_is_charged_by_its_token(world: World) -> None:
-    """The gateway gets the token, our own disk the handle, and the row says whose it is."""
+    """The gateway gets the token, our own disk the handle, and the row names the customer."""
     customer = await approved_in(world)
     await charge(world.relay, asked(), charge_by(customer.id))
     operation = await world.operation()
@@ -404,8 +403,8 @@ async def test_a_customer_that_can_not_be_charged_is_refused(
     assert (await world.operations(), world.account.sent) == ([], [])
 
 
-async def test_a_phone_charges_its_own_customer_only(world: World) -> None:
-    """The door looks too; the story does not rely on it."""
+async def test_a_client_token_charges_its_own_customer_only(world: World) -> None:
+    """The API checks this too; the flow does not rely on it."""
     customer = await approved_in(world)
     with pytest.raises(Refusal):
         await charge(world.relay, asked(bound=Bound(customer_id="cus_9")), charge_by(customer.id))
@@ -426,7 +425,7 @@ async def test_a_repeat_is_answered_whatever_became_of_the_customer(world: World
 
 
 async def test_a_repeat_is_answered_after_the_card_was_replaced(world: World) -> None:
-    """The person approved another card in between; the repeat is still the same request."""
+    """The customer approved another card in between; the repeat still belongs to the first request."""
     customer = await approved_in(world)
     first = await charge(world.relay, asked(), charge_by(customer.id))
     await approved_in(world, order_id="APPROVED-2", card_expiry="0631")

@@ -159,7 +159,7 @@ class Meddling(Endpoints):
 
 
 async def test_a_new_label_does_not_start_what_was_stopped_meanwhile(dispatch: Dispatch, database: Database) -> None:
-    """The receiver said 410 while its owner changed a word of it: the 410 stands."""
+    """The receiver answered 410 while its owner changed the label: the 410 stands."""
     issued = await register(dispatch, URL)
     meddling = Meddling(database, Seal((b"k" * 32,)))
     dispatch.endpoints = meddling
@@ -173,7 +173,9 @@ async def test_a_new_label_does_not_start_what_was_stopped_meanwhile(dispatch: D
     assert refused.value.code is Code.UNAVAILABLE
 
 
-async def test_a_replay_looks_through_so_much_and_tells_where_to_go_on(dispatch: Dispatch, database: Database) -> None:
+async def test_a_replay_reads_so_many_pages_and_returns_where_to_continue(
+    dispatch: Dispatch, database: Database
+) -> None:
     """Where few of many events are wanted, one request doesn't read the whole feed."""
     issued = await register(dispatch, URL, "checkout.*")
     dispatch.is_closing = True  # it sends nothing

@@ -105,8 +105,8 @@ async def test_a_signature_with_other_fields_pays_for_nothing(world: InboxWorld,
 
 
 @pytest.mark.parametrize("members", [{"amount_minor": 200_000}, {"currency": "USD"}])
-async def test_another_amount_than_was_asked_is_for_a_person(world: InboxWorld, members: dict[str, Any]) -> None:
-    """Money was taken, and not the money that was asked for: nobody's program may decide what that means."""
+async def test_another_amount_than_was_requested_needs_attention(world: InboxWorld, members: dict[str, Any]) -> None:
+    """The charged amount is not the requested one: no program may decide what that means."""
     await world.open_checkout(**members)
     world.payments.append(payment_of())
     taken = await world.take(body_of())
@@ -116,8 +116,8 @@ async def test_another_amount_than_was_asked_is_for_a_person(world: InboxWorld, 
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
-async def test_an_order_that_was_paid_twice_is_for_a_person(world: InboxWorld) -> None:
-    """The customer paid in two windows; one of the payments must go back, and a person says which."""
+async def test_an_order_that_was_paid_twice_needs_attention(world: InboxWorld) -> None:
+    """The customer paid in two windows; an operator decides which payment is refunded."""
     await world.open_checkout()
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(body_of())
@@ -152,7 +152,7 @@ async def test_a_failure_is_a_hint_and_no_more(world: InboxWorld, status: str, s
 
 @pytest.mark.parametrize("status", ["0", "7"])
 async def test_what_says_nothing_changes_nothing(world: InboxWorld, status: str) -> None:
-    """That it is pending, or a number that nobody knows, is neither a payment nor a failure."""
+    """A pending payment, or an unknown status, is neither a payment nor a failure."""
     await world.open_checkout()
     taken = await world.take(body_of(status))
 
@@ -160,7 +160,7 @@ async def test_what_says_nothing_changes_nothing(world: InboxWorld, status: str)
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
-async def test_a_lost_charge_is_looked_for_at_once(world: InboxWorld) -> None:
+async def test_a_lost_charge_is_inquired_about_at_once(world: InboxWorld) -> None:
     """The client waits for an answer that was lost; the notification is the moment to ask the gateway."""
     operation = await world.charge(OutcomeKind.UNKNOWN)
     world.payments.append(payment_of(at_ms=world.clock.now_ms()))
@@ -173,7 +173,7 @@ async def test_a_lost_charge_is_looked_for_at_once(world: InboxWorld) -> None:
 
 
 async def test_a_failure_disproves_no_charge(world: InboxWorld) -> None:
-    """A customer's first try may have failed where the second was paid: only the gateway's records tell."""
+    """A customer's first try may have failed and the second be paid: only the gateway's records show it."""
     operation = await world.charge(OutcomeKind.UNKNOWN)
     assert (await world.take(body_of("-2"))).reason is NotificationReason.INFORMED
 
@@ -193,7 +193,7 @@ async def test_a_charges_payment_pays_for_no_checkout(world: InboxWorld) -> None
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
-async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: InboxWorld) -> None:
+async def test_a_payment_that_may_be_a_lost_charges_pays_for_no_checkout(world: InboxWorld) -> None:
     """Given to the page of the same order and amount, the charge could be proved no more, and would end as failed.
 
     While the page may be paid nobody can tell whose it is. So it is when the customer turned back from it: who stood on
@@ -219,7 +219,7 @@ async def test_what_a_lost_charge_may_have_taken_pays_for_no_checkout(world: Inb
     assert (lost.state, lost.payment_id) == (OperationState.UNKNOWN, None)
 
 
-async def test_what_a_person_has_yet_to_decide_pays_for_no_checkout(world: InboxWorld) -> None:
+async def test_a_payment_that_an_operator_has_yet_to_decide_pays_for_no_checkout(world: InboxWorld) -> None:
     """The payment may be the charge's; whoever decides about that decides about this."""
     await world.charge(OutcomeKind.DIFFERED)
     await world.open_checkout()
@@ -230,8 +230,8 @@ async def test_what_a_person_has_yet_to_decide_pays_for_no_checkout(world: Inbox
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
-async def test_another_payment_of_a_settled_order_is_not_the_charges(world: InboxWorld) -> None:
-    """The charge has its payment; one more for the same order is nobody's here, and stays to be seen."""
+async def test_another_payment_of_a_resolved_order_is_not_the_charges(world: InboxWorld) -> None:
+    """The charge has its payment; another one for the order belongs to nothing here, and is shown to operators."""
     await world.charge(OutcomeKind.SUCCEEDED, payment_id=PAYMENT_ID, order_id="A-1")
 
     assert (await world.take(body_of(payment_id="320025000009"))).reason is NotificationReason.UNKNOWN_ORDER
@@ -239,7 +239,7 @@ async def test_another_payment_of_a_settled_order_is_not_the_charges(world: Inbo
 
 
 async def test_an_approval_becomes_a_customer(world: InboxWorld) -> None:
-    """The app charges it later by its handle; the token itself is seen by nobody."""
+    """The app charges it later by its handle; no client sees the token itself."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
     taken = await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN))
 
@@ -253,8 +253,8 @@ async def test_an_approval_becomes_a_customer(world: InboxWorld) -> None:
     assert token.reveal() == TOKEN
 
 
-async def test_a_second_token_is_for_a_person(world: InboxWorld) -> None:
-    """The signature covers no token: with a body that he saw somebody could put his own card, or another's, there."""
+async def test_a_second_token_needs_attention(world: InboxWorld) -> None:
+    """The signature covers no token: whoever has seen a body could put another card's token into it."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
     await world.take(body_of(payhere_amount="10.00", customer_token=TOKEN))
     taken = await world.take(body_of(payhere_amount="10.00", customer_token="F" * 32))
@@ -267,7 +267,7 @@ async def test_a_second_token_is_for_a_person(world: InboxWorld) -> None:
 
 
 async def test_an_approval_with_an_amount_needs_its_payment(world: InboxWorld) -> None:
-    """Money was to be taken with it: without the gateway's record nobody knows that it was."""
+    """The approval includes a charge: only the gateway's record shows that it was made."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL)
     assert (await world.take(body_of(customer_token=TOKEN))).reason is NotificationReason.NOT_SHOWN
     assert await world.all_customers() == []
@@ -278,7 +278,7 @@ async def test_an_approval_with_an_amount_needs_its_payment(world: InboxWorld) -
     assert (await world.checkout()).payment_id == PAYMENT_ID
 
 
-async def test_a_token_that_nobody_asked_for_is_not_taken(world: InboxWorld) -> None:
+async def test_a_token_without_a_request_is_not_accepted(world: InboxWorld) -> None:
     """A checkout that asks for a payment makes no customer, whatever is put into its notification."""
     await world.open_checkout()
     world.payments.append(payment_of())
@@ -288,15 +288,15 @@ async def test_a_token_that_nobody_asked_for_is_not_taken(world: InboxWorld) -> 
     assert (await world.checkout()).state is CheckoutState.COMPLETED
 
 
-async def test_an_approval_without_a_token_is_for_a_person(world: InboxWorld) -> None:
+async def test_an_approval_without_a_token_needs_attention(world: InboxWorld) -> None:
     """The customer believes to have approved; without the token nothing can be charged."""
     await world.open_checkout(CheckoutKind.PREAPPROVAL, amount_minor=None, first_minor=None)
 
     assert (await world.take(body_of(payhere_amount="10.00"))).reason is NotificationReason.INCOMPLETE
 
 
-async def test_a_lost_hold_is_proved_by_its_token(world: InboxWorld) -> None:
-    """No search shows a hold: that the gateway tells its token is the only proof, and the token is what captures it."""
+async def test_a_lost_authorization_is_proved_by_its_token(world: InboxWorld) -> None:
+    """No search shows an authorization: a notification with its token is the only proof, and the token captures it."""
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
 
@@ -317,7 +317,7 @@ async def test_a_lost_hold_is_proved_by_its_token(world: InboxWorld) -> None:
 
 
 @pytest.mark.parametrize("fields", [{"payhere_amount": "999.00"}, {"payhere_currency": "USD"}, {"order_id": "A-2"}])
-async def test_a_hold_of_something_else_proves_nothing(world: InboxWorld, fields: dict[str, str]) -> None:
+async def test_an_authorization_of_something_else_proves_nothing(world: InboxWorld, fields: dict[str, str]) -> None:
     """What is signed is compared with what was asked."""
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN, **fields))
@@ -327,8 +327,8 @@ async def test_a_hold_of_something_else_proves_nothing(world: InboxWorld, fields
     assert stored.state is OperationState.UNKNOWN
 
 
-async def test_a_hold_that_may_be_a_pages_proves_no_operation(world: InboxWorld) -> None:
-    """The customer held the money on the page meanwhile: the lost hold would be called made, and never was."""
+async def test_an_authorization_that_may_be_of_a_checkout_proves_no_operation(world: InboxWorld) -> None:
+    """The customer authorized it on the page meanwhile: the lost operation would be called succeeded, and never was."""
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
@@ -339,8 +339,8 @@ async def test_a_hold_that_may_be_a_pages_proves_no_operation(world: InboxWorld)
     assert stored.state is OperationState.UNKNOWN
 
 
-async def test_a_hold_that_is_another_operations_proves_nothing(world: InboxWorld) -> None:
-    """The notification of an earlier hold of the same order, sent again, must not settle a later one."""
+async def test_an_authorization_of_another_operation_proves_nothing(world: InboxWorld) -> None:
+    """The repeated notification of an earlier authorization of the order must not resolve a later one."""
     await world.charge(OutcomeKind.SUCCEEDED, HOLD, authorization_token=AUTHORIZATION_TOKEN)
     second = await world.charge(OutcomeKind.UNKNOWN, HOLD, "k-2")
     await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
@@ -351,8 +351,8 @@ async def test_a_hold_that_is_another_operations_proves_nothing(world: InboxWorl
 
 
 @pytest.mark.parametrize("payment_id", [None, "320000000009"])
-async def test_a_hold_that_is_an_operations_completes_no_checkout(world: InboxWorld, payment_id: str | None) -> None:
-    """One hold would count for two; the payment beside its token is not signed, and may be any."""
+async def test_an_operations_authorization_completes_no_checkout(world: InboxWorld, payment_id: str | None) -> None:
+    """One authorization would count for two; the payment beside its token is not signed, and may be any."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     await world.charge(OutcomeKind.SUCCEEDED, HOLD, authorization_token=AUTHORIZATION_TOKEN)
     taken = await world.take(body_of("3", payment_id=payment_id, authorization_token=AUTHORIZATION_TOKEN))
@@ -361,8 +361,8 @@ async def test_a_hold_that_is_an_operations_completes_no_checkout(world: InboxWo
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
-async def test_a_hold_of_a_checkout_keeps_its_token_sealed(world: InboxWorld) -> None:
-    """It is captured by that token later; another one under the same signature is for a person."""
+async def test_an_authorization_of_a_checkout_keeps_its_token_sealed(world: InboxWorld) -> None:
+    """It is captured by that token later; another token for the order needs attention."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
     assert taken.reason is NotificationReason.CHECKOUT_FINISHED
@@ -382,7 +382,7 @@ async def test_a_hold_of_a_checkout_keeps_its_token_sealed(world: InboxWorld) ->
 
 @pytest.mark.parametrize("principal", ["shop", "another"])
 async def test_a_checkout_that_holds_nothing_is_not_captured(world: InboxWorld, principal: str) -> None:
-    """Not yet held, or somebody else's: nothing is sent, and who asks hears which field it is."""
+    """An authorization that isn't made yet, or is another's: nothing is sent, and the client learns the wrong field."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     if principal == "another":
         await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
@@ -415,7 +415,7 @@ async def test_a_chargeback_stands_with_its_payment(world: InboxWorld) -> None:
     assert stored.state is OperationState.SUCCEEDED
 
 
-async def test_a_chargeback_of_a_checkout_is_told_too(world: InboxWorld) -> None:
+async def test_a_chargeback_of_a_checkout_makes_an_event_too(world: InboxWorld) -> None:
     """It may come before the notification of the payment itself; then it waits for that."""
     await world.open_checkout()
     world.payments.append(payment_of())
@@ -471,7 +471,7 @@ async def test_an_old_payment_pays_for_nothing_that_is_asked_now(world: InboxWor
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
-async def test_an_earlier_approval_heard_again_brings_nobody_back(world: InboxWorld) -> None:
+async def test_a_repeat_of_an_earlier_approval_brings_no_customer_back(world: InboxWorld) -> None:
     """A card that was approved twice, and then removed, is not approved a third time by a repeat of the first."""
     for number in (1, 2):
         order_id = f"A-{number}"
@@ -488,7 +488,7 @@ async def test_an_earlier_approval_heard_again_brings_nobody_back(world: InboxWo
     assert [each.state for each in await world.all_customers()] == [CustomerState.REMOVED]
 
 
-async def test_a_hold_of_no_amount_is_not_the_one_that_was_asked_for(world: InboxWorld) -> None:
+async def test_an_authorization_without_an_amount_is_not_the_requested_one(world: InboxWorld) -> None:
     """Nothing parts the order from the amount in what is signed: that of A- over 11000.00 is that of A-11000 over 0."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(
@@ -532,7 +532,7 @@ async def test_a_payment_is_of_the_checkout_that_asked_for_one(world: InboxWorld
 
 
 async def test_a_payment_is_of_the_checkout_that_asked_for_so_much(world: InboxWorld) -> None:
-    """The second try is for another amount, and the first one is paid: that is known, and for nobody to look into."""
+    """The second checkout is for another amount, and the first one is paid: no operator has to act on that."""
     await world.open_checkout(state=CheckoutState.CANCELLED, guard=None)
     await world.open_checkout(amount_minor=500)
     world.payments.append(payment_of())
@@ -542,7 +542,7 @@ async def test_a_payment_is_of_the_checkout_that_asked_for_so_much(world: InboxW
 
 
 async def test_an_account_that_is_gone_is_waited_for(world: InboxWorld) -> None:
-    """Somebody renames an account while notifications wait; what came must not be lost for that."""
+    """An operator renames an account while notifications wait; none may be lost for that."""
     await world.take(body_of())
     accounts = dict(world.relay.accounts)
     world.relay.accounts.clear()  # type: ignore[attr-defined]

@@ -126,7 +126,7 @@ async def test_the_order_of_one_moves_no_plan_of_another(world: InboxWorld, body
     assert await world.event_types() == []
 
 
-async def test_a_plan_of_another_amount_is_for_a_person(world: InboxWorld) -> None:
+async def test_a_plan_of_another_amount_needs_attention(world: InboxWorld) -> None:
     """The signature of a form covers the first payment; what comes later the customer's browser may change."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.account.plans[SUBSCRIPTION_ID]["amount"] = 1.0
@@ -137,7 +137,7 @@ async def test_a_plan_of_another_amount_is_for_a_person(world: InboxWorld) -> No
     assert (await world.checkout()).state is CheckoutState.OPEN
 
 
-async def test_a_second_plan_of_an_order_is_for_a_person(world: InboxWorld) -> None:
+async def test_a_second_plan_of_an_order_needs_attention(world: InboxWorld) -> None:
     """The form was posted twice, and the customer would pay each month twice."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.account.plans[VICTIM] = {"subscription_id": int(VICTIM), "order_id": "A-1", "currency": "LKR"}
@@ -154,7 +154,7 @@ async def test_a_second_plan_of_an_order_is_for_a_person(world: InboxWorld) -> N
 
 
 async def test_an_installment_of_another_plan_of_the_order_does_not_count(world: InboxWorld) -> None:
-    """Their payments look alike, and which plan one is of is not signed: an app would show more paid than was."""
+    """Their payments look alike, and the subscription's id is not signed: an app would show more paid than was."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
     world.account.plan_of["320025000002"] = VICTIM
@@ -169,7 +169,7 @@ async def test_an_installment_of_another_plan_of_the_order_does_not_count(world:
     ("word", "why"), [("ACTIVE", NotificationReason.NOT_SHOWN), ("CANCELLED", NotificationReason.SUBSCRIPTION_NOTED)]
 )
 async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: str, why: NotificationReason) -> None:
-    """That it ended is not signed; whoever believed it would deliver nothing more to somebody who pays."""
+    """The end is not signed; a shop that believed it would stop delivering to a customer who pays."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments.append(payment_of())
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
@@ -181,7 +181,7 @@ async def test_a_plan_ends_when_the_gateway_shows_it(world: InboxWorld, word: st
     assert (await world.standing()).subscription.state is expected
 
 
-async def test_what_comes_after_the_end_tells_of_no_going_on(world: InboxWorld) -> None:
+async def test_a_notification_after_the_end_does_not_make_a_plan_active(world: InboxWorld) -> None:
     """A shop that shuts a door at the cancellation would open it for a late installment, and shut it again."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(payment_id=f"32002500000{number}") for number in (1, 2)]
@@ -200,7 +200,7 @@ async def test_what_comes_after_the_end_tells_of_no_going_on(world: InboxWorld) 
 
 
 async def test_installments_are_counted_by_what_is_shown(world: InboxWorld) -> None:
-    """How many were paid is not signed; those that nobody told of are found at the gateway."""
+    """The number of paid installments is not signed; those without a notification are found at the gateway."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     taken = await world.take(
@@ -226,7 +226,7 @@ async def test_a_plan_that_cannot_be_seen_is_waited_for(world: InboxWorld, call:
 
 
 async def test_a_chargeback_finds_an_installment_that_is_shown_with_its_plan_alone(world: InboxWorld) -> None:
-    """What was found there when it was paid must be found there when it is taken back, or nobody is told of that."""
+    """A payment that was found there must be found there for its chargeback too, or there is no event of it."""
     await world.open_checkout(CheckoutKind.RECURRING)
     world.payments += [payment_of(), payment_of(payment_id="320025000002")]
     await world.take(installment(1, "AUTHORIZATION_SUCCESS"))

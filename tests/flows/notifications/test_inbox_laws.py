@@ -108,12 +108,12 @@ async def end_of(world: InboxWorld) -> object:
 
 
 def is_passing(kind: str) -> bool:
-    """True for events that tell of a state on the way, of which there are as many as were passed through."""
+    """True for events of intermediate states, of which there are as many as were passed through."""
     return kind in {"subscription.updated", "checkout.failed", "checkout.cancelled", "customer.updated"}
 
 
 async def take(world: InboxWorld, body: bytes) -> None:
-    """Delivers a body as a gateway does that doesn't look at the answer."""
+    """Delivers a body as a gateway does that ignores the answer."""
     with contextlib.suppress(Refusal):
         await ingest_notification(world.relay, "gateway", NO_HEADERS, body)
     await world.finish()

@@ -41,10 +41,10 @@ async def test_the_same_body_is_one_notification(world: InboxWorld) -> None:
         (body_of(merchant_id="999"), Authenticity.WRONG_MERCHANT),
     ],
 )
-async def test_what_is_not_the_gateways_is_refused_and_kept(
+async def test_a_notification_that_is_not_genuine_is_refused_and_stored(
     world: InboxWorld, body: bytes, authenticity: Authenticity
 ) -> None:
-    """Somebody tries to get goods for nothing, or a secret is wrong: either is to be seen, and leads to nothing."""
+    """An attacker wants goods for nothing, or a secret is wrong: an operator can see either, and it changes nothing."""
     await world.open_checkout()
     world.payments.append(payment_of())
     with pytest.raises(Refusal) as refused:
@@ -75,8 +75,8 @@ async def test_without_a_secret_it_may_be_sent_again(world: InboxWorld) -> None:
     assert [each.authenticity for each in await world.all()] == [Authenticity.GENUINE]
 
 
-async def test_what_is_no_notification_is_told_why(world: InboxWorld) -> None:
-    """Somebody who tries the address with JSON should see what is wrong; nothing of it is kept."""
+async def test_an_unreadable_notification_is_refused_with_the_cause(world: InboxWorld) -> None:
+    """A developer who tries the address with JSON should see what is wrong; none of it is stored."""
     with pytest.raises(Refusal, match="merchant_id") as refused:
         await ingest_notification(world.relay, "gateway", NO_HEADERS, b'{"order_id":"A-1"}')
 
@@ -87,7 +87,7 @@ async def test_what_is_no_notification_is_told_why(world: InboxWorld) -> None:
     assert unknown.value.code is Code.NOT_FOUND
 
 
-async def test_nothing_is_said_to_be_taken_that_is_not_on_disk(world: InboxWorld) -> None:
+async def test_no_notification_is_acknowledged_that_is_not_on_disk(world: InboxWorld) -> None:
     """A gateway that hears a failure sends it again; one that hears a success does not."""
     world.steps.put("write", Raising(StoreUnavailable("down")))
     with pytest.raises(StoreUnavailable):
@@ -114,7 +114,7 @@ async def test_what_was_given_up_is_tried_again_when_it_comes_again(world: Inbox
 
 @pytest.mark.parametrize("fault", [IllegalTransition("no such step"), StoreUnusable("sealed with a key that is gone")])
 async def test_what_can_never_be_applied_does_not_wait_for_ever(world: InboxWorld, fault: Exception) -> None:
-    """Trouble with what a notification is about is put off as any other wait, and in the end a person is called."""
+    """A fault in the objects of a notification is put off as any other wait, and in the end an operator is alerted."""
     await world.open_checkout()
     world.account.payments = [payment_of()]
     world.steps.put("observe", Raising(fault), times=100)

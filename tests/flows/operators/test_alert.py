@@ -315,7 +315,7 @@ async def stopped_endpoint(scene: Scene, url: str = "https://hooks.example/secre
     dispatch.is_closing = True  # it sends nothing
     issued = await register(dispatch, url)
     for _ in range(2):
-        await stop_endpoint(dispatch, issued.id, "it took nothing for three days")
+        await stop_endpoint(dispatch, issued.id, "it accepted no event for three days")
     return replace(scene.relay, dispatch=dispatch), issued.id
 
 
@@ -334,7 +334,7 @@ async def test_an_endpoint_that_was_stopped_is_an_alert(scene: Scene) -> None:
         endpoint_id,
         "hooks.example",
     )
-    assert (message["why"], message["principal"]) == ("it took nothing for three days", "shop")
+    assert (message["why"], message["principal"]) == ("it accepted no event for three days", "shop")
     assert "secret-path" not in json.dumps(message)
     assert scene.outcomes == ["raised", "failed", "given"]
 
@@ -345,11 +345,11 @@ async def test_each_stop_of_an_endpoint_is_an_alert_of_its_own(scene: Scene) -> 
     await scene.round(relay)
     await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
     scene.world.clock.passed_ms += 1
-    await stop_endpoint(relay.dispatch, endpoint_id, "it answered with HTTP 410: it wants nothing more")
+    await stop_endpoint(relay.dispatch, endpoint_id, "it answered with HTTP 410, which ends its deliveries")
     await scene.round(relay)
 
     assert [str(message["why"])[:11] for message in scene.channels["command"].accepted] == [
-        "it took not",
+        "it accepted",
         "it answered",
     ]
 
@@ -359,7 +359,7 @@ async def test_an_endpoint_that_was_started_or_removed_is_no_alert(scene: Scene)
     relay, endpoint_id = await stopped_endpoint(scene)
     await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
     other_id = (await register(relay.dispatch, "https://other.example/")).id
-    await stop_endpoint(relay.dispatch, other_id, "it took nothing for three days")
+    await stop_endpoint(relay.dispatch, other_id, "it accepted no event for three days")
     await remove_endpoint(relay.dispatch, OWNER, other_id)
     assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
 

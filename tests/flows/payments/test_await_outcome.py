@@ -38,7 +38,7 @@ class WaitingClient:
 
     def __init__(self, world: World, poll_every_s: float = 0.01) -> None:
         self.held_responses = Announcing(poll_every_s)
-        hooks = self.held_responses.told_by(world.relay.hooks)
+        hooks = world.relay.hooks.also_on_change(self.held_responses.notify)
         self.relay = replace(world.relay, held_responses=self.held_responses, hooks=hooks)
         self.gone = asyncio.Event()
         self.left_s = 30.0

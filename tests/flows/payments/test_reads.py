@@ -9,9 +9,11 @@ from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrd
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
-from payrelay.flows.subscriptions.list_subscription_payments import list_subscription_payments
-from payrelay.flows.subscriptions.list_subscriptions import list_subscriptions
-from payrelay.flows.subscriptions.retrieve_subscription import retrieve_subscription
+from payrelay.flows.subscriptions.read_subscriptions import (
+    list_subscription_payments,
+    list_subscriptions,
+    retrieve_subscription,
+)
 
 ONE = OneSubscription(subscription_id=7)
 MISSING = Reading(code=Code.NOT_FOUND, msg="No payments found", raw_msg=b'"No payments found"')

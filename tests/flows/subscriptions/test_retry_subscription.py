@@ -24,7 +24,7 @@ async def test_a_retry_is_asked_once(world: World) -> None:
     )
 
 
-async def test_a_limit_forbids_what_can_not_be_held_against_it(world: World) -> None:
+async def test_a_limit_forbids_a_retry_of_unknown_amount(world: World) -> None:
     """What an installment costs is the gateway's to say, so that a key with a largest amount can't ask for it."""
     with pytest.raises(Refusal) as caught:
         await retry_subscription(world.relay, asked(amount_max_minor=1), RETRY)

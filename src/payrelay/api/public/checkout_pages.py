@@ -22,7 +22,7 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutSta
 from payrelay.core.checkouts.hosted_payment import HostedPayment
 from payrelay.core.money import decimal_text
 from payrelay.errors import Code, Refusal, StoreError
-from payrelay.flows.checkouts.visit_checkout import CheckoutVisit, come_back, visit
+from payrelay.flows.checkouts.visit_checkout import CheckoutVisit, return_to_checkout, visit_checkout
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import CheckoutForm
 
@@ -87,16 +87,16 @@ _UNAVAILABLE: Final = (
 async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: str) -> PlainAnswer:
     """Shows the customer the checkout with a button that leads to the gateway, or a message where there is none."""
     try:
-        visited = await visit(relay, account, checkout_id, secret)
+        visited = await visit_checkout(relay, account, checkout_id, secret)
     except (StoreError, Refusal):
         return _unavailable(account)
     if visited is None:
         return _not_found(account)
-    if visited.way is not None and visited.details is not None:
+    if visited.link_to_gateway is not None and visited.details is not None:
         return _form_page(account, visited)
     if visited.is_paused:
         return _message_page(account, _PAUSED, http_status=503, refresh=str(REFRESH_S_MAX), is_open=True)
-    if visited.is_paid_otherwise:
+    if visited.is_order_paid:
         return _message_page(account, _ALREADY_PAID, order_id=visited.checkout.order_id)
     if visited.checkout.is_open:
         return _message_page(account, _PAGE_EXPIRED, order_id=visited.checkout.order_id, http_status=410)
@@ -106,7 +106,7 @@ async def checkout_page(relay: Relay, account: str, checkout_id: str, secret: st
 async def back_page(relay: Relay, account: str, checkout_id: str, secret: str, *, is_cancelled: bool) -> PlainAnswer:
     """Shows the outcome that is known, reloads while there is none, and then leads on to the app's link."""
     try:
-        visited = await come_back(relay, account, checkout_id, secret, is_cancelled=is_cancelled)
+        visited = await return_to_checkout(relay, account, checkout_id, secret, is_cancelled=is_cancelled)
     except (StoreError, Refusal):
         return _unavailable(account)
     if visited is None:
@@ -123,12 +123,12 @@ def asset(name: str) -> PlainAnswer:
 
 
 def _form_page(account: str, visited: CheckoutVisit) -> PlainAnswer:
-    way, details = visited.way, visited.details
-    assert way is not None  # noqa: S101, the caller has checked
+    link, details = visited.link_to_gateway, visited.details
+    assert link is not None  # noqa: S101, the caller has checked
     assert details is not None  # noqa: S101, the caller has checked
     hosted_payment = details.asked
-    form = way if isinstance(way, CheckoutForm) else None
-    action = way.action if isinstance(way, CheckoutForm) else way.url
+    form = link if isinstance(link, CheckoutForm) else None
+    action = link.action if isinstance(link, CheckoutForm) else link.url
     target = "'none'" if form is None else targets_of(form.action)
     return _page(
         "form.html",
@@ -176,14 +176,14 @@ def _rows(payment: HostedPayment) -> list[tuple[str, str]]:
 
 
 def _outcome_page(account: str, visited: CheckoutVisit, *, refresh_s: int | None = None) -> PlainAnswer:
-    checkout, onward = visited.checkout, visited.onward
+    checkout, return_link = visited.checkout, visited.return_link
     is_done = checkout.state is CheckoutState.COMPLETED
     message = _COMPLETED[checkout.kind] if is_done else _OUTCOMES[checkout.state]
     refresh = str(refresh_s) if checkout.is_open and refresh_s is not None else None
-    if onward is not None and not checkout.is_open:
-        refresh = f"0;url={onward}"
+    if return_link is not None and not checkout.is_open:
+        refresh = f"0;url={return_link}"
     return _message_page(
-        account, message, order_id=checkout.order_id, refresh=refresh, link=onward, is_open=checkout.is_open
+        account, message, order_id=checkout.order_id, refresh=refresh, link=return_link, is_open=checkout.is_open
     )
 
 

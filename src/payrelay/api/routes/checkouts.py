@@ -180,7 +180,7 @@ class CheckoutBody(RedactedBody, frozen=True, kw_only=True):
             plan=self._plan(),
         )
         return NewCheckout(
-            asked=hosted_payment,
+            payment=hosted_payment,
             expires_in_s=EXPIRES_IN_S_USUAL if self.expires_in_s is UNSET else int(self.expires_in_s),
             customer_reference=_plain(self.customer_reference),
             return_to=_plain(self.return_to),

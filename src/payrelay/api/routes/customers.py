@@ -13,10 +13,9 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.customers.customer import CustomerFilter, CustomerState, ExistingApproval
 from payrelay.core.secret import Secret
 from payrelay.flows.customers.change_customer import NewNames, change_customer
-from payrelay.flows.customers.erase_customer import erase_customer
+from payrelay.flows.customers.erase_customer import erase_customer, remove_customer
 from payrelay.flows.customers.import_customer import import_customer
 from payrelay.flows.customers.list_customers import list_customers
-from payrelay.flows.customers.remove_customer import remove_customer
 from payrelay.flows.customers.show_customer import show_customer
 
 _MASKED_CARD: Final = r"^[*Xx -]{0,20}[0-9]{4}$"

@@ -24,9 +24,11 @@ from payrelay.core.calls import (
 )
 from payrelay.errors import Code, Refusal
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
-from payrelay.flows.subscriptions.list_subscription_payments import list_subscription_payments
-from payrelay.flows.subscriptions.list_subscriptions import list_subscriptions
-from payrelay.flows.subscriptions.retrieve_subscription import retrieve_subscription
+from payrelay.flows.subscriptions.read_subscriptions import (
+    list_subscription_payments,
+    list_subscriptions,
+    retrieve_subscription,
+)
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
 from payrelay.flows.subscriptions.show_subscription_states import list_subscription_states, show_subscription_state
 

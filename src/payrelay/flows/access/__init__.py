@@ -1,1 +1,1 @@
-"""Issues, lists and revokes keys and tokens for phones."""
+"""Issues, lists and revokes keys and client tokens."""

@@ -1,4 +1,4 @@
-"""Client tokens as those see them who issued them."""
+"""Client tokens as their issuer sees them."""
 
 import msgspec
 
@@ -23,13 +23,13 @@ class ClientTokenView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssuedClientToken(ClientTokenView, frozen=True, kw_only=True):
-    """The same at the one moment at which its text is told."""
+    """A new client token with its text, which only the answer that issues it contains."""
 
     token: str
 
 
 def view(token: ClientToken, revoked_at_ms: int | None = None) -> ClientTokenView:
-    """Gives a token as it is listed."""
+    """Returns a token as it is listed."""
     return ClientTokenView(
         id=token.id,
         customer_id=token.customer_id,
@@ -45,5 +45,5 @@ def view(token: ClientToken, revoked_at_ms: int | None = None) -> ClientTokenVie
 
 
 def issued_view(token: ClientToken, text: str) -> IssuedClientToken:
-    """Gives a token as it is issued."""
+    """Returns a token as it is issued."""
     return IssuedClientToken(token=text, **msgspec.structs.asdict(view(token)))

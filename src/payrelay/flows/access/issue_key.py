@@ -1,4 +1,4 @@
-"""Keys for clients: issued, which is the only moment at which a key's text exists; listed; and revoked."""
+"""Issues, lists and revokes keys. Only the result of issuing a key contains its text."""
 
 import secrets
 from typing import Final
@@ -24,11 +24,11 @@ PRINCIPAL_LENGTH_MAX: Final = 100
 
 
 class KeyRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a key is to be.
+    """A request for a key.
 
     Attributes:
-        principal: who it is for; 1 to PRINCIPAL_LENGTH_MAX printable characters.
-        environment: ``sandbox`` or ``live``; stands in the key for people to see.
+        principal: whom the key identifies; 1 to PRINCIPAL_LENGTH_MAX printable characters.
+        environment: ``sandbox`` or ``live``; part of the key's text, so that a reader sees it.
         scopes: what it may do.
         accounts: the gateway accounts that it may use; None for all.
         amount_max_minor: the largest amount of one operation; None for no limit.
@@ -46,7 +46,7 @@ class KeyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A new key: its text, for its owner alone, and what the store knows of it."""
+    """A new key: its text, which only its owner may see, and its stored credential."""
 
     key: str
     credential: Credential
@@ -55,21 +55,21 @@ class IssuedKey(msgspec.Struct, frozen=True, kw_only=True):
         return f"Issued(credential={self.credential.id!r})"
 
 
-async def issue_key(credentials: Credentials, clock: Clock, wanted: KeyRequest) -> IssuedKey:
-    """Makes a key and stores its hash; raises StoreError where that can't be done."""
+async def issue_key(credentials: Credentials, clock: Clock, key_request: KeyRequest) -> IssuedKey:
+    """Makes a key and stores its hash; raises StoreError where the hash can't be stored."""
     credential_id = _random_text(ID_LENGTH)
-    key = compose_key(wanted.environment, credential_id, _random_text(SECRET_LENGTH))
+    key = compose_key(key_request.environment, credential_id, _random_text(SECRET_LENGTH))
     now_ms = clock.now_ms()
     credential = Credential(
         id=credential_id,
-        principal=wanted.principal,
+        principal=key_request.principal,
         key_hash=hash_of(key),
-        scopes=wanted.scopes,
-        accounts=wanted.accounts,
-        amount_max_minor=wanted.amount_max_minor,
-        rate=wanted.rate,
+        scopes=key_request.scopes,
+        accounts=key_request.accounts,
+        amount_max_minor=key_request.amount_max_minor,
+        rate=key_request.rate,
         created_at_ms=now_ms,
-        expires_at_ms=None if wanted.life_s is None else now_ms + wanted.life_s * 1000,
+        expires_at_ms=None if key_request.life_s is None else now_ms + key_request.life_s * 1000,
         revoked_at_ms=None,
     )
     await credentials.add(credential)
@@ -77,12 +77,12 @@ async def issue_key(credentials: Credentials, clock: Clock, wanted: KeyRequest) 
 
 
 async def list_keys(credentials: Credentials) -> list[Credential]:
-    """Gives all keys that there are or were, without their texts, which nobody knows. Raises StoreError."""
+    """Returns all credentials, also expired and revoked ones, without the keys' texts. Raises StoreError."""
     return await credentials.list()
 
 
 async def revoke_key(credentials: Credentials, clock: Clock, key_id: str) -> bool:
-    """Ends a key; False where there is none of that id that could be ended. Raises StoreError."""
+    """Revokes a key; False where no key has this id, or it was revoked before. Raises StoreError."""
     return await credentials.revoke(key_id, clock.now_ms())
 
 

@@ -1,4 +1,4 @@
-"""Lists client tokens whose time is not over, the revoked ones too, so that somebody can see and revoke them."""
+"""Lists the client tokens that have not expired, also revoked ones, so that their issuer can see and revoke them."""
 
 from payrelay.core.answers import Answer
 from payrelay.flows.access.client_token_views import view
@@ -9,9 +9,9 @@ from payrelay.flows.relay import Relay, Request
 async def list_client_tokens(
     relay: Relay, request: Request, *, customer_id: str | None, before: str | None, limit: int
 ) -> Answer:
-    """Answers a page of the caller's tokens on this account, newest first, of one customer where one is named.
+    """Answers a page of the caller's tokens on this account, newest first; ``customer_id`` keeps one customer's.
 
-    A Link header leads to the next page. Tokens that have ended are forgotten soon after.
+    A Link header leads to the next page. Expired tokens are deleted soon after.
     """
     issued = await relay.client_tokens.list(
         request.principal, request.account, customer_id=customer_id, before=before, limit=limit + 1

@@ -1,4 +1,4 @@
-"""Ends client tokens before their time: one, all of a customer, or all that a key has issued."""
+"""Revokes client tokens: one, all of a customer, or all that a key has issued."""
 
 from typing import Final
 
@@ -7,13 +7,13 @@ from payrelay.errors import Code, Refusal
 from payrelay.flows.relay import Relay, Request
 
 FORGOTTEN_MAX: Final = 1_000
-"""Of one round, so that it never holds the store for long."""
+"""Tokens that one round deletes, so that it never holds the store for long."""
 
 
 async def revoke_client_token(relay: Relay, request: Request, token_id: str) -> Answer:
-    """Ends one token of the caller's on this account, within a second everywhere. May be repeated.
+    """Revokes one token of the caller's on this account; every process knows within a second. May be repeated.
 
-    Raises Refusal (not_found) for one that the caller hasn't issued, or that has ended and was forgotten.
+    Raises Refusal (not_found) for a token that the caller hasn't issued, or that expired and was deleted.
     """
     if not await relay.client_tokens.revoke(token_id, request.principal, request.account, relay.clock.now_ms()):
         raise Refusal(Code.NOT_FOUND, "there is no such client token")
@@ -23,9 +23,9 @@ async def revoke_client_token(relay: Relay, request: Request, token_id: str) -> 
 async def revoke_client_tokens(
     relay: Relay, request: Request, *, customer_id: str | None, credential_id: str | None
 ) -> Answer:
-    """Ends the caller's tokens: for a customer, those that one of the caller's keys has issued, or all of them.
+    """Revokes the caller's tokens: those of a customer, those that one of the caller's keys has issued, or all.
 
-    Answers with how many ended by it. May be repeated.
+    Answers with how many it revoked. May be repeated.
     """
     revoked = await relay.client_tokens.revoke_some(
         request.principal, relay.clock.now_ms(), customer_id=customer_id, credential_id=credential_id
@@ -34,5 +34,5 @@ async def revoke_client_tokens(
 
 
 async def forget_client_tokens(relay: Relay) -> int:
-    """Forgets some tokens that have ended; gives how many. Raises StoreError."""
+    """Deletes at most FORGOTTEN_MAX expired tokens; returns how many. Raises StoreError."""
     return await relay.client_tokens.prune(relay.clock.now_ms(), FORGOTTEN_MAX)

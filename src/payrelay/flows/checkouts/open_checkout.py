@@ -1,7 +1,7 @@
-"""Opens a checkout: a page of ours from which a customer goes on to the gateway's, and the signed form itself.
+"""Opens a checkout: a hosted page from which the customer continues to the gateway's page, and the signed form itself.
 
-Nothing is sent to the gateway here. A repeat under its Idempotency-Key, or an equal request without one within the
-repeat window, gets the same checkout again, as it stands by then.
+Opening sends nothing to the gateway. A repeat gets the same checkout again in its current state: a request with an
+equal Idempotency-Key, or an equal request without a key within the repeat window.
 """
 
 import hashlib
@@ -25,22 +25,22 @@ from payrelay.gateways.gateway import CheckoutForm, CheckoutRedirect, Gateway, H
 from payrelay.runtime.hooks import FlowPoint
 
 SECRET_BYTES: Final = 24
-"""192 bits: who guesses it sees a customer's name and address."""
+"""192 bits: whoever guesses the secret sees a customer's name and address."""
 ATTEMPTS_MAX: Final = 3
-"""Each further one needs whoever stood in the way to have gone between two statements."""
+"""Attempts to store a checkout. Each further one means that a conflicting checkout ended between two statements."""
 PLAN_NAMES: Final = {
     "auto_cancel": "auto_cancel",
     "max_retries": "max_retries",
     "starts_on": "recurring_start_date",
     "is_recovery_due": "is_recovery_due",
 }
-"""Members of a plan that not every account knows, and how the interface calls them."""
+"""Members of a plan that some accounts don't support, each with its name in the interface."""
 
 
 class NewCheckout(msgspec.Struct, frozen=True, kw_only=True):
-    """A checkout that is asked for; the links are the app's own."""
+    """A request to open a checkout; the links are the app's own."""
 
-    asked: HostedPayment
+    payment: HostedPayment
     expires_in_s: int
     customer_reference: str | None = None
     return_to: str | None = None
@@ -51,12 +51,11 @@ class NewCheckout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Answer:
-    """Opens a checkout and answers with it, its address and its form.
+    """Opens a checkout, and answers with it, its address and its form.
 
-    Raises Refusal: invalid_request for what this account, its environment or the caller's limits don't allow; conflict
-    where the order has an open or a completed checkout; idempotency_mismatch; unavailable where the account is paused,
-    or something isn't configured.
-    Raises StoreError.
+    Raises StoreError, and Refusal. It is invalid_request for a link, a plan or a date that isn't allowed, and forbidden
+    for more than the credential allows. It is conflict where the order has an open or a completed checkout, or
+    idempotency_mismatch; unavailable where the account is paused, or a setting is missing.
     """
     account = relay.account(request.account)
     _require_configured(relay, account)
@@ -65,34 +64,34 @@ async def open_checkout(relay: Relay, request: Request, new: NewCheckout) -> Ans
     for _ in range(ATTEMPTS_MAX):
         earlier = await _earlier(relay, request, account, new)
         if earlier is not None:
-            answer = found(await _opened(relay, earlier))
+            answer = found(await _opened_view(relay, earlier))
             return msgspec.structs.replace(answer, headers=(REPLAYED,))
         await relay.paused.require_open(request.account)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         checkout = _new(relay, request, account, new, secret_hash_of(secret))
-        details = Details(secret=secret, asked=new.asked, return_to=new.return_to, cancel_to=new.cancel_to)
+        details = Details(secret=secret, asked=new.payment, return_to=new.return_to, cancel_to=new.cancel_to)
         relay.hooks.passed(FlowPoint.OPENING, checkout.id)
         is_added = await relay.checkouts.add(checkout, details)
         relay.hooks.passed(FlowPoint.OPENED, checkout.id)
         if is_added:
-            return found(await _opened(relay, checkout))
-    raise StoreUnavailable("a checkout could not be stored: those that stood in its way came and went")
+            return found(await _opened_view(relay, checkout))
+    raise StoreUnavailable("the checkout could not be stored: other checkouts of the order were opened and ended")
 
 
 def secret_hash_of(secret: str) -> str:
-    """Gives what is stored in place of the secret in a page's address; it is random, and can't be guessed back."""
+    """Returns the stored hash of a page's secret; the secret is random, so that the hash reveals nothing."""
     return hashlib.sha256(b"payrelay checkout\0" + secret.encode()).hexdigest()
 
 
 def page_address(relay: Relay, checkout: Checkout, secret: str) -> str:
-    """Gives the address of a checkout's page."""
+    """Returns the address of a checkout's page."""
     return f"{relay.public_url or ''}/{checkout.account}/checkouts/{checkout.id}/{secret}"
 
 
-async def way_on(relay: Relay, checkout: Checkout, details: Details) -> CheckoutForm | CheckoutRedirect:
-    """Gives the way on to the gateway's page, as of today: a form to be posted, or an address.
+async def link_to_gateway(relay: Relay, checkout: Checkout, details: Details) -> CheckoutForm | CheckoutRedirect:
+    """Returns the way to the gateway's page, as of today: a form to be posted, or an address.
 
-    Raises Refusal where there is none now, such as for an account that isn't configured as it was.
+    Raises Refusal where the account offers none now, for example because its configuration has changed.
     """
     account = relay.account(checkout.account)
     address = page_address(relay, checkout, details.secret)
@@ -102,14 +101,14 @@ async def way_on(relay: Relay, checkout: Checkout, details: Details) -> Checkout
         notify_url=f"{relay.public_url or ''}/{checkout.account}/notifications",
     )
     page = HostedPage(checkout_id=checkout.id, payment=details.asked, returns=returns, today=_today(relay, account))
-    way = await account.checkout(page)
-    if isinstance(way, NoCheckout):
-        raise Refusal(way.code, way.msg)
-    return way
+    link = await account.checkout(page)
+    if isinstance(link, NoCheckout):
+        raise Refusal(link.code, link.msg)
+    return link
 
 
 def _require_configured(relay: Relay, account: Gateway) -> None:
-    """Raises Refusal (unavailable), naming what isn't set of what checkouts are made with."""
+    """Raises Refusal (unavailable), naming the settings of checkouts that are missing."""
     unset = account.capabilities.unset_for_checkouts
     if unset:
         names = " and ".join(f"PAYRELAY_GATEWAYS__{account.name.upper()}__{name}" for name in unset)
@@ -119,24 +118,28 @@ def _require_configured(relay: Relay, account: Gateway) -> None:
 
 
 def _bounded(request: Request, new: NewCheckout) -> NewCheckout:
-    """Holds a phone's credential to its own order, currency and person."""
+    """Limits a bound credential to its own order, currency and customer; returns the request with its customer.
+
+    Raises Refusal (forbidden).
+    """
     bound = request.credential.bound
     if bound is None:
         return new
     if bound.order_id is None:
         raise Refusal(Code.FORBIDDEN, "the credential names no order that a customer could be asked to pay")
-    if new.asked.order_id != bound.order_id:
+    if new.payment.order_id != bound.order_id:
         raise Refusal(Code.FORBIDDEN, "the credential is for another order")
-    if bound.currency is not None and new.asked.currency != bound.currency:
+    if bound.currency is not None and new.payment.currency != bound.currency:
         raise Refusal(Code.FORBIDDEN, "the credential is for another currency")
     if new.customer_reference not in {None, bound.reference}:
-        raise Refusal(Code.FORBIDDEN, "the credential is for another person than customer_reference")
+        raise Refusal(Code.FORBIDDEN, "the credential is for another customer than customer_reference")
     return msgspec.structs.replace(new, customer_reference=bound.reference)
 
 
 def _require_allowed(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> None:
-    asked = new.asked
-    amounts = [amount for amount in (asked.amount_minor, asked.first_minor) if amount is not None]
+    """Raises Refusal: forbidden above the credential's largest amount, invalid_request for a link, plan or date."""
+    payment, plan = new.payment, new.payment.plan
+    amounts = [amount for amount in (payment.amount_minor, payment.first_minor) if amount is not None]
     if amounts:
         require_amount(request.credential, max(amounts))
     errors = [
@@ -144,7 +147,6 @@ def _require_allowed(relay: Relay, request: Request, account: Gateway, new: NewC
         for name, link in (("return_to", new.return_to), ("cancel_to", new.cancel_to))
         if link is not None and not is_allowed(link, relay.return_links)
     ]
-    plan = asked.plan
     if plan is not None:
         unknown = account.capabilities.unknown_to_plans
         errors += [
@@ -160,14 +162,14 @@ def _require_allowed(relay: Relay, request: Request, account: Gateway, new: NewC
 
 
 def _today(relay: Relay, account: Gateway) -> date:
-    """Gives the day at the gateway."""
+    """Returns today's date in the gateway's time zone."""
     return day_at(relay.clock.now_ms(), account.timezone)
 
 
 async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewCheckout) -> bool:
-    """Tells whether a checkout was opened by an equal request.
+    """Tells whether an earlier checkout was opened by an equal request.
 
-    What is sealed is compared: a hash of a name and a telephone number in clear could be guessed back.
+    It compares the sealed details, because a stored hash of a name and a telephone number could be guessed.
     """
     details = await relay.checkouts.details_of(earlier.id)
     return (
@@ -175,12 +177,15 @@ async def _is_equal(relay: Relay, earlier: Checkout, request: Request, new: NewC
         and earlier.account == request.account
         and earlier.expires_at_ms - earlier.created_at_ms == new.expires_in_s * 1000
         and earlier.customer_reference == new.customer_reference
-        and (details.asked, details.return_to, details.cancel_to) == (new.asked, new.return_to, new.cancel_to)
+        and (details.asked, details.return_to, details.cancel_to) == (new.payment, new.return_to, new.cancel_to)
     )
 
 
 async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewCheckout) -> Checkout | None:
-    """Finds the checkout that an equal request opened before; raises Refusal where another one stands in the way."""
+    """Finds the checkout that an equal request opened; None where there is none.
+
+    Raises Refusal (idempotency_mismatch, or conflict) where an unequal request has the key or the order.
+    """
     checkouts = relay.checkouts
     if request.idempotency_key is not None:
         claimed = await checkouts.of_key(request.principal, request.idempotency_key)
@@ -188,7 +193,7 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
             if not await _is_equal(relay, claimed, request, new):
                 raise Refusal(Code.IDEMPOTENCY_MISMATCH, "this Idempotency-Key was used with another request")
             return claimed
-    holder = await checkouts.holder_of(account.merchant, new.asked.order_id)
+    holder = await checkouts.holder_of(account.merchant, new.payment.order_id)
     if holder is None:
         return None
     now_ms = relay.clock.now_ms()
@@ -207,21 +212,21 @@ async def _earlier(relay: Relay, request: Request, account: Gateway, new: NewChe
 
 def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, secret_hash: str) -> Checkout:
     now_ms = relay.clock.now_ms()
-    asked, bound = new.asked, request.credential.bound
+    payment, bound = new.payment, request.credential.bound
     expires_at_ms = now_ms + new.expires_in_s * 1000
     return Checkout(
         id=relay.new_id("chk", now_ms),
         account=request.account,
         merchant=account.merchant,
         principal=request.principal,
-        kind=asked.kind,
+        kind=payment.kind,
         state=CheckoutState.OPEN,
         version=1,
-        order_id=asked.order_id,
-        guard=asked.order_id,
-        amount_minor=asked.amount_minor,
-        first_minor=asked.first_minor,
-        currency=asked.currency,
+        order_id=payment.order_id,
+        guard=payment.order_id,
+        amount_minor=payment.amount_minor,
+        first_minor=payment.first_minor,
+        currency=payment.currency,
         secret_hash=secret_hash,
         idempotency_key=request.idempotency_key,
         request_id=request.request_id,
@@ -239,20 +244,18 @@ def _new(relay: Relay, request: Request, account: Gateway, new: NewCheckout, sec
     )
 
 
-async def _opened(relay: Relay, checkout: Checkout) -> OpenedCheckout:
-    """Gives a checkout with its address and its form, while it takes customers.
+async def _opened_view(relay: Relay, checkout: Checkout) -> OpenedCheckout:
+    """Returns a checkout with its address and its form, while it takes customers.
 
-    While the account is paused there is no form, which would lead on to the gateway; the page waits meanwhile. Nor is
-    there one where the gateway has an address in its place: our page leads there.
+    There is no form while the account is paused: it would lead to the gateway, and the page waits meanwhile. There is
+    also none where the gateway has an address instead: the hosted page leads there.
     """
-    shown = view(checkout)
+    url, form = None, None
     takes_customers = checkout.takes_customers(relay.clock.now_ms())
     details = await relay.checkouts.details_of(checkout.id) if takes_customers else None
-    if details is None:
-        return OpenedCheckout(**msgspec.structs.asdict(shown), url=None, form=None)
-    url = page_address(relay, checkout, details.secret)
-    if await relay.paused.is_paused(checkout.account):
-        return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=None)
-    way = await way_on(relay, checkout, details)
-    form = way if isinstance(way, CheckoutForm) else None
-    return OpenedCheckout(**msgspec.structs.asdict(shown), url=url, form=form)
+    if details is not None:
+        url = page_address(relay, checkout, details.secret)
+        is_paused = await relay.paused.is_paused(checkout.account)
+        link = None if is_paused else await link_to_gateway(relay, checkout, details)
+        form = link if isinstance(link, CheckoutForm) else None
+    return OpenedCheckout(**msgspec.structs.asdict(view(checkout)), url=url, form=form)

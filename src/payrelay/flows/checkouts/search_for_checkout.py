@@ -1,16 +1,16 @@
-"""Searches the gateway for what came of a checkout that nobody told us of.
+"""Searches the gateway for the result of a checkout whose notification may be lost.
 
-A customer paid, and the notification is lost:
+Rules:
 
-1. The order's payments are searched. One that fits what was to be paid first, and belongs to no operation and no other
-   checkout, is what a payment waits for. For most customers there is none, and that was all.
-2. Of a plan the list of subscriptions must show exactly one of the order, for the amount that was asked, and the
-   payments of that one must contain the payment that was found. Of several nothing is taken up: their notifications
-   tell which is which.
-3. A plan that begins on a later day has no payment yet. It is looked for in the list at once, and has begun by then
-   where it goes on; what began on its own first day after all must show its payment.
-4. The subscription is noted, and told of, before the checkout is completed: who dies in between does it again. A
-   notification that comes before, meanwhile or later finds all of it known, and adds what only it tells.
+1. The payments of the order are searched. The result is a payment that fits the first amount of the checkout, and that
+   belongs to no operation and to no other checkout. For most customers there is none, and the search ends.
+2. For a plan, the gateway must show exactly one subscription of the order, for the requested amount. Its payments must
+   contain the payment that was found. Where there are several subscriptions, none is accepted: only their
+   notifications tell them apart.
+3. A plan that begins on a later day has no payment yet. Its subscription is searched for at once. An active one has
+   begun. One that began on its own first day must show its payment.
+4. The subscription and its events are stored before the checkout is completed; after a crash in between, both are done
+   again. A notification that comes before, meanwhile or later adds only what it alone reports.
 """
 
 from collections.abc import Iterable
@@ -32,34 +32,34 @@ from payrelay.runtime.hooks import FlowPoint
 from payrelay.store.subscriptions import SubscriptionOwner
 
 INQUIRE_WITHIN_S: Final = 10.0
-"""How long each question waits for a place in the gateway's budget."""
+"""How long each call waits for a permit of the gateway's rate limiter."""
 
 
 class NoObservationError(Refusal):
     """The gateway could not be asked, which proves nothing."""
 
 
-async def search_for(relay: Relay, checkout: Checkout) -> Result | None:
-    """Gives what surely came of a checkout, by what the gateway shows; of a plan everything is noted by then.
+async def search_for_checkout(relay: Relay, checkout: Checkout) -> Result | None:
+    """Returns the result of a checkout that the gateway proves; a plan's subscription is stored before that.
 
-    None where nothing is shown, or it may be something else. Raises NoObservationError where the gateway can't be
-    asked, and StoreError.
+    Returns None where the gateway shows no result, or one that may be of something else. Raises NoObservationError
+    where the gateway can't be asked, and StoreError.
     """
     account = relay.account(checkout.account)
     if account.merchant != checkout.merchant:
-        return None  # the name leads to another merchant by now
-    eyes = _InquiringGateway(relay, account, checkout)
+        return None  # the account now belongs to another merchant
+    gateway = _InquiringGateway(relay, account, checkout)
     if checkout.kind is not CheckoutKind.RECURRING:
-        mine = await _unowned(relay, checkout, await eyes.payments(PaymentsOfOrder(order_id=checkout.order_id)))
-        first = min(mine, key=lambda payment: payment.at_ms or 0, default=None)
+        unowned = await _unowned(relay, checkout, await gateway.payments(PaymentsOfOrder(order_id=checkout.order_id)))
+        first = min(unowned, key=lambda payment: payment.at_ms or 0, default=None)
         return None if first is None else Result(payment_id=first.payment_id)
-    return await _search_for_plan(relay, checkout, eyes)
+    return await _search_for_plan(relay, checkout, gateway)
 
 
 class _InquiringGateway:
-    """Asks the gateway for one checkout: as a read, behind all effects and their settling.
+    """Inquires at the gateway about one checkout, with the priority of a read: below all effects and their resolution.
 
-    Pages that look again must not take the places of charges.
+    Pages that are refreshed must not take the permits of charges.
     """
 
     def __init__(self, relay: Relay, account: Gateway, checkout: Checkout) -> None:
@@ -73,38 +73,38 @@ class _InquiringGateway:
         return self._account.timezone
 
     async def installments(self, plan: Fact, *, may_lack: bool) -> tuple[Payment, ...]:
-        """Gives the payments of a subscription, none yet where ``may_lack``. Raises NoObservationError."""
+        """Returns a subscription's payments; ``may_lack`` takes "not found" for none. Raises NoObservationError."""
         try:
             return await self.payments(PaymentsOfSubscription(subscription_id=int(plan.subscription_id)))
         except NoObservationError as error:
-            # In which words the gateway says that there are none is not documented.
+            # How the gateway says that there are none is not documented.
             if may_lack and error.code is Code.NOT_FOUND:
                 return ()
             raise
 
     async def payments(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> tuple[Payment, ...]:
-        """Gives the payments of an order or of a subscription. Raises NoObservationError."""
-        self._passed(FlowPoint.ASKING)
+        """Returns the payments of an order or of a subscription. Raises NoObservationError."""
+        self._passed(FlowPoint.INQUIRING)
         observation = await self._account.inquire(call, until_s=self._until_s, priority=Priority.READ)
-        self._passed(FlowPoint.ASKED)
+        self._passed(FlowPoint.INQUIRED)
         if isinstance(observation, NoObservation):
-            raise _not_seen(observation.code)
+            raise _no_observation(observation.code)
         return observation.payments if isinstance(observation, PaymentsSeen) else ()
 
-    async def plans(self, *, is_any: bool) -> tuple[Fact, ...]:
-        """Gives the subscriptions of the order, as of the moment of the question.
+    async def subscriptions(self, *, is_any: bool) -> tuple[Fact, ...]:
+        """Returns the subscriptions of the order, as of the moment of the call.
 
-        Raises NoObservationError, also where the gateway says that there is none although ``is_any`` says that one was
-        paid: the gateway's words for that are not documented, and may be those of an error.
+        Raises NoObservationError, also where the gateway finds none although ``is_any`` says that one was paid: how the
+        gateway says "none" is not documented, and its reply may be an error.
         """
         asked_ms = self._relay.clock.now_ms()
-        self._passed(FlowPoint.ASKING)
+        self._passed(FlowPoint.INQUIRING)
         reading = await self._account.read(AllSubscriptions(), until_s=self._until_s, priority=Priority.READ)
-        self._passed(FlowPoint.ASKED)
+        self._passed(FlowPoint.INQUIRED)
         if reading.code is Code.NOT_FOUND and not is_any:
             return ()
         if reading.code is not None:
-            raise _not_seen(reading.code)
+            raise _no_observation(reading.code)
         order_id = self._checkout.order_id
         return self._account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms, order_id=order_id)
 
@@ -116,43 +116,43 @@ class _InquiringGateway:
         self._relay.hooks.passed(crash_point, self._checkout.id)
 
 
-def _not_seen(code: Code) -> NoObservationError:
-    return NoObservationError(code, "the gateway could not be asked what came of the checkout")
+def _no_observation(code: Code) -> NoObservationError:
+    return NoObservationError(code, "the gateway could not be asked for the result of the checkout")
 
 
-async def _search_for_plan(relay: Relay, checkout: Checkout, eyes: _InquiringGateway) -> Result | None:
+async def _search_for_plan(relay: Relay, checkout: Checkout, gateway: _InquiringGateway) -> Result | None:
     if await relay.checkouts.has_competing(checkout):
         return None
     details = await relay.checkouts.details_of(checkout.id)
     found: frozenset[str] | None = None
-    if not begins_after(details, day_at(checkout.created_at_ms, eyes.timezone)):
-        paid = await _unowned(relay, checkout, await eyes.payments(PaymentsOfOrder(order_id=checkout.order_id)))
+    if not begins_after(details, day_at(checkout.created_at_ms, gateway.timezone)):
+        paid = await _unowned(relay, checkout, await gateway.payments(PaymentsOfOrder(order_id=checkout.order_id)))
         found = frozenset(payment.payment_id for payment in paid)
     if found == frozenset():
         return None
-    plan = _only_one(relay, checkout, await eyes.plans(is_any=found is not None))
+    plan = _only_one(relay, checkout, await gateway.subscriptions(is_any=found is not None))
     if plan is None or plan.began_at_ms is None:
         return None
-    # It may have been asked for on one day and begun on the next one.
-    is_later = begins_after(details, day_at(plan.began_at_ms, eyes.timezone))
-    installments = await eyes.installments(plan, may_lack=is_later)
-    both = [payment for payment in installments if found is None or payment.payment_id in found]
-    # Whose they are is looked up once more: the gateway took its time.
-    first = first_payment(checkout, plan, await _unowned(relay, checkout, both))
+    # The checkout may have been opened on one day, and the plan have begun on the next one.
+    is_later = begins_after(details, day_at(plan.began_at_ms, gateway.timezone))
+    installments = await gateway.installments(plan, may_lack=is_later)
+    candidates = [payment for payment in installments if found is None or payment.payment_id in found]
+    # The owners of the payments are read again: they may have changed during the calls to the gateway.
+    first = first_payment(checkout, plan, await _unowned(relay, checkout, candidates))
     if not has_begun(plan, first, begins_later=is_later) or await relay.checkouts.has_competing(checkout):
         return None
-    await _note(relay, checkout, plan, installments)
+    await _note_subscription(relay, checkout, plan, installments)
     return Result(subscription_id=plan.subscription_id, payment_id=None if first is None else first.payment_id)
 
 
 async def _unowned(relay: Relay, checkout: Checkout, payments: Iterable[Payment]) -> tuple[Payment, ...]:
-    """Gives those of the payments that may be the checkout's, and are nobody else's."""
+    """Returns the payments that fit the checkout, and that belong to no operation and to no other checkout."""
     fitting = tuple(payment for payment in payments if may_be_paid_by(checkout, payment))
     return await relay.checkouts.unowned(checkout, fitting) if fitting else ()
 
 
 def _only_one(relay: Relay, checkout: Checkout, shown: Iterable[Fact]) -> Fact | None:
-    """Chooses the subscription that began with the checkout; what keeps it from being known is told to the log."""
+    """Returns the only subscription that began with the checkout; else None, and logs several or a different one."""
     plans = plans_of(checkout, shown)
     ids = sorted({plan.subscription_id for plan in plans})
     if len(ids) > 1:
@@ -164,10 +164,10 @@ def _only_one(relay: Relay, checkout: Checkout, shown: Iterable[Fact]) -> Fact |
     return next(iter(plans), None)
 
 
-async def _note(relay: Relay, checkout: Checkout, plan: Fact, installments: Iterable[Payment]) -> None:
-    """Notes the subscription as it is shown, with its paid installments, for whoever opened the checkout."""
+async def _note_subscription(relay: Relay, checkout: Checkout, plan: Fact, installments: Iterable[Payment]) -> None:
+    """Stores the subscription that the gateway shows, with its paid installments, for the checkout's principal."""
     facts = [
-        # Each knows how it stands: what has ended by then is not told to go on for a moment.
+        # Each fact has the current state, so that no event reports an ended subscription as active.
         msgspec.structs.replace(
             fact_of_installment(plan.subscription_id, each, plan.at_ms),
             state=plan.state,
@@ -176,7 +176,7 @@ async def _note(relay: Relay, checkout: Checkout, plan: Fact, installments: Iter
         for each in installments
         if each.status == PaymentStatus.RECEIVED
     ]
-    whose = SubscriptionOwner(account=checkout.account, merchant=checkout.merchant, principal=checkout.principal)
+    owner = SubscriptionOwner(account=checkout.account, merchant=checkout.merchant, principal=checkout.principal)
     relay.hooks.passed(FlowPoint.NOTING, checkout.id)
-    await relay.subscriptions.note(whose, facts or [plan], now_ms=relay.clock.now_ms())
+    await relay.subscriptions.note(owner, facts or [plan], now_ms=relay.clock.now_ms())
     relay.hooks.passed(FlowPoint.NOTED, checkout.id)

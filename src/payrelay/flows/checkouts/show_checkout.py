@@ -1,4 +1,4 @@
-"""Shows a checkout to those who opened it: where it stands, as we know it, and what came of it."""
+"""Shows a checkout to the principal that opened it: its state, and its payment, subscription or customer."""
 
 import msgspec
 
@@ -13,7 +13,7 @@ from payrelay.gateways.gateway import CheckoutForm
 
 
 class CheckoutView(msgspec.Struct, frozen=True, kw_only=True):
-    """A checkout as a client sees it; times are RFC 3339 in UTC, the amount is as it was asked for."""
+    """A checkout as a client sees it; times are RFC 3339 in UTC, the amount is the requested one."""
 
     id: str
     kind: CheckoutKind
@@ -33,7 +33,7 @@ class CheckoutView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenedCheckout(CheckoutView, frozen=True, kw_only=True):
-    """The same with the address to open and the signed form; both are null once it takes no customer any more."""
+    """A checkout with the address to open and the signed form; both are null once it takes no customers any more."""
 
     url: str | None
     form: CheckoutForm | None
@@ -43,9 +43,9 @@ class OpenedCheckout(CheckoutView, frozen=True, kw_only=True):
 
 
 async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Answer:
-    """Answers with a checkout as we know it; what may have been paid is looked for at the gateway, where that is due.
+    """Answers with a checkout, after a status inquiry at the gateway where one is due.
 
-    Raises Refusal (not_found) for one that the caller may not see, and StoreError.
+    Raises Refusal (not_found) for a checkout that the caller may not see, and StoreError.
     """
     checkout = await relay.checkouts.get(checkout_id)
     bound = request.credential.bound
@@ -61,7 +61,7 @@ async def show_checkout(relay: Relay, request: Request, checkout_id: str) -> Ans
 
 
 def view(checkout: Checkout) -> CheckoutView:
-    """Gives a checkout as a client sees it."""
+    """Returns a checkout as a client sees it."""
     return CheckoutView(
         id=checkout.id,
         kind=checkout.kind,

@@ -1,4 +1,4 @@
-"""Keeps an approval as a stored customer, whoever brings it: a notification, a finished checkout or the merchant."""
+"""Stores an approval as a customer, whether a notification, a finished checkout or the merchant brings it."""
 
 from typing import Final
 
@@ -17,19 +17,18 @@ from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import FlowPoint
 
 ATTEMPTS_MAX: Final = 5
-"""How often the same customer may change under one story: nobody approves and relabels one that often at once."""
+"""Attempts to store a customer that others change at the same time."""
 
 
 async def approve(relay: Relay, approval: Approval) -> Customer:
-    """Gives the customer of an approval: a new one, or the one that has the same token already, brought up to date.
+    """Returns the customer of an approval: a new one, or the updated one that already has an equal token.
 
-    Of many that approve the same at once, one makes the customer, and all are given it. May be repeated: the same
-    approval changes nothing the second time. Each principal has a customer of its own for a token, because two shops
-    of one merchant may both be approved by the same card, and neither may touch the other's. Where the customer was
-    removed or erased, the approval that it came from gives it as it is, without a token; any other one makes a new
-    customer.
+    Equal approvals at one moment make one customer, and each caller gets it. May be repeated: an equal approval changes
+    nothing the second time. Each principal has its own customer for a token: two shops of one merchant may both have
+    the approval of one card, and neither may touch the other's customer. Where the customer was removed or erased, the
+    approval that made it returns it as it is, without a token. Any other approval makes a new customer.
 
-    The customer and its event are written together. Raises StoreUnavailable, StoreUnusable.
+    The customer and its event are stored in one transaction. Raises StoreUnavailable, StoreUnusable.
     """
     customers = relay.customers
     for _ in range(ATTEMPTS_MAX):

@@ -1,4 +1,4 @@
-"""Changes what stands in a stored customer, again where somebody else changed it meanwhile."""
+"""Changes a stored customer; decides anew where the row was changed meanwhile."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from payrelay.runtime.hooks import FlowPoint
 
 
 class NewNames(msgspec.Struct, frozen=True, kw_only=True):
-    """What the merchant calls a customer from now on: UNSET leaves it, None takes it away."""
+    """The merchant's new names for a customer: UNSET keeps the old name, None removes it."""
 
     reference: str | UnsetType | None = UNSET
     label: str | UnsetType | None = UNSET
@@ -24,7 +24,7 @@ class NewNames(msgspec.Struct, frozen=True, kw_only=True):
 async def change_customer(relay: Relay, request: Request, customer_id: str, names: NewNames) -> Answer:
     """Answers with the customer under its new names; may be repeated.
 
-    Raises Refusal: not_found for one that the caller may not see, conflict for one that was erased.
+    Raises Refusal: not_found for a customer that the caller may not see, conflict for one that was erased.
     """
     customer = await visible_customer(relay, request, customer_id)
     return answer_of(
@@ -43,7 +43,7 @@ def _renamed(relay: Relay, customer: Customer, names: NewNames) -> Customer:
 async def changed_by(
     relay: Relay, customer: Customer, event: CustomerEvent, change: Callable[[Customer], Customer]
 ) -> Customer:
-    """Stores what a pure function makes of a customer, with its event; nothing where it makes no change.
+    """Stores a customer as a pure function changes it, with its event; stores nothing where nothing changes.
 
     Decides anew where the row was changed meanwhile. Raises StoreUnavailable, and whatever ``change`` raises.
     """

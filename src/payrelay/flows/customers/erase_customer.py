@@ -1,13 +1,13 @@
-"""Erases what is kept of a person, on request; what the books must keep stays, without the person.
+"""Removes a stored customer, or erases a customer's personal data on request; the journal keeps the payments.
 
-What goes: the caller's names, the name on the card, the mask and expiry, the token; and what other nouns hold of the
-same person, by a function for each of them in ``FORGETTERS``: the gateway's answers to reads that are kept for when it
-gives none, the sealed bodies of notifications with the token that was accepted, and what a checkout was filled in with.
+Erased are the caller's names, the name on the card, its mask and expiry, and the token. ``FORGETTERS`` has a function
+for each other noun with personal data: cached readings, sealed bodies of notifications with the accepted token, the
+form data of checkouts, and client tokens.
 
-What stays: the row with its id and times, so that operations, events and audit still refer to something; operations
-with their amounts, currencies and ids; and their sealed calls and answers, which are the proof of what was asked and
-answered, and name a person only where the merchant put one into ``items``, ``custom_1`` or ``custom_2``. Events that
-were told are forgotten in their own time.
+Kept are the row with its id and times, so that operations, events and the audit still refer to something; operations
+with their amounts, currencies and ids; and their sealed calls and answers. Those are the proof of what was requested
+and answered, and name a person only where the merchant put one into ``items``, ``custom_1`` or ``custom_2``. Published
+events are deleted when their own retention ends.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,50 +27,50 @@ from payrelay.flows.relay import Relay, Request
 from payrelay.store.checkouts import CheckoutsOfCustomer
 
 ORDERS_AT_ONCE: Final = 100
-"""Orders whose traces are looked for together; a customer may have any number of them."""
+"""Orders of one batch; a customer may have any number of orders."""
 
 
-class ErasedPerson(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose traces are to go.
+class CustomerOrders(msgspec.Struct, frozen=True, kw_only=True):
+    """A customer whose personal data is erased, and one batch of the customer's orders.
 
     Attributes:
-        customer: who it is.
-        order_ids: of some orders of that customer, ORDERS_AT_ONCE at most; there may be a next lot.
+        customer: in any state.
+        order_ids: at most ORDERS_AT_ONCE; there may be more batches.
     """
 
     customer: Customer
     order_ids: tuple[str, ...]
 
 
-Forgetter = Callable[[Relay, ErasedPerson], Awaitable[None]]
-"""Forgets what one noun holds of a person; may be repeated. Raises StoreError."""
+Forgetter = Callable[[Relay, CustomerOrders], Awaitable[None]]
+"""Erases the personal data that one noun has of a customer; may be repeated. Raises StoreError."""
 
 
-async def _forget_cached_readings(relay: Relay, person: ErasedPerson) -> None:
-    """The gateway's answers have names, addresses and telephone numbers in them."""
-    await relay.read_cache.forget_orders(person.customer.merchant, person.order_ids)
+async def _forget_cached_readings(relay: Relay, batch: CustomerOrders) -> None:
+    """Deletes cached readings: the gateway's records have names, addresses and telephone numbers."""
+    await relay.read_cache.forget_orders(batch.customer.merchant, batch.order_ids)
 
 
-async def _forget_notifications(relay: Relay, person: ErasedPerson) -> None:
-    """The bodies of notifications have the name on the card, its mask, and the token."""
-    for order_id in person.order_ids:
-        await relay.inbox.forget_bodies_of_order(person.customer.merchant, order_id)
-        await relay.inbox.empty_token(person.customer.merchant, order_id, NotificationKind.PREAPPROVAL)
+async def _forget_notifications(relay: Relay, batch: CustomerOrders) -> None:
+    """Deletes the bodies of notifications, with card holder, card mask and token, and the accepted tokens."""
+    for order_id in batch.order_ids:
+        await relay.inbox.forget_bodies_of_order(batch.customer.merchant, order_id)
+        await relay.inbox.empty_token(batch.customer.merchant, order_id, NotificationKind.PREAPPROVAL)
 
 
-async def _forget_checkouts(relay: Relay, person: ErasedPerson) -> None:
-    """A checkout was filled in with name, e-mail, telephone and address; one that is open ends with the person."""
-    merchant, principal = person.customer.merchant, person.customer.principal
-    for order_id in person.order_ids:
+async def _forget_checkouts(relay: Relay, batch: CustomerOrders) -> None:
+    """Deletes the name, e-mail, telephone and address of checkouts; expires the customer's open ones."""
+    merchant, principal = batch.customer.merchant, batch.customer.principal
+    for order_id in batch.order_ids:
         for checkout in await relay.checkouts.of_order(merchant, order_id):
             if checkout.is_open and checkout.principal == principal:
                 await expire(relay, checkout)
         await relay.checkouts.forget_order(merchant, principal, order_id)
 
 
-async def _end_client_tokens(relay: Relay, person: ErasedPerson) -> None:
-    """Who isn't there any more has no phone that may do something."""
-    customer = person.customer
+async def _revoke_client_tokens(relay: Relay, batch: CustomerOrders) -> None:
+    """Revokes the customer's client tokens."""
+    customer = batch.customer
     await relay.client_tokens.revoke_of_customer(customer.id, customer.principal, relay.clock.now_ms())
 
 
@@ -78,48 +78,58 @@ FORGETTERS: Final[tuple[Forgetter, ...]] = (
     _forget_cached_readings,
     _forget_notifications,
     _forget_checkouts,
-    _end_client_tokens,
+    _revoke_client_tokens,
 )
-"""One for each noun that holds something of a person; whoever adds such a noun adds its own here."""
+"""One for each noun with personal data; whoever adds such a noun adds its function here."""
+
+
+async def remove_customer(relay: Relay, request: Request, customer_id: str) -> Answer:
+    """Answers with what is left of a removed customer; may be repeated.
+
+    A charge that began before the removal goes on. Raises Refusal (not_found) for a customer that the caller may not
+    see.
+    """
+    return answer_of(await remove(relay, await visible_customer(relay, request, customer_id)))
 
 
 async def erase_customer(relay: Relay, request: Request, customer_id: str) -> Answer:
-    """Answers with what is left of the customer; may be repeated, and is to be where no answer came.
+    """Answers with what is left of an erased customer; may be repeated, and must be where no answer came.
 
-    Raises Refusal (not_found) for one that the caller may not see.
+    Raises Refusal (not_found) for a customer that the caller may not see.
     """
     return answer_of(await erase(relay, await visible_customer(relay, request, customer_id)))
 
 
 async def erase(relay: Relay, customer: Customer) -> Customer:
-    """Erases a customer, whoever's it is, and gives what is left of it.
+    """Erases a customer of any principal, and returns what is left of it.
 
-    The traces go first and the row last: one that says it is erased has none left, but for what came in while it was
-    being erased, which a repeat takes too. Raises StoreError; it is to be repeated then.
+    The row comes last, so that an erased customer has no personal data left, except what came in during the erasure.
+    A repeat deletes that too. Raises StoreError; the erasure must then be repeated.
     """
     async for order_ids in _orders(relay, customer):
         for forget in FORGETTERS:
-            await forget(relay, ErasedPerson(customer=customer, order_ids=order_ids))
+            await forget(relay, CustomerOrders(customer=customer, order_ids=order_ids))
     changed = await changed_by(relay, customer, CustomerEvent.ERASED, partial(_erased, relay))
-    await _end_client_tokens(relay, ErasedPerson(customer=changed, order_ids=()))  # one may have been issued meanwhile
+    # A client token may have been issued meanwhile.
+    await _revoke_client_tokens(relay, CustomerOrders(customer=changed, order_ids=()))
     return changed
 
 
 async def remove(relay: Relay, customer: Customer) -> Customer:
-    """Removes a customer, whoever's it is: no charge is begun with it from then on. Gives what is left of it.
+    """Removes a customer of any principal, and returns what is left of it. No charge begins with it from then on.
 
-    Its token is destroyed, its phones' tokens end, and then the copies of its token go that the inbox holds. May be
-    repeated, and is to be where this raises StoreError.
+    Destroys the gateway's token, revokes the client tokens, and then deletes the inbox's copies of the gateway's token.
+    May be repeated, and must be where this raises StoreError.
     """
     changed = await changed_by(relay, customer, CustomerEvent.REMOVED, partial(_removed, relay))
-    await _end_client_tokens(relay, ErasedPerson(customer=changed, order_ids=()))
+    await _revoke_client_tokens(relay, CustomerOrders(customer=changed, order_ids=()))
     async for order_ids in _orders_of_checkouts(relay, changed, None):
-        await _forget_notifications(relay, ErasedPerson(customer=changed, order_ids=order_ids))
+        await _forget_notifications(relay, CustomerOrders(customer=changed, order_ids=order_ids))
     return changed
 
 
 async def _orders(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, ...]]:
-    """Gives the orders of a person in lots: of approvals, of all other checkouts, and those that were charged."""
+    """Gives the orders of a customer in batches: of approvals, of all other checkouts, and of charges."""
     async for order_ids in _orders_of_checkouts(relay, customer, customer.reference):
         yield order_ids
     before = None
@@ -133,13 +143,13 @@ async def _orders(relay: Relay, customer: Customer) -> AsyncIterator[tuple[str, 
 async def _orders_of_checkouts(
     relay: Relay, customer: Customer, reference: str | None
 ) -> AsyncIterator[tuple[str, ...]]:
-    """Gives the orders of all approvals, of what the customer's phones opened, and of what has the reference."""
+    """Gives the orders of all approvals, and of checkouts that the customer's apps opened or with the reference."""
     yield () if customer.order_id is None else (customer.order_id,)
-    sought = CheckoutsOfCustomer(
+    owned = CheckoutsOfCustomer(
         customer_id=customer.id, merchant=customer.merchant, principal=customer.principal, reference=reference
     )
     after = ""
-    while checkouts := await relay.checkouts.of_customer(sought, after=after, limit=ORDERS_AT_ONCE):
+    while checkouts := await relay.checkouts.of_customer(owned, after=after, limit=ORDERS_AT_ONCE):
         yield tuple(sorted({each.order_id for each in checkouts}))
         after = checkouts[-1].id
 

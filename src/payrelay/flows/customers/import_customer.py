@@ -1,4 +1,4 @@
-"""Takes in a gateway's token that the merchant holds already, and keeps it as a stored customer."""
+"""Imports a gateway's customer token that the merchant has already, as a stored customer."""
 
 from payrelay.core.answers import Answer
 from payrelay.core.customers.customer import Approval, ExistingApproval, is_handle
@@ -8,25 +8,25 @@ from payrelay.flows.customers.show_customer import answer_of
 from payrelay.flows.relay import Relay, Request
 
 
-async def import_customer(relay: Relay, request: Request, given: ExistingApproval) -> Answer:
-    """Answers with the customer, and never with the token; the same token again is the same customer.
+async def import_customer(relay: Relay, request: Request, existing: ExistingApproval) -> Answer:
+    """Answers with the customer, and never with the token; an equal token is the same customer.
 
-    Nobody is asked whether the gateway knows the token: the first charge will tell.
+    Payrelay doesn't ask the gateway whether it knows the token: the first charge shows that.
     Raises Refusal (invalid_request) for a handle in place of a token.
     """
-    if is_handle(given.token.reveal()):
+    if is_handle(existing.token.reveal()):
         raise wrong_field("customer_token", "is the handle of a stored customer, and not a gateway's token")
     approval = Approval(
         account=request.account,
         merchant=relay.account(request.account).merchant,
         principal=request.principal,
-        reference=given.reference,
-        token=given.token,
-        method=given.method,
-        card_no_masked=given.card_no_masked,
-        card_expiry=given.card_expiry,
-        card_holder=given.card_holder,
+        reference=existing.reference,
+        token=existing.token,
+        method=existing.method,
+        card_no_masked=existing.card_no_masked,
+        card_expiry=existing.card_expiry,
+        card_holder=existing.card_holder,
         order_id=None,
-        label=given.label,
+        label=existing.label,
     )
     return answer_of(await approve(relay, approval))

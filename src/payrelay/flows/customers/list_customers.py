@@ -10,23 +10,23 @@ from payrelay.flows.relay import Relay, Request
 
 
 async def list_customers(
-    relay: Relay, request: Request, wanted: CustomerFilter, *, before: str | None, limit: int
+    relay: Relay, request: Request, customer_filter: CustomerFilter, *, before: str | None, limit: int
 ) -> Answer:
-    """Answers a page of the caller's own on this merchant account; a Link header leads to the next where there is one.
+    """Answers a page of the caller's customers on this merchant account; a Link header leads to a next page.
 
-    A credential that is bound sees its own customer alone. ``before`` is the id of the last customer of the page
-    before; ``limit`` is 1 to ``find_operations.PAGE_SIZE_MAX``.
+    A bound credential sees its own customer only. ``before`` is the id of the last customer of the previous page;
+    ``limit`` is 1 to ``find_operations.PAGE_SIZE_MAX``.
     """
     bound = request.credential.bound
     if bound is not None and bound.customer_id is None:
         return found([])
     narrowed = msgspec.structs.replace(
-        wanted,
+        customer_filter,
         merchant=relay.account(request.account).merchant,
         principal=request.principal,
         account=None,
         id=None if bound is None else bound.customer_id,
     )
     customers = await relay.customers.list(narrowed, before=before, limit=limit + 1)
-    asked = msgspec.structs.asdict(wanted)
-    return answer_page(request, "customers", customers, limit, show=view, id_of=lambda each: each.id, query=asked)
+    query = msgspec.structs.asdict(customer_filter)
+    return answer_page(request, "customers", customers, limit, show=view, id_of=lambda each: each.id, query=query)

@@ -1,4 +1,4 @@
-"""Shows a stored customer to the one whose it is: the card's mask and the caller's own names, never a token."""
+"""Shows a stored customer to its principal: the card's mask and the caller's own names, never a token."""
 
 import msgspec
 
@@ -32,12 +32,12 @@ class CustomerView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def show_customer(relay: Relay, request: Request, customer_id: str) -> Answer:
-    """Answers with one customer; raises Refusal (not_found) for one that the caller may not see."""
+    """Answers with one customer; raises Refusal (not_found) for a customer that the caller may not see."""
     return answer_of(await visible_customer(relay, request, customer_id))
 
 
 async def visible_customer(relay: Relay, request: Request, customer_id: str) -> Customer:
-    """Gives a customer of the caller's own on this merchant account; raises Refusal (not_found) for any other one."""
+    """Returns a customer of the caller's on this merchant account; raises Refusal (not_found) for any other one."""
     customer = await relay.customers.get(customer_id)
     if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
         raise Refusal(Code.NOT_FOUND, "there is no such customer")
@@ -50,7 +50,7 @@ def answer_of(customer: Customer) -> Answer:
 
 
 def view(customer: Customer) -> CustomerView:
-    """Gives a customer as a client sees it."""
+    """Returns a customer as a client sees it."""
     return CustomerView(
         id=customer.id,
         state=customer.state,

@@ -1,4 +1,4 @@
-"""Endpoints: registered, changed, tried, replayed and removed by those whose events they get."""
+"""Registers, changes, tests and removes endpoints, and replays events to them, for the principal of the events."""
 
 import base64
 import os
@@ -29,19 +29,19 @@ from payrelay.store.events.endpoints import ENDPOINTS_MAX
 from payrelay.store.events.feed import Reader
 
 SECRET_BYTES: Final = 32
-"""Standard Webhooks asks for 24 to 64."""
+"""Standard Webhooks requires 24 to 64."""
 REPLAYED_MAX: Final = 10_000
-"""Events of one replay; the answer tells where to go on."""
+"""Events of one replay; the result has the position at which the next replay continues."""
 REPLAYED_IDS_MAX: Final = 100
 DECISIONS_MAX: Final = 3
-"""How often the state of an endpoint may change under a change of it."""
+"""Attempts to change an endpoint whose state changes meanwhile."""
 PAGES_MAX: Final = 50
-"""Pages of the feed that one replay looks through, whether anything in them is wanted or not."""
+"""Pages of the feed that one replay reads, whether it replays any of their events or not."""
 _READ_AT_ONCE: Final = 1_000
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose endpoints are meant, and on which account."""
+    """The principal that owns endpoints, and its account."""
 
     account: str
     merchant: str
@@ -49,12 +49,12 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reader(self) -> Reader:
-        """Whose events they get."""
+        """The reader whose events the endpoints get."""
         return Reader(self.merchant, self.principal)
 
 
 class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What an endpoint is to be."""
+    """A request to register an endpoint."""
 
     url: str
     types: tuple[str, ...] = ("*",)
@@ -62,7 +62,7 @@ class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to change; UNSET stays as it is."""
+    """A request to change an endpoint; UNSET keeps a member."""
 
     url: str | msgspec.UnsetType = msgspec.UNSET
     types: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -71,7 +71,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayedEvents(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events are to be sent again: those from one moment up to, and without, another; or some by their ids."""
+    """The events to replay: those with the given ids, or else those from ``from_ms`` to just before ``until_ms``."""
 
     from_ms: int = 0
     until_ms: int = NEVER_MS
@@ -96,7 +96,7 @@ class EndpointView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssuedEndpoint(EndpointView, frozen=True, kw_only=True):
-    """The same with the secret, which is shown this once."""
+    """A new endpoint, or one with a new secret: its view with the secret, which is shown only this once."""
 
     secret: str
 
@@ -105,7 +105,7 @@ class IssuedEndpoint(EndpointView, frozen=True, kw_only=True):
 
 
 class DeliveryView(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an event for an endpoint; times are RFC 3339 in UTC."""
+    """The delivery of an event to an endpoint; times are RFC 3339 in UTC."""
 
     position: int
     event_id: str
@@ -121,7 +121,7 @@ class DeliveryView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How many events are sent again; ``after`` is the position to go on behind where there are more, else None."""
+    """How many events are replayed; ``after`` is the position after which a next replay continues, None at the end."""
 
     events: int
     after: int | None = None
@@ -130,7 +130,8 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
 async def create_endpoint(dispatch: Dispatch, owner: Owner, new: NewEndpoint) -> IssuedEndpoint:
     """Registers an endpoint, and makes its secret.
 
-    Raises Refusal: invalid_request for an address or types that can't be, conflict for more than ENDPOINTS_MAX.
+    Raises Refusal: invalid_request for a forbidden address, or invalid types or label; conflict for more than
+    ENDPOINTS_MAX endpoints.
     """
     now_ms = dispatch.clock.now_ms()
     endpoint = Endpoint(
@@ -151,7 +152,7 @@ async def create_endpoint(dispatch: Dispatch, owner: Owner, new: NewEndpoint) ->
     )
     secret = _new_secret()
     if not await dispatch.endpoints.add(endpoint, secret):
-        raise Refusal(Code.CONFLICT, f"there are {ENDPOINTS_MAX} endpoints already, and no more are taken")
+        raise Refusal(Code.CONFLICT, f"there are {ENDPOINTS_MAX} endpoints already, which is the maximum")
     return _issued(endpoint, secret)
 
 
@@ -161,15 +162,15 @@ async def list_endpoints(dispatch: Dispatch, owner: Owner) -> list[EndpointView]
 
 
 async def show_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> EndpointView:
-    """Shows an endpoint; raises Refusal (not_found) for one that is not the owner's."""
+    """Shows an endpoint; raises Refusal (not_found) for an endpoint that is not the owner's."""
     return view(await _own(dispatch, owner, endpoint_id))
 
 
 async def change_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str, changes: Changes) -> EndpointView:
-    """Changes an endpoint. One that is started again begins with a clean record; one that is paused keeps what waits.
+    """Changes an endpoint. A restart, or a new address, forgets its failures; a paused endpoint keeps its deliveries.
 
-    One that is stopped at the same moment stays stopped, unless it is to be started.
-    Raises Refusal: not_found, invalid_request; unavailable where others change it all the time.
+    An endpoint that is stopped at the same moment stays stopped, unless the change starts it.
+    Raises Refusal: not_found; invalid_request; unavailable where its state changes DECISIONS_MAX times meanwhile.
     """
     for _ in range(DECISIONS_MAX):
         before = await _own(dispatch, owner, endpoint_id)
@@ -198,14 +199,14 @@ def _changed(dispatch: Dispatch, before: Endpoint, changes: Changes) -> Endpoint
 
 
 async def remove_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> None:
-    """Removes an endpoint, and forgets its deliveries; raises Refusal (not_found)."""
+    """Removes an endpoint, and deletes its deliveries; raises Refusal (not_found)."""
     await _own(dispatch, owner, endpoint_id)
     if not await dispatch.endpoints.remove(endpoint_id):
         raise _missing()
 
 
 async def rotate_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> IssuedEndpoint:
-    """Makes a new secret. What is sent is signed with the one before too, for OLDER_SECRET_MS.
+    """Makes a new secret. For OLDER_SECRET_MS, Payrelay signs events with the previous secret too.
 
     Raises Refusal (not_found).
     """
@@ -219,9 +220,9 @@ async def rotate_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) ->
 
 
 async def send_test(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> str:
-    """Tells a test event, which goes to this endpoint alone; gives its id, by which its delivery can be watched.
+    """Publishes a test event to this endpoint only; returns the event's id, which its delivery has too.
 
-    Raises Refusal: not_found; conflict for an endpoint that takes nothing now.
+    Raises Refusal: not_found; conflict for an endpoint that is stopped.
     """
     endpoint = await _own(dispatch, owner, endpoint_id)
     _require_started(endpoint)
@@ -247,33 +248,36 @@ async def replay_events(
     dispatch: Dispatch,
     owner: Owner,
     endpoint_id: str,
-    span: ReplayedEvents,
+    replayed: ReplayedEvents,
     *,
     after: int = 0,
     pages_max: int = PAGES_MAX,
 ) -> ReplayResult:
-    """Sends events again: those of a span that the endpoint wants, or some by their ids, whatever became of them.
+    """Queues events for an endpoint again, whether they were delivered or not.
 
-    An event that waits already is left alone. At most REPLAYED_MAX at once, from a position on; of the feed at most
-    ``pages_max`` pages are looked through.
-    Raises Refusal: not_found for an endpoint that is not the owner's, and for an id of no event, of which nothing is
-    sent then; conflict for an endpoint that takes nothing now.
+    Replays events by their ids, or those of a span of time that the endpoint subscribes to. An event that waits already
+    is not queued twice. A replay of a span starts after a position, and ends after REPLAYED_MAX events or ``pages_max``
+    pages of the feed.
+    Raises Refusal: not_found for an endpoint that is not the owner's, or for an unknown id, and then nothing is queued;
+    conflict for an endpoint that is stopped.
     """
     endpoint = await _own(dispatch, owner, endpoint_id)
     _require_started(endpoint)
     now_ms, count, is_end = dispatch.clock.now_ms(), 0, False
-    if span.ids:
-        events = await dispatch.feed.of_ids(owner.reader, span.ids)
-        if missing := sorted(set(span.ids) - {event.id for event in events}):
-            raise Refusal(Code.NOT_FOUND, f"{len(missing)} of the ids name no event that is kept; nothing was sent")
+    if replayed.ids:
+        events = await dispatch.feed.of_ids(owner.reader, replayed.ids)
+        if missing := sorted(set(replayed.ids) - {event.id for event in events}):
+            raise Refusal(Code.NOT_FOUND, f"{len(missing)} of the ids name no stored event; nothing was sent")
         await dispatch.endpoints.queue_again(endpoint_id, events, now_ms)
         dispatch.wake()
         return ReplayResult(events=len(events))
     for _ in range(pages_max):
-        page = await dispatch.feed.between(owner.reader, span.from_ms, span.until_ms, after=after, limit=_READ_AT_ONCE)
-        wanted = [event for event in page.events if event.type != TEST and endpoint.wants(event.type)]
-        await dispatch.endpoints.queue_again(endpoint_id, wanted, now_ms)
-        count += len(wanted)
+        page = await dispatch.feed.between(
+            owner.reader, replayed.from_ms, replayed.until_ms, after=after, limit=_READ_AT_ONCE
+        )
+        events = [event for event in page.events if event.type != TEST and endpoint.wants(event.type)]
+        await dispatch.endpoints.queue_again(endpoint_id, events, now_ms)
+        count += len(events)
         is_end, after = page.next == after, page.next
         if is_end or count >= REPLAYED_MAX:
             break
@@ -290,14 +294,14 @@ async def list_deliveries(
     before: int | None = None,
     limit: int = 20,
 ) -> list[DeliveryView]:
-    """Lists what became of events for an endpoint, newest first, below a position; raises Refusal (not_found)."""
+    """Lists an endpoint's deliveries, newest first, below a position; raises Refusal (not_found)."""
     await _own(dispatch, owner, endpoint_id)
     listed = await dispatch.deliveries.list(endpoint_id, state=state, before=before, limit=limit)
     return [_delivery(delivery) for delivery in listed]
 
 
 def view(endpoint: Endpoint) -> EndpointView:
-    """Gives an endpoint as its owner sees it."""
+    """Returns an endpoint as its owner sees it."""
     return msgspec.convert(_members(endpoint), EndpointView)
 
 

@@ -2,8 +2,8 @@
 
 Rules:
 
-1. Whoever goes on behind the last position that it was given misses nothing and sees nothing twice.
-2. A narrow credential, such as a phone's, reads no feed; it follows the one operation or checkout that it may see.
+1. A reader that continues after its last position misses no event, and sees none twice.
+2. A bound credential, such as a client token, reads no feed. It follows an operation or a checkout that it may see.
 """
 
 from collections.abc import AsyncIterator
@@ -25,19 +25,19 @@ from payrelay.runtime.followers import FOLLOWERS_MAX, Follower, Holder, wait_for
 from payrelay.store.events.feed import FeedPage, Reader
 
 HEARTBEAT_S: Final = 15.0
-"""Between two signs of life on a stream that has nothing to tell: proxies close what is silent for a minute."""
+"""Between two heartbeats of a stream without events: proxies close a connection that is silent for a minute."""
 STREAM_S_MAX: Final = 600.0
-"""A stream ends after that; whoever follows resumes, with a credential that is looked at anew."""
+"""A stream ends after that. The client resumes it, and its credential is then checked again."""
 FOLLOWERS_OF_KEY_MAX: Final = FOLLOWERS_MAX // 2
-"""What one key may follow at once, so that none takes everybody's room."""
-FOLLOWERS_OF_PHONE_MAX: Final = 10
-"""The same for a phone: an app shows one payment at a time, and leaves some behind as it comes and goes."""
+"""Slots that one key may have at once, so that no key takes them all."""
+FOLLOWERS_OF_CLIENT_TOKEN_MAX: Final = 10
+"""Slots that one client token may have at once: an app shows one payment at a time, and may leave some streams open."""
 _CATCH_UP_MAX: Final = 100
-"""Events about one subject that are read at once."""
+"""Events about one subject that one statement reads."""
 
 
 class EventView(msgspec.Struct, frozen=True, kw_only=True):
-    """An event as it is told; the time is RFC 3339 in UTC."""
+    """An event as a client sees it; the time is RFC 3339 in UTC."""
 
     position: int
     id: str
@@ -49,14 +49,14 @@ class EventView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Some events in their order; ``next`` is what to give as ``after`` for those behind them, there or not yet."""
+    """Some events in their order; ``next`` is the value of ``after`` for the events after them, present or future."""
 
     events: list[EventView]
     next: int
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events are read."""
+    """The events that are read: after a position, and about a subject or of a type pattern where these are set."""
 
     after: int
     limit: int
@@ -65,26 +65,27 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def read_events(
-    relay: Relay, request: Request, wanted: EventFilter, wait_preference: WaitPreference | None
+    relay: Relay, request: Request, event_filter: EventFilter, wait_preference: WaitPreference | None
 ) -> Answer:
-    """Answers with one page of the caller's events; where there is none yet, once there is or its patience is over.
+    """Answers with one page of the caller's events; waits for an event as long as the caller prefers.
 
-    Raises Refusal: forbidden for a narrow credential, rate_limited where too many of the caller's requests wait.
+    Answers at once where all slots are taken. Raises Refusal: forbidden for a bound credential, rate_limited where too
+    many of the caller's requests wait.
     """
     if request.credential.bound is not None:
         raise Refusal(Code.FORBIDDEN, "this credential may follow what it is bound to, and not read the feed")
     dispatch = relay.dispatch
     reader = Reader(relay.account(request.account).merchant, request.principal)
-    page = await _read(dispatch, reader, wanted)
+    page = await _read(dispatch, reader, event_filter)
     if page.events or wait_preference is None:
         return _answer(page)
-    follower = await dispatch.followers.slot(reader, wanted.subject, holder=_holder(request))
+    follower = await dispatch.followers.slot(reader, event_filter.subject, holder=_holder(request))
     if follower is None:
         return _answer(page)
     try:
         while not page.events and not follower.is_over:
-            wanted = msgspec.structs.replace(wanted, after=page.next)
-            page = await _read(dispatch, reader, wanted)
+            event_filter = msgspec.structs.replace(event_filter, after=page.next)
+            page = await _read(dispatch, reader, event_filter)
             left_s = wait_preference.until_s - relay.clock.boot_s()
             if page.events or left_s <= 0 or not await wait_for(follower, left_s, wait_preference.gone):
                 break
@@ -95,9 +96,9 @@ async def read_events(
 
 
 class EventStream:
-    """The events about one subject, from a position on, as they are published; made by ``follow``.
+    """The events about one subject after a position, as they are published; made by ``follow``.
 
-    Whoever has it iterates over ``events`` once, and calls ``close`` in the end.
+    The caller iterates over ``events`` once, and calls ``close`` at the end.
     """
 
     def __init__(
@@ -121,11 +122,11 @@ class EventStream:
 
     @property
     def is_over(self) -> bool:
-        """True when nothing more is told here."""
+        """True when the stream gives no more events."""
         return self._follower.is_over or self._dispatch.clock.boot_s() >= self._until_s
 
     async def events(self) -> AsyncIterator[EventView | None]:
-        """Gives each event, and None as a sign of life; ends when nothing more is told here."""
+        """Gives each event, and None as a heartbeat; ends when the stream is over."""
         clock = self._dispatch.clock
         position = self._after
         while True:
@@ -138,15 +139,15 @@ class EventStream:
             if len(page.events) < _CATCH_UP_MAX:
                 break
         while not self._follower.is_over and (left_s := self._until_s - clock.boot_s()) > 0:
-            told = await self._follower.next(min(self._heartbeat_s, left_s))
-            if told is None:
+            published = await self._follower.next(min(self._heartbeat_s, left_s))
+            if published is None:
                 yield None
-            elif told.position > position:
-                position = told.position
-                yield view(told)
+            elif published.position > position:
+                position = published.position
+                yield view(published)
 
     def close(self) -> None:
-        """Lets it go; may be called twice."""
+        """Gives the slot back; may be called twice."""
         self._dispatch.followers.leave(self._follower)
 
 
@@ -155,8 +156,8 @@ async def follow(
 ) -> EventStream:
     """Begins to follow an operation or a checkout that the caller may see.
 
-    Raises Refusal: not_found for any other subject, rate_limited where the caller follows too much already,
-    unavailable where too many do.
+    Raises Refusal: not_found for any other subject; rate_limited where the caller has all its slots; unavailable where
+    all slots are taken, or the process is about to end.
     """
     dispatch = relay.dispatch
     noun, _, id_ = subject.partition(":")
@@ -171,18 +172,18 @@ async def follow(
 
 def _holder(request: Request) -> Holder:
     credential = request.credential
-    return Holder(credential.id, FOLLOWERS_OF_KEY_MAX if credential.bound is None else FOLLOWERS_OF_PHONE_MAX)
+    return Holder(credential.id, FOLLOWERS_OF_KEY_MAX if credential.bound is None else FOLLOWERS_OF_CLIENT_TOKEN_MAX)
 
 
 def _allowed_s(relay: Relay, request: Request) -> float:
-    """Gives how long a stream may last: no longer than the credential that it was begun with."""
+    """Returns how long a stream may last, in seconds: no longer than its credential."""
     ends_at_ms = request.credential.expires_at_ms
     left_s = STREAM_S_MAX if ends_at_ms is None else (ends_at_ms - relay.clock.now_ms()) / 1000
     return min(STREAM_S_MAX, left_s)
 
 
 def view(event: PublishedEvent) -> EventView:
-    """Gives an event as it is told."""
+    """Returns an event as a client sees it."""
     return EventView(
         position=event.position,
         id=event.id,
@@ -194,16 +195,14 @@ def view(event: PublishedEvent) -> EventView:
     )
 
 
-async def _read(dispatch: Dispatch, reader: Reader, wanted: EventFilter) -> FeedPage:
-    if wanted.subject is not None:
-        page = await dispatch.feed.read_about(reader, wanted.subject, after=wanted.after, limit=wanted.limit)
-        if wanted.pattern is None:
-            return page
-        pattern = wanted.pattern
-        return FeedPage([event for event in page.events if pattern.fits(event.type)], page.next)
-    if wanted.pattern is not None:
-        return await dispatch.feed.read_types(reader, wanted.pattern, after=wanted.after, limit=wanted.limit)
-    return await dispatch.feed.read(reader, after=wanted.after, limit=wanted.limit)
+async def _read(dispatch: Dispatch, reader: Reader, event_filter: EventFilter) -> FeedPage:
+    feed, pattern, after, limit = dispatch.feed, event_filter.pattern, event_filter.after, event_filter.limit
+    if event_filter.subject is not None:
+        page = await feed.read_about(reader, event_filter.subject, after=after, limit=limit)
+        return FeedPage([event for event in page.events if pattern is None or pattern.fits(event.type)], page.next)
+    if pattern is not None:
+        return await feed.read_types(reader, pattern, after=after, limit=limit)
+    return await feed.read(reader, after=after, limit=limit)
 
 
 def _answer(page: FeedPage) -> Answer:

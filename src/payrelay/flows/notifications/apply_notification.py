@@ -1,12 +1,12 @@
-"""Does what follows from a genuine notification: to the order's operation, its checkout, its subscription.
+"""Applies a genuine notification: to the operations, the checkout and the subscription of its order.
 
 Rules:
 
-1. Only five fields are signed. Money counts when the gateway's own records show exactly that payment; a token, which no
-   record shows, counts once for an order that is waiting for one, and a second one is for a person.
-2. An operation is changed by nothing but ``apply``, with the notification as evidence.
-3. That something failed, was cancelled or is pending is told on, and disproves nothing.
-4. Each step may be done again: the process may have died after it.
+1. Only five fields are signed. A payment counts when the gateway's own records show exactly that payment. No record
+   shows a token: it counts once for an order that waits for one, and a second token needs an operator.
+2. Only ``apply`` changes an operation, with the notification as evidence.
+3. A report of failure, cancellation or a pending payment is passed on, and disproves nothing.
+4. Each step may be repeated: the process may have died after it.
 """
 
 from dataclasses import replace
@@ -27,36 +27,36 @@ from payrelay.flows.notifications.note_subscription import note_subscription
 from payrelay.flows.resolution.resolve import resolve_one
 
 OPERATIONS_MAX: Final = 50
-"""Operations of one order, or of one subscription, that are looked through: the newest."""
+"""Operations of one order, or of one subscription, that a notification is compared with: the newest."""
 _HINTS: Final = {ReportedStatus.CANCELLED: CheckoutState.CANCELLED, ReportedStatus.FAILED: CheckoutState.FAILED}
 
 
 async def apply_notification(context: NotificationContext) -> NotificationReason:
-    """Does what follows, and tells why the notification then stands where it stands. May be repeated.
+    """Applies a notification, and returns the reason of its next state. May be repeated.
 
-    Raises StoreError; Outdated where what it is about was changed meanwhile, and it is to be decided anew.
+    Raises StoreError; Outdated where an object of the order was changed meanwhile: the caller then decides anew.
     """
     content = context.content
     if content.kind is NotificationKind.CHARGEBACK:
         return await keep_chargeback(context)
     operations = await _operations(context)
     checkouts = await context.relay.checkouts.of_order(context.account.merchant, content.order_id)
-    checkout = checkout_of(checkouts, context.settled) or next(iter(checkouts), None)
+    checkout = checkout_of(checkouts, context.checkout_outcome) or next(iter(checkouts), None)
     context = replace(context, checkouts=tuple(checkouts))
     if content.reported not in GOOD:
-        return await _tell_on(context, operations, checkout)
-    of_operations = await apply_to_operations(context, operations)
-    if of_operations is not None and checkout is not None:
-        of_operations = await _beside_checkout(context, of_operations, checkout)
-    if of_operations is not None:
-        return of_operations
+        return await _pass_on(context, operations, checkout)
+    reason = await apply_to_operations(context, operations)
+    if reason is not None and checkout is not None:
+        reason = await _reason_beside_checkout(context, reason, checkout)
+    if reason is not None:
+        return reason
     if checkout is None:
-        return await _of_no_checkout(context)
+        return await _apply_to_subscription(context)
     return await apply_to_checkout(context, checkout)
 
 
 async def _operations(context: NotificationContext) -> list[Operation]:
-    """Finds the operations that the news may be of, newest first."""
+    """Finds the operations that the notification may be about, newest first."""
     content, journal = context.content, context.relay.journal
     found = await journal.list(OperationFilter(order_id=content.order_id), before=None, limit=OPERATIONS_MAX)
     if content.subscription_id is not None:
@@ -65,19 +65,19 @@ async def _operations(context: NotificationContext) -> list[Operation]:
     return [each for each in found if each.merchant == context.account.merchant and each.kind in PAYMENT_KINDS]
 
 
-async def _tell_on(
+async def _pass_on(
     context: NotificationContext, operations: list[Operation], checkout: Checkout | None
 ) -> NotificationReason:
-    """Passes on that nothing was taken: to the checkout as a hint, to operations as a reason to look."""
+    """Passes on that nothing was charged: to the checkout as a hint, to operations as a reason to inquire."""
     for operation in operations:
         if operation.state in INQUIRED:
             await resolve_one(context.relay, operation, is_urgent=True)
     outcome = _HINTS.get(context.content.reported)
     is_hint = checkout is not None and outcome is not None and context.content.message_type in OF_FIRST
     if is_hint and outcome is not None:
-        await finish_by_notification(context.relay, msgspec.structs.replace(context.settled, outcome=outcome))
+        await finish_by_notification(context.relay, msgspec.structs.replace(context.checkout_outcome, outcome=outcome))
     reason = await note_subscription(context, checkout, payment=None)
-    if is_hint:  # of a plan whose first payment failed there may be nothing to be shown
+    if is_hint:  # a plan whose first payment failed may have no subscription to show
         return (
             NotificationReason.UNSEEN if reason is NotificationReason.UNSEEN else NotificationReason.CHECKOUT_FINISHED
         )
@@ -86,13 +86,13 @@ async def _tell_on(
     )
 
 
-async def _beside_checkout(
+async def _reason_beside_checkout(
     context: NotificationContext, reason: NotificationReason, checkout: Checkout
 ) -> NotificationReason | None:
-    """Gives what the news are to an operation, where a checkout has the same order; None where they are none of it.
+    """Decides whether a notification is about an operation where a checkout has the same order; None where it isn't.
 
-    They are its own where the payment is an operation's, or the hold; while one is open nobody can tell yet, and a
-    payment that isn't the checkout's already may be the operation's: what was looked for and not found may show itself.
+    It is about an operation that owns the payment or the authorization. While an operation is open, a payment that the
+    checkout doesn't have may still belong to the operation: an inquiry that found nothing may find it later.
     """
     if reason in {
         NotificationReason.OPERATION_PROVED,
@@ -101,12 +101,9 @@ async def _beside_checkout(
     }:
         return reason
     while_open = NotificationReason.OPERATION_UNDER_WAY if reason is NotificationReason.OPERATION_INQUIRED else reason
-    payment_id, token, merchant = (
-        context.content.payment_id,
-        context.content.authorization_token,
-        context.account.merchant,
-    )
-    # A hold's token before its payment, which nothing shows: whoever had the news could have put another one there.
+    content, merchant = context.content, context.account.merchant
+    payment_id, token = content.payment_id, content.authorization_token
+    # An authorization's token is compared before its payment, which isn't signed and which no record shows.
     if token is not None and await context.relay.journal.authorization_of(secret_hash(token), merchant) is not None:
         return while_open
     if payment_id is not None:
@@ -117,8 +114,8 @@ async def _beside_checkout(
     return None
 
 
-async def _of_no_checkout(context: NotificationContext) -> NotificationReason:
-    """Takes up what is of no operation and no checkout of ours: at most it is of a subscription that we know of."""
+async def _apply_to_subscription(context: NotificationContext) -> NotificationReason:
+    """Applies a notification whose order has no operation and no checkout: to a known subscription, if to anything."""
     content = context.content
     if content.subscription_id is None:
         return NotificationReason.UNKNOWN_ORDER

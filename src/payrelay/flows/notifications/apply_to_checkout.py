@@ -1,4 +1,4 @@
-"""Does what follows from a genuine notification for the checkout of its order: completes it with what was proved."""
+"""Applies a genuine notification to the checkout of its order: completes it with what was proved."""
 
 from typing import Final
 
@@ -8,19 +8,22 @@ from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutSta
 from payrelay.core.moments import day_at
 from payrelay.core.notifications.notification import MessageType, NotificationKind, NotificationReason, ReportedStatus
 from payrelay.core.payments.payment import Payment
-from payrelay.flows.checkouts.finish_checkout import finish_with
+from payrelay.flows.checkouts.finish_checkout import finish_checkout
 from payrelay.flows.notifications.context import NotificationContext, shown_installment, shown_payment
 from payrelay.flows.notifications.ingest_approval import ingest_approval
 from payrelay.flows.notifications.note_subscription import note_subscription
 
 OF_FIRST: Final = frozenset({None, MessageType.AUTHORIZATION_SUCCESS, MessageType.AUTHORIZATION_FAILED})
-"""News of what a customer does on the gateway's page; all other ones are of what comes later."""
+"""Message types of what a customer does on the gateway's page; all others report what happens later."""
 
 
 async def apply_to_checkout(context: NotificationContext, checkout: Checkout) -> NotificationReason:
-    """Completes a checkout with what was proved, or accepted."""
+    """Completes a checkout with a proved payment or an accepted token; returns the notification's reason.
+
+    May be repeated. Raises StoreError, and Outdated where the checkout was changed meanwhile.
+    """
     content = context.content
-    if not fits(checkout, context.settled.amount_minor, content.currency):
+    if not fits(checkout, context.checkout_outcome.amount_minor, content.currency):
         return NotificationReason.OTHER_AMOUNT
     match checkout.kind:
         case CheckoutKind.PREAPPROVAL:
@@ -38,32 +41,32 @@ async def _pay(context: NotificationContext, checkout: Checkout) -> Notification
         return NotificationReason.OTHER_KIND
     payment_id = context.content.payment_id
     if checkout.state is CheckoutState.COMPLETED and payment_id is not None and payment_id == checkout.payment_id:
-        return NotificationReason.CHECKOUT_FINISHED  # proved before; repeats in any number of disguises cost no call
+        return NotificationReason.CHECKOUT_FINISHED  # proved before: a repeat costs no call to the gateway
     shown = await shown_payment(context)
     if isinstance(shown, NotificationReason):
         return shown
-    settled = msgspec.structs.replace(context.settled, payment_id=shown.payment_id)
-    finished = await finish_with(context.relay, checkout, settled)
+    outcome = msgspec.structs.replace(context.checkout_outcome, payment_id=shown.payment_id)
+    finished = await finish_checkout(context.relay, checkout, outcome)
     is_second = finished.payment_id not in {None, shown.payment_id}
     return NotificationReason.SECOND_PAYMENT if is_second else NotificationReason.CHECKOUT_FINISHED
 
 
 async def _authorize(context: NotificationContext, checkout: Checkout) -> NotificationReason:
-    """Takes up a hold's token, which is kept sealed for its capture."""
+    """Accepts the token of an authorization, which the store keeps sealed for the capture."""
     content = context.content
     if content.authorization_token is None:
         return NotificationReason.INCOMPLETE
     if not await context.accepts_token(NotificationKind.AUTHORIZATION, content.authorization_token):
         return NotificationReason.OTHER_TOKEN
-    # The payment in the news is not signed, and nothing shows it: it proves none.
-    await finish_with(context.relay, checkout, msgspec.structs.replace(context.settled, payment_id=None))
+    # The payment in the notification is not signed, and no record shows it: it proves nothing.
+    await finish_checkout(context.relay, checkout, msgspec.structs.replace(context.checkout_outcome, payment_id=None))
     return NotificationReason.CHECKOUT_FINISHED
 
 
 async def _subscribe(context: NotificationContext, checkout: Checkout) -> NotificationReason:
-    """Completes the checkout of a plan with its first payment, and notes that and every later one.
+    """Completes the checkout of a plan with its first payment, and notes the first and every later payment.
 
-    Which plan it is, is not signed: the gateway must show it as the order's, and for the amount that was asked.
+    The subscription's id is not signed: the gateway must show it for this order and the requested amount.
     """
     content = context.content
     if content.subscription_id is None:
@@ -77,15 +80,16 @@ async def _subscribe(context: NotificationContext, checkout: Checkout) -> Notifi
     reason = await note_subscription(context, checkout, payment=shown)
     if reason is not NotificationReason.SUBSCRIPTION_NOTED:
         return reason or NotificationReason.INFORMED
-    # The payment of the checkout is the first one.
+    # Only the first payment belongs to the checkout.
     payment_id = shown.payment_id if shown is not None and is_first else None
     ids = {"subscription_id": content.subscription_id, "payment_id": payment_id}
-    finished = await finish_with(context.relay, checkout, msgspec.structs.replace(context.settled, **ids))
+    outcome = msgspec.structs.replace(context.checkout_outcome, **ids)
+    finished = await finish_checkout(context.relay, checkout, outcome)
     is_second = finished.subscription_id not in {None, content.subscription_id}
     return NotificationReason.SECOND_PAYMENT if is_second and is_first else reason
 
 
 async def _begins_later(context: NotificationContext, checkout: Checkout) -> bool:
-    """Tells whether the first payment is yet to come, on the day on which the gateway told of the plan."""
+    """Tells whether the plan's first payment is due after the day on which the notification came."""
     day = day_at(context.notification.received_at_ms, context.account.timezone)
     return begins_after(await context.relay.checkouts.details_of(checkout.id), day)

@@ -1,4 +1,4 @@
-"""Does what follows from a genuine notification for the operations of its order."""
+"""Applies a genuine notification to the operations of its order."""
 
 from typing import Final
 
@@ -18,7 +18,10 @@ _UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
 
 
 async def apply_to_operations(context: NotificationContext, operations: list[Operation]) -> NotificationReason | None:
-    """Has the order's operations settled; None where there are none that the news can be of."""
+    """Resolves the order's operations; None where the notification can't be about any of them.
+
+    Returns the most important reason. May be repeated. Raises StoreError, and Outdated where an operation has changed.
+    """
     reasons = [reason for each in operations if (reason := await _to_operation(context, each)) is not None]
     for reason in (
         NotificationReason.OPERATION_PROVED,
@@ -58,17 +61,17 @@ async def _to_operation(context: NotificationContext, operation: Operation) -> N
 
 
 async def _prove_authorization(context: NotificationContext, operation: Operation) -> NotificationReason:
-    """Settles a hold whose answer was lost: that the gateway notifies of it with its token is the only proof."""
+    """Resolves an authorization whose reply was lost: a notification with its token is the only proof."""
     relay, content, token = context.relay, context.content, context.content.authorization_token or ""
     result_ref = secret_hash(token)
     owner = await relay.journal.authorization_of(result_ref, operation.merchant)
     if owner is not None and owner.id != operation.id:
         return NotificationReason.OTHER_TOKEN
-    if _may_be_of_a_page(context):
+    if _may_be_of_checkout(context):
         return NotificationReason.OPERATION_UNDER_WAY
     case = await open_case(relay, context.account, operation, is_urgent=True, until_s=0)
     if context.notification.received_at_ms < case.span.began_ms - TOLERANCE_MS:
-        return NotificationReason.OPERATION_UNDER_WAY  # it came before this was sent, so that it is of something else
+        return NotificationReason.OPERATION_UNDER_WAY  # it came before the operation was sent, so it is about another
     evidence = Evidence(
         seen=MatchResult.NOTIFIED,
         notification_id=context.notification.id,
@@ -80,9 +83,9 @@ async def _prove_authorization(context: NotificationContext, operation: Operatio
     return NotificationReason.OPERATION_PROVED
 
 
-def _may_be_of_a_page(context: NotificationContext) -> bool:
-    """Tells whether the hold may have been made on a page, for a checkout of the same order and amount."""
+def _may_be_of_checkout(context: NotificationContext) -> bool:
+    """Tells whether the authorization may have been made for a checkout of an equal order and amount."""
+    amount_minor, currency = context.checkout_outcome.amount_minor, context.content.currency
     return any(
-        each.kind is CheckoutKind.AUTHORIZATION and fits(each, context.settled.amount_minor, context.content.currency)
-        for each in context.checkouts
+        each.kind is CheckoutKind.AUTHORIZATION and fits(each, amount_minor, currency) for each in context.checkouts
     )

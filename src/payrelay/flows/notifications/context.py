@@ -1,4 +1,4 @@
-"""One notification that is being worked on, and how its payment is proved."""
+"""The context of one notification that is being worked on, and the proof of its payment."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -33,10 +33,10 @@ class NotificationContext:
     """A notification that is being worked on.
 
     Attributes:
-        relay: the rooms.
-        account: that it came for.
-        notification, content: what came, and what it says.
-        checkouts: those of its order, the one that holds it first; none before they were read.
+        relay: gives access to stores, gateways and hooks.
+        account: the gateway account that the notification is for.
+        notification, content: the stored notification, and the content of its body.
+        checkouts: those of its order, the one that holds the order first; empty before they were read.
     """
 
     relay: Relay
@@ -46,58 +46,63 @@ class NotificationContext:
     checkouts: tuple[Checkout, ...] = ()
 
     @property
-    def asked_since_ms(self) -> int | None:
-        """Tells when a customer was first asked for its order; None where nobody was."""
+    def first_opened_ms(self) -> int | None:
+        """When the first checkout of the order was opened; None where there is none."""
         return min((each.created_at_ms for each in self.checkouts), default=None)
 
     async def inquire(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:
-        """Asks the gateway which payments there are; waits for a place in its budget as long as an effect may."""
+        """Asks the gateway for payments; waits for a permit as long as an effect may."""
         until_s = self.relay.clock.boot_s() + self.account.queue_s
-        self.relay.hooks.passed(FlowPoint.ASKING, self.notification.id)
+        self.relay.hooks.passed(FlowPoint.INQUIRING, self.notification.id)
         observation = await self.account.inquire(call, until_s=until_s)
-        self.relay.hooks.passed(FlowPoint.ASKED, self.notification.id)
+        self.relay.hooks.passed(FlowPoint.INQUIRED, self.notification.id)
         return observation
 
     async def accepts_token(self, kind: NotificationKind, token: str) -> bool:
-        """Accepts a token for the order, once for each kind; False where it was another one before.
+        """Accepts a token for the order, once for each kind; False where another token was accepted before.
 
         May be repeated. Raises StoreError.
         """
         hooks, notification = self.relay.hooks, self.notification
-        hooks.passed(FlowPoint.BELIEVING, notification.id)
+        hooks.passed(FlowPoint.ACCEPTING_TOKEN, notification.id)
         is_accepted = await self.relay.inbox.accept_token(notification, kind, token, at_ms=self.relay.clock.now_ms())
-        hooks.passed(FlowPoint.BELIEVED, notification.id)
+        hooks.passed(FlowPoint.ACCEPTED_TOKEN, notification.id)
         return is_accepted
 
     @property
-    def settled(self) -> CheckoutOutcome:
-        """The news as a checkout is told of them, completed.
+    def checkout_outcome(self) -> CheckoutOutcome:
+        """The outcome "completed" for a checkout of the order, with what the notification reports.
 
-        Of what failed nothing tells an approval or a hold from a payment.
+        The kind of a reported failure is known for a subscription only: a failed approval, authorization and payment
+        look alike.
         """
-        is_told = self.content.reported in GOOD or self.content.kind is NotificationKind.RECURRING
+        has_kind = self.content.reported in GOOD or self.content.kind is NotificationKind.RECURRING
         return CheckoutOutcome(
             account=self.account.name,
             merchant=self.account.merchant,
             order_id=self.content.order_id,
             outcome=CheckoutState.COMPLETED,
             payment_id=self.content.payment_id,
-            kind=_KINDS.get(self.content.kind) if is_told else None,
-            # An amount that is none of ours, such as nothing at all, is another one than any that was asked for.
+            kind=_KINDS.get(self.content.kind) if has_kind else None,
+            # A missing amount counts as 0, which differs from every requested amount.
             amount_minor=self.content.amount_minor or 0,
             currency=self.content.currency,
         )
 
 
 async def shown_payment(context: NotificationContext) -> Payment | NotificationReason:
-    """Searches the order at the gateway for the payment that the news are of; gives it, or why it is no proof."""
+    """Searches the order at the gateway for the notification's payment; returns it, or the reason why none is proved.
+
+    Raises StoreError.
+    """
     return await _shown(context, PaymentsOfOrder(order_id=context.content.order_id))
 
 
 async def shown_installment(context: NotificationContext) -> Payment | NotificationReason:
-    """The same of a subscription's payment, which must be shown with its subscription.
+    """Searches the subscription at the gateway for the notification's payment; returns it, or why none is proved.
 
-    Which subscription it is, is not signed, and two of one order may have payments that look alike.
+    A notification without a subscription is searched for by its order. The subscription's id is not signed, and two
+    subscriptions of one order may have payments that look alike. Raises StoreError.
     """
     if context.content.subscription_id is None:
         return await shown_payment(context)
@@ -123,8 +128,7 @@ async def _shown(
     payment = payment_shown(content, observation.payments, frozenset(owners))
     if payment is None:
         return NotificationReason.NOT_SHOWN
-    # Order ids are not unique at the gateway: an old payment under the same one pays for nothing that is asked now.
-    is_older = None not in (payment.at_ms, context.asked_since_ms) and (
-        (payment.at_ms or 0) < (context.asked_since_ms or 0) - TOLERANCE_MS
-    )
-    return NotificationReason.EARLIER_PAYMENT if is_older else payment
+    # Order ids are not unique at the gateway: a payment from before the first checkout pays for none of them.
+    opened_ms = context.first_opened_ms
+    is_earlier = payment.at_ms is not None and opened_ms is not None and payment.at_ms < opened_ms - TOLERANCE_MS
+    return NotificationReason.EARLIER_PAYMENT if is_earlier else payment

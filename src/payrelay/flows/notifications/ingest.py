@@ -1,10 +1,10 @@
-"""Takes in what a gateway posts: told apart from what isn't the gateway's, stored once, and then worked on.
+"""Ingests the notifications that a gateway posts: checks the authenticity, stores each once, and starts the work on it.
 
 Rules:
 
-1. Who posts is answered once it is on disk, and doesn't wait for what follows from it.
-2. What is not the gateway's is kept too, as many as somebody can look at, and leads to nothing.
-3. Who it is from is decided here, by the whole request. The verdict is stored, the headers are not.
+1. The sender gets its answer when the notification is on disk, and doesn't wait for its application.
+2. A notification that isn't genuine is stored too, up to a number that an operator can read, and changes nothing.
+3. The authenticity is decided here, from the whole request. It is stored; the headers are not.
 """
 
 import hashlib
@@ -33,22 +33,23 @@ REFUSALS: Final = {
     Authenticity.WRONG_MERCHANT: (Code.FORBIDDEN, "the notification is for another merchant than this account's"),
     Authenticity.NO_SECRET: (Code.UNAVAILABLE, "this account has no MERCHANT_SECRET to check a notification by"),
 }
-"""What whoever posts is told where nothing follows; without a secret it may be tried again, once there is one."""
+"""The answers to notifications that aren't genuine. Where only the secret is missing, the sender may try again."""
 
 
 class NotIngestedError(Refusal):
-    """A notification that was not taken in for lack of room; it may be sent again."""
+    """A notification that was not stored, because too many of its order came; it may be sent again."""
 
     def __init__(self) -> None:
         super().__init__(Code.UNAVAILABLE, "too many notifications of this order came in a day", retry_after_s=3_600)
 
 
 async def ingest_notification(relay: Relay, account_name: str, headers: Headers, body: bytes) -> Notification:
-    """Takes a notification in; when this returns it is on disk, and is being worked on.
+    """Stores a notification, and starts the work on it; when this returns, the notification is on disk.
 
-    May be repeated: the same body is the same notification. Raises Refusal where it is no notification
-    (malformed_request), not the gateway's or not for this account (forbidden; it is kept all the same), can't be
-    checked or is one too many (unavailable), or the account is not configured (not_found); StoreUnavailable.
+    May be repeated: an equal body is the same notification. Raises StoreUnavailable, and Refusal. It is not_found for
+    an unknown account, and malformed_request for a body that is no notification. It is forbidden for a notification
+    that is forged or for another merchant, which is stored all the same. It is unavailable for one that can't be
+    checked, or is one too many.
     """
     account = relay.account(account_name)
     received = account.notification(headers, body)
@@ -70,29 +71,31 @@ async def ingest_notification(relay: Relay, account_name: str, headers: Headers,
 
 
 async def _stored(relay: Relay, new: Notification, body: bytes) -> Notification | None:
-    """Stores it, or finds it stored; None for one that is one too many."""
-    relay.hooks.passed(FlowPoint.TAKING, new.id)
-    put = await relay.inbox.put(new, body)
-    relay.hooks.passed(FlowPoint.TAKEN, new.id)
-    if put is None or put.is_new:
-        return None if put is None else put.notification
-    step = step_of_repeat(put.notification, new.authenticity)
+    """Stores a notification, or finds it stored; None where too many of its order came.
+
+    A repeat that is genuine now, or of a notification that was given up, has the notification worked on anew.
+    """
+    relay.hooks.passed(FlowPoint.INGESTING, new.id)
+    stored = await relay.inbox.put(new, body)
+    relay.hooks.passed(FlowPoint.INGESTED, new.id)
+    if stored is None:
+        return None
+    known = stored.notification
+    step = None if stored.is_new else step_of_repeat(known, new.authenticity)
     if step is None:
-        return put.notification
-    again = msgspec.structs.replace(
-        advance(put.notification, step, at_ms=new.received_at_ms), authenticity=new.authenticity
-    )
+        return known
+    replayed = msgspec.structs.replace(advance(known, step, at_ms=new.received_at_ms), authenticity=new.authenticity)
     try:
-        await relay.inbox.record(again)
+        await relay.inbox.record(replayed)
     except Outdated:  # another repeat was quicker
-        return put.notification
-    return again
+        return known
+    return replayed
 
 
 def _new(relay: Relay, account: Gateway, received: ReceivedNotification, body: bytes) -> Notification:
     now_ms, content, authenticity = relay.clock.now_ms(), received.content, received.authenticity
     is_genuine = authenticity is Authenticity.GENUINE
-    # It is worked on right after the answer; whoever dies in between leaves it to the worker.
+    # This process works on it right after the answer; if it dies before that, the worker does when the lease ends.
     next_at_ms = now_ms + LEASE_MS if has_room(relay) else now_ms
     return Notification(
         id=relay.new_id("ntf", now_ms),

@@ -1,4 +1,4 @@
-"""Takes up an approval: its token becomes a stored customer, once for the checkout that asked for it."""
+"""Ingests an approval: its token becomes a stored customer, once for each checkout."""
 
 import msgspec
 
@@ -6,17 +6,20 @@ from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.customers.customer import Approval
 from payrelay.core.notifications.notification import NotificationKind, NotificationReason, ReportedStatus
 from payrelay.core.secret import Secret
-from payrelay.flows.checkouts.finish_checkout import finish_with
+from payrelay.flows.checkouts.finish_checkout import finish_checkout
 from payrelay.flows.customers.approve_customer import approve
 from payrelay.flows.notifications.context import NotificationContext, shown_payment
 
 
 async def ingest_approval(context: NotificationContext, checkout: Checkout) -> NotificationReason:
-    """Stores the customer of an approval; where an amount was asked for as well, once its payment is shown."""
+    """Stores the customer of an approval, and completes its checkout; returns the notification's reason.
+
+    Where the checkout has an amount, the gateway must show its payment first. May be repeated. Raises StoreError.
+    """
     content = context.content
     if content.customer_token is None or content.reported is not ReportedStatus.SUCCEEDED:
         return NotificationReason.INCOMPLETE
-    payment_id = None  # that of the news is not signed
+    payment_id = None  # the payment id of the notification is not signed
     if checkout.amount_minor is not None:
         shown = await shown_payment(context)
         if isinstance(shown, NotificationReason):
@@ -25,7 +28,7 @@ async def ingest_approval(context: NotificationContext, checkout: Checkout) -> N
     if not await context.accepts_token(NotificationKind.PREAPPROVAL, content.customer_token):
         return NotificationReason.OTHER_TOKEN
     if checkout.customer_id is not None:
-        # Heard once more: it has its customer, whatever became of that, and whichever approval it had last.
+        # The checkout has its customer already, whatever became of that customer since.
         return NotificationReason.CUSTOMER_APPROVED
     customer = await approve(
         context.relay,
@@ -43,6 +46,6 @@ async def ingest_approval(context: NotificationContext, checkout: Checkout) -> N
             payment_id=content.payment_id,
         ),
     )
-    approved = msgspec.structs.replace(context.settled, payment_id=payment_id, customer_id=customer.id)
-    await finish_with(context.relay, checkout, approved)
+    approved = msgspec.structs.replace(context.checkout_outcome, payment_id=payment_id, customer_id=customer.id)
+    await finish_checkout(context.relay, checkout, approved)
     return NotificationReason.CUSTOMER_APPROVED

@@ -1,4 +1,4 @@
-"""Keeps a chargeback with the payment that it takes back, and has it told; it changes no operation by itself."""
+"""Stores a chargeback with its payment and an event; a chargeback changes no operation."""
 
 from typing import Final, NamedTuple
 
@@ -16,8 +16,8 @@ from payrelay.store.chargebacks import Chargeback
 OPERATIONS_MAX: Final = 50
 
 
-class Payer(NamedTuple):
-    """A payment, who is told of it, and the operation that made it, where one did."""
+class DisputedPayment(NamedTuple):
+    """A payment, the principal that gets its events, and the operation that made it; None where none did."""
 
     payment_id: str
     principal: str
@@ -25,23 +25,23 @@ class Payer(NamedTuple):
 
 
 async def keep_chargeback(context: NotificationContext) -> NotificationReason:
-    """Keeps it, once for each payment. May be repeated. Raises StoreError.
+    """Stores a chargeback, once for each payment; returns the notification's reason. May be repeated.
 
-    The status is signed, and so is the order; the payment is not, so that it must be known as one of that order, or
-    shown as one by the gateway.
+    The status and the order are signed, but the payment is not. So the payment must be known as one of the order, or
+    the gateway must show it as one. Raises StoreError.
     """
     relay, account, notification = context.relay, context.account, context.notification
-    payer = await _payer(context)
-    if isinstance(payer, NotificationReason):
-        return payer
+    disputed = await _disputed_payment(context)
+    if isinstance(disputed, NotificationReason):
+        return disputed
     now_ms = relay.clock.now_ms()
     chargeback = Chargeback(
         merchant=account.merchant,
-        payment_id=payer.payment_id,
+        payment_id=disputed.payment_id,
         order_id=notification.order_id,
         account=account.name,
-        principal=payer.principal,
-        operation_id=payer.operation_id,
+        principal=disputed.principal,
+        operation_id=disputed.operation_id,
         amount_minor=notification.amount_minor,
         currency=notification.currency,
         notification_id=notification.id,
@@ -53,13 +53,13 @@ async def keep_chargeback(context: NotificationContext) -> NotificationReason:
     return NotificationReason.CHARGEBACK_KEPT
 
 
-async def _payer(context: NotificationContext) -> Payer | NotificationReason:
-    """Finds the payment and who is told of it, or why no payment of the order is known as that."""
+async def _disputed_payment(context: NotificationContext) -> DisputedPayment | NotificationReason:
+    """Finds the payment of the chargeback and its principal; else returns the reason why none is known."""
     relay, merchant, notification = context.relay, context.account.merchant, context.notification
     found = await relay.journal.list(OperationFilter(order_id=notification.order_id), before=None, limit=OPERATIONS_MAX)
-    operation = _owner(found, merchant, notification.payment_id)
+    operation = _operation_of(found, merchant, notification.payment_id)
     if operation is not None and operation.payment_id is not None:
-        return Payer(operation.payment_id, operation.principal, operation.id)
+        return DisputedPayment(operation.payment_id, operation.principal, operation.id)
     checkouts = await relay.checkouts.of_order(merchant, notification.order_id)
     paid = {
         each.payment_id: each
@@ -68,23 +68,25 @@ async def _payer(context: NotificationContext) -> Payer | NotificationReason:
     }
     if len(paid) == 1:
         payment_id, checkout = paid.popitem()
-        return Payer(payment_id, checkout.principal, None)
+        return DisputedPayment(payment_id, checkout.principal, None)
     plan = next((each for each in checkouts if each.subscription_id is not None), None)
     if plan is None or notification.payment_id is None:
-        is_of_ours = bool(checkouts) or any(each.merchant == merchant for each in found)
-        return NotificationReason.UNKNOWN_PAYMENT if is_of_ours else NotificationReason.UNKNOWN_ORDER
-    return await _of_plan(context, plan, notification.payment_id)
+        is_known = bool(checkouts) or any(each.merchant == merchant for each in found)
+        return NotificationReason.UNKNOWN_PAYMENT if is_known else NotificationReason.UNKNOWN_ORDER
+    return await _installment(context, plan, notification.payment_id)
 
 
-async def _of_plan(context: NotificationContext, plan: Checkout, payment_id: str) -> Payer | NotificationReason:
-    """Looks whether the payment is an installment of the order: of those we may not have been told.
+async def _installment(
+    context: NotificationContext, plan: Checkout, payment_id: str
+) -> DisputedPayment | NotificationReason:
+    """Returns the payment where it is an installment of the plan, known here or shown by the gateway; else the reason.
 
-    Like any installment it may be shown with its subscription alone.
+    The gateway may show an installment with its subscription only.
     """
     subscriptions, subscription_id = context.relay.subscriptions, plan.subscription_id or ""
-    payer = Payer(payment_id, plan.principal, None)
+    installment = DisputedPayment(payment_id, plan.principal, None)
     if await subscriptions.is_paid(plan.merchant, subscription_id, payment_id):
-        return payer
+        return installment
     of_plan = PaymentsOfSubscription(subscription_id=int(subscription_id))
     for call in (PaymentsOfOrder(order_id=plan.order_id), of_plan):
         observation = await context.inquire(call)
@@ -92,12 +94,12 @@ async def _of_plan(context: NotificationContext, plan: Checkout, payment_id: str
             return NotificationReason.UNSEEN
         payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
         if any((each.payment_id, each.order_id) == (payment_id, plan.order_id) for each in payments):
-            return payer
+            return installment
     return NotificationReason.UNKNOWN_PAYMENT
 
 
-def _owner(operations: list[Operation], merchant: str, payment_id: str | None) -> Operation | None:
-    """Finds the operation that made the payment; without an id the only one of the order that took money."""
+def _operation_of(operations: list[Operation], merchant: str, payment_id: str | None) -> Operation | None:
+    """Finds the operation that made the payment; without an id, the operation of the order's only payment."""
     paid = [
         each
         for each in operations
@@ -108,7 +110,7 @@ def _owner(operations: list[Operation], merchant: str, payment_id: str | None) -
         and payment_id in {None, each.payment_id}
     ]
     ids = {each.payment_id for each in paid}
-    # A hold and its capture have the same payment: the capture took the money, and is the newer one.
+    # An authorization and its capture have the same payment: the capture charged it, and is newer.
     return paid[0] if len(ids) == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""Notes what a notification tells of a subscription, once the gateway shows it."""
+"""Stores what a notification reports of a subscription, once the gateway shows it."""
 
 from typing import Final
 
@@ -21,14 +21,14 @@ _ENDS: Final = frozenset({SubscriptionState.STOPPED, SubscriptionState.COMPLETED
 async def note_subscription(
     context: NotificationContext, checkout: Checkout | None, *, payment: Payment | None
 ) -> NotificationReason | None:
-    """Notes what a genuine notification tells of a subscription, and what the gateway shows of it at that moment.
+    """Stores what a genuine notification reports of a subscription, and what the gateway shows of it at that moment.
 
-    Nothing of it is signed, neither which subscription it is nor how that stands: it counts where the gateway shows the
-    subscription as one of the news' order. An end counts when it is shown, and so many paid installments as are shown.
-    What has ended by then doesn't go on again for a moment because of news that come late.
+    Neither the subscription's id nor its state is signed. They count where the gateway shows the subscription for the
+    notification's order. An end counts when it is shown, and paid installments as far as they are shown. A late
+    notification doesn't make an ended subscription active again.
 
-    ``checkout`` is that of its order, and tells whose subscription it is; ``payment`` is what was taken, where that was
-    shown. Gives why the notification stands where it stands; None where it tells of no subscription. May be repeated.
+    ``checkout`` is that of the order, and names the subscription's principal. ``payment`` is the charged payment, where
+    the gateway showed it. Returns the notification's reason; None where it reports no subscription. May be repeated.
     Raises StoreError.
     """
     relay, content = context.relay, context.content
@@ -38,39 +38,39 @@ async def note_subscription(
     plan = await _shown_plan(context)
     if isinstance(plan, NotificationReason):
         return plan
-    is_asked = checkout is not None and checkout.kind is CheckoutKind.RECURRING
-    if is_asked and checkout is not None and plan.amount_minor not in {None, checkout.amount_minor}:
+    is_of_plan = checkout is not None and checkout.kind is CheckoutKind.RECURRING
+    if is_of_plan and checkout is not None and plan.amount_minor not in {None, checkout.amount_minor}:
         return NotificationReason.OTHER_AMOUNT
     if fact.state in _ENDS and plan.state is SubscriptionState.ACTIVE:
         return NotificationReason.NOT_SHOWN
     if plan.state in _ENDS and fact.state not in _ENDS:
-        # It set out before the end and comes after it: what it tells of the money counts, that it goes on doesn't.
+        # The notification was sent before the end and came after it: its payment counts, its state doesn't.
         fact = msgspec.structs.replace(fact, state=plan.state)
     if fact.is_paid and payment is None:
         fact = msgspec.structs.replace(fact, payment=None, is_paid=False)
     principal = None if checkout is None else checkout.principal
-    whose = SubscriptionOwner(account=context.account.name, merchant=context.account.merchant, principal=principal)
-    paid = await _paid_by_then(context, whose, fact)
+    owner = SubscriptionOwner(account=context.account.name, merchant=context.account.merchant, principal=principal)
+    paid = await _paid_installments(context, owner, fact)
     if isinstance(paid, NotificationReason):
         return paid
-    # What was told goes first: what is shown is younger, and each is told of as what it is.
+    # The notification's fact goes first: the gateway's is newer, and each gets its own event.
     now_ms = relay.clock.now_ms()
     for each in (msgspec.structs.replace(fact, paid=paid), plan):
         relay.hooks.passed(FlowPoint.NOTING, context.notification.id)
-        await relay.subscriptions.note(whose, [each], now_ms=now_ms)
+        await relay.subscriptions.note(owner, [each], now_ms=now_ms)
         relay.hooks.passed(FlowPoint.NOTED, context.notification.id)
     return NotificationReason.SUBSCRIPTION_NOTED
 
 
 async def _shown_plan(context: NotificationContext) -> Fact | NotificationReason:
-    """Asks the gateway for the subscription that the news name; gives what it shows, or why that is no proof."""
+    """Reads the notification's subscription at the gateway; returns its fact, or the reason why it proves nothing."""
     relay, account, content = context.relay, context.account, context.content
     asked_ms = relay.clock.now_ms()
     until_s = relay.clock.boot_s() + account.queue_s
     call = OneSubscription(subscription_id=int(content.subscription_id or 0))
-    relay.hooks.passed(FlowPoint.ASKING, context.notification.id)
+    relay.hooks.passed(FlowPoint.INQUIRING, context.notification.id)
     reading = await account.read(call, priority=Priority.RESOLUTION, until_s=until_s)
-    relay.hooks.passed(FlowPoint.ASKED, context.notification.id)
+    relay.hooks.passed(FlowPoint.INQUIRED, context.notification.id)
     if reading.code is not None:
         return NotificationReason.NOT_SHOWN if reading.code is Code.NOT_FOUND else NotificationReason.UNSEEN
     for fact in account.subscriptions_in(reading.raw_data or b"", seen_at_ms=asked_ms):
@@ -80,19 +80,20 @@ async def _shown_plan(context: NotificationContext) -> Fact | NotificationReason
     return NotificationReason.NOT_SHOWN
 
 
-async def _paid_by_then(
-    context: NotificationContext, whose: SubscriptionOwner, fact: Fact
+async def _paid_installments(
+    context: NotificationContext, owner: SubscriptionOwner, fact: Fact
 ) -> int | NotificationReason | None:
-    """Gives how many installments were paid by the word of a fact, and no more than are known by their payments.
+    """Returns how many installments a fact reports as paid, but no more than have known payments.
 
-    Those that nobody has told of are looked for at the gateway.
+    Where payments are missing here, searches the gateway for them, and stores those that it shows. Returns UNSEEN where
+    the gateway can't be asked, and None where the fact reports no number.
     """
     relay, subscriptions = context.relay, context.relay.subscriptions
     if fact.paid is None:
         return None
-    key = (whose.merchant, fact.subscription_id)
-    standing = await subscriptions.summary(*key)
-    known = 0 if standing is None else standing.paid
+    key = (owner.merchant, fact.subscription_id)
+    summary = await subscriptions.summary(*key)
+    known = 0 if summary is None else summary.paid
     if fact.is_paid and fact.payment is not None and not await subscriptions.is_paid(*key, fact.payment):
         known += 1
     if fact.paid <= known:
@@ -110,7 +111,7 @@ async def _paid_by_then(
     ]
     if facts:
         relay.hooks.passed(FlowPoint.NOTING, context.notification.id)
-        await subscriptions.note(whose, facts, now_ms=relay.clock.now_ms())
+        await subscriptions.note(owner, facts, now_ms=relay.clock.now_ms())
         relay.hooks.passed(FlowPoint.NOTED, context.notification.id)
     is_among = any(each.payment == fact.payment for each in facts)
     return min(fact.paid, max(known, len(facts) + int(fact.is_paid and not is_among)))

@@ -1,4 +1,4 @@
-"""Has a notification worked on anew, because somebody has mended what kept it from its end."""
+"""Replays a notification, after an operator has removed the cause of its failure."""
 
 from payrelay.core.notifications.notification import (
     Notification,
@@ -13,18 +13,18 @@ from payrelay.flows.relay import Relay
 
 
 class UnknownNotificationError(PayrelayError):
-    """There is no notification of that id."""
+    """No notification has this id."""
 
 
 class NotReplayedError(PayrelayError):
-    """A notification can't be worked on anew; the text says why."""
+    """A notification can't be replayed; the text says why."""
 
 
 async def replay(relay: Relay, notification_id: str) -> Notification:
-    """Has it worked on anew by whichever process serves, at once; gives it as it then stands.
+    """Makes a notification due at once for any serving process; returns it in its new state.
 
-    May be repeated, and does no harm to one that was applied: what follows from it is known already. One that was
-    refused is checked anew. Raises UnknownNotificationError, NotReplayedError, StoreError.
+    May be repeated, and changes nothing for an applied notification: its effects are known already. The authenticity of
+    a refused one is checked again. Raises UnknownNotificationError, NotReplayedError, StoreError.
     """
     inbox = relay.inbox
     notification = await inbox.get(notification_id)
@@ -33,11 +33,11 @@ async def replay(relay: Relay, notification_id: str) -> Notification:
     if notification.state is NotificationState.RECEIVED:
         raise NotReplayedError("it has just come, and is being worked on")
     if await inbox.body_of(notification_id) is None:
-        raise NotReplayedError("its body is not kept any more")
+        raise NotReplayedError("its body was deleted")
     step = NotificationStep(event=NotificationEvent.REPLAYED, reason=NotificationReason.REPLAYED)
     replayed = advance(notification, step, at_ms=relay.clock.now_ms())
     try:
         await inbox.record(replayed)
     except Outdated:
-        raise NotReplayedError("it was changed at this very moment; look at it again") from None
+        raise NotReplayedError("it was changed at this moment; read it again") from None
     return replayed

@@ -1,10 +1,10 @@
-"""Works on notifications: right after they came, and again where what they are about wasn't there yet.
+"""Works on notifications: right after they came, and again later where they have to wait.
 
 Rules:
 
-1. What follows from a notification is stored before the notification is said to be finished, and may be done again:
-   whoever dies in between leaves it to the next, and nothing happens twice.
-2. A notification that can't be worked on by our own fault keeps no other from its turn.
+1. The effects of a notification are stored before its final state, and may be repeated. After a crash in between,
+   another process repeats them, and no effect happens twice.
+2. A notification on which Payrelay fails delays no other one.
 """
 
 from typing import Final
@@ -30,19 +30,19 @@ from payrelay.runtime.hooks import FlowPoint
 AT_ONCE_MAX: Final = 20
 """Notifications that are worked on at the same time: each may cost a call to the gateway."""
 LEASE_MS: Final = 180_000
-"""How long a process keeps what it took: longer than a look at the gateway lasts, with all its waits."""
+"""Lease of a notification: longer than an inquiry at the gateway takes, with all its waits."""
 REFUSED_KEPT_MS: Final = 30 * DAY_MS
-"""How long what was refused can be looked at."""
+"""How long a refused notification is kept."""
 BODY_KEPT_MS: Final = 90 * DAY_MS
-"""How long the body of a finished one is kept, for somebody who wants to see what exactly came."""
+"""How long the body of a finished notification is kept, for an operator who wants to read it."""
 FORGOTTEN_MAX: Final = 500
-"""Of one round of forgetting."""
+"""Notifications, and bodies, that one round deletes."""
 DECISIONS_MAX: Final = 3
-"""How often what a notification is about may change under us before it is put off."""
+"""Decisions on one notification whose objects change meanwhile, before it is put off."""
 
 
 async def begin_inbox(relay: Relay) -> int:
-    """Begins to work on what is due, in the background; gives how many there were. Raises StoreError."""
+    """Leases notifications that are due, and works on them in the background; returns how many. Raises StoreError."""
     inbox = relay.inbox
     room = AT_ONCE_MAX - len(relay.being_worked_on)
     if room <= 0:
@@ -58,36 +58,36 @@ async def begin_inbox(relay: Relay) -> int:
 
 
 async def forget_notifications(relay: Relay) -> int:
-    """Forgets some of what is kept too long: what was refused, and bodies; gives how many. Raises StoreError."""
+    """Deletes some old refused notifications, and some old bodies; returns how many. Raises StoreError."""
     now_ms = relay.clock.now_ms()
     refused = await relay.inbox.forget_refused(now_ms - REFUSED_KEPT_MS, FORGOTTEN_MAX)
     return refused + await relay.inbox.forget_bodies(now_ms - BODY_KEPT_MS, FORGOTTEN_MAX)
 
 
 def has_room(relay: Relay) -> bool:
-    """Tells whether one more can be worked on now."""
+    """Tells whether this process can work on one more notification now."""
     return len(relay.being_worked_on) < AT_ONCE_MAX
 
 
 def work_later(relay: Relay, notification: Notification) -> None:
-    """Works on a notification in the background, unless that is full: then the worker takes it in its turn."""
+    """Works on a notification in the background; where too many are being worked on, the worker leases it later."""
     if has_room(relay) and notification.id not in relay.being_worked_on:
         relay.being_worked_on.add(notification.id)
         relay.background.start(work_on(relay, notification))
 
 
 async def work_on(relay: Relay, notification: Notification) -> None:
-    """Works on one notification once, and stores what that came to; raises nothing but a cancellation.
+    """Works on one notification once, and stores its new state; raises nothing but a cancellation.
 
     May be repeated, at any time and after any crash.
     """
     try:
         await _work(relay, notification)
     except (Outdated, IllegalTransition):
-        pass  # somebody else has worked on it meanwhile
-    except StoreError as error:  # it comes back when its time with us is over
+        pass  # another process has worked on it meanwhile
+    except StoreError as error:  # it is due again when the lease ends
         relay.log.warning("notification_not_stored", notification_id=notification.id, reason=str(error))
-    except Exception:  # our own mistake in one must not keep the others from their turn
+    except Exception:  # a fault of Payrelay in one notification must not delay the others
         relay.log.exception("notification_failed", notification_id=notification.id)
     finally:
         relay.being_worked_on.discard(notification.id)
@@ -101,11 +101,10 @@ async def _work(relay: Relay, notification: Notification) -> None:
     await relay.inbox.record(changed)
     relay.hooks.passed(FlowPoint.CLOSED, changed.id)
     relay.hooks.worked_on(changed.state, changed.reason)
-    tell = relay.log.error if changed.state is NotificationState.NEEDS_ATTENTION else relay.log.info
-    tell(
-        "notification_needs_attention"
-        if changed.state is NotificationState.NEEDS_ATTENTION
-        else "notification_worked_on",
+    needs_attention = changed.state is NotificationState.NEEDS_ATTENTION
+    log = relay.log.error if needs_attention else relay.log.info
+    log(
+        "notification_needs_attention" if needs_attention else "notification_worked_on",
         notification_id=changed.id,
         account=changed.account,
         state=changed.state,
@@ -116,7 +115,7 @@ async def _work(relay: Relay, notification: Notification) -> None:
 
 
 async def _step(relay: Relay, account: Gateway, notification: Notification) -> NotificationStep:
-    """Decides what becomes of a notification, and does what follows from it."""
+    """Checks and applies a notification; returns the step to its new state. Raises StoreError."""
     try:
         body = await relay.inbox.body_of(notification.id)
         if body is None:
@@ -125,35 +124,30 @@ async def _step(relay: Relay, account: Gateway, notification: Notification) -> N
         relay.log.error("notification_not_opened", notification_id=notification.id, reason=str(error))
         return step_of(NotificationReason.OUR_FAULT)
     received = account.notification(NO_HEADERS, body)
-    if isinstance(received, UnreadableNotification):  # a newer release is stricter than the one that took it in
+    if isinstance(received, UnreadableNotification):  # this release is stricter than the one that ingested it
         return step_of(NotificationReason.INCOMPLETE)
     if Authenticity.GENUINE not in {notification.authenticity, received.authenticity}:
         return NotificationStep(
             event=NotificationEvent.REFUSED, reason=NotificationReason(notification.authenticity.value)
         )
     context = NotificationContext(relay=relay, account=account, notification=notification, content=received.content)
-    return step_of(await _why(context))
+    return step_of(await _apply(context))
 
 
-async def _why(context: NotificationContext) -> NotificationReason:
+async def _apply(context: NotificationContext) -> NotificationReason:
+    """Applies a notification, and decides anew where its objects change; a fault of Payrelay gives OUR_FAULT."""
     for _ in range(DECISIONS_MAX):
         try:
             return await apply_notification(context)
-        except Outdated:  # what it is about was changed meanwhile: decided anew
+        except Outdated:
             continue
-        except Refusal as error:
-            context.relay.log.warning(
-                "notification_not_applied", notification_id=context.notification.id, reason=str(error)
-            )
-            return NotificationReason.OUR_FAULT
-        except StoreUnusable as error:  # a sealed value of what it is about can't be opened, and won't be the next time
-            context.relay.log.error(
-                "notification_not_applied", notification_id=context.notification.id, reason=str(error)
-            )
+        except (Refusal, StoreUnusable) as error:  # StoreUnusable: a sealed value can't be opened, now or later
+            log = context.relay.log.warning if isinstance(error, Refusal) else context.relay.log.error
+            log("notification_not_applied", notification_id=context.notification.id, reason=str(error))
             return NotificationReason.OUR_FAULT
         except StoreError:
             raise
-        except Exception:  # it is tried again, for as long as any other that waits, and then stands there visibly
+        except Exception:  # it is tried again as long as any waiting notification, and then needs attention
             context.relay.log.exception("notification_failed", notification_id=context.notification.id)
             return NotificationReason.OUR_FAULT
     return NotificationReason.STORE_DOWN

@@ -1,1 +1,1 @@
-"""Reads, retries and cancels subscriptions, and keeps what is known of them."""
+"""Reads, retries and cancels subscriptions, and shows their stored states."""

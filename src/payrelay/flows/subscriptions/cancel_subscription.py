@@ -1,4 +1,4 @@
-"""Ends a subscription for good."""
+"""Cancels a subscription for good."""
 
 from http import HTTPStatus
 
@@ -13,9 +13,9 @@ from payrelay.store.subscriptions import SubscriptionOwner
 
 
 async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscription) -> Answer:
-    """Asks the gateway at most once; while another retry or cancel of it is unsettled this one is refused.
+    """Cancels a subscription at most once, and stores its new state; answers as ``carry_out`` does.
 
-    That it was cancelled is noted of the subscription as well.
+    Raises Refusal (conflict) while another retry or cancellation of the subscription is unresolved.
     """
     intent = Intent(
         kind=Kind.CANCEL,
@@ -25,7 +25,7 @@ async def cancel_subscription(relay: Relay, request: Request, call: CancelSubscr
     )
     answer = await carry_out(relay, request, intent)
     if answer.http_status == HTTPStatus.OK:
-        whose = SubscriptionOwner(account=request.account, merchant=relay.account(request.account).merchant)
+        owner = SubscriptionOwner(account=request.account, merchant=relay.account(request.account).merchant)
         now_ms, log = relay.clock.now_ms(), relay.log
-        await note_cancelled(relay.subscriptions, whose, str(call.subscription_id), now_ms=now_ms, log=log)
+        await note_cancelled(relay.subscriptions, owner, str(call.subscription_id), now_ms=now_ms, log=log)
     return answer

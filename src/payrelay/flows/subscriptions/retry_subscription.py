@@ -15,11 +15,12 @@ from payrelay.flows.relay import Relay, Request
 
 
 async def retry_subscription(relay: Relay, request: Request, call: RetrySubscription) -> Answer:
-    """Asks the gateway at most once; while another retry or cancel of it is unsettled this one is refused.
+    """Retries a subscription at most once; answers as ``carry_out`` does.
 
-    The subscription's payments are read first and stored with the intent: should the answer be lost, a new one among
-    them tells what became of it. Where they can't be read, nothing is sent (unavailable).
-    Raises Refusal (forbidden) for a credential with a largest amount: what an installment costs isn't known here.
+    The subscription's payments are read first, and stored with the intent: if the reply is lost, a new payment shows
+    that the retry succeeded. Raises Refusal: conflict while another retry or cancellation of the subscription is
+    unresolved; unavailable where the payments can't be read, and then nothing is sent. It is forbidden for a credential
+    with a largest amount, because Payrelay doesn't know what an installment costs.
     """
     require_amount(request.credential, None)
     intent = Intent(
@@ -29,15 +30,15 @@ async def retry_subscription(relay: Relay, request: Request, call: RetrySubscrip
         subscription_id=str(call.subscription_id),
     )
 
-    async def with_payments(wanted: Intent) -> Intent:
+    async def with_payments(intent: Intent) -> Intent:
         ids = await _payments_before(relay, request, call)
-        return msgspec.structs.replace(wanted, evidence=Evidence(payment_ids=ids))
+        return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=ids))
 
     return await carry_out(relay, request, intent, prepare=with_payments)
 
 
 async def _payments_before(relay: Relay, request: Request, call: RetrySubscription) -> tuple[str, ...]:
-    """Gives the ids of the subscription's payments; raises Refusal where they can't be read."""
+    """Returns the ids of the subscription's payments; raises Refusal where they can't be read."""
     account = relay.account(request.account)
     until_s = relay.clock.boot_s() + account.queue_s
     observation = await account.inquire(PaymentsOfSubscription(subscription_id=call.subscription_id), until_s=until_s)

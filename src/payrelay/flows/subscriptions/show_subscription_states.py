@@ -1,4 +1,4 @@
-"""Shows how subscriptions stand, as it is known here: without a call to the gateway."""
+"""Shows the stored states of subscriptions, without a call to the gateway."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ FAILING_SENTENCE: Final = "It goes on; the last installment failed and is tried 
 
 
 class InstallmentView(msgspec.Struct, frozen=True, kw_only=True):
-    """One installment; its id is null where the gateway named none, its time is RFC 3339 in UTC."""
+    """One installment. Its id is null where the gateway named none; its time is RFC 3339 in UTC."""
 
     payment_id: str | None
     amount: msgspec.Raw
@@ -30,10 +30,10 @@ class InstallmentView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubscriptionStateView(msgspec.Struct, frozen=True, kw_only=True):
-    """How a subscription stands, as far as it is known here.
+    """The stored state of a subscription.
 
-    ``as_of`` is when that became known, by a notification or a read. ``is_failing`` tells that the newest installment
-    failed. ``next_on`` is a date, null where there is to be no other installment, or none is known.
+    ``as_of`` is when the state became known, by a notification or a read. ``is_failing`` is true where the newest
+    installment failed. ``next_on`` is a date; null where no further installment is due or known.
     """
 
     subscription_id: str
@@ -51,24 +51,24 @@ class SubscriptionStateView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def show_subscription_state(relay: Relay, request: Request, subscription_id: str) -> Answer:
-    """Answers with one subscription; raises Refusal (not_found) where nothing is known of it here."""
+    """Answers with one subscription; raises Refusal (not_found) where no state of it is stored."""
     merchant = relay.account(request.account).merchant
-    standing = await relay.subscriptions.summary(merchant, subscription_id)
-    if standing is None:
+    summary = await relay.subscriptions.summary(merchant, subscription_id)
+    if summary is None:
         raise Refusal(
             Code.NOT_FOUND, "nothing is known of such a subscription here; GET subscriptions asks the gateway"
         )
-    return found(view(standing))
+    return found(view(summary))
 
 
 async def list_subscription_states(relay: Relay, request: Request, *, after: str, limit: int) -> Answer:
-    """Answers a page, by id; a Link header leads to the next one where there are more."""
+    """Answers a page of subscriptions, by id; a Link header leads to a next page."""
     merchant = relay.account(request.account).merchant
-    standings = await relay.subscriptions.list(merchant, after=after, limit=limit + 1)
+    summaries = await relay.subscriptions.list(merchant, after=after, limit=limit + 1)
     return answer_page(
         request,
         "subscription-states",
-        standings,
+        summaries,
         limit,
         show=view,
         id_of=lambda each: each.subscription.subscription_id,
@@ -76,10 +76,10 @@ async def list_subscription_states(relay: Relay, request: Request, *, after: str
     )
 
 
-def view(standing: SubscriptionSummary) -> SubscriptionStateView:
-    """Gives a subscription as a client sees it."""
-    subscription = standing.subscription
-    is_failing = subscription.state is SubscriptionState.ACTIVE and _is_newer(standing.last_failure, standing.last_paid)
+def view(summary: SubscriptionSummary) -> SubscriptionStateView:
+    """Returns a subscription as a client sees it."""
+    subscription = summary.subscription
+    is_failing = subscription.state is SubscriptionState.ACTIVE and _is_newer(summary.last_failure, summary.last_paid)
     return SubscriptionStateView(
         subscription_id=subscription.subscription_id,
         state=subscription.state,
@@ -88,16 +88,16 @@ def view(standing: SubscriptionSummary) -> SubscriptionStateView:
         order_id=subscription.order_id,
         amount=amount_json(subscription.amount_minor),
         currency=subscription.currency,
-        installments_paid=standing.paid,
+        installments_paid=summary.paid,
         next_on=subscription.next_on,
-        last_paid=_installment(standing.last_paid),
-        last_failure=_installment(standing.last_failure),
+        last_paid=_installment(summary.last_paid),
+        last_failure=_installment(summary.last_failure),
         as_of=rfc3339(subscription.as_of_ms),
     )
 
 
 def _is_newer(failure: Installment | None, paid: Installment | None) -> bool:
-    """Tells whether a failure came after what was paid: by the payments' numbers, which grow, not by what came when."""
+    """Tells whether a failure came after a payment: by the payments' ids, which grow, not by the times of arrival."""
     if failure is None or paid is None:
         return failure is not None
     if failure.payment_id is None or paid.payment_id is None:
