@@ -26,7 +26,7 @@ from payrelay.flows.payments.recover_after_crash import recover
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscription_notes import ReadingNotes
 from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.gateway_kind import Common, GatewayKind, GatewayResources, Identity
+from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayKind, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.registry import KINDS
 from payrelay.runtime.alert_channels import Address, AlertChannel, AlertChannels, Command
@@ -67,7 +67,7 @@ from payrelay.store.gateways.budget import StoredBudget
 from payrelay.store.gateways.pauses import Pauses
 from payrelay.store.gateways.readings import ReadingStore
 from payrelay.store.inbox import Inbox
-from payrelay.store.meta import chain_key, embedded_keys, schema_version, standing_merchant, verify_key
+from payrelay.store.meta import chain_key, embedded_keys, merchant_of_app, schema_version, verify_key
 from payrelay.store.payments.audit import Trail
 from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
@@ -192,7 +192,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            alarm=AlertChannels(
+            alerting=AlertChannels(
                 alerts=tuple(Alerts(database, about) for about in AlertSubject), channels=alert_channels_of(settings)
             ),
             held_responses=held_responses,
@@ -351,28 +351,30 @@ async def opened_accounts(
         for name, gateway in settings.gateways.items():
             kind, common = kinds[gateway.kind], common_of(name, gateway)
             means = await _means(common, clock, kind.identity(common, gateway), shared)
-            accounts[name] = kind.opened(common, gateway, means)
+            accounts[name] = kind.open(common, gateway, means)
             stack.push_async_callback(accounts[name].close)
         yield accounts
 
 
-async def _means(common: Common, clock: Clock, identity: Identity, shared: SharedResources | None) -> GatewayResources:
+async def _means(
+    common: CommonSettings, clock: Clock, identity: AccountIdentity, shared: SharedResources | None
+) -> GatewayResources:
     if shared is None:
         rate_limiter = RateLimiter(common.limit, clock, timeout_s=common.timeout_s)
-        return GatewayResources(clock=clock, merchant=None, rate_limiter=rate_limiter, shelf=None)
-    merchant = await standing_merchant(shared.database, shared.seal, identity.app, identity.merchant)
+        return GatewayResources(clock=clock, merchant=None, rate_limiter=rate_limiter, token_store=None)
+    merchant = await merchant_of_app(shared.database, shared.seal, identity.app, identity.merchant)
     budget = None
     if common.limit is not None:
         calls, window_s = common.limit.calls, common.limit.window_s
         budget = StoredBudget(shared.database, clock, merchant, calls=calls, window_s=window_s)
     rate_limiter = RateLimiter(common.limit, clock, budget=budget, timeout_s=common.timeout_s)
-    shelf = partial(AccessTokens, shared.database, shared.seal, clock)
-    return GatewayResources(clock=clock, merchant=merchant, rate_limiter=rate_limiter, shelf=shelf)
+    token_store = partial(AccessTokens, shared.database, shared.seal, clock)
+    return GatewayResources(clock=clock, merchant=merchant, rate_limiter=rate_limiter, token_store=token_store)
 
 
-def common_of(name: str, gateway: GatewaySettings) -> Common:
+def common_of(name: str, gateway: GatewaySettings) -> CommonSettings:
     """Gives what every kind of gateway has of an account's settings."""
-    return Common(
+    return CommonSettings(
         name=name,
         environment=gateway.environment,
         base_url=gateway.base_url,

@@ -1,10 +1,10 @@
-"""The clocks of the machine, as one value that is passed down, so that a test or a simulation can bring its own."""
+"""The machine's clocks, as one value that callers pass down, so that a test or a simulation can bring its own."""
 
 import time
 
 
 class Clock:
-    """Tells the time. Two clocks: one that people read, and one that only ever runs forward."""
+    """Tells the time, by a wall clock and by a clock that only ever runs forward."""
 
     def now_ms(self) -> int:
         """Gives the wall clock's milliseconds since 1970, UTC; it may jump when the machine's clock is set."""

@@ -2,15 +2,15 @@
 
     PayrelayError
     ├── Refusal              an answer to the client: a code of the table below, a text, what to do next
-    │   └── StillRunning     the very same request is being worked on now; it may be waited for
+    │   └── StillRunning     an equal request is being carried out now; the caller may wait for it
     ├── SettingsError        the program can't start as it is configured; one line that names the setting
     ├── StoreError
-    │   ├── StoreUnavailable busy, full, locked or gone for now; nothing of the unit of work was kept
-    │   │   └── StoreDoubtful  it was lost in the middle of the work, which may be there all the same
-    │   ├── StoreUnusable    not ours to open: missing, read-only, newer than the program, another key
+    │   ├── StoreUnavailable busy, full, locked or gone for now; nothing of the unit of work was committed
+    │   │   └── StoreDoubtful  lost in the middle of a unit of work, which may be committed all the same
+    │   ├── StoreUnusable    can't be opened: missing, read-only, newer than the program, another key
     │   └── Outdated         the row was changed since it was read; read it again and decide anew
-    └── IllegalTransition    our own mistake: an event that the table of states does not know
-        └── Overruled        news of an operation that loses against what stands (``flows.apply_change``)
+    └── IllegalTransition    an error in the program: an event that the table of states lacks
+        └── OverruledError   a report that loses against an operation's state (``flows.apply_change``)
 
 A decline is an answer of the gateway's, not an exception (see ``core.outcomes``).
 """
@@ -21,18 +21,18 @@ from typing import Final
 import msgspec
 
 FIELD_ERRORS_MAX: Final = 50
-"""Nobody mends more at once, and an answer must not be larger than its request by much."""
+"""The most fields that an answer names, so that it is not much larger than its request."""
 
 
 class Retry(StrEnum):
     """What a client should do next, for machines."""
 
     NEVER = "never"
-    """The same request will get the same answer."""
+    """Don't repeat the request: a repeat gets an equal answer."""
     SAME_KEY = "same_key"
-    """Send the very same request again, with its Idempotency-Key."""
+    """Send an equal request again, with its Idempotency-Key."""
     AFTER = "after"
-    """The same, not before ``Retry-After``."""
+    """Send an equal request again, with its Idempotency-Key, not before ``Retry-After``."""
 
 
 class Code(StrEnum):
@@ -145,18 +145,18 @@ class FieldError(msgspec.Struct, frozen=True):
 
 
 class PayrelayError(Exception):
-    """The base of everything that Payrelay raises on purpose."""
+    """The base of all exceptions that Payrelay raises on purpose."""
 
 
 class Refusal(PayrelayError):
-    """A request that is not carried out, as the client will be told.
+    """A request that is not carried out, with what its answer says.
 
     Args:
-        code: one of the table; gives the HTTP status and the retry advice.
+        code: the error code; ``MEANINGS`` gives its HTTP status and retry advice.
         msg: one sentence for people; never holds a secret.
         fields: the fields that are wrong, for ``invalid_request``.
-        retry_after_s: seconds; in place of the table's.
-        operation_id: the operation that stands in the way, only where the caller owns it.
+        retry_after_s: seconds, in place of those in ``MEANINGS``.
+        operation_id: the operation that is the cause, only where the caller owns it.
         headers: extra response headers, such as Allow.
     """
 
@@ -180,7 +180,7 @@ class Refusal(PayrelayError):
 
 
 def wrong_field(path: str, words: str) -> Refusal:
-    """Makes the refusal (invalid_request) that names one field; ``words`` fit behind its name."""
+    """Makes the refusal (invalid_request) that names one field; ``words`` follow its name in the message."""
     return Refusal(Code.INVALID_REQUEST, f"{path} {words}", fields=(FieldError(path, words),))
 
 
@@ -195,7 +195,7 @@ def wrong_fields(errors: list[FieldError]) -> Refusal:
 
 
 class StillRunning(Refusal):
-    """The very same request is being worked on now, as the operation with this id."""
+    """An equal request is being carried out now, as the operation ``running_id``."""
 
     def __init__(self, running_id: str) -> None:
         super().__init__(Code.IN_PROGRESS, "the same request is being worked on now", operation_id=running_id)
@@ -207,19 +207,19 @@ class SettingsError(PayrelayError):
 
 
 class StoreError(PayrelayError):
-    """The store did not do what it was asked."""
+    """The store did not carry out a request."""
 
 
 class StoreUnavailable(StoreError):
-    """The store can't be used for now; nothing of the unit of work was kept, and it may be repeated."""
+    """The store can't be used for now. Nothing of the unit of work was committed, and it may be repeated."""
 
 
 class StoreDoubtful(StoreUnavailable):
-    """The store was lost while it did the work: perhaps all of it was kept, perhaps nothing."""
+    """The store was lost during a unit of work, which was committed in whole or not at all."""
 
 
 class StoreUnusable(StoreError):
-    """The store can't be opened by this program as it is; a person must act. The text is one line."""
+    """This program can't open the store as it is; an operator must act. The text is one line."""
 
 
 class Outdated(StoreError):
@@ -227,4 +227,4 @@ class Outdated(StoreError):
 
 
 class IllegalTransition(PayrelayError):
-    """An event arrived in a state that the table of transitions does not allow it in."""
+    """An event came in a state in which the table of transitions does not allow it."""

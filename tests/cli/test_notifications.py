@@ -58,8 +58,8 @@ def test_the_list_is_for_people_and_for_programs(seeded: Run) -> None:
     rows = json.loads(seeded("notifications", "list", "--json").out)
 
     assert ran.code == 0
-    assert "waiting: nothing here" in " ".join(ran.out.split())
-    assert rows[1]["explanation"] == "nothing here has its order"
+    assert "waiting: the service knows" in " ".join(ran.out.split())
+    assert rows[1]["explanation"] == "the service knows nothing of its order"
     assert "\x1b[2J" not in ran.out
     assert [row["id"] for row in rows] == ["ntf_2", "ntf_1"]
     assert [row["authenticity"] for row in rows] == ["forged", "genuine"]
@@ -97,7 +97,7 @@ def test_all_that_is_known_is_shown_and_nothing_secret(seeded: Run) -> None:
 
     text = " ".join(ran.out.split())
     assert "waiting" in text
-    assert "Nothing here has its order." in text
+    assert "The service knows nothing of its order." in text
     assert "received again once" in text
     assert "payment succeeded order A-1 LKR 1000.00 payment 320025000001" in text
     assert "CANARY" not in ran.out + seeded("notifications", "show", "ntf_1", "--json").out

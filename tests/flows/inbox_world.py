@@ -13,14 +13,7 @@ from tests.flows.world import CHARGE, ScriptedAccount, Steps, World, asked, open
 from tests.samples import PAYMENT
 
 from payrelay.clock import Clock
-from payrelay.core.calls import (
-    AllSubscriptions,
-    Charge,
-    OneSubscription,
-    PaymentsOfOrder,
-    PaymentsOfSubscription,
-    Read,
-)
+from payrelay.core.calls import AllSubscriptions, Charge, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 from payrelay.core.customers.customer import Customer, CustomerFilter
@@ -45,7 +38,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
-from payrelay.store.subscriptions import Subscriptions, SubscriptionStanding
+from payrelay.store.subscriptions import Subscriptions, SubscriptionSummary
 
 T = TypeVar("T")
 
@@ -167,7 +160,7 @@ class ShowingAccount(ScriptedAccount):
 
 
 class SteppingDatabase:
-    """A database with a step before each write (a fault there: nothing was kept) and one after it (it was)."""
+    """A database with a step before each write (a fault there: nothing is stored) and one after it (it is)."""
 
     def __init__(self, inner: Database, steps: Steps) -> None:
         self._inner = inner
@@ -331,19 +324,19 @@ class InboxWorld:
         wanted = CustomerFilter(merchant=MERCHANT, principal="shop")
         return await self.customers.list(wanted, before=None, limit=100)
 
-    async def standing(self) -> SubscriptionStanding:
+    async def standing(self) -> SubscriptionSummary:
         """Reads how the subscription stands."""
-        standing = await self.subscriptions.standing(MERCHANT, SUBSCRIPTION_ID)
+        standing = await self.subscriptions.summary(MERCHANT, SUBSCRIPTION_ID)
         assert standing is not None
         return standing
 
     async def events(self) -> list[tuple[str, str, str]]:
-        """Reads what was told, in its order: type, subject, principal."""
+        """Reads the events in their order: type, subject, principal."""
         rows = await self.database.read(_rows(Statement(EVENTS, ())))
         return [(str(kind), str(subject), str(principal)) for kind, subject, principal in rows]
 
     async def event_types(self) -> list[str]:
-        """Reads the types of what was told, in its order."""
+        """Reads the types of the events in their order."""
         return [kind for kind, _, _ in await self.events()]
 
 

@@ -22,7 +22,7 @@ from payrelay.gateways.pacing.rate_limiter import Priority
 
 
 class GatewayFacade:
-    """Another gateway's face; what a double does otherwise it says itself."""
+    """Passes every call on to another gateway; a double overrides what it does otherwise."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway

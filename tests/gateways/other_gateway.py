@@ -1,4 +1,4 @@
-"""A provider as unlike PayHere as they come: it shows that the face is not PayHere in disguise.
+"""A gateway as unlike PayHere as possible: it shows that the interface is not PayHere in disguise.
 
 Its page is an address, made by a call of its own; it keeps idempotency keys; its notifications are JSON that a header
 signs; its records have other names, other words and another zone.
@@ -43,7 +43,7 @@ STATUSES: Final = {
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A payment as this provider shows it."""
+    """A payment as this gateway shows it."""
 
     id: str
     reference: str
@@ -55,7 +55,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True):
-    """What this provider tells of its own accord."""
+    """A notification of this gateway."""
 
     event: str
     payment: Record
@@ -71,7 +71,7 @@ def signed(body: bytes, secret: bytes = SECRET) -> dict[str, str]:
 
 
 class OtherGateway:
-    """One account there, with the provider behind it in memory.
+    """One account there, with the gateway behind it in memory.
 
     Attributes:
         done: what really happened, by its idempotency key.
@@ -101,7 +101,7 @@ class OtherGateway:
         self._answers: dict[str, Outcome] = {}
         self._clock = clock
 
-    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:  # noqa: ARG002, the face
+    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:  # noqa: ARG002, the interface
         """Does it under its key; what was done under the key already is answered as it was then."""
         if self._clock.boot_s() > sending.send_by_s:
             sending.permit.release_unused()
@@ -120,8 +120,8 @@ class OtherGateway:
         self,
         call: Read,
         *,
-        priority: Priority = Priority.READ,  # noqa: ARG002, the face
-        until_s: float | None = None,  # noqa: ARG002, the face
+        priority: Priority = Priority.READ,  # noqa: ARG002, the interface
+        until_s: float | None = None,  # noqa: ARG002, the interface
     ) -> Reading:
         """Shows the records of an order; of subscriptions it knows nothing."""
         if not isinstance(call, PaymentsOfOrder):
@@ -152,10 +152,10 @@ class OtherGateway:
 
     def subscriptions_in(
         self,
-        raw_data: bytes,  # noqa: ARG002, the face
+        raw_data: bytes,  # noqa: ARG002, the interface
         *,
-        seen_at_ms: int,  # noqa: ARG002, the face
-        order_id: str | None = None,  # noqa: ARG002, the face
+        seen_at_ms: int,  # noqa: ARG002, the interface
+        order_id: str | None = None,  # noqa: ARG002, the interface
     ) -> tuple[Fact, ...]:
         """Knows none."""
         return ()

@@ -1,4 +1,4 @@
-"""A gateway that nothing leaves and nothing comes from: every member of the face, for doubles to begin with."""
+"""A gateway that nothing leaves and nothing comes from: every member of the interface, for doubles to begin with."""
 
 from typing import Final
 
@@ -22,7 +22,7 @@ from payrelay.gateways.gateway import (
     UnreadableNotification,
 )
 from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
-from payrelay.gateways.payhere.abilities import capabilities_of
+from payrelay.gateways.payhere.account import capabilities_of
 from payrelay.gateways.payhere.client import NOT_CONFIGURED
 from payrelay.gateways.payhere.wire.forms import Merchant, build_form
 from payrelay.gateways.payhere.wire.notifications import received
@@ -57,27 +57,27 @@ class StillGateway:
         """Tells what PayHere can do."""
         return capabilities_of(is_live=self.environment == "live", is_signing=self.signer is not None)
 
-    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:  # noqa: ARG002, the face
+    async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:  # noqa: ARG002, the interface
         """Sends nothing."""
         sending.permit.release_unused()
         return Outcome(kind=OutcomeKind.NOT_SENT, code=Code.UNAVAILABLE, msg="nothing leaves here")
 
     async def read(
         self,
-        call: Read,  # noqa: ARG002, the face
+        call: Read,  # noqa: ARG002, the interface
         *,
-        priority: Priority = Priority.READ,  # noqa: ARG002, the face
-        until_s: float | None = None,  # noqa: ARG002, the face
+        priority: Priority = Priority.READ,  # noqa: ARG002, the interface
+        until_s: float | None = None,  # noqa: ARG002, the interface
     ) -> Reading:
         """Asks nobody."""
         return Reading(code=Code.GATEWAY_UNREACHABLE, msg="nothing comes from here")
 
     async def inquire(
         self,
-        call: PaymentsOfOrder | PaymentsOfSubscription,  # noqa: ARG002, the face
+        call: PaymentsOfOrder | PaymentsOfSubscription,  # noqa: ARG002, the interface
         *,
-        until_s: float,  # noqa: ARG002, the face
-        priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the face
+        until_s: float,  # noqa: ARG002, the interface
+        priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the interface
     ) -> Observation:
         """Sees nothing, which proves nothing."""
         return NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence())
@@ -102,9 +102,9 @@ class StillGateway:
         """Writes PayHere's form."""
         if self.signer is None:
             return NOT_CONFIGURED
-        return build_form(self.signer, page.asked, page.returns, today=page.today)
+        return build_form(self.signer, page.payment, page.returns, today=page.today)
 
-    def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:  # noqa: ARG002, the face
+    def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:  # noqa: ARG002, the interface
         """Reads PayHere's form."""
         return received(body, self.signer)
 

@@ -53,7 +53,7 @@ from payrelay.gateways.gateway import (
     Sending,
     UnreadableNotification,
 )
-from payrelay.gateways.gateway_kind import Common, GatewayResources
+from payrelay.gateways.gateway_kind import CommonSettings, GatewayResources
 from payrelay.gateways.pacing.rate_limiter import Permit, RateLimiter
 from payrelay.gateways.registry import DEFAULT_KIND, KINDS
 from payrelay_simulator import DEFAULT_MERCHANT, Simulator, demo_world
@@ -112,7 +112,7 @@ async def payhere(_: Path) -> AsyncIterator[Bench]:
                 "merchant_secret": DEFAULT_MERCHANT.merchant_secret,
             }
         )
-        common = Common(
+        common = CommonSettings(
             name="gateway",
             environment="sandbox",
             base_url=running.base_url,
@@ -121,8 +121,8 @@ async def payhere(_: Path) -> AsyncIterator[Bench]:
             queue_s=2.0,
             timezone="Asia/Colombo",
         )
-        means = GatewayResources(clock=clock, merchant=None, rate_limiter=RateLimiter(LIMIT, clock), shelf=None)
-        gateway = kind.opened(common, own, means)
+        means = GatewayResources(clock=clock, merchant=None, rate_limiter=RateLimiter(LIMIT, clock), token_store=None)
+        gateway = kind.open(common, own, means)
         before = len(simulator.ledger())
         yield Bench(gateway=gateway, done=lambda: len(simulator.ledger()) - before)
         await gateway.close()
@@ -161,7 +161,7 @@ async def still(_: Path) -> AsyncIterator[Bench]:
 
 @asynccontextmanager
 async def other(_: Path) -> AsyncIterator[Bench]:
-    """The second provider."""
+    """The second gateway."""
     gateway = OtherGateway(Clock())
     yield Bench(gateway=gateway, done=lambda: len(gateway.done))
 
@@ -219,7 +219,7 @@ async def _allowed(_: Evidence) -> bool:
 
 
 def is_ended(gateway: Gateway, permit: Permit) -> bool:
-    """Tells whether somebody has ended a place: ending it again changes nothing then."""
+    """Tells whether somebody has ended a permit: ending it again changes nothing then."""
     used = gateway.rate_limiter.snapshot().used
     permit.release_unused()
     return gateway.rate_limiter.snapshot().used == used
@@ -227,10 +227,10 @@ def is_ended(gateway: Gateway, permit: Permit) -> bool:
 
 def page_of(asked: HostedPayment = ASKED) -> HostedPage:
     """Gives a page to be shown."""
-    return HostedPage(checkout_id="chk_1", asked=asked, returns=RETURNS, today=date(2026, 11, 22))
+    return HostedPage(checkout_id="chk_1", payment=asked, returns=RETURNS, today=date(2026, 11, 22))
 
 
-async def test_it_tells_who_it_is(bench: Bench) -> None:
+async def test_it_names_itself(bench: Bench) -> None:
     """Books, paths and pages rely on these, and on their never changing while the program runs."""
     gateway = bench.gateway
     first = (gateway.name, gateway.merchant, gateway.environment, gateway.timezone, gateway.capabilities)
@@ -242,8 +242,8 @@ async def test_it_tells_who_it_is(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("name", EFFECTS)
-async def test_an_effect_has_one_outcome_and_ends_its_place(bench: Bench, name: str) -> None:
-    """Who raises leaves a row that nobody knows anything of; a place that isn't ended is lost to all."""
+async def test_an_effect_has_one_outcome_and_ends_its_permit(bench: Bench, name: str) -> None:
+    """An exception leaves a row whose outcome nobody knows; a permit that isn't ended is lost to all."""
     sending = await sending_of(bench.gateway)
 
     outcome = await bench.gateway.effect(EFFECTS[name], ExpectedReply(), sending)
@@ -268,7 +268,7 @@ async def test_not_sent_is_said_only_where_nothing_happened(bench: Bench, within
     assert bench.done() == int(not is_denied)
 
 
-async def test_a_call_that_is_cancelled_gives_its_place_back(bench: Bench) -> None:
+async def test_a_call_that_is_cancelled_gives_its_permit_back(bench: Bench) -> None:
     """A stop must not take the budget with it."""
     sending = await sending_of(bench.gateway)
     call = asyncio.ensure_future(bench.gateway.effect(CHARGED, ExpectedReply(), sending))
@@ -298,7 +298,7 @@ async def test_a_read_has_an_answer(bench: Bench, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["order", "installments", "not Unicode"])
-async def test_a_look_is_a_sight(bench: Bench, name: str) -> None:
+async def test_an_inquiry_gives_an_observation(bench: Bench, name: str) -> None:
     """That it could not be seen is none of nothing."""
     call = READS[name]
     assert isinstance(call, PaymentsOfOrder | PaymentsOfSubscription)
@@ -319,11 +319,11 @@ async def test_what_is_not_whole_shows_nothing(bench: Bench, raw_data: bytes) ->
 
 @pytest.mark.parametrize("body", GARBAGE)
 async def test_what_is_no_notification_is_called_so(bench: Bench, body: bytes) -> None:
-    """Anybody can post anything to the door of notifications."""
+    """Anybody can post anything to the address for notifications."""
     assert isinstance(bench.gateway.notification(NO_HEADERS, body), ReceivedNotification | UnreadableNotification)
 
 
-async def test_a_page_leads_to_the_same_place_each_time(bench: Bench) -> None:
+async def test_a_page_leads_to_the_same_permit_each_time(bench: Bench) -> None:
     """A customer who loads it again pays once."""
     first, second = [await bench.gateway.checkout(page_of()) for _ in range(2)]
 
@@ -333,7 +333,7 @@ async def test_a_page_leads_to_the_same_place_each_time(bench: Bench) -> None:
 
 
 async def test_a_check_tells_what_it_found(bench: Bench) -> None:
-    """In sentences for people, where others would raise."""
+    """In sentences for operators, where others would raise."""
     findings: list[CheckFinding] = await bench.gateway.check()
 
     assert all(finding.subject and finding.text for finding in findings)

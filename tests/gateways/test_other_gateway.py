@@ -1,4 +1,4 @@
-"""One story each of what a provider that is not like PayHere does otherwise, through the flows that know neither."""
+"""One flow each of what a gateway that is not like PayHere does otherwise, through the flows that know neither."""
 
 import json
 from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 @pytest.fixture
 def gateway(world: World) -> OtherGateway:
-    """Gives the other provider."""
+    """Gives the other gateway."""
     return OtherGateway(world.clock)
 
 
@@ -59,7 +59,7 @@ def relay(world: World, gateway: OtherGateway) -> Relay:
 
 
 async def post(relay: Relay, body: bytes, headers: dict[str, str]) -> None:
-    """Posts a notification to the public door."""
+    """Posts a notification to the public address."""
 
     async def receive() -> dict[str, object]:
         return {"type": "http.request", "body": body, "more_body": False}
@@ -73,7 +73,7 @@ async def post(relay: Relay, body: bytes, headers: dict[str, str]) -> None:
 
 
 async def opened_checkout(relay: Relay) -> dict[str, Any]:
-    """Opens a checkout, and gives what its opener is told."""
+    """Opens a checkout, and gives the answer."""
     answer: Answer = await open_checkout(relay, asked(None), NewCheckout(asked=ASKED, expires_in_s=600))
     data: dict[str, Any] = json.loads(answer.body)["data"]
     return data
@@ -160,7 +160,7 @@ async def test_once_the_key_may_be_forgotten_it_is_searched_for(
 
 
 async def test_a_checkout_leads_to_an_address(relay: Relay, gateway: OtherGateway) -> None:
-    """The page has a link in place of a form, the same one each time; nobody is told a form that isn't there."""
+    """The page has a link inplaceof a form, the same one each time; nobody is told a form that isn't there."""
     data = await opened_checkout(relay)
     secret = data["url"].rpartition("/")[2]
 
@@ -176,12 +176,12 @@ async def test_a_checkout_leads_to_an_address(relay: Relay, gateway: OtherGatewa
 async def test_a_notification_that_its_header_signs_is_believed(
     world: World, relay: Relay, gateway: OtherGateway
 ) -> None:
-    """The headers come down to the adapter; the verdict outlives them, however late the notification is worked on."""
+    """The adapter gets the headers, and the stored authenticity outlives them."""
     data = await opened_checkout(relay)
     body = msgspec.json.encode(Webhook(event="payment.captured", payment=PAID))
     await post(relay, body, signed(body))
     await relay.background.finish(20)
-    gateway.records.append(PAID)  # shown only after the first look: by then the headers are gone
+    gateway.records.append(PAID)  # shown only after the first inquiry: by then the headers are gone
     world.clock.passed_ms += LATER_MS
     await begin_inbox(relay)
     await relay.background.finish(20)
@@ -205,8 +205,8 @@ async def test_one_that_its_header_does_not_sign_is_refused(relay: Relay, header
     assert (notification.authenticity, notification.state) == (Authenticity.FORGED, NotificationState.REFUSED)
 
 
-async def test_the_door_takes_the_gateways_own_media_type(relay: Relay) -> None:
-    """A form is none of this provider's."""
+async def test_the_notification_address_accepts_the_gateways_own_media_type(relay: Relay) -> None:
+    """A form is none of this gateway's."""
     body = b"order_id=A-1"
     with pytest.raises(Refusal, match="application/json"):
         await post(relay, body, signed(body) | {"content-type": "application/x-www-form-urlencoded"})

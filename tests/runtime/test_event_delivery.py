@@ -228,7 +228,9 @@ async def test_410_stops_an_endpoint_at_once(
     assert len(receiver.received) == 1
     assert (await show_endpoint(dispatch, OWNER, issued.id)).state is EndpointState.STOPPED
     assert {one.state for one in await deliveries(dispatch, issued.id)} == {DeliveryState.GIVEN_UP}
-    [alert] = await Alerts(database, AlertSubject.ENDPOINT).take(clock.now_ms(), until_ms=clock.now_ms() + 1, limit=10)
+    [alert] = await Alerts(database, AlertSubject.ENDPOINT).lease_due(
+        clock.now_ms(), leased_until_ms=clock.now_ms() + 1, limit=10
+    )
     assert (alert.subject_id, alert.attempts) == (issued.id, 0), "a person is called"
 
     await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.ACTIVE))
@@ -463,7 +465,7 @@ async def test_a_process_that_dies_before_its_send_loses_nothing(
     await put(database, event(1))
     await dispatch.feed.publish(clock.now_ms())
     now_ms = clock.now_ms()
-    taken = await dispatch.deliveries.take(issued.id, now_ms, until_ms=now_ms + LEASE_MS, limit=9)
+    taken = await dispatch.deliveries.lease_due(issued.id, now_ms, leased_until_ms=now_ms + LEASE_MS, limit=9)
     assert len(taken) == 1
 
     await deliver(dispatch)

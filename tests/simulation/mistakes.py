@@ -237,10 +237,10 @@ class Recounting(Subscriptions):
 class Twofold(Checkouts):
     """Tells of a change in a commit of its own."""
 
-    async def change(self, checkout: Checkout, *, is_told: bool, is_paid: bool = False) -> None:
+    async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
         """Changes first, and tells then."""
-        await super().change(checkout, is_told=False, is_paid=is_paid)
-        if is_told:
+        await super().change(checkout, has_event=False, is_paid=is_paid)
+        if has_event:
             await self._database.write(outbox.put(event_of(checkout)))
 
 

@@ -56,9 +56,9 @@ async def test_the_embedded_key_is_made_once(database: Database, tmp_path: Path)
 async def test_an_app_stays_the_merchants_that_it_was_first(database: Database) -> None:
     """Its orders would be free, its customers gone, as soon as the merchant's number is added to the settings."""
     seal = Seal((FIRST,))
-    assert await meta.standing_merchant(database, seal, "app-1", "merchant-1") == "merchant-1"
-    assert await meta.standing_merchant(database, seal, "app-1", "merchant-2") == "merchant-1"
-    assert await meta.standing_merchant(database, seal, "app-2", "merchant-2") == "merchant-2"
+    assert await meta.merchant_of_app(database, seal, "app-1", "merchant-1") == "merchant-1"
+    assert await meta.merchant_of_app(database, seal, "app-1", "merchant-2") == "merchant-1"
+    assert await meta.merchant_of_app(database, seal, "app-2", "merchant-2") == "merchant-2"
 
 
 async def test_the_version_of_the_schema_is_known(database: Database) -> None:
@@ -97,7 +97,7 @@ async def test_the_key_of_the_chain_lies_sealed(database: Database) -> None:
 
 
 async def test_a_lost_key_of_the_chain_is_not_replaced(book: Book) -> None:
-    """With a new one every line that there is would look as if it had been changed."""
+    """With a new one every journal entry would look as if it had been changed."""
     seal = Seal((FIRST,))
     await meta.chain_key(book.database, seal, Noon())
     await book.accept(book.new(1))

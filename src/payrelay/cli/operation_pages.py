@@ -16,7 +16,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture, Charge, Effect, Refund, Void
 from payrelay.core.durations import span_text
 from payrelay.core.moments import rfc3339, spoken
-from payrelay.core.payments.explanations import phrases_of, printable, sentence_of, what, why
+from payrelay.core.payments.explanations import phrases_of, printable, reason_phrase, request_phrase, sentence_of
 from payrelay.core.payments.operation import Event, JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.flows.operators.decide import EVENT_OF_DECISION, Consequence, sentences_of
@@ -78,7 +78,7 @@ def show_page(studied: OperationStudy, prospects: Mapping[State, Consequence], n
         head,
         Text(STATE_SENTENCES[operation.state]),
         _section("Asked", facts(_asked(operation, studied.call, now_ms))),
-        _section("Why it is in this state", Text(f"{printable(why(studied.history))}.")),
+        _section("Why it is in this state", Text(f"{printable(reason_phrase(studied.history))}.")),
         _section("History (UTC)", facts(_history(studied.history))),
     ]
     if studied.answer is not None:
@@ -133,13 +133,13 @@ def operation_json(studied: OperationStudy, prospects: Mapping[State, Consequenc
     answer = None if studied.answer is None else _answer_json(studied.answer)
     shown = msgspec.structs.asdict(view(studied.operation))
     more = {"history": history, "chargebacks": studied.chargebacks, "answer": answer, "decisions": decisions}
-    return {**shown, "why": why(studied.history), **more}
+    return {**shown, "why": reason_phrase(studied.history), **more}
 
 
 def _row(listed: ReviewEntry, state: State | None, now_ms: int) -> tuple[str, Text, str]:
     operation = listed.operation
     stands = "" if state is not None else f"{operation.state.replace('_', ' ')}: "
-    named = entry(operation.id, what(operation), f"on {operation.account}, by {operation.principal}")
+    named = entry(operation.id, request_phrase(operation), f"on {operation.account}, by {operation.principal}")
     return span_text(_age_s(operation, now_ms)), named, f"{stands}{listed.why}"
 
 
@@ -153,7 +153,7 @@ def _count(group: Group) -> str:
 
 
 def _asked(operation: Operation, call: Effect, now_ms: int) -> Iterator[tuple[str, str]]:
-    yield "what", what(operation)
+    yield "what", request_phrase(operation)
     match call:
         case Charge(items=words) | Capture(description=words) | Refund(description=words) | Void(description=words):
             yield "described as", f"“{words}”"

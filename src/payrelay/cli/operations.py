@@ -18,7 +18,7 @@ from payrelay.cli.terminal.messages import (
     say,
     show_json,
 )
-from payrelay.core.payments.explanations import what
+from payrelay.core.payments.explanations import request_phrase
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.payment import payment_number
 
@@ -151,7 +151,7 @@ async def _is_decision_confirmed(relay: "Relay", operation: Operation, decision:
     from payrelay.flows.operators.decide import consequence_of
 
     consequence = await consequence_of(relay, operation, decision)
-    say(f"{operation.id}, {what(operation)}")
+    say(f"{operation.id}, {request_phrase(operation)}")
     for line in consequence_lines(consequence):
         say(f"· {line}")
     return is_confirmed(f"Decide, for good, that it {decision.decided}?")

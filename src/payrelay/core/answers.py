@@ -1,7 +1,7 @@
 """The envelope: how every answer to a client is written, byte for byte.
 
-What the gateway said stands in it as the gateway wrote it: ``msg`` and ``data`` are spliced in as JSON text, so that
-1000.0 stays 1000.0 and a member that we don't know stays where it was.
+The gateway's ``msg`` and ``data`` are spliced in as the gateway's own JSON text. So 1000.0 stays 1000.0, and a member
+that Payrelay doesn't know stays where it was.
 """
 
 from typing import Final
@@ -12,12 +12,12 @@ from payrelay.core.outcomes import Outcome, Reading
 from payrelay.errors import MEANINGS, Code, FieldError, Refusal
 
 STATUS_OF_HTTP: Final = {200: 1, 202: 0, 401: -2, 403: -2}
-"""The envelope's ``status``; everything else is STATUS_OTHERWISE, whatever number the gateway used."""
+"""The envelope's ``status``; for every other HTTP status it is STATUS_OTHERWISE, whatever number the gateway used."""
 STATUS_OTHERWISE: Final = -1
 OPERATION_HEADER: Final = "Payrelay-Operation"
 """Names the operation that an answer is about."""
 REPLAYED: Final = ("Idempotent-Replayed", "true")
-"""Marks an answer that was given before."""
+"""The header of an answer that is replayed."""
 
 _JSON_NULL: Final = b"null"
 _encode = msgspec.json.Encoder().encode
@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """The ids that an error names, so that a person can find it again."""
+    """The ids that an error names, so that it can be found again."""
 
     request_id: str
     operation_id: str | None = None
@@ -54,12 +54,12 @@ def succeeded(raw_msg: bytes, raw_data: bytes) -> Answer:
 
 
 def found(data: object, msg: str = "OK") -> Answer:
-    """Answers 200 with data of our own, such as an operation."""
+    """Answers 200 with Payrelay's own data, such as an operation."""
     return succeeded(_encode(msg), _encode(data))
 
 
 def of_reading(reading: Reading, trace: Trace, *, data_when_missing: bytes = _JSON_NULL) -> Answer:
-    """Answers a read: what was found, or why not."""
+    """Answers a read with its result, or with why it failed."""
     if reading.code is None:
         return succeeded(reading.raw_msg or _encode(reading.msg), reading.raw_data or _JSON_NULL)
     raw_data = data_when_missing if reading.code is Code.NOT_FOUND else None
@@ -74,7 +74,7 @@ def of_reading(reading: Reading, trace: Trace, *, data_when_missing: bytes = _JS
 
 
 def of_outcome(outcome: Outcome, trace: Trace) -> Answer:
-    """Answers an effect by its outcome. A 202 carries no data: what isn't known is not shown."""
+    """Answers an effect by its outcome. A 202 has no data, since the outcome isn't known."""
     if outcome.code is None:
         return succeeded(outcome.raw_msg or _encode(outcome.msg), outcome.raw_data or _JSON_NULL)
     passes_on = outcome.code in {Code.DECLINED, Code.CONFLICT, Code.INVALID_REQUEST, Code.NOT_FOUND}
@@ -111,7 +111,7 @@ def failed(
     fields: tuple[FieldError, ...] = (),
     retry_after_s: int | None = None,
 ) -> Answer:
-    """Answers with an error code: its HTTP status, its advice, and the ids to find it by."""
+    """Answers with an error code, its HTTP status, its advice on retrying, and the ids that identify it."""
     meaning = MEANINGS[code]
     member = _ErrorMember(
         code=code,
@@ -131,7 +131,7 @@ def failed(
 
 
 def with_member(raw_object: bytes, name: str, raw_value: bytes) -> bytes:
-    """Adds a member to an object written as JSON text, or replaces it; every other value stays byte for byte."""
+    """Adds a member to an object in JSON text, or replaces it; every other value stays byte for byte."""
     members = msgspec.json.decode(raw_object, type=dict[str, msgspec.Raw])
     members[name] = msgspec.Raw(raw_value)
     return _encode(members)

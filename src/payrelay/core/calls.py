@@ -1,16 +1,16 @@
-"""What can be asked of a gateway, in words of our own: one frozen value a call.
+"""The calls to a gateway, in Payrelay's own terms: one frozen value a call.
 
-The door makes them from a request, the operations pass them on, an adapter turns them into its provider's fields.
-They are tagged, so that an effect can be stored sealed and read back when its outcome has to be settled.
-Text fields keep what the client sent, character for character.
+The API makes a call from a request, an operation passes it on, and an adapter turns it into the gateway's fields. Calls
+are tagged, so that an effect can be stored sealed, and read back when its outcome has to be resolved. Text fields keep
+what the client sent, character for character.
 
 Rules for whoever changes a call, or a part of one (``docs/decisions/0013-what-a-stored-value-promises.md``):
 
-1. A member that is added is optional, and None where it is absent. It doesn't go into ``first_members``: a fingerprint
-   leaves it out where it is absent, so that a request that was made before it existed is still known as a repeat.
-2. ``first_members`` never changes, nor the order in it, nor does the name or the tag of anything here. A repeat without
-   a key would no longer find its claim, and charge a second time.
-3. What a call is made of is text, number, truth, or a tuple of parts that follow these rules too, as ``Item`` does.
+1. A new member is optional, and None where it is absent. It doesn't go into ``first_members``. A fingerprint leaves out
+   an absent one, so that a request from before the member existed is still recognised as a repeat.
+2. ``first_members`` and their order never change, and neither does any name or tag here. Otherwise a repeat without a
+   key would no longer find its claim, and charge a second time.
+3. The members of a call are texts, numbers, booleans, or tuples of parts that follow these rules too, as ``Item`` does.
 """
 
 from typing import ClassVar, Final
@@ -20,25 +20,24 @@ import msgspec
 from payrelay.core.secret import MaskedRepr
 
 SUBSCRIPTION_ID_DIGITS_MAX: Final = 19
-"""What a 64-bit integer can hold; the gateway's ids have 12 digits today."""
+"""The digits of a 64-bit integer; the gateway's ids have 12 digits today."""
 
 
 class Call(MaskedRepr, frozen=True, kw_only=True, tag_field="call", omit_defaults=True, forbid_unknown_fields=True):
     """The base of all calls.
 
-    Where it is stored, what is absent is left out, so that older versions can read it. One with a member that this
-    version doesn't know, because a newer one runs beside it, can't be read: to send it once more without that member
-    would be another call.
+    A stored call leaves out absent members, so that older versions can read it. A call with a member that this version
+    doesn't know, because a newer version runs beside it, can't be read: without that member it would be another call.
 
-    ``first_members`` are those that a fingerprint covers even where they are absent, in the order in which it does:
-    what the call had when fingerprints began. A call that came later has none.
+    ``first_members`` are the members that a fingerprint covers even where they are absent, in the fingerprint's order.
+    They are the members that the call had when fingerprints began. A call that was added later has none.
     """
 
     first_members: ClassVar[tuple[str, ...]] = ()
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One line of a charge's item list; money in hundredths of the charge's currency. Of its members as of a call's."""
+    """One item of a charge's item list; amounts in hundredths of the charge's currency. The rules of calls apply."""
 
     first_members: ClassVar[tuple[str, ...]] = ("name", "number", "quantity", "unit_amount_minor")
 
@@ -49,7 +48,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Charge(Call, frozen=True, kw_only=True, tag="charge"):
-    """Takes money from a customer who has approved it, or holds it when ``authorize`` is true."""
+    """Charges a customer who has approved it, or authorizes the amount when ``authorize`` is true."""
 
     first_members: ClassVar[tuple[str, ...]] = (
         *("authorize", "order_id", "items", "currency", "amount_minor", "customer_token"),
@@ -69,7 +68,7 @@ class Charge(Call, frozen=True, kw_only=True, tag="charge"):
 
 
 class Capture(Call, frozen=True, kw_only=True, tag="capture"):
-    """Takes the whole or a part of what an authorization holds."""
+    """Captures an authorization, in whole or in part."""
 
     first_members: ClassVar[tuple[str, ...]] = ("authorization_token", "amount_minor", "description")
 
@@ -79,7 +78,7 @@ class Capture(Call, frozen=True, kw_only=True, tag="capture"):
 
 
 class Refund(Call, frozen=True, kw_only=True, tag="refund"):
-    """Gives a payment back: a part where an amount is named, else the whole."""
+    """Refunds a payment: a part where an amount is named, else the whole."""
 
     first_members: ClassVar[tuple[str, ...]] = ("payment_id", "description", "amount_minor")
 
@@ -89,9 +88,9 @@ class Refund(Call, frozen=True, kw_only=True, tag="refund"):
 
 
 class Void(Call, frozen=True, kw_only=True, tag="release"):
-    """Lets go of what an authorization holds (a refund by authorization token).
+    """Voids an authorization (a refund by authorization token).
 
-    What an amount means here is not documented by the gateway; it is passed on as asked.
+    The gateway does not document what an amount means here; it is passed on as requested.
     """
 
     first_members: ClassVar[tuple[str, ...]] = ("authorization_token", "description", "amount_minor")
@@ -102,7 +101,7 @@ class Void(Call, frozen=True, kw_only=True, tag="release"):
 
 
 class RetrySubscription(Call, frozen=True, kw_only=True, tag="retry"):
-    """Charges the installment of a subscription that failed."""
+    """Charges the failed installment of a subscription."""
 
     first_members: ClassVar[tuple[str, ...]] = ("subscription_id",)
 

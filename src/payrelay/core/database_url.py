@@ -9,7 +9,7 @@ _POSTGRESQL: Final = "postgresql://"
 
 
 def embedded_file(url: str) -> str | None:
-    """Gives the file of an embedded database, None for a server's; raises SettingsError for any other URL."""
+    """Gives the file of an embedded database, None for a database server; raises SettingsError for any other URL."""
     if url.startswith(_POSTGRESQL) and url != _POSTGRESQL:
         return None
     name = url.removeprefix(_SQLITE)

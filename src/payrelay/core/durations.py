@@ -5,13 +5,13 @@ from typing import Final
 
 SECONDS_OF_UNIT: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 SECONDS_MAX: Final = 10 * 366 * 86_400
-"""Ten years: no span that is meant is longer, and its milliseconds fit everywhere."""
+"""Ten years: longer than any useful span, and its milliseconds fit everywhere."""
 
 _SPAN: Final = re.compile(r"([0-9]{1,9})([smhd])")
 
 
 class SpanError(ValueError):
-    """The text is not a span of time, or what has one in it isn't right; the message fits behind its name."""
+    """The text is no span of time, or no rate; the message fits behind its name."""
 
 
 def span_s(text: str) -> int:
@@ -28,7 +28,7 @@ def span_s(text: str) -> int:
 
 
 def span_text(seconds: int) -> str:
-    """Writes a span as people say it, in whole units of which it has at least two: ``90 s``, ``36 h``, ``30 days``."""
+    """Writes a span for people, in the largest whole unit of which it has two: ``90 s``, ``36 h``, ``30 days``."""
     for name, unit_s in (("days", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * unit_s:
             return f"{seconds // unit_s} {name}"

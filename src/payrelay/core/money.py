@@ -1,4 +1,4 @@
-"""Amounts: exact decimals at the door, integers of minor units inside, never a float.
+"""Amounts: exact decimals in requests and answers, integers of minor units inside, never a float.
 
 Every currency of the gateway has two decimals, so the minor unit is a hundredth.
 """
@@ -21,7 +21,7 @@ class AmountError(ValueError):
 def minor_units(amount: Decimal | int) -> int:
     """Gives the amount in hundredths.
 
-    Two decimals are meant by value: 1.500 is 1.5. Raises AmountError for anything that is not a number greater
+    The decimals are counted by value: 1.500 is 1.5. Raises AmountError for anything that is not a number greater
     than 0 with at most two decimals and at most AMOUNT_MINOR_MAX.
     """
     if isinstance(amount, bool):
@@ -45,7 +45,7 @@ def _hundredths(amount: Decimal) -> int:
     shift = int(exponent) + 2
     if shift >= 0:
         return number * int(10**shift)
-    # A tail longer than the number itself can't be zero; looking first keeps 1E-999999 from becoming a huge power.
+    # A tail longer than the number itself can't be zero. The check comes first, or 1E-999999 would make a huge power.
     hundredths, tail = (0, number) if -shift > len(digits) else divmod(number, int(10**-shift))
     if tail:
         raise AmountError("must have at most 2 decimals")
@@ -53,11 +53,11 @@ def _hundredths(amount: Decimal) -> int:
 
 
 def amount_json(amount_minor: int | None) -> msgspec.Raw:
-    """Writes hundredths as a number of JSON with two places, and None as null; a float would lose digits."""
+    """Writes hundredths as a JSON number with two decimals, and None as null; a float would lose digits."""
     return msgspec.Raw(b"null" if amount_minor is None else decimal_text(amount_minor).encode())
 
 
 def decimal_text(amount_minor: int) -> str:
-    """Writes hundredths as a decimal with two places and a point: 34567 is ``345.67``."""
+    """Writes hundredths as a decimal with two digits after the point: 34567 is ``345.67``."""
     units, hundredths = divmod(amount_minor, MINOR_PER_UNIT)
     return f"{units}.{hundredths:02d}"

@@ -1,7 +1,7 @@
-"""What a call to a gateway came to, in words of our own.
+"""Outcomes of calls to a gateway, in Payrelay's own terms.
 
-An adapter returns one of these for every call and raises nothing: a decline, a refusal and a lost reply are all
-answers. Texts and evidence never hold a token or a secret.
+An adapter returns one of these values for every call, and raises nothing: a decline, a refusal and a lost reply are all
+outcomes. Texts and evidence never have a token or a secret.
 """
 
 from enum import StrEnum
@@ -14,24 +14,24 @@ from payrelay.errors import Code, FieldError
 
 
 class OutcomeKind(StrEnum):
-    """What became of an effect."""
+    """The outcome of an effect."""
 
     SUCCEEDED = "succeeded"
-    """The gateway said so, and the reply fits what was asked."""
+    """The gateway reports success, and the reply fits the request."""
     DECLINED = "declined"
-    """The charge was refused by the gateway or the bank."""
+    """The gateway or the bank declined the charge."""
     REFUSED = "refused"
-    """The gateway answered that it won't do this (a wrong field, already captured, not eligible)."""
+    """The gateway refused the request (a wrong field, already captured, not eligible)."""
     PENDING = "pending"
-    """The gateway says that it is pending."""
+    """The gateway says that the effect is pending."""
     UNKNOWN = "unknown"
-    """It was, or may have been, sent, and there is no answer that can be relied on."""
+    """The call was sent, or may have been, and no reliable answer came."""
     DIFFERED = "differed"
-    """A success, but for another order, amount or currency than was asked."""
+    """The gateway reports success, but for another order, amount or currency than was requested."""
     NOT_EXECUTED = "not_executed"
-    """It was sent, and the gateway turned it away before doing anything."""
+    """The call was sent, and the gateway rejected it before execution."""
     NOT_SENT = "not_sent"
-    """Not a byte of it left."""
+    """No byte of the call was sent."""
 
 
 _NOT_EXECUTED: Final = frozenset(
@@ -48,11 +48,12 @@ CODES_OF_KIND: Final[dict[OutcomeKind, frozenset[Code | None]]] = {
     OutcomeKind.NOT_EXECUTED: _NOT_EXECUTED,
     OutcomeKind.NOT_SENT: _NOT_EXECUTED | {Code.INTERNAL},
 }
-"""What a client can be told of each verdict; None is a success. Nothing that may have taken effect reads as failed."""
+"""The error codes that each outcome may have; None is a success. An effect that may have happened never reads as
+failed."""
 
 
 class Facts(MaskedRepr, frozen=True, kw_only=True):
-    """What the reply to an effect told, under our names; ids as text."""
+    """The fields of the reply to an effect, under Payrelay's names; ids are text."""
 
     order_id: str | None = None
     payment_id: str | None = None
@@ -63,7 +64,7 @@ class Facts(MaskedRepr, frozen=True, kw_only=True):
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was seen of one call, for the history; free of secrets, fit to be read to a customer."""
+    """What one call, inquiry, notification or decision showed, for the history; free of secrets, fit to be read out."""
 
     http_status: int | None = None
     cause: str | None = None
@@ -72,34 +73,34 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gateway_status: int | None = None
     status_code: int | None = None
     answered: str | None = None
-    """What a success was for that differed from what was asked: ``500.00 LKR for order A-1``."""
+    """What the reply was for, where it differed from the request: ``500.00 LKR for order A-1``."""
     elapsed_ms: int | None = None
     seen: str | None = None
-    """What was seen when the gateway was asked what became of it: one of ``core.payments.proof.MatchResult``."""
+    """The result of a status inquiry: one of ``core.payments.proof.MatchResult``."""
     control: str | None = None
-    """What the control query beside it came to: one of ``core.payments.proof.Control``."""
+    """The result of the control query beside it: one of ``core.payments.proof.Control``."""
     payment_ids: tuple[str, ...] = ()
-    """The payments that were looked at; before a retry, all that the subscription had."""
+    """The payments that were compared; before a retry, all payments of the subscription."""
     notification_id: str | None = None
-    """The notification that proved it."""
+    """The notification that proved the effect."""
     operator: str | None = None
-    """Who decided."""
+    """The operator who decided."""
     reason: str | None = None
-    """Why, in that person's words."""
+    """The operator's own reason."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What an effect came to.
+    """The outcome of an effect, and what the reply had.
 
     Attributes:
-        kind: what became of it.
-        code: what the client is told; None exactly when the verdict is SUCCEEDED.
+        kind: the outcome.
+        code: the error code for the client; None exactly when the kind is SUCCEEDED.
         msg: one sentence for people: the gateway's own where it answered.
         raw_msg: the gateway's ``msg`` as JSON text, byte for byte, or None where there was none.
         raw_data: the gateway's ``data`` as JSON text, byte for byte, or None.
-        fields: the field of the interface that the gateway complained about, where it is known.
-        facts: what the reply told.
-        evidence: what was seen.
+        fields: the field of the interface that the gateway rejected, where it is known.
+        facts: the fields of the reply.
+        evidence: what the call showed, for the history.
         retry_after_s: seconds, where there is a reason for another wait than the usual one.
     """
 
@@ -114,20 +115,20 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     retry_after_s: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError where the client would be told anything else than the state that is stored."""
+        """Raises ValueError where the code would contradict the outcome that is stored."""
         if self.code not in CODES_OF_KIND[self.kind]:
             raise ValueError(f"an effect that is {self.kind} can't be answered with {self.code}")
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a read came to.
+    """The result of a read.
 
     Attributes:
-        code: None when it was found; NOT_FOUND when the gateway answered that there is none; else why it failed.
+        code: None for a success; NOT_FOUND when the gateway answered that there is none; else why the read failed.
         msg: one sentence for people: the gateway's own where it answered.
         raw_msg: the gateway's ``msg`` as JSON text, byte for byte; None where there was no answer.
         raw_data: the gateway's ``data`` as JSON text, byte for byte; None where there was none.
-        evidence: what was seen.
+        evidence: what the call showed.
         retry_after_s: seconds, where there is a reason for another wait than the usual one.
     """
 

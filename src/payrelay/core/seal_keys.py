@@ -1,4 +1,4 @@
-"""The keys that values are sealed with, as the setting PAYRELAY_ENCRYPTION_KEY has them."""
+"""The encryption keys that seal values, as the setting PAYRELAY_ENCRYPTION_KEY has them."""
 
 import base64
 import binascii
@@ -8,7 +8,7 @@ from payrelay.errors import SettingsError
 
 KEY_BYTES: Final = 32
 KEYS_MAX: Final = 16
-"""More keys than anybody rotates through; each is tried by its id, never by trial."""
+"""More keys than any rotation needs; a key is found by its id, never by trial."""
 
 _SETTING: Final = "PAYRELAY_ENCRYPTION_KEY"
 

@@ -1,4 +1,4 @@
-"""A text that must not be seen: it prints as stars wherever somebody prints what holds it."""
+"""Secret texts, which print as stars wherever a value that holds them is printed."""
 
 import hashlib
 import hmac
@@ -13,7 +13,7 @@ SECRET_MEMBERS: Final = frozenset({"customer_token", "authorization_token", "car
 
 
 class MaskedRepr(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of values that carry a gateway's token among others: what is printed of one shows stars in its place."""
+    """The base of values with a gateway's token among their members; the printed form has stars in its place."""
 
     def __repr__(self) -> str:
         members = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
@@ -26,7 +26,7 @@ class MaskedRepr(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Secret:
-    """Holds a secret text. Only ``reveal`` gives it out, so that every use of it can be found by that word."""
+    """Holds a secret text. Only ``reveal`` gives the text, so that every use of it can be found by that word."""
 
     __slots__ = ("_text",)
 
@@ -62,7 +62,7 @@ class Secret:
 
 
 def secret_of(value: object) -> Secret:
-    """Makes a setting's text a secret; one that is a secret stays as it is. Raises ValueError for anything else."""
+    """Makes the text of a setting a secret; a Secret stays as it is. Raises ValueError for anything else."""
     if isinstance(value, Secret):
         return value
     if not isinstance(value, str) or not value:
@@ -71,8 +71,8 @@ def secret_of(value: object) -> Secret:
 
 
 def secret_hash(token: str) -> str:
-    """Gives 64 hex digits that stand for a gateway's token where the token itself must not lie in clear.
+    """Gives the hash of a gateway's token, 64 hex digits, for use where the token itself must not be stored in clear.
 
-    The gateway's tokens are random and over 120 bits long, so that a plain hash can't be guessed back.
+    The gateway's tokens are random and over 120 bits long, so nobody can guess one from its plain hash.
     """
     return hashlib.sha256(b"payrelay token\0" + token.encode()).hexdigest()

@@ -1,1 +1,1 @@
-"""Speaks to payment gateways, each in its own protocol; nobody else knows a provider's field names."""
+"""Calls payment gateways, each in its own protocol. No other layer knows a gateway's field names."""

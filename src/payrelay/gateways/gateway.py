@@ -1,18 +1,19 @@
-"""The one face of a gateway: what the flows ask of it, and the values that both sides speak.
+"""The one interface of a gateway: the calls that flows make, and the values that flows and adapters exchange.
 
 Rules:
 
-1. Nothing of a gateway raises, except that who cancels is cancelled: what went wrong is an outcome, a reading, a sight
-   or a finding.
-2. A place that is handed over with a sending is ended by the gateway, whatever happens.
-3. *Not sent* is said only where not a byte of the effect left, *not executed* only where the gateway did nothing.
-4. What a gateway says of a key alone (it is in use, it was used with another call) tells nothing of the first
-   sending: its outcome is unknown.
-5. No value here has a provider's field name, number or word. What flows must know of a provider beyond these calls is
-   told by ``capabilities``.
+1. No method raises, except that a cancelled caller gets CancelledError. A failure is an outcome, a reading, an
+   observation or a finding.
+2. The gateway ends every permit that it gets with a sending, whatever happens.
+3. An outcome is *not sent* only where no byte of the effect left, and *not executed* only where the gateway did
+   nothing.
+4. A gateway may say of an idempotency key alone that it is in use, or was used with another call. That proves nothing
+   about the first sending, whose outcome is unknown.
+5. No value here has a gateway's field name, number or word. ``capabilities`` tells flows what else they must know of a
+   gateway.
 
-A provider is added by an adapter that has this face, and a line in the registry. The contract is a suite of tests that
-every adapter and every test double passes (``tests/gateways/test_gateway_contract.py``).
+A new gateway is an adapter with this interface, and a line in the registry. ``tests/gateways/test_gateway_contract.py``
+is the contract, which every adapter and every test double passes.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -35,28 +36,28 @@ from payrelay.errors import Code
 from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 
 Headers: TypeAlias = Mapping[str, str]
-"""The headers of a request: names in small letters; of one that came more than once, all values, joined by ", "."""
+"""The headers of a request: names in lower case. Several values of one name are joined by ", "."""
 
 NO_HEADERS: Final[Headers] = MappingProxyType({})
 
 
 class EffectCause(StrEnum):
-    """The causes in an outcome's evidence that flows look at; all others are for people."""
+    """The causes in an outcome's evidence on which flows decide. All other causes are for operators."""
 
     ALREADY_CAPTURED = "already_captured"
-    """The gateway says that this hold was captured before."""
+    """The gateway says that this authorization was captured before."""
     ALREADY_VOIDED = "already_released"
-    """The gateway says that this hold was let go of before."""
+    """The gateway says that this authorization was voided before."""
     ALREADY_CANCELLED = "already_cancelled"
     """The gateway says that this subscription was cancelled before."""
     NO_SUCH_AUTHORIZATION = "no_such_hold"
-    """The gateway knows no such hold."""
+    """The gateway knows no such authorization."""
 
 
 class ExpectedReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reply must match beyond what the call itself says; None where it isn't known.
+    """The values that a reply must match beside those of the call; None where a value isn't known.
 
-    For a capture: the order and currency of the authorization, and the amount that it holds.
+    For a capture: the order and currency of the authorization, and the amount that it reserves.
     """
 
     order_id: str | None = None
@@ -68,11 +69,11 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
     """The permission to send one effect.
 
     Attributes:
-        operation_id: of the operation that it is sent for: the same each time that one operation is sent, and never
-            another one's. Goes to the gateway as its idempotency key, where it keeps such keys.
-        permit: in the gateway's budget; ended by the gateway.
-        send_by_s: nothing of it is sent after this time, by ``clock.boot_s``.
-        is_retry: journals that it is about to be sent once more; anything but True forbids it.
+        operation_id: the operation that the effect belongs to, and no other one; equal each time that the operation is
+            sent. A gateway that keeps idempotency keys gets it as the key.
+        permit: a permit of the gateway's budget, which the gateway ends.
+        send_by_s: the gateway sends nothing after this time, by ``clock.boot_s``.
+        is_retry: journals a second sending before it is made. Any answer but True forbids the sending.
         notify_url: goes into a charge that names none itself.
     """
 
@@ -84,7 +85,7 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReturnUrls(msgspec.Struct, frozen=True, kw_only=True):
-    """Addresses of ours: where the gateway sends the browser back to, and where it sends its notification."""
+    """Payrelay's addresses for the gateway: where it sends the browser back to, and where it posts its notification."""
 
     return_url: str
     cancel_url: str
@@ -92,24 +93,24 @@ class ReturnUrls(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of the gateway that a customer is to be sent to.
+    """A request for the gateway's page, to which a customer is to be sent.
 
     Attributes:
-        checkout_id: of our checkout: the same each time that its page is shown. A gateway that has to be asked for its
-            page is asked under this key, so that a page that is shown twice is no second payment.
-        asked: what is to be paid, approved or held.
-        returns: addresses of ours.
-        today: the day at the gateway.
+        checkout_id: our checkout, equal each time that its page is shown. A gateway that must be asked for its page is
+            asked under this key, so that a page that is shown twice is no second payment.
+        payment: the payment, approval or authorization that the customer is asked for.
+        returns: addresses of Payrelay's.
+        today: the current day at the gateway.
     """
 
     checkout_id: str
-    asked: HostedPayment
+    payment: HostedPayment
     returns: ReturnUrls
     today: date
 
 
 class CheckoutForm(msgspec.Struct, frozen=True, kw_only=True):
-    """A form to be posted by the customer's browser: its address and its fields in their order."""
+    """A form that the customer's browser posts: its address, and its fields in their order."""
 
     action: str
     fields: dict[str, str]
@@ -119,7 +120,7 @@ class CheckoutForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckoutRedirect(msgspec.Struct, frozen=True, kw_only=True):
-    """An address that the customer's browser is sent to."""
+    """An address to which the customer's browser is sent."""
 
     url: str
 
@@ -128,29 +129,29 @@ class CheckoutRedirect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NoCheckout(msgspec.Struct, frozen=True, kw_only=True):
-    """There is no page of the gateway to be had now; ``code`` and ``msg`` say why."""
+    """The gateway's page can't be had now; ``code`` and ``msg`` say why."""
 
     code: Code
     msg: str
 
 
 class ReceivedNotification(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification that was read: who it is from, and what it says in our words."""
+    """A notification that was read: whether the gateway sent it, and its content in our words."""
 
     authenticity: Authenticity
     content: NotificationContent
 
 
 class UnreadableNotification(msgspec.Struct, frozen=True, kw_only=True):
-    """A body that is no notification; the reason holds nothing of it but names of fields."""
+    """A body that is no notification. The reason names fields, and quotes no value."""
 
     reason: str
 
 
 class CheckFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was tried: what, whether it is right, and a sentence for people.
+    """The result of one check: its subject, whether it passed, and a sentence for the operator.
 
-    ``is_warning`` is for what works, and is better changed all the same.
+    ``is_warning`` marks what works, and should be changed all the same.
     """
 
     subject: str
@@ -164,7 +165,7 @@ class Gateway(Protocol):
 
     @property
     def name(self) -> str:
-        """The account's name, as it stands in our paths."""
+        """The account's name, which is the first segment of its paths."""
         ...
 
     @property
@@ -174,44 +175,44 @@ class Gateway(Protocol):
 
     @property
     def merchant(self) -> str:
-        """16 hex digits: the same for the same merchant under every name."""
+        """16 hex digits, equal for one merchant under every account name."""
         ...
 
     @property
     def timezone(self) -> str:
-        """The zone of the gateway's days and dates."""
+        """The time zone of the gateway's days and dates."""
         ...
 
     @property
     def timeout_s(self) -> float:
-        """The longest that one call takes."""
+        """The longest that one call takes, in seconds."""
         ...
 
     @property
     def queue_s(self) -> float:
-        """The longest wait for a place in the budget."""
+        """The longest wait for a permit, in seconds."""
         ...
 
     @property
     def rate_limiter(self) -> RateLimiter:
-        """Gives out the places in the account's budget."""
+        """The rate limiter that gives out the permits of the account's budget."""
         ...
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the gateway can do for this account; as good as constant while the program runs."""
+        """The gateway's capabilities for this account. They hardly ever change while the program runs."""
         ...
 
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
-        """Sends an effect, and says what it came to. It is sent a second time only where the first did nothing.
+        """Sends an effect, and gives its outcome. Sends it a second time only where the first sending did nothing.
 
-        The second sending is journaled by ``sending.is_retry`` before. The permit is ended when this returns, and when
-        it is cancelled; a call that is cancelled may have been sent.
+        ``sending.is_retry`` journals the second sending before it is made. The permit is ended when this returns or is
+        cancelled. A call that is cancelled may have been sent.
         """
         ...
 
     async def read(self, call: Read, *, priority: Priority = Priority.READ, until_s: float | None = None) -> Reading:
-        """Makes a read. Waits for a place until then (by ``clock.boot_s``), without a moment for the usual time."""
+        """Makes a read. Waits for a permit until ``until_s`` (by ``clock.boot_s``); if it is None, for ``queue_s``."""
         ...
 
     async def inquire(
@@ -221,45 +222,46 @@ class Gateway(Protocol):
         until_s: float,
         priority: Priority = Priority.RESOLUTION,
     ) -> Observation:
-        """Looks at payments, to prove something by them. That the gateway could not be asked is *unseen*."""
+        """Makes a status inquiry about payments. A gateway that couldn't be asked gives ``NoObservation``."""
         ...
 
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
-        """Reads the payments in a reading's data; None where it is no list of them, or one of them is not whole."""
+        """Reads the payments in a reading's data; None where it is no list of payments or one of them is incomplete."""
         ...
 
     def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
-        """Reads what a reading's data shows of subscriptions, as of the moment of the question.
+        """Reads the facts about subscriptions in a reading's data, as of the time at which the gateway was asked.
 
-        With ``order_id`` only those of one order. A record that is not whole tells nothing; the others do.
+        With ``order_id``, reads only the subscriptions of that order. An incomplete record gives no fact; the other
+        records do.
         """
         ...
 
     def without(self, raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
-        """Leaves payments out of a reading's data, the others byte for byte; None where none is left.
+        """Removes payments from a reading's data, and leaves the others byte for byte; None where no payment is left.
 
-        A payment whose number can't be read is left out too: nobody knows whose it is.
+        A payment whose number can't be read is removed too, because its owner can't be found.
         """
         ...
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | CheckoutRedirect | NoCheckout:
-        """Gives the way to the gateway's page for one checkout. May be repeated: the same checkout is paid once."""
+        """Gives the way to the gateway's page for one checkout. May be repeated: one checkout is paid once."""
         ...
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:
-        """Reads a notification, and tells who it is from.
+        """Reads a notification, and judges its authenticity.
 
-        The verdict is given on the request as it came, with its headers; it is stored, and a notification that was
-        genuine then stays so. Headers are not kept: a stored one is read again with NO_HEADERS, for its news alone.
-        One that was *not* genuine can become so later only where the body alone proves it (a secret was mended
-        meanwhile); a gateway that signs by a header sends such a one again.
+        Authenticity is judged on the request as it came, with its headers, and is stored: a notification that was
+        genuine then stays genuine. Headers are not stored. A stored notification is read again with NO_HEADERS, for its
+        content alone. A notification that was *not* genuine can become genuine later only where the body alone proves
+        it, after a secret was corrected. A gateway that signs by a header sends such a notification again.
         """
         ...
 
     async def check(self) -> list[CheckFinding]:
-        """Tries the account out, without changing anything, and tells in plain words what works and what doesn't."""
+        """Checks the account without changing anything, and gives findings in plain words."""
         ...
 
     async def close(self) -> None:
-        """Closes all connections; calls under way are lost. May be repeated."""
+        """Closes all connections. Calls under way are lost. May be repeated."""
         ...

@@ -1,6 +1,6 @@
-"""What a kind of gateway brings along: its own settings, how the books know its accounts, and how one is opened.
+"""The interface of a kind of gateway: its settings, the identity of its accounts, and the opening of an account.
 
-Knows no provider. Which kinds there are stands in the registry, which alone imports their adapters.
+This module knows no gateway. The registry lists the kinds, and it alone imports their adapters.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,20 +14,20 @@ from payrelay.clock import Clock
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.pacing.rate_limiter import RateLimiter
-from payrelay.gateways.token_shelf import TokenShelf
+from payrelay.gateways.token_store import TokenStore
 
 
-class Common(msgspec.Struct, frozen=True, kw_only=True):
-    """What the settings say of an account of every kind.
+class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that an account of every kind has.
 
     Attributes:
-        name: as it stands in our paths.
+        name: the first segment of the account's paths.
         environment: ``sandbox`` or ``live``.
-        base_url: where the gateway is; None for its own address in that environment.
+        base_url: the gateway's address; None for its default address in that environment.
         limit: calls in a window; None for no limit.
-        timeout_s: the longest one call may take, connection and all.
-        queue_s: the longest wait for a place in the budget.
-        timezone: of the gateway's dates.
+        timeout_s: the longest one call may take, with its connection.
+        queue_s: the longest wait for a permit.
+        timezone: the zone of the gateway's dates.
     """
 
     name: str
@@ -39,12 +39,12 @@ class Common(msgspec.Struct, frozen=True, kw_only=True):
     timezone: str
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """How the books know an account; 16 hex digits each, made of the settings alone.
+class AccountIdentity(msgspec.Struct, frozen=True, kw_only=True):
+    """The names by which the store knows an account; 16 hex digits each, made of the settings alone.
 
     Attributes:
-        app: the same for the same credentials, whatever else of the account is changed.
-        merchant: the same for the same merchant, under every name.
+        app: equal for equal credentials, whatever else of the account is changed.
+        merchant: equal for one merchant under every name.
     """
 
     app: str
@@ -53,20 +53,20 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GatewayResources:
-    """What an account is opened with.
+    """The shared parts that an account is opened with.
 
     Attributes:
         clock: tells the time.
-        merchant: what the books have had the account's merchant as since it was first used; None where there are none.
-        rate_limiter: gives out the places in its budget.
-        shelf: gives the shelf on which processes share an access token, by the token's name; None where nothing is
-            shared.
+        merchant: the merchant under which the store has known the account since its first use; None without a store.
+        rate_limiter: gives out the permits of the account's budget.
+        token_store: gives the store in which processes share an access token, by the token's name. None where they
+            share nothing.
     """
 
     clock: Clock
     merchant: str | None
     rate_limiter: RateLimiter
-    shelf: Callable[[str], TokenShelf] | None
+    token_store: Callable[[str], TokenStore] | None
 
 
 class GatewayKind(Protocol):
@@ -74,18 +74,18 @@ class GatewayKind(Protocol):
 
     @property
     def settings(self) -> type[BaseModel]:
-        """The settings that an account of this kind has beside everybody's; unknown ones are refused with all."""
+        """The settings of this kind beside the common ones; unknown settings are refused."""
         ...
 
     @property
     def defaults(self) -> Mapping[str, object]:
-        """What of everybody's settings this kind has a default for; written as in the environment."""
+        """This kind's defaults for common settings, written as in the environment."""
         ...
 
-    def identity(self, common: Common, own: BaseModel) -> Identity:
-        """Tells how the books know an account."""
+    def identity(self, common: CommonSettings, own: BaseModel) -> AccountIdentity:
+        """Gives the names by which the store knows an account."""
         ...
 
-    def opened(self, common: Common, own: BaseModel, means: GatewayResources) -> Gateway:
-        """Makes the account's gateway; nothing is called yet."""
+    def open(self, common: CommonSettings, own: BaseModel, resources: GatewayResources) -> Gateway:
+        """Makes the gateway of an account, and calls nothing yet."""
         ...

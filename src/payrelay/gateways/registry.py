@@ -1,4 +1,4 @@
-"""The kinds of gateways that there are. Nobody else imports an adapter: to add a provider is to add a line here."""
+"""The kinds of gateways that there are. A new gateway is a new line here: no other module imports an adapter."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,6 +9,6 @@ from payrelay.gateways.payhere.account import KIND as PAYHERE
 from payrelay.gateways.payhere.kind import PayHereKind
 
 KINDS: Final[Mapping[str, GatewayKind]] = MappingProxyType({PAYHERE: PayHereKind()})
-"""By the word that stands in the setting KIND."""
+"""By the value of an account's setting KIND."""
 DEFAULT_KIND: Final = PAYHERE
-"""Where an account names none."""
+"""The kind of an account whose settings name none."""

@@ -259,7 +259,7 @@ class _EndpointWorker:
         """Takes more where little lies ready; gives back what may not be sent now, or was not begun in time."""
         now_ms = self._dispatch.clock.now_ms()
         late, self._late = self._late, []
-        await self._dispatch.deliveries.give_back(self._id, late, now_ms=now_ms)
+        await self._dispatch.deliveries.end_leases(self._id, late, now_ms=now_ms)
         if len(self._ready) > TAKEN_MAX // 2:
             return
         target = None if self._dispatch.is_closing else await self._dispatch.endpoints.target(self._id)
@@ -280,7 +280,7 @@ class _EndpointWorker:
             return
         until_ms = now_ms + LEASE_MS
         self._dispatch.passed(FlowPoint.CLAIMING, self._id)
-        taken = await self._dispatch.deliveries.take(self._id, now_ms, until_ms=until_ms, limit=room)
+        taken = await self._dispatch.deliveries.lease_due(self._id, now_ms, leased_until_ms=until_ms, limit=room)
         self._dispatch.passed(FlowPoint.CLAIMED, self._id)
         events = await self._dispatch.feed.at([one.position for one in taken]) if taken else []
         by_position = {event.position: event for event in events}
@@ -288,7 +288,7 @@ class _EndpointWorker:
 
     async def _give_back(self, now_ms: int) -> None:
         loads, self._ready = [*self._ready], deque()
-        await self._dispatch.deliveries.give_back(self._id, [load.lease for load in loads], now_ms=now_ms)
+        await self._dispatch.deliveries.end_leases(self._id, [load.lease for load in loads], now_ms=now_ms)
 
     async def _send(self) -> None:
         """Sends one after the other of what lies ready."""
@@ -298,7 +298,7 @@ class _EndpointWorker:
         signer = _signer(target, self._dispatch.clock.now_ms())
         while self._ready and len(self._senders) <= self._width and target is self._target:
             load = self._ready.popleft()
-            if load.lease.until_ms - self._dispatch.clock.now_ms() < BEGUN_BEFORE_MS:
+            if load.lease.leased_until_ms - self._dispatch.clock.now_ms() < BEGUN_BEFORE_MS:
                 self._late.append(load.lease)
                 continue
             self._dispatch.passed(FlowPoint.DELIVERING, self._id)

@@ -1,10 +1,10 @@
-"""Remembers. Nobody else writes SQL.
+"""Stores everything that Payrelay remembers. No other layer writes SQL.
 
-Rules of this room:
+Rules of this layer:
 
 1. A noun (``journal``, ``credentials``, ``meta``) is written once, as units of work over the statements in
-   ``statements/``; the two engines (``sqlite``, ``postgresql``) carry units out and know no noun.
-2. What a write returned from is on disk.
+   ``statements/``. The two engines (``sqlite``, ``postgresql``) carry units out and know no noun.
+2. When a write returns, its data is on disk.
 3. Tokens, card data and answers lie in the database sealed, or not at all.
 """
 

@@ -1,7 +1,7 @@
-"""Alerts as the store keeps them: one for each time that somebody must be called.
+"""Alerts in the store: one for each time that an operator is needed.
 
-About an operation or a notification that came to need a person, or an endpoint that was stopped. They are written in
-the unit of work that made the change; here they are taken, tried again and ended.
+An alert is about an operation or a notification that came to need attention, or an endpoint that was stopped. The unit
+of work that makes the change writes the alert. This module leases alerts, puts them off and ends them.
 """
 
 from enum import StrEnum
@@ -17,14 +17,14 @@ _SEPARATOR: Final = ","
 
 
 class AlertSubject(StrEnum):
-    """What an alert is about; each kind has a table of its own."""
+    """The subject of an alert; each kind of subject has a table of its own."""
 
     OPERATION = "operation"
-    """It came to need a person."""
+    """An operation that came to need attention."""
     NOTIFICATION = "notification"
-    """It came to need a person, or so many were refused that one must look."""
+    """A notification that came to need attention, or so many refused ones that an operator must look."""
     ENDPOINT = "endpoint"
-    """It was stopped."""
+    """An endpoint that was stopped."""
 
 
 _QUERIES: Final = {
@@ -35,15 +35,15 @@ _QUERIES: Final = {
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """One alert that was taken, to be given now.
+    """One alert that this process has leased, to be given now.
 
     Attributes:
-        subject_id, version: the operation or notification, and its version that came to need a person; or the endpoint,
-            and when it was stopped, in milliseconds.
-        created_at_ms: when that was.
-        leased_until_ms: until then nobody else takes it.
+        subject_id, version: the operation or notification, and its version that came to need attention; or the
+            endpoint, and the time of its stop, in milliseconds.
+        created_at_ms: the time of that change.
+        leased_until_ms: no other process leases it before this time.
         attempts: how often it was tried before.
-        given_to: the addressees that have it already.
+        given_to: the alert channels that have it already.
     """
 
     subject_id: str
@@ -55,7 +55,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Names it to its addressees: the same whenever it is given again."""
+        """Names it to the alert channels: equal whenever the alert is given again."""
         return f"{self.subject_id}/{self.version}"
 
 
@@ -63,7 +63,7 @@ _Alerts: TypeAlias = list[Alert]
 
 
 class Alerts:
-    """Gives out the alerts of one kind that are due, to one process each."""
+    """Leases the due alerts about one kind of subject, each to one process."""
 
     def __init__(self, database: Database, about: AlertSubject) -> None:
         self.about = about
@@ -71,21 +71,24 @@ class Alerts:
         self._queries = _QUERIES[about]
 
     async def next_due_ms(self) -> int | None:
-        """Tells when the next alert is to be given; None where none is."""
+        """Gives the time at which the next alert is due; None where none waits."""
         return await self._database.read(moment_in(Statement(self._queries.next_due, ())))
 
-    async def take(self, now_ms: int, *, until_ms: int, limit: int) -> _Alerts:
-        """Takes at most ``limit`` alerts that are due, the longest due first; until then nobody else is given them."""
-        statement = Statement(self._queries.take, (now_ms, until_ms, limit), is_whole=True)
+    async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Alerts:
+        """Leases at most ``limit`` alerts that are due, the longest due first; no other process gets them meanwhile."""
+        statement = Statement(self._queries.lease_due, (now_ms, leased_until_ms, limit), is_whole=True)
         return [_alert(row) for row in await self._database.write(all_rows(statement))]
 
     async def end(self, alert: Alert, given_to: frozenset[str]) -> None:
-        """Says that it is not given again, and to whom it was."""
+        """Ends an alert, which is not given again, and stores which channels have it."""
         parameters = (alert.subject_id, alert.version, _names(given_to))
         await self._database.write(all_rows(Statement(self._queries.end, parameters, is_whole=True)))
 
     async def put_off(self, alert: Alert, given_to: frozenset[str], until_ms: int) -> None:
-        """Says when it is tried again, and who has it already; nothing where somebody else has taken it meanwhile."""
+        """Stores when an alert is due again and which channels have it.
+
+        Does nothing where another process has leased it meanwhile.
+        """
         parameters = (alert.subject_id, alert.version, alert.leased_until_ms, until_ms, _names(given_to))
         await self._database.write(all_rows(Statement(self._queries.put_off, parameters, is_whole=True)))
 

@@ -1,31 +1,31 @@
-"""Chargebacks: payments that a bank took back, as the gateway notified; each once, and with its event."""
+"""Chargebacks: payments that a bank took back, as the gateway notified. Each is stored once, with its event."""
 
 from typing import Final
 
 import msgspec
 
 from payrelay.core.events.event import OutgoingEvent
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, first_row
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.events.outbox import put as put_event
 from payrelay.store.statements import chargebacks as statements
 
 CHARGEBACKS_MAX: Final = 100
-"""Of one operation: it has one payment."""
+"""Of one operation, which has one payment."""
 
 
 class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
     """A payment was charged back, as the gateway notified.
 
     Attributes:
-        merchant, payment_id: which payment.
-        order_id: of which order.
-        account: under whose address the notification came.
-        principal: who is told of it: whose operation or checkout made the payment.
-        operation_id: the operation that the payment belongs to; None where it was made otherwise.
-        amount_minor, currency: as the notification said.
-        notification_id: which one.
-        noted_at_ms: when it was kept.
+        merchant, payment_id: the payment.
+        order_id: its order.
+        account: the account under whose address the notification came.
+        principal: the principal that gets the event: the owner of the operation or checkout that made the payment.
+        operation_id: the operation that the payment belongs to; None where another way made the payment.
+        amount_minor, currency: from the notification.
+        notification_id: the notification.
+        noted_at_ms: the time at which it was stored.
     """
 
     merchant: str
@@ -41,24 +41,24 @@ class Chargeback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chargebacks:
-    """Keeps chargebacks in a database."""
+    """Stores chargebacks in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def keep(self, chargeback: Chargeback, event: OutgoingEvent) -> bool:
-        """Keeps a chargeback together with its event; False, and nothing, where the payment's is kept already."""
+        """Stores a chargeback with its event; False, and nothing is stored, where the payment has one already."""
         return await self._database.write(_keep(chargeback, event))
 
     async def of_operation(self, operation_id: str) -> list[Chargeback]:
         """Reads the chargebacks of an operation's payments."""
         statement = Statement(statements.CHARGEBACKS_OF_OPERATION, (operation_id, CHARGEBACKS_MAX))
-        return [_chargeback(row) for row in await self._database.read(all_rows(statement))]
+        return [struct_of(row, Chargeback) for row in await self._database.read(all_rows(statement))]
 
     async def of_payment(self, merchant: str, payment_id: str) -> Chargeback | None:
         """Reads the chargeback of a payment."""
         row = await self._database.read(first_row(Statement(statements.CHARGEBACK_OF_PAYMENT, (merchant, payment_id))))
-        return None if row is None else _chargeback(row)
+        return None if row is None else struct_of(row, Chargeback)
 
 
 def _keep(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]:
@@ -66,7 +66,3 @@ def _keep(chargeback: Chargeback, event: OutgoingEvent) -> Unit[bool]:
         return False
     yield from put_event(event)
     return True
-
-
-def _chargeback(row: Row) -> Chargeback:
-    return struct_of(row, Chargeback)

@@ -1,10 +1,10 @@
-"""Checkouts as the store keeps them: where each one stands in clear, and the customer's data sealed beside it.
+"""Checkouts in the store: their states in clear, and the customer's data sealed beside them.
 
 Rules:
 
-1. A change names the version that it was decided on, and is written with its event or not at all.
-2. The unique indexes on order and key decide who was first; whatever is read before them is only a hint.
-3. What is sealed is forgotten when a checkout has long had its outcome.
+1. A change names the version on which it was decided, and is written with its event or not at all.
+2. The unique indexes on order and key decide which checkout was first. A read before them is only a hint.
+3. The sealed data is forgotten when a checkout has had its outcome for a long time.
 """
 
 from typing import Final, TypeAlias
@@ -14,18 +14,18 @@ import msgspec
 from payrelay.core.checkouts.checkout import Checkout, Details, event_of
 from payrelay.core.payments.payment import Payment
 from payrelay.errors import Outdated
-from payrelay.store.engine.database import Database, Row, Statement, Unit, all_rows, count_rows, first_row
+from payrelay.store.engine.database import Database, Statement, Unit, all_rows, count_rows, first_row
 from payrelay.store.engine.rows import struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements import checkouts as statements
 
 OF_ORDER_MAX: Final = 50
-"""Checkouts of one order that are looked at: more attempts than anybody makes."""
-OF_PERSON_MAX: Final = 100
-"""Checkouts of one page of a person's."""
+"""Checkouts of one order that are read: more attempts than any customer makes."""
+OF_CUSTOMER_MAX: Final = 100
+"""Checkouts on one page of a customer's."""
 FORGOTTEN_MAX: Final = 500
-"""Of one round, so that it never holds the store for long."""
+"""Of one round, so that it never blocks the store for long."""
 
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(Details).decode
@@ -33,10 +33,10 @@ _decode: Final = msgspec.msgpack.Decoder(Details).decode
 _Checkouts: TypeAlias = list[Checkout]
 
 
-class PersonalCheckouts(msgspec.Struct, frozen=True, kw_only=True):
-    """By what a person's checkouts are found: a stored customer, and its principal's own name for it.
+class CheckoutsOfCustomer(msgspec.Struct, frozen=True, kw_only=True):
+    """The values by which a customer's checkouts are found: the stored customer, and its principal's own name for it.
 
-    ``reference`` is None where there is none, or it shall not be looked for by it.
+    ``reference`` is None where there is none, or where it is not to be searched for.
     """
 
     customer_id: str
@@ -45,18 +45,18 @@ class PersonalCheckouts(msgspec.Struct, frozen=True, kw_only=True):
     reference: str | None
 
     def __repr__(self) -> str:
-        return f"Sought(customer_id={self.customer_id!r})"
+        return f"CheckoutsOfCustomer(customer_id={self.customer_id!r})"
 
 
 class Checkouts:
-    """Keeps checkouts in a database."""
+    """Stores checkouts in a database."""
 
     def __init__(self, database: Database, seal: Seal) -> None:
         self._database = database
         self._seal = seal
 
     async def add(self, checkout: Checkout, details: Details) -> bool:
-        """Stores a new checkout; False where its order is held, or its key taken, by another one."""
+        """Stores a new checkout; False where another one holds its order or has its idempotency key."""
         sealed = self._seal.seal(_encode(details), context_of(checkout.id))
         statement = Statement(statements.ADD, (*msgspec.structs.astuple(checkout), sealed), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
@@ -66,7 +66,7 @@ class Checkouts:
         return await self._one(Statement(statements.GET, (checkout_id,)))
 
     async def details_of(self, checkout_id: str) -> Details | None:
-        """Reads what is sealed of a checkout; None where it was forgotten. Raises StoreUnusable."""
+        """Reads the sealed details of a checkout; None where they were forgotten. Raises StoreUnusable."""
         row = await self._database.read(first_row(Statement(statements.SEALED, (checkout_id,))))
         sealed = None if row is None else row[0]
         return _decode(self._seal.open(sealed, context_of(checkout_id))) if isinstance(sealed, bytes) else None
@@ -83,83 +83,86 @@ class Checkouts:
         """Finds the checkouts of an order: the one that holds it first, then the newest."""
         return await self._many(Statement(statements.OF_ORDER, (merchant, order_id, OF_ORDER_MAX)))
 
-    async def change(self, checkout: Checkout, *, is_told: bool, is_paid: bool = False) -> None:
-        """Stores a changed checkout, with the event of its new state where that is to be told.
+    async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
+        """Stores a changed checkout; with ``has_event``, also the event of its new state.
 
-        Raises Outdated, and writes nothing, unless the row has the version before; and, where ``is_paid`` says that its
-        payment is new to it, where that belongs to something else by now. A checkout that would hold an order which
-        another one holds by now holds none.
+        Raises Outdated, and writes nothing, unless the row has the version before. ``is_paid`` says that the checkout's
+        payment is new to it: then it also raises Outdated where another checkout or an operation owns that payment by
+        now. A checkout whose order another one holds by now is stored without a guard.
         """
-        await self._database.write(_change(checkout, is_told=is_told, is_paid=is_paid))
+        await self._database.write(_change(checkout, has_event=has_event, is_paid=is_paid))
 
     async def mark_opened(self, checkout_id: str, at_ms: int, *, left_open_ms: int) -> bool:
-        """Notes that its page was shown, which leaves it open so much longer; False where it was shown before."""
+        """Stores that the checkout's page was shown; False where it was shown before.
+
+        A checkout whose page was shown stays open for ``left_open_ms`` longer.
+        """
         statement = Statement(statements.MARK_OPENED, (checkout_id, at_ms, left_open_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
-    async def take_due_inquiry(self, checkout_id: str, now_ms: int, *, next_ms: int) -> bool:
-        """Tells whether the caller is the one to look at the gateway now; nobody else is before ``next_ms``."""
-        statement = Statement(statements.TAKE_DUE_INQUIRY, (checkout_id, now_ms, next_ms), is_whole=True)
+    async def lease_inquiry(self, checkout_id: str, now_ms: int, *, next_ms: int) -> bool:
+        """Leases the status inquiry about a checkout until ``next_ms``; False where it isn't due or is leased."""
+        statement = Statement(statements.LEASE_INQUIRY, (checkout_id, now_ms, next_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
-    async def take_ending(self, now_ms: int, *, until_ms: int, limit: int) -> _Checkouts:
-        """Takes at most ``limit`` open checkouts whose time has ended; until then nobody else is given them."""
+    async def lease_ending(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Checkouts:
+        """Leases at most ``limit`` open checkouts whose time has ended; no other process gets them meanwhile."""
         if not await self._database.read(all_rows(Statement(statements.ANY_ENDING, (now_ms,)))):
             return []
-        statement = Statement(statements.TAKE_ENDING, (now_ms, until_ms, limit), is_whole=True)
-        return [_checkout(row) for row in await self._database.write(all_rows(statement))]
+        statement = Statement(statements.LEASE_ENDING, (now_ms, leased_until_ms, limit), is_whole=True)
+        return [struct_of(row, Checkout) for row in await self._database.write(all_rows(statement))]
 
-    async def take_overdue(self, checkout_id: str, now_ms: int, *, until_ms: int) -> bool:
-        """Takes one open checkout whose time has ended; False where it isn't that, or somebody else has taken it."""
-        statement = Statement(statements.TAKE_OVERDUE, (checkout_id, now_ms, until_ms), is_whole=True)
+    async def lease_overdue(self, checkout_id: str, now_ms: int, *, leased_until_ms: int) -> bool:
+        """Leases one open checkout whose time has ended; False where it is no such one, or another process has it."""
+        statement = Statement(statements.LEASE_OVERDUE, (checkout_id, now_ms, leased_until_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     async def forget(self, before_ms: int) -> int:
-        """Forgets what is sealed of checkouts that came to their state before a moment; gives how many."""
+        """Forgets the sealed data of finished checkouts last changed before a time; gives their number."""
         statement = Statement(statements.FORGET, (before_ms, FORGOTTEN_MAX), is_whole=True)
         return await self._database.write(count_rows(statement))
 
     async def forget_order(self, merchant: str, principal: str, order_id: str) -> int:
-        """Forgets who the customer of a principal's checkouts of an order was, of those that have their outcome.
+        """Forgets the customer in a principal's finished checkouts of an order.
 
-        Gives how many there were.
+        Gives the number of these checkouts.
         """
         statement = Statement(statements.FORGET_ORDER, (merchant, principal, order_id), is_whole=True)
         return await self._database.write(count_rows(statement))
 
-    async def of_person(self, person: PersonalCheckouts, *, after: str, limit: int) -> _Checkouts:
-        """Reads one page of a person's checkouts, by their ids above ``after``."""
-        parameters = (*msgspec.structs.astuple(person), after, min(limit, OF_PERSON_MAX))
-        return await self._many(Statement(statements.OF_PERSON, parameters))
+    async def of_customer(self, customer: CheckoutsOfCustomer, *, after: str, limit: int) -> _Checkouts:
+        """Reads one page of a customer's checkouts, by their ids above ``after``."""
+        parameters = (*msgspec.structs.astuple(customer), after, min(limit, OF_CUSTOMER_MAX))
+        return await self._many(Statement(statements.OF_CUSTOMER, parameters))
 
     async def unowned(self, checkout: Checkout, payments: tuple[Payment, ...]) -> tuple[Payment, ...]:
-        """Gives those of the payments that belong to no operation and no other checkout.
+        """Gives the payments that belong to no operation and no other checkout.
 
-        Gives none where a charge of the same order, or another checkout that is open or asked for something else, may
-        turn out to own one.
+        Gives none where a competing charge or checkout of the order may turn out to own one. That is a charge that is
+        open or failed, or a checkout that is open or asked for something else.
         """
         return await self._database.read(_unowned(checkout, payments))
 
     async def has_competing(self, checkout: Checkout) -> bool:
-        """Tells whether a charge of the same order, or another checkout, may turn out to own what is found of it."""
+        """Tells whether a charge of the order, or another checkout, may turn out to own a payment of the order."""
         return bool(await self._database.read(all_rows(_competing_with(checkout))))
 
     async def _one(self, statement: Statement) -> Checkout | None:
         row = await self._database.read(first_row(statement))
-        return None if row is None else _checkout(row)
+        return None if row is None else struct_of(row, Checkout)
 
     async def _many(self, statement: Statement) -> _Checkouts:
-        return [_checkout(row) for row in await self._database.read(all_rows(statement))]
+        return [struct_of(row, Checkout) for row in await self._database.read(all_rows(statement))]
 
 
 def context_of(checkout_id: str) -> bytes:
-    """Says where a sealed value belongs."""
+    """Gives the seal context of a checkout's details."""
     return f"checkout/{checkout_id}".encode()
 
 
-def _change(checkout: Checkout, *, is_told: bool, is_paid: bool) -> Unit[None]:
+def _change(checkout: Checkout, *, has_event: bool, is_paid: bool) -> Unit[None]:
     if is_paid:
-        # Two checkouts of an order may be about to take up the same payment: the second one finds it taken.
+        # Two checkouts of an order may be about to claim one payment: the second one finds it owned.
         yield Statement(statements.LOCK_ORDER, (checkout.merchant, checkout.order_id))
         if (yield Statement(statements.PAYMENT_IS_OWNED, (checkout.payment_id, checkout.merchant, checkout.id))):
             raise Outdated(f"the payment of the checkout {checkout.id!r} belongs to another by now")
@@ -176,7 +179,7 @@ def _change(checkout: Checkout, *, is_told: bool, is_paid: bool) -> Unit[None]:
     changed = yield Statement(statements.CHANGE, parameters)
     if not changed:
         raise Outdated(f"the checkout {checkout.id!r} was changed since it was read")
-    if is_told:
+    if has_event:
         yield from outbox.put(event_of(checkout))
 
 
@@ -193,7 +196,3 @@ def _unowned(checkout: Checkout, payments: tuple[Payment, ...]) -> Unit[tuple[Pa
 
 def _competing_with(checkout: Checkout) -> Statement:
     return Statement(statements.ORDER_HAS_COMPETING, (checkout.order_id, checkout.merchant, checkout.id))
-
-
-def _checkout(row: Row) -> Checkout:
-    return struct_of(row, Checkout)

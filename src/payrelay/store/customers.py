@@ -1,14 +1,14 @@
-"""Stored customers as the store keeps them: in clear what may be seen by anybody, everything else sealed.
+"""Stored customers in the store: their public members in clear, everything else sealed.
 
 Rules:
 
-1. The gateway's token, the name on the card and what the merchant calls the person are sealed, each bound to its row.
-   A token is given to a charge and to nobody else; the name on the card to nobody.
-2. What is looked for by is kept as a keyed hash. A token could do without the key, being 128 bits of chance; a
-   reference may be an e-mail address, which a plain hash would tell to whoever guesses it.
-3. A change names the version that it was decided on, and is written with its event or not at all.
-4. The hash of a token stays when the token is destroyed, so that the approval of it, heard once more, brings nobody
-   back. Alone it says nothing, to us as little as to others.
+1. The gateway's token, the name on the card and the merchant's names for the customer are sealed, each bound to its
+   row. Only a charge gets the token; nothing gets the name on the card.
+2. Values to search by are stored as keyed hashes. A token has 128 random bits, and wouldn't need the key. A reference
+   may be an e-mail address, which a plain hash would reveal to a guess.
+3. A change names the version on which it was decided, and is written with its event or not at all.
+4. The hash of a token stays when the token is destroyed, so that a repeated notification of its approval restores no
+   customer. Alone it reveals nothing, to Payrelay as little as to others.
 """
 
 import hmac
@@ -23,7 +23,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit, Value
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import outbox
 from payrelay.store.statements import customers as statements
-from payrelay.store.statements.pagination import given_of, page_of
+from payrelay.store.statements.pagination import columns_of, page_of
 
 _LOOKUP_KEY_OF: Final = b"payrelay customers lookup"
 _MEMBERS: Final = (
@@ -46,7 +46,7 @@ _Customers: TypeAlias = list[Customer]
 
 
 class Customers:
-    """Keeps stored customers in a database; ``chain_key`` is the store's, of which the key of the hashes is made."""
+    """Stores customers in a database. The key of the hashes is derived from the store's ``chain_key``."""
 
     def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
         self._database = database
@@ -54,7 +54,7 @@ class Customers:
         self._lookup_key = hmac.digest(chain_key, _LOOKUP_KEY_OF, "sha256")
 
     async def add(self, customer: Customer, approval: Approval) -> bool:
-        """Stores a new customer of an approval, and its event; False where its principal has one with the same token.
+        """Stores the new customer of an approval, and its event; False where its principal has one with that token.
 
         Raises StoreUnavailable.
         """
@@ -70,7 +70,7 @@ class Customers:
         return await self._database.write(_add(customer, parameters))
 
     async def change(self, customer: Customer, event: CustomerEvent, *, card_holder: str | None = None) -> None:
-        """Stores a changed customer, and what is told of it; a holder takes the place of the one before.
+        """Stores a changed customer, and its event. A ``card_holder`` replaces the one before.
 
         Raises Outdated, and writes nothing, unless the row has the version before; StoreUnavailable.
         """
@@ -91,7 +91,7 @@ class Customers:
         await self._database.write(_change(customer, parameters, event))
 
     async def get(self, customer_id: str) -> Customer | None:
-        """Reads one customer, whoever's it is. Raises StoreUnavailable; StoreUnusable where it can't be opened."""
+        """Reads one customer of any principal. Raises StoreUnavailable; StoreUnusable where it can't be opened."""
         return await self._one(Statement(statements.GET_CUSTOMER, (customer_id,)))
 
     async def of_token(self, merchant: str, principal: str, token: Secret) -> Customer | None:
@@ -100,20 +100,20 @@ class Customers:
         return await self._one(Statement(statements.CUSTOMER_OF_TOKEN, (merchant, principal, token_hash)))
 
     async def token_of(self, customer_id: str) -> Secret | None:
-        """Reads the gateway's token of a customer, for a charge; None where there is none any more."""
+        """Reads the gateway's token of a customer, for a charge; None where it was destroyed."""
         row = await self._database.read(first_row(Statement(statements.TOKEN_OF_CUSTOMER, (customer_id,))))
         sealed = None if row is None else row[0]
         return (
             Secret(self._seal.open(sealed, token_context(customer_id)).decode()) if isinstance(sealed, bytes) else None
         )
 
-    async def list(self, wanted: CustomerFilter, *, before: str | None, limit: int) -> _Customers:
+    async def list(self, filters: CustomerFilter, *, before: str | None, limit: int) -> _Customers:
         """Reads one page, newest first: at most ``limit`` customers with ids below ``before``."""
-        given = given_of(wanted)
-        if wanted.reference is not None:
-            del given["reference"]
-            given["reference_hash"] = self._hash("reference", wanted.reference)
-        page = page_of(statements.LIST_CUSTOMERS, given, before=before, limit=limit)
+        equal = columns_of(filters)
+        if filters.reference is not None:
+            del equal["reference"]
+            equal["reference_hash"] = self._hash("reference", filters.reference)
+        page = page_of(statements.LIST_CUSTOMERS, equal, before=before, limit=limit)
         return [self._of(row) for row in await self._database.read(all_rows(page))]
 
     async def _one(self, statement: Statement) -> Customer | None:
@@ -145,17 +145,17 @@ class Customers:
 
 
 def token_context(customer_id: str) -> bytes:
-    """Names the place of a sealed token, so that it opens nowhere else."""
+    """Gives the seal context of a customer's token."""
     return f"{customer_id}/token".encode()
 
 
 def holder_context(customer_id: str) -> bytes:
-    """Names the place of the sealed name on the card."""
+    """Gives the seal context of the name on the card."""
     return f"{customer_id}/holder".encode()
 
 
 def names_context(customer_id: str) -> bytes:
-    """Names the place of the sealed reference and label."""
+    """Gives the seal context of the reference and label."""
     return f"{customer_id}/names".encode()
 
 

@@ -1,12 +1,12 @@
-"""The inbox: each notification once, and what followed from it that lies nowhere else.
+"""The inbox: each notification once, with those of its effects that no other table has.
 
 Rules:
 
-1. What makes two deliveries the same notification is the digest of the whole body, per merchant account. A repeat is
+1. Two deliveries are one notification where a merchant account got equal bodies, by the body's digest. A repeat is
    counted and changes nothing else.
-2. The body lies sealed, bound to its row; in clear is what support needs to find it. A finished one's body is forgotten
-   after a while.
-3. What was refused, and what comes of one order, is kept up to a number: whoever floods the door fills no disk.
+2. The body is sealed, bound to its row. Members that support needs to find it are in clear. The body of a finished
+   notification is forgotten after a while.
+3. Refused notifications, and those of one order, are stored up to a number, so that a flood of them fills no disk.
 """
 
 from typing import Final, TypeAlias
@@ -18,7 +18,7 @@ from payrelay.core.notifications.notification import (
     Notification,
     NotificationFilter,
     NotificationKind,
-    needs_person,
+    needs_operator,
 )
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import Secret, secret_hash
@@ -28,24 +28,24 @@ from payrelay.store.engine.rows import moment_in, struct_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import inbox as statements
 from payrelay.store.statements.alerts import ADD_NOTIFICATION_ALERT, ADD_REFUSALS_ALERT
-from payrelay.store.statements.pagination import given_of, page_of
+from payrelay.store.statements.pagination import columns_of, page_of
 from payrelay.store.statements.payments.operations import INVALIDATE
 
 REFUSED_MAX: Final = 1_000
-"""Refused notifications that are kept of a merchant account, for somebody to look at."""
+"""Refused notifications that are stored of a merchant account, for an operator to look at."""
 REFUSED_ALERT_FROM: Final = 5
-"""Refused notifications of a merchant account in a day from which on a person is called, once that day: a stranger who
-tries is no reason to, but a wrong MERCHANT_SECRET refuses all that the gateway sends."""
+"""Refused notifications of a merchant account in a day from which on an operator is alerted, once that day. One
+stranger who tries is no reason for that, but a wrong MERCHANT_SECRET refuses everything that the gateway sends."""
 OF_AN_ORDER_MAX: Final = 200
-"""Notifications that are taken of one order in a day, and tell the same: a subscription that fails has two or three.
+"""Notifications of one order and one reported status that are stored in a day. A failing subscription has two or three.
 
-A customer who has the notification of a payment can post it in any number of disguises, and must not keep that of a
-chargeback out by it.
+A customer who has the notification of a payment can post it in any number of variants. That must not keep out the
+notification of a chargeback.
 """
 
 
 class StoredNotification(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification is stored: just now, or before."""
+    """A stored notification; ``is_new`` says whether it was stored just now."""
 
     notification: Notification
     is_new: bool
@@ -55,7 +55,7 @@ _Notifications: TypeAlias = list[Notification]
 
 
 class Inbox:
-    """Keeps notifications in a database; ``refused_max`` and ``of_an_order_max`` bound what floods may leave there."""
+    """Stores notifications in a database. ``refused_max`` and ``of_an_order_max`` limit what a flood leaves there."""
 
     def __init__(
         self,
@@ -71,9 +71,9 @@ class Inbox:
         self._of_an_order_max = of_an_order_max
 
     async def put(self, notification: Notification, body: bytes) -> StoredNotification | None:
-        """Stores a notification, or counts that it came again; None where it is one too many to be kept.
+        """Stores a notification, or counts its repeat; None where there are too many to store it.
 
-        Of several that put the same at once, one stores it. Raises StoreUnavailable.
+        Of several callers that put it at once, one stores it. Raises StoreUnavailable.
         """
         sealed = self._seal.seal(body, body_context(notification.id))
         parameters: tuple[Value, ...] = (
@@ -86,23 +86,21 @@ class Inbox:
         row = await self._database.write(_put(notification, parameters))
         if row is None:
             return None
-        return (
-            StoredNotification(notification=notification, is_new=True)
-            if not row
-            else StoredNotification(notification=_of(row), is_new=False)
-        )
+        if not row:
+            return StoredNotification(notification=notification, is_new=True)
+        return StoredNotification(notification=struct_of(row, Notification), is_new=False)
 
     async def record(self, notification: Notification) -> None:
-        """Stores where a notification stands now. Raises Outdated, and writes nothing, where it was changed meanwhile.
+        """Stores a changed notification. Raises Outdated, and writes nothing, where it was changed meanwhile.
 
-        May be repeated only as a whole with what led to it.
+        May be repeated only together with everything that led to the change.
         """
         await self._database.write(_record(notification))
 
     async def get(self, notification_id: str) -> Notification | None:
         """Reads one notification."""
         row = await self._database.read(first_row(Statement(statements.GET_NOTIFICATION, (notification_id,))))
-        return None if row is None else _of(row)
+        return None if row is None else struct_of(row, Notification)
 
     async def body_of(self, notification_id: str) -> bytes | None:
         """Reads the body as it came; None where there is none, or it was forgotten. Raises StoreUnusable."""
@@ -110,57 +108,60 @@ class Inbox:
         sealed = None if row is None else row[0]
         return self._seal.open(sealed, body_context(notification_id)) if isinstance(sealed, bytes) else None
 
-    async def list(self, wanted: NotificationFilter, *, before: str | None, limit: int) -> _Notifications:
+    async def list(self, filters: NotificationFilter, *, before: str | None, limit: int) -> _Notifications:
         """Reads one page, newest first: at most ``limit`` notifications with ids below ``before``."""
-        page = page_of(statements.LIST_NOTIFICATIONS, given_of(wanted), before=before, limit=limit)
-        return [_of(row) for row in await self._database.read(all_rows(page))]
+        page = page_of(statements.LIST_NOTIFICATIONS, columns_of(filters), before=before, limit=limit)
+        return [struct_of(row, Notification) for row in await self._database.read(all_rows(page))]
 
     async def next_due_ms(self) -> int | None:
-        """Tells when the next notification is to be worked on; None where none is."""
+        """Gives the time at which the next notification is due; None where none waits."""
         return await self._database.read(moment_in(Statement(statements.NEXT_NOTIFICATION, ())))
 
-    async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Notifications:
-        """Takes at most ``limit`` notifications that are due; until then nobody else is given them."""
-        statement = Statement(statements.TAKE_NOTIFICATIONS, (now_ms, until_ms, limit), is_whole=True)
-        return [_of(row) for row in await self._database.write(all_rows(statement))]
+    async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Notifications:
+        """Leases at most ``limit`` notifications that are due. No other process gets them before the lease ends."""
+        statement = Statement(statements.LEASE_NOTIFICATIONS, (now_ms, leased_until_ms, limit), is_whole=True)
+        return [struct_of(row, Notification) for row in await self._database.write(all_rows(statement))]
 
-    async def take_up(self, now_ms: int) -> int:
-        """Makes due what a process that is gone was about to work on first; gives how many there were.
+    async def expire_leases(self, now_ms: int) -> int:
+        """Makes notifications due that a dead process was about to work on for the first time; gives their number.
 
         Only for the sole owner of the store, at its start.
         """
-        statement = Statement(statements.TAKE_UP_NOTIFICATIONS, (now_ms,), is_whole=True)
+        statement = Statement(statements.EXPIRE_LEASES, (now_ms,), is_whole=True)
         return await self._database.write(count_rows(statement))
 
     async def forget_refused(self, before_ms: int, limit: int) -> int:
-        """Removes at most ``limit`` refused ones that came before a moment; gives how many there were."""
+        """Removes at most ``limit`` refused notifications that came before a time; gives their number."""
         statement = Statement(statements.FORGET_REFUSED, (before_ms, limit), is_whole=True)
         return await self._database.write(count_rows(statement))
 
     async def forget_bodies(self, before_ms: int, limit: int) -> int:
-        """Forgets the bodies of at most ``limit`` finished ones that came before a moment; gives how many."""
+        """Forgets the bodies of at most ``limit`` finished notifications from before a time; gives their number."""
         statement = Statement(statements.FORGET_BODIES, (before_ms, limit), is_whole=True)
         return await self._database.write(count_rows(statement))
 
     async def forget_bodies_of_order(self, merchant: str, order_id: str) -> int:
-        """Forgets the bodies of all finished ones of an order, which hold a person's name; gives how many."""
+        """Forgets the bodies of all finished notifications of an order; gives their number.
+
+        A body has the customer's name.
+        """
         statement = Statement(statements.FORGET_BODIES_OF_ORDER, (merchant, order_id), is_whole=True)
         return await self._database.write(count_rows(statement))
 
     async def accept_token(self, notification: Notification, kind: NotificationKind, token: str, *, at_ms: int) -> bool:
-        """Accepts a token for the notification's order, once for each kind; False where it was another one before.
+        """Accepts a token for the notification's order, once for each kind; False where it accepted another one before.
 
-        May be repeated. Of several different ones at once, one is accepted. A hold's token is kept, sealed; that of an
-        approval lies with its customer, and here is its hash alone.
+        May be repeated. Of several different tokens at once, one is accepted. An authorization's token is stored here,
+        sealed. The token of an approval is stored with its customer, and only its hash here.
         """
         subject = (notification.merchant, notification.order_id, kind)
-        kept = token.encode() if kind is NotificationKind.AUTHORIZATION else b""
-        sealed = self._seal.seal(kept, token_context(*subject))
+        stored = token.encode() if kind is NotificationKind.AUTHORIZATION else b""
+        sealed = self._seal.seal(stored, token_context(*subject))
         accepted = (*subject, secret_hash(token), sealed, notification.id, at_ms)
         return await self._database.write(_accept_token(accepted))
 
     async def accepted_token(self, merchant: str, order_id: str, kind: NotificationKind) -> Secret | None:
-        """Gives the token that was accepted for an order; None where there is none, or it isn't kept.
+        """Gives the token that was accepted for an order; None where none was accepted, or it isn't stored.
 
         Raises StoreUnusable.
         """
@@ -171,33 +172,33 @@ class Inbox:
         return Secret(token) if token else None
 
     async def empty_token(self, merchant: str, order_id: str, kind: NotificationKind) -> bool:
-        """Destroys the token that was accepted for an order; its hash stays, so that no other one is accepted."""
+        """Destroys the token that was accepted for an order. Its hash stays, so that no other token is accepted."""
         subject = (merchant, order_id, kind)
         parameters = (*subject, self._seal.seal(b"", token_context(*subject)))
         statement = Statement(statements.EMPTY_TOKEN, parameters, is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     async def owner_of_payment(self, merchant: str, payment_id: str) -> str | None:
-        """Finds the operation that a payment belongs to, where it was made through us."""
+        """Finds the operation that a payment belongs to, where an operation made it."""
         row = await self._database.read(first_row(Statement(statements.OWNER_OF_PAYMENT, (payment_id, merchant))))
         return None if row is None else str(row[0])
 
 
 def body_context(notification_id: str) -> bytes:
-    """Says where a sealed body belongs."""
+    """Gives the seal context of a notification's body."""
     return f"notification/{notification_id}".encode()
 
 
 def token_context(merchant: str, order_id: str, kind: NotificationKind) -> bytes:
-    """Says where a sealed token belongs; a merchant is a hash in hex, and a kind a word."""
+    """Gives the seal context of an accepted token; a merchant is a hash in hex, and a kind a word."""
     return f"accepted token/{merchant}/{kind}/{order_id}".encode()
 
 
 def _put(notification: Notification, parameters: tuple[Value, ...]) -> Unit[Row | None]:
-    """Gives an empty row for a new one, the row as it is stored for a repeat, None for one too many."""
+    """Gives an empty row for a new notification, the stored row for a repeat, and None for one too many."""
     if (yield Statement(statements.PUT_NOTIFICATION, parameters)):
         if notification.authenticity is Authenticity.GENUINE:
-            yield Statement(INVALIDATE, (notification.merchant,))  # what was read before it is no news any more
+            yield Statement(INVALIDATE, (notification.merchant,))  # readings from before it may be outdated
         else:
             at_ms = notification.received_at_ms
             since = (at_ms // DAY_MS, at_ms, at_ms - DAY_MS, REFUSED_ALERT_FROM)
@@ -220,10 +221,10 @@ def _record(notification: Notification) -> Unit[None]:
         notification.gives_up_at_ms,
         notification.updated_at_ms,
     )
-    is_alarming = needs_person(notification)
-    if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=not is_alarming)):
+    needs_attention = needs_operator(notification)
+    if not (yield Statement(statements.RECORD_NOTIFICATION, parameters, is_whole=not needs_attention)):
         raise Outdated(f"the notification {notification.id!r} was changed since it was read")
-    if is_alarming:
+    if needs_attention:
         at_ms = notification.updated_at_ms
         subject = (notification.merchant, notification.order_id, at_ms // DAY_MS, at_ms)
         yield Statement(ADD_NOTIFICATION_ALERT, (notification.id, notification.version, *subject))
@@ -234,7 +235,3 @@ def _accept_token(accepted: tuple[Value, ...]) -> Unit[bool]:
     merchant, order_id, kind, token_hash, *_ = accepted
     rows = yield Statement(statements.ACCEPTED_TOKEN, (merchant, order_id, kind))
     return bool(rows) and rows[0][0] == token_hash
-
-
-def _of(row: Row) -> Notification:
-    return struct_of(row, Notification)

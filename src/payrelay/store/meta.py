@@ -1,4 +1,4 @@
-"""What the store keeps about itself: what shows a wrong encryption key, the audit chain's key, whose an app is."""
+"""Facts about the store itself: a check of its encryption key, the audit chain's key, and the merchant of each app."""
 
 import secrets
 from pathlib import Path
@@ -23,7 +23,7 @@ _MERCHANT: Final = "merchant/"
 
 
 class ChainStart(NamedTuple):
-    """The key of the audit chain, and since when there is one: older lines of history are in no chain."""
+    """The key of the audit chain, and the time of its start; older journal entries are in no chain."""
 
     secret: bytes
     since_ms: int
@@ -32,7 +32,7 @@ class ChainStart(NamedTuple):
 async def embedded_keys(database: Database, path: Path) -> tuple[bytes, ...]:
     """Reads the keys beside an embedded database, or makes one where nothing was sealed in it yet.
 
-    Raises StoreUnusable where the file is gone although the database needs it: a new key would open nothing.
+    Raises StoreUnusable where the file is missing although the database needs it, because a new key would open nothing.
     """
     is_sealed = await database.read(_is_sealed())
     if is_sealed and not sealing.is_key_file(path):
@@ -41,11 +41,11 @@ async def embedded_keys(database: Database, path: Path) -> tuple[bytes, ...]:
 
 
 async def verify_key(database: Database, seal: Seal) -> None:
-    """Compares the encryption key with the one that this database was begun with, or notes it in a new database.
+    """Compares the encryption key with the one of the database's first start; stores a check in a new database.
 
-    Raises StoreUnusable where it is another one.
+    Raises StoreUnusable where the keys differ.
     """
-    check = await database.write(_standing(_KEY_CHECK, seal.seal(_PLAIN, _CONTEXT)))
+    check = await database.write(_stored_or_new(_KEY_CHECK, seal.seal(_PLAIN, _CONTEXT)))
     try:
         seal.open(check, _CONTEXT)
     except StoreUnusable:
@@ -53,31 +53,31 @@ async def verify_key(database: Database, seal: Seal) -> None:
 
 
 async def chain_key(database: Database, seal: Seal, clock: Clock) -> ChainStart:
-    """Reads the key of the audit chain, or makes it where there is none yet; of many who make it at once, one does.
+    """Reads the key of the audit chain, or makes it where there is none. Of many callers that make it, one does.
 
-    Raises StoreUnusable where it can't be opened, or is gone although there are lines in the chain: with a new one
-    nobody could tell any more whether they were changed.
+    Raises StoreUnusable where it can't be opened, or is missing although journal entries are in the chain. With a new
+    key nobody could tell whether these entries were changed.
     """
     plain = secrets.token_bytes(KEY_BYTES) + clock.now_ms().to_bytes(_SINCE_BYTES, "big")
-    sealed = await database.write(_kept_chain_key(seal.seal(plain, _CHAIN_CONTEXT)))
+    sealed = await database.write(_stored_chain_key(seal.seal(plain, _CHAIN_CONTEXT)))
     if sealed is None:
         raise StoreUnusable("the key of the audit chain is missing from the database; bring it back from a backup")
     plain = seal.open(sealed, _CHAIN_CONTEXT)
     return ChainStart(plain[:KEY_BYTES], int.from_bytes(plain[KEY_BYTES:], "big"))
 
 
-async def standing_merchant(database: Database, seal: Seal, app: str, merchant: str) -> str:
-    """Gives the merchant that the books have an app as: the one that was given here first.
+async def merchant_of_app(database: Database, seal: Seal, app: str, merchant: str) -> str:
+    """Gives the merchant under which the store knows an app: the one of the first call.
 
-    An app is one merchant's for good. Were it another's as soon as an operator adds the merchant's number to its
-    settings, what holds an order would hold it no more. May be repeated.
+    An app belongs to one merchant for good. Otherwise, an operator who adds the merchant's number to an account's
+    settings would change its merchant, and the guards of its orders would guard them no more. May be repeated.
 
-    Raises StoreUnavailable, and StoreUnusable where what stands can't be opened.
+    Raises StoreUnavailable; StoreUnusable where the stored value can't be opened.
     """
     name = f"{_MERCHANT}{app}"
     context = f"meta/{name}".encode()
-    standing = await database.write(_standing(name, seal.seal(merchant.encode(), context)))
-    return seal.open(standing, context).decode()
+    stored = await database.write(_stored_or_new(name, seal.seal(merchant.encode(), context)))
+    return seal.open(stored, context).decode()
 
 
 async def schema_version(database: Database) -> int:
@@ -85,8 +85,8 @@ async def schema_version(database: Database) -> int:
     return await database.read(_schema_version())
 
 
-def _standing(name: str, sealed: bytes) -> Unit[bytes]:
-    """Stores a value unless there is one of that name; gives the one that stands."""
+def _stored_or_new(name: str, sealed: bytes) -> Unit[bytes]:
+    """Stores a value unless there is one of that name; gives the stored one."""
     rows = yield Statement(statements.GET_META, (name,))
     if not rows:
         yield Statement(statements.ADD_META, (name, sealed))
@@ -94,14 +94,14 @@ def _standing(name: str, sealed: bytes) -> Unit[bytes]:
     return blob_of(rows[0][0])
 
 
-def _kept_chain_key(sealed: bytes) -> Unit[bytes | None]:
-    """Gives the sealed key that stands, or stores this one; None where there is none although there is a chain."""
+def _stored_chain_key(sealed: bytes) -> Unit[bytes | None]:
+    """Gives the stored sealed key, or stores this one; None where there is none although there is a chain."""
     rows = yield Statement(statements.GET_META, (_CHAIN_KEY,))
     if rows:
         return blob_of(rows[0][0])
     if (yield Statement(statements.ANY_CHAINED, ())):
         return None
-    return (yield from _standing(_CHAIN_KEY, sealed))
+    return (yield from _stored_or_new(_CHAIN_KEY, sealed))
 
 
 def _is_sealed() -> Unit[bool]:

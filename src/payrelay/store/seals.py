@@ -1,13 +1,13 @@
-"""Everything that is sealed, with which key, and how it comes under another one while the service runs.
+"""Lists everything that is sealed, and seals it anew under another key while the service runs.
 
 Rules:
 
-1. Every sealed column of the schema stands in ``SEALED``, with the words that bind it to its row; a test compares the
-   two. Whoever adds such a column adds it there.
-2. A value is exchanged only for itself: the statement names the bytes that were read. What somebody else wrote
-   meanwhile stays, and is looked at the next time.
-3. What was sealed stays what it was, to the last byte: digests and the audit chain are over the plain values.
-4. It may be broken off and begun again at any time; what is under the right key already is not touched.
+1. ``SEALED`` lists every sealed column of the schema, with the context that binds a value to its row; a test compares
+   the two. A new sealed column is added there.
+2. A value is replaced only by itself: the statement names the bytes that were read. A value that another process wrote
+   meanwhile stays, and is read again the next time.
+3. The plain values don't change, because digests and the audit chain are over them.
+4. A rotation may be stopped and begun again at any time. A value under the right key is not written again.
 """
 
 from collections import Counter
@@ -26,16 +26,16 @@ from payrelay.store.payments.entries import answer_context, call_context
 from payrelay.store.statements import seals as statements
 
 PAGE: Final = 50
-"""Values that are read and exchanged at once: little enough that a server beside it is held up for milliseconds."""
+"""Values that are read and exchanged at once: few enough to delay a server on the database by milliseconds."""
 
 
 class SealedColumn(NamedTuple):
     """A column whose values are sealed.
 
     Attributes:
-        table, column: where.
-        keys: the texts that name a row; they are its primary key.
-        context: gives what binds a value to its row, from the values of the keys.
+        table, column: their names.
+        keys: the text columns of its primary key.
+        context: gives the seal context of a value, from the values of the keys.
     """
 
     table: str
@@ -45,7 +45,7 @@ class SealedColumn(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Names it for people."""
+        """Names it for operators."""
         return f"{self.table}.{self.column}"
 
 
@@ -76,17 +76,17 @@ SEALED: Final[tuple[SealedColumn, ...]] = (
     SealedColumn("access_tokens", "sealed_token", ("account",), _access_token_context),
     SealedColumn("readings", "sealed", ("merchant", "subject"), readings.context_of),
 )
-"""Every sealed column of the schema; what the store can't do without comes first."""
+"""Every sealed column of the schema. The values that the store can't do without come first."""
 
 
 class ReencryptedRows(NamedTuple):
-    """What became of one page of values.
+    """The result for one page of values.
 
     Attributes:
-        column: where they lie.
-        done: how many are under the first key now.
-        passed_over: how many somebody else changed meanwhile.
-        unopened: the names of the rows whose values could not be opened with any key; they stay as they are.
+        column: their column.
+        done: the number of values that are under the first key now.
+        passed_over: the number of values that another process changed meanwhile.
+        unopened: the names of the rows whose values no key opens; they stay unchanged.
     """
 
     column: SealedColumn
@@ -96,7 +96,7 @@ class ReencryptedRows(NamedTuple):
 
 
 class Seals:
-    """Looks at what is sealed, and brings it under the first key."""
+    """Counts sealed values, and seals them anew under the first key."""
 
     def __init__(self, database: Database, seal: Seal, *, page: int = PAGE) -> None:
         self._database = database
@@ -105,7 +105,7 @@ class Seals:
 
     @property
     def key_ids(self) -> tuple[str, ...]:
-        """Names the keys that are known here, in hex digits, the one that seals first."""
+        """Names the keys that this process has, in hex digits, the sealing one first."""
         return tuple(key_id.hex() for key_id in self._seal.key_ids)
 
     async def count(self) -> dict[SealedColumn, Counter[str]]:
@@ -118,22 +118,22 @@ class Seals:
         return counted
 
     async def rotate(self) -> AsyncIterator[ReencryptedRows]:
-        """Brings everything under the first key, a page at a time; tells of each page once it is on disk.
+        """Seals everything under the first key, a page at a time; gives each page's result once it is on disk.
 
-        Each page is a unit of work of its own. Raises StoreUnavailable; it may be begun again then.
+        Each page is a unit of work of its own. Raises StoreUnavailable, after which the rotation may be begun again.
         """
         for column in SEALED:
-            behind: tuple[Value, ...] = ("",) * len(column.keys)
-            while rows := await self._database.read(all_rows(self._page_behind(column, behind))):
+            after: tuple[Value, ...] = ("",) * len(column.keys)
+            while rows := await self._database.read(all_rows(self._page_after(column, after))):
                 yield await self._exchange(column, rows)
-                behind = tuple(rows[-1][1:])
+                after = tuple(rows[-1][1:])
 
-    def _page_behind(self, column: SealedColumn, behind: tuple[Value, ...]) -> Statement:
+    def _page_after(self, column: SealedColumn, after: tuple[Value, ...]) -> Statement:
         query = statements.page_of_others(column.table, column.column, column.keys)
-        return Statement(query, (self._seal.key_id, *behind, self._page))
+        return Statement(query, (self._seal.key_id, *after, self._page))
 
     async def _exchange(self, column: SealedColumn, rows: list[Row]) -> ReencryptedRows:
-        wanted, unopened = [], []
+        exchanges, unopened = [], []
         for sealed, *keys in rows:
             context = column.context(*keys)
             try:
@@ -142,24 +142,24 @@ class Seals:
                 unopened.append("/".join(map(str, keys)))
                 continue
             query = statements.exchange(column.table, column.column, column.keys)
-            wanted.append(Statement(query, (self._seal.seal(plain, context), sealed, *keys)))
-        done = await self._write(wanted)
-        return ReencryptedRows(column, done, len(wanted) - done, tuple(unopened))
+            exchanges.append(Statement(query, (self._seal.seal(plain, context), sealed, *keys)))
+        done = await self._write(exchanges)
+        return ReencryptedRows(column, done, len(exchanges) - done, tuple(unopened))
 
-    async def _write(self, wanted: list[Statement]) -> int:
-        if not wanted:
+    async def _write(self, exchanges: list[Statement]) -> int:
+        if not exchanges:
             return 0
         try:
-            return await self._database.write(_exchanged(wanted))
+            return await self._database.write(_exchanged(exchanges))
         except Outdated:
-            if len(wanted) == 1:
+            if len(exchanges) == 1:
                 return 0
-        # Somebody else writes one of them at this moment, which undoes all: the others go one by one.
-        return sum([await self._write([statement]) for statement in wanted])
+        # Another process writes one of the rows at this moment, which undoes all: the rest is written one by one.
+        return sum([await self._write([statement]) for statement in exchanges])
 
 
-def _exchanged(wanted: list[Statement]) -> Unit[int]:
+def _exchanged(exchanges: list[Statement]) -> Unit[int]:
     done = 0
-    for statement in wanted:
+    for statement in exchanges:
         done += bool((yield statement))
     return done

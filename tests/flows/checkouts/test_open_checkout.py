@@ -84,7 +84,7 @@ async def test_a_repeat_of_a_finished_one_tells_how_it_stands(world: World) -> N
     checkout = await opened(relay, key="k-1")
     failed = advance(checkout, CheckoutEvent.FAILED, at_ms=1)
     assert failed is not None
-    await relay.checkouts.change(failed, is_told=True)
+    await relay.checkouts.change(failed, has_event=True)
     data = data_of(await open_checkout(relay, asked("k-1"), new()))
 
     assert (data["id"], data["state"], data["url"], data["form"]) == (checkout.id, "failed", None, None)
@@ -124,7 +124,7 @@ async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: Worl
     checkout = await opened(relay, key="k-1")
     await visit(relay, "gateway", checkout.id, await secret_of(relay, checkout))
     world.clock.passed_ms += LIFE_S * 1000 + LEFT_OPEN_MS
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
     with pytest.raises(Refusal, match="which is completed") as refused:
         await open_checkout(relay, asked("k-2"), new())
 

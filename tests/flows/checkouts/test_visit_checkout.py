@@ -154,7 +154,7 @@ async def test_who_comes_back_makes_us_look(world: World) -> None:
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += 3_000
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
     found = await came_back(relay, checkout.id)
 
     assert (found.checkout.state, found.onward) == (CheckoutState.COMPLETED, None)

@@ -91,7 +91,7 @@ async def test_an_installment_counts_when_the_gateway_shows_it(world: InboxWorld
     taken = await world.take(installment(1, "AUTHORIZATION_SUCCESS"))
 
     assert taken.reason is NotificationReason.NOT_SHOWN
-    assert await world.subscriptions.standing("0123456789abcdef", SUBSCRIPTION_ID) is None
+    assert await world.subscriptions.summary("0123456789abcdef", SUBSCRIPTION_ID) is None
 
 
 async def test_a_plan_that_begins_later_is_proved_by_itself(world: InboxWorld) -> None:
@@ -122,7 +122,7 @@ async def test_the_order_of_one_moves_no_plan_of_another(world: InboxWorld, body
 
     assert taken.reason is NotificationReason.NOT_SHOWN
     assert (await world.checkout()).subscription_id is None
-    assert await world.subscriptions.standing(MERCHANT, VICTIM) is None
+    assert await world.subscriptions.summary(MERCHANT, VICTIM) is None
     assert await world.event_types() == []
 
 
@@ -148,7 +148,7 @@ async def test_a_second_plan_of_an_order_is_for_a_person(world: InboxWorld) -> N
 
     assert (taken.state, taken.reason) == (NotificationState.NEEDS_ATTENTION, NotificationReason.SECOND_PAYMENT)
     assert (await world.checkout()).subscription_id == SUBSCRIPTION_ID
-    known = await world.subscriptions.standing(MERCHANT, VICTIM)
+    known = await world.subscriptions.summary(MERCHANT, VICTIM)
     assert known is not None
     assert known.subscription.principal == "shop"
 

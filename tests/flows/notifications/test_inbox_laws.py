@@ -90,7 +90,7 @@ async def end_of(world: InboxWorld) -> object:
     ]
     operations = [(each.state, each.payment_id, each.result_ref) for each in await world.world.operations()]
     customers = [(each.state, each.card_no_masked) for each in await world.all_customers()]
-    standing = await world.subscriptions.standing(MERCHANT, SUBSCRIPTION_ID)
+    standing = await world.subscriptions.summary(MERCHANT, SUBSCRIPTION_ID)
     known = None
     if standing is not None:
         known = (

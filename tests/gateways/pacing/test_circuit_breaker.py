@@ -30,7 +30,7 @@ def breaker(clock: HandClock) -> CircuitBreaker:
 
 @pytest.fixture
 def circuit_open(breaker: CircuitBreaker) -> CircuitBreaker:
-    """One that has shut this very moment."""
+    """A circuit breaker that has just opened."""
     end(breaker, failed=ENDED_MIN)
     return breaker
 
@@ -42,17 +42,17 @@ def end(breaker: CircuitBreaker, *, failed: int = 0, answered: int = 0) -> None:
             breaker.note(ending, "server_error")
 
 
-def test_one_failure_shuts_nothing(breaker: CircuitBreaker) -> None:
+def test_one_failure_does_not_open_it(breaker: CircuitBreaker) -> None:
     """Nor do a few: with few calls half of them fail by chance."""
     end(breaker, failed=ENDED_MIN - 1)
     assert (breaker.is_open, breaker.refusal(Priority.CHARGE)) == (False, None)
 
 
 @pytest.mark.parametrize(("answered", "failed", "is_open"), [(10, 10, True), (11, 10, False), (1, 19, True)])
-def test_it_shuts_when_half_of_the_calls_fail(
+def test_it_opens_when_half_of_the_calls_fail(
     breaker: CircuitBreaker, answered: int, failed: int, *, is_open: bool
 ) -> None:
-    """A gateway that answers every second call still serves somebody; one that answers fewer is left alone."""
+    """A gateway that answers every second call still serves somebody; one that answers fewer is not called."""
     end(breaker, answered=answered, failed=failed)
     assert breaker.is_open is is_open
 
@@ -73,37 +73,35 @@ def test_what_never_came_to_the_gateway_says_nothing_of_it(breaker: CircuitBreak
 
 
 def test_being_blocked_counts_as_a_failure(breaker: CircuitBreaker) -> None:
-    """Whoever turns every call away is left alone for longer than a window."""
+    """A gateway that rejects every call is not called for longer than a window."""
     for _ in range(ENDED_MIN):
         breaker.note(Ending.BLOCKED, "rate_limited")
     assert breaker.is_open
 
 
 def test_it_says_why_and_when_to_come_again(circuit_open: CircuitBreaker) -> None:
-    """The client hears it before anything is stored."""
+    """The client gets the rejection before anything is stored."""
     refusal = circuit_open.refusal(Priority.READ)
     assert refusal is not None
     assert (refusal.retry_after_s, refusal.cause) == (PAUSE_S, "server_error")
     assert circuit_open.enter(Priority.READ) is Admission.REJECTED
 
 
-def test_after_a_pause_one_probe_goes_out(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_after_a_pause_one_trial_goes_out(circuit_open: CircuitBreaker, clock: HandClock) -> None:
     """And no second one, as long as it is under way."""
     clock.move(PAUSE_S)
     assert [circuit_open.enter(Priority.RESOLUTION) for _ in range(2)] == [Admission.TRIAL, Admission.REJECTED]
 
 
-def test_an_effect_leaves_the_probing_to_those_who_change_nothing(
-    circuit_open: CircuitBreaker, clock: HandClock
-) -> None:
-    """A lost read costs nobody anything; but where only effects come, one of them is the probe."""
+def test_an_effect_leaves_the_trial_to_reads(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+    """A lost read costs nobody anything; but where only effects come, one of them is the trial."""
     clock.move(PAUSE_S)
     assert circuit_open.enter(Priority.CHARGE) is Admission.REJECTED
     clock.move(EFFECT_TRIALS_AFTER_S)
     assert circuit_open.enter(Priority.CHARGE) is Admission.TRIAL
 
 
-def test_a_probe_that_is_answered_opens_it(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_a_trial_that_is_answered_closes_it(circuit_open: CircuitBreaker, clock: HandClock) -> None:
     """And what failed before that is forgotten."""
     clock.move(PAUSE_S)
     circuit_open.enter(Priority.READ)
@@ -112,7 +110,7 @@ def test_a_probe_that_is_answered_opens_it(circuit_open: CircuitBreaker, clock: 
     assert (circuit_open.is_open, circuit_open.enter(Priority.CHARGE)) == (False, Admission.FREE)
 
 
-def test_a_probe_that_fails_doubles_the_pause(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_a_trial_that_fails_doubles_the_pause(circuit_open: CircuitBreaker, clock: HandClock) -> None:
     """Up to a minute, so that its return is not missed for long."""
     pauses = []
     for _ in range(4):
@@ -125,30 +123,30 @@ def test_a_probe_that_fails_doubles_the_pause(circuit_open: CircuitBreaker, cloc
     assert pauses == [PAUSE_S, 2 * PAUSE_S, 4 * PAUSE_S, PAUSE_S_MAX]
 
 
-def test_a_probe_that_came_to_nothing_makes_way_for_another(circuit_open: CircuitBreaker, clock: HandClock) -> None:
-    """It found no place, or was cancelled."""
+def test_a_trial_that_came_to_nothing_makes_way_for_another(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+    """The trial got no permit, or was cancelled."""
     clock.move(PAUSE_S)
     circuit_open.enter(Priority.READ)
     circuit_open.abandon()
     assert circuit_open.enter(Priority.READ) is Admission.TRIAL
 
 
-def test_a_probe_that_is_never_heard_of_again_makes_way_too(circuit_open: CircuitBreaker, clock: HandClock) -> None:
-    """Nothing may keep it shut for ever."""
+def test_a_trial_that_is_never_heard_of_again_makes_way_too(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+    """Nothing may keep it open for ever."""
     clock.move(PAUSE_S)
     circuit_open.enter(Priority.READ)
     clock.move(PROBE_S)
     assert circuit_open.enter(Priority.READ) is Admission.TRIAL
 
 
-def test_calls_that_were_under_way_when_it_shut_prove_nothing(circuit_open: CircuitBreaker) -> None:
+def test_calls_that_were_under_way_when_it_opened_prove_nothing(circuit_open: CircuitBreaker) -> None:
     """An old success must not let everybody in again."""
     end(circuit_open, answered=50)
     assert circuit_open.is_open
 
 
-def test_a_token_is_fetched_for_the_probe_but_opens_nothing(circuit_open: CircuitBreaker, clock: HandClock) -> None:
-    """Where there is none, no probe could be made; and a gateway that gives tokens may fail at all else."""
+def test_a_token_is_fetched_for_the_trial_but_closes_nothing(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+    """Where there is none, no trial could be made; and a gateway that gives tokens may fail at all else."""
     assert circuit_open.enter(Priority.TOKEN) is Admission.REJECTED
     clock.move(PAUSE_S)
     assert circuit_open.enter(Priority.TOKEN) is Admission.FREE
@@ -156,7 +154,7 @@ def test_a_token_is_fetched_for_the_probe_but_opens_nothing(circuit_open: Circui
     assert circuit_open.is_open
 
 
-def test_a_probe_after_it_opened_changes_nothing(breaker: CircuitBreaker) -> None:
-    """Two say the same."""
+def test_a_trial_after_it_closed_changes_nothing(breaker: CircuitBreaker) -> None:
+    """A second answer proves no more than the first."""
     breaker.trial_ended(Ending.FAILED, "timeout")
     assert not breaker.is_open

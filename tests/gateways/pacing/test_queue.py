@@ -7,12 +7,12 @@ NOW_S = 100.0
 
 
 def waiter(priority: Priority, until_s: float | None = 200.0) -> Waiter:
-    """Makes one who waits."""
+    """Makes a caller that waits."""
     return Waiter(priority, until_s, NOW_S)
 
 
 def entry_of(*held_responses: Waiter) -> PermitQueue:
-    """Makes a line of them."""
+    """Makes a queue of them."""
     queue = PermitQueue()
     for each in held_responses:
         queue.push(each)
@@ -20,7 +20,7 @@ def entry_of(*held_responses: Waiter) -> PermitQueue:
 
 
 def served(queue: PermitQueue, count: int) -> list[Priority]:
-    """Serves so many, and tells who it was."""
+    """Serves so many callers, and gives their priorities."""
     found = [queue.pop(NOW_S) for _ in range(count)]
     return [each.priority for each in found if each is not None]
 
@@ -35,8 +35,8 @@ def served(queue: PermitQueue, count: int) -> list[Priority]:
         (CancelSubscription(subscription_id=1), Priority.GIVE_BACK),
     ],
 )
-def test_money_that_comes_in_is_worth_more_than_money_that_goes_out(call: Effect, priority: Priority) -> None:
-    """Whoever pays stands at a till; whoever is paid back will see it tomorrow."""
+def test_charges_have_priority_over_refunds(call: Effect, priority: Priority) -> None:
+    """A customer who pays is waiting; a customer who gets a refund sees it tomorrow."""
     assert priority_of(call) is priority
 
 
@@ -49,8 +49,8 @@ async def test_the_worthiest_is_served_first_and_the_first_of_them() -> None:
     assert served(queue, 2) == [Priority.READ]
 
 
-async def test_settling_gets_its_share() -> None:
-    """Of a shop that charges without a pause every tenth place or so goes to what became of its lost replies."""
+async def test_resolution_gets_its_share() -> None:
+    """Of a shop that charges without a pause every tenth permit or so goes to the resolution of its lost replies."""
     queue = entry_of(*(waiter(Priority.RESOLUTION) for _ in range(2)), *(waiter(Priority.CHARGE) for _ in range(30)))
     order = served(queue, 30)
     assert [permit for permit, priority in enumerate(order) if priority is Priority.RESOLUTION] == [
@@ -59,8 +59,8 @@ async def test_settling_gets_its_share() -> None:
     ]
 
 
-async def test_who_went_away_or_came_too_late_is_passed_over() -> None:
-    """A place is of no use to them; whose time is over, while the machine slept, is told so."""
+async def test_a_caller_that_went_away_or_came_too_late_is_passed_over() -> None:
+    """They have no use for a permit. A caller whose time ended while the machine slept gets None."""
     gone, late, there = waiter(Priority.CHARGE), waiter(Priority.CHARGE, 101.0), waiter(Priority.READ)
     queue = entry_of(gone, late, there)
     gone.granted.cancel()
@@ -68,7 +68,7 @@ async def test_who_went_away_or_came_too_late_is_passed_over() -> None:
     assert late.granted.result() is None
 
 
-async def test_those_who_cannot_wait_are_told_apart() -> None:
+async def test_impatient_callers_are_distinguished() -> None:
     """They are sent away when nothing is free; the others stay."""
     patient, impatient, late = waiter(Priority.READ), waiter(Priority.CHARGE, None), waiter(Priority.CHARGE, 99.0)
     queue = entry_of(patient, impatient, late)

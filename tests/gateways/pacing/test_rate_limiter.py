@@ -26,12 +26,12 @@ def hand_clock() -> HandClock:
 
 
 def make(clock: HandClock, calls: int = 2, window_s: float = 10.0) -> RateLimiter:
-    """Makes a governor whose timers ring when the clock is moved."""
+    """Makes a rate limiter whose timers ring when the clock is moved."""
     return RateLimiter(RateLimit(calls, window_s), clock, timer=clock.timer)
 
 
 async def taken(rate_limiter: RateLimiter) -> Permit:
-    """Takes a place that must be there."""
+    """Takes a permit that must be there."""
     permit = await rate_limiter.take_now()
     assert permit is not None
     return permit
@@ -42,13 +42,13 @@ def test_the_limit_can_be_asked_for(hand_clock: HandClock) -> None:
     assert make(hand_clock, calls=3).limit == RateLimit(3, 10.0)
 
 
-async def test_no_more_places_than_the_limit(hand_clock: HandClock) -> None:
+async def test_no_more_permits_than_the_limit(hand_clock: HandClock) -> None:
     """Places that are held count as calls: the gateway may see them at any moment."""
     rate_limiter = make(hand_clock)
     assert [await rate_limiter.take_now() is not None for _ in range(3)] == [True, True, False]
 
 
-async def test_a_used_place_rests_for_a_window_after_the_reply(hand_clock: HandClock) -> None:
+async def test_a_used_permit_rests_for_a_window_after_the_reply(hand_clock: HandClock) -> None:
     """The gateway may have counted the call as late as the reply, so that is when the window begins."""
     rate_limiter = make(hand_clock, calls=2)
     permit, _ = await taken(rate_limiter), await taken(rate_limiter)
@@ -60,7 +60,7 @@ async def test_a_used_place_rests_for_a_window_after_the_reply(hand_clock: HandC
     assert await rate_limiter.take_now() is not None
 
 
-async def test_an_unused_place_is_free_at_once(hand_clock: HandClock) -> None:
+async def test_an_unused_permit_is_free_at_once(hand_clock: HandClock) -> None:
     """Nothing was sent, so the gateway has nothing to count."""
     rate_limiter = make(hand_clock)
     permit, _ = await taken(rate_limiter), await taken(rate_limiter)
@@ -68,8 +68,8 @@ async def test_an_unused_place_is_free_at_once(hand_clock: HandClock) -> None:
     assert await rate_limiter.take_now() is not None
 
 
-async def test_a_place_is_ended_once(hand_clock: HandClock) -> None:
-    """Ending it twice must not make two places of one."""
+async def test_a_permit_is_ended_once(hand_clock: HandClock) -> None:
+    """Ending it twice must not make two permits of one."""
     rate_limiter = make(hand_clock)
     permit, _ = await taken(rate_limiter), await taken(rate_limiter)
     permit.done()
@@ -81,14 +81,14 @@ async def test_a_place_is_ended_once(hand_clock: HandClock) -> None:
 async def test_without_a_limit_there_is_always_room(hand_clock: HandClock) -> None:
     """``off`` is meant for a test double that counts nothing."""
     rate_limiter = RateLimiter(None, hand_clock)
-    places = [await taken(rate_limiter) for _ in range(100)]
-    for permit in places:
+    permits = [await taken(rate_limiter) for _ in range(100)]
+    for permit in permits:
         permit.done()
     assert rate_limiter.snapshot().used == 0
 
 
 async def test_a_waiter_is_woken_when_the_window_is_over(hand_clock: HandClock) -> None:
-    """Nobody polls: the governor's timer brings the place."""
+    """Nobody polls: the rate limiter's timer brings the permit."""
     rate_limiter = make(hand_clock)
     for _ in range(2):
         (await taken(rate_limiter)).done()
@@ -98,8 +98,8 @@ async def test_a_waiter_is_woken_when_the_window_is_over(hand_clock: HandClock) 
     assert await waiting is not None
 
 
-async def test_a_waiter_is_served_when_a_place_comes_back_unused(hand_clock: HandClock) -> None:
-    """A call that never left makes room for the next one in line."""
+async def test_a_waiter_is_served_when_a_permit_comes_back_unused(hand_clock: HandClock) -> None:
+    """A call that never left makes room for the next one in the queue."""
     rate_limiter = make(hand_clock)
     permit, _ = await taken(rate_limiter), await taken(rate_limiter)
     waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
@@ -109,7 +109,7 @@ async def test_a_waiter_is_served_when_a_place_comes_back_unused(hand_clock: Han
 
 
 async def test_a_waiter_gives_up_at_its_time(hand_clock: HandClock) -> None:
-    """Who waits for a place has somebody waiting for an answer."""
+    """A caller that waits for a permit has a client that waits for an answer."""
     rate_limiter = make(hand_clock)
     await taken(rate_limiter), await taken(rate_limiter)
     waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 5))
@@ -118,7 +118,7 @@ async def test_a_waiter_gives_up_at_its_time(hand_clock: HandClock) -> None:
     assert await waiting is None
 
 
-async def test_no_place_is_waited_for_when_the_time_is_over(hand_clock: HandClock) -> None:
+async def test_no_permit_is_waited_for_when_the_time_is_over(hand_clock: HandClock) -> None:
     """A deadline in the past is answered at once."""
     rate_limiter = make(hand_clock)
     await taken(rate_limiter), await taken(rate_limiter)
@@ -126,7 +126,7 @@ async def test_no_place_is_waited_for_when_the_time_is_over(hand_clock: HandCloc
 
 
 async def test_effects_come_before_reads(hand_clock: HandClock) -> None:
-    """A customer who pays is worth more than a list; within one kind the first come is the first served."""
+    """A customer who pays has priority over a list; within one kind the first come is the first served."""
     rate_limiter = make(hand_clock)
     held = [await taken(rate_limiter), await taken(rate_limiter)]
     order: list[str] = []
@@ -146,7 +146,7 @@ async def test_effects_come_before_reads(hand_clock: HandClock) -> None:
 
 
 async def test_nobody_overtakes_a_waiter(hand_clock: HandClock) -> None:
-    """A newcomer gets no place while somebody stands in line for it."""
+    """A newcomer gets no permit while somebody waits for it."""
     rate_limiter = make(hand_clock)
     held = [await taken(rate_limiter), await taken(rate_limiter)]
     waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
@@ -156,8 +156,8 @@ async def test_nobody_overtakes_a_waiter(hand_clock: HandClock) -> None:
     assert await waiting is not None
 
 
-async def test_a_cancelled_waiter_leaves_its_place_to_others(hand_clock: HandClock) -> None:
-    """A place given in the moment of the cancellation must not be lost for good."""
+async def test_a_cancelled_waiter_leaves_its_permit_to_others(hand_clock: HandClock) -> None:
+    """A permit given in the moment of the cancellation must not be lost for good."""
     rate_limiter = make(hand_clock)
     held = [await taken(rate_limiter), await taken(rate_limiter)]
     waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
@@ -168,8 +168,8 @@ async def test_a_cancelled_waiter_leaves_its_place_to_others(hand_clock: HandClo
     assert await rate_limiter.take_now() is not None
 
 
-async def test_a_cancelled_waiter_no_longer_stands_in_line(hand_clock: HandClock) -> None:
-    """Who went away must not hold up those behind."""
+async def test_a_cancelled_waiter_no_longer_waits(hand_clock: HandClock) -> None:
+    """A caller that went away must not delay those behind it."""
     rate_limiter = make(hand_clock)
     held = [await taken(rate_limiter), await taken(rate_limiter)]
     waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
@@ -185,24 +185,24 @@ class FailingBudget(MemoryBudget):
 
     is_shared = True
 
-    async def take(self, count: int, permit_s: float) -> PermitsTaken:  # noqa: ARG002, the face of a budget
+    async def take(self, count: int, permit_s: float) -> PermitsTaken:  # noqa: ARG002, the interface of a budget
         """Can't say."""
         raise StoreUnavailable("down")
 
 
 class ForgetfulBudget(MemoryBudget):
-    """A budget in a store that takes no word of a place's end."""
+    """A budget in a store that fails to store a permit's end."""
 
     async def _lose(self) -> None:
         raise StoreUnavailable("down")
 
-    def done(self, grant: PermitGrant) -> Rest:  # noqa: ARG002, the face of a budget
+    def done(self, grant: PermitGrant) -> Rest:  # noqa: ARG002, the interface of a budget
         """Fails, later."""
         return self._lose()
 
 
 class SlowBudget(MemoryBudget):
-    """A budget in a store that takes its time to look."""
+    """A budget in a slow store."""
 
     def __init__(self, limit: RateLimit, clock: HandClock) -> None:
         super().__init__(limit, clock)
@@ -218,12 +218,12 @@ async def fail(rate_limiter: RateLimiter, count: int, ending: Ending = Ending.FA
     """Makes so many calls that fail."""
     for _ in range(count):
         permit = await taken(rate_limiter)
-        permit.came_to(ending, "timeout")
+        permit.report(ending, "timeout")
         permit.done()
 
 
-async def test_while_the_store_is_down_nobody_gets_a_place(hand_clock: HandClock) -> None:
-    """Nobody knows then what others have sent; whoever waits is told, and not only the first in line."""
+async def test_while_the_store_is_down_nobody_gets_a_permit(hand_clock: HandClock) -> None:
+    """Nobody knows then what other processes have sent. Every caller gets the error, not only the first."""
     limit = RateLimit(2, 10.0)
     rate_limiter = RateLimiter(limit, hand_clock, timer=hand_clock.timer, budget=FailingBudget(limit, hand_clock))
     waiting = [rate_limiter.take_now(), rate_limiter.take(hand_clock.now_s + 60)]
@@ -231,8 +231,8 @@ async def test_while_the_store_is_down_nobody_gets_a_place(hand_clock: HandClock
     assert [type(each) for each in heard] == [StoreUnavailable, StoreUnavailable]
 
 
-async def test_a_word_that_is_lost_hurts_nobody(hand_clock: HandClock) -> None:
-    """The place comes back by itself, later; whoever said it goes on."""
+async def test_a_lost_end_of_a_permit_hurts_no_caller(hand_clock: HandClock) -> None:
+    """The permit comes back by itself, later, and its caller goes on."""
     limit = RateLimit(1, 10.0)
     rate_limiter = RateLimiter(limit, hand_clock, timer=hand_clock.timer, budget=ForgetfulBudget(limit, hand_clock))
     (await taken(rate_limiter)).done()
@@ -240,8 +240,8 @@ async def test_a_word_that_is_lost_hurts_nobody(hand_clock: HandClock) -> None:
     assert await rate_limiter.take_now() is None
 
 
-async def test_who_goes_away_while_the_store_looks_leaves_a_place(hand_clock: HandClock) -> None:
-    """A client that hung up must not cost a place until its call would have ended."""
+async def test_a_caller_that_goes_away_during_a_query_leaves_a_permit(hand_clock: HandClock) -> None:
+    """A client that hung up must not cost a permit until its call would have ended."""
     limit = RateLimit(1, 10.0)
     budget = SlowBudget(limit, hand_clock)
     rate_limiter = RateLimiter(limit, hand_clock, timer=hand_clock.timer, budget=budget)
@@ -253,8 +253,8 @@ async def test_who_goes_away_while_the_store_looks_leaves_a_place(hand_clock: Ha
     assert (await taken(rate_limiter)).grant is not None
 
 
-async def test_a_place_has_a_last_moment_to_be_used(hand_clock: HandClock) -> None:
-    """A machine that slept with a place in its hand wakes up when that is somebody else's."""
+async def test_a_permit_has_a_last_moment_to_be_used(hand_clock: HandClock) -> None:
+    """A process that slept with a permit may wake up when another process has that permit."""
     permit = await taken(make(hand_clock))
     assert permit.send_by_s == hand_clock.now_s + SEND_WITHIN_S
 
@@ -295,7 +295,7 @@ async def test_how_it_stands(hand_clock: HandClock) -> None:
 
 @pytest.mark.parametrize("limit", [None, RateLimit(50, 10.0)])
 async def test_a_gateway_that_fails_is_left_alone(hand_clock: HandClock, limit: RateLimit | None) -> None:
-    """With or without a limit: after a pause one probe, and when that is answered everybody."""
+    """With or without a limit: after a pause one trial, and when that is answered everybody."""
     rate_limiter = RateLimiter(limit, hand_clock, timer=hand_clock.timer)
     await fail(rate_limiter, ENDED_MIN)
     assert (await rate_limiter.take_now(), rate_limiter.snapshot().is_open) == (None, True)
@@ -303,24 +303,24 @@ async def test_a_gateway_that_fails_is_left_alone(hand_clock: HandClock, limit: 
     trial, second = [await rate_limiter.take_now(priority=Priority.READ) for _ in range(2)]
     assert trial is not None
     assert (trial.is_trial, second) == (True, None)
-    trial.came_to(Ending.ANSWERED)
+    trial.report(Ending.ANSWERED)
     trial.done()
     assert await rate_limiter.take_now() is not None
 
 
-async def test_who_waits_when_it_shuts_is_sent_away(hand_clock: HandClock) -> None:
+async def test_waiting_callers_are_refused_when_the_circuit_breaker_opens(hand_clock: HandClock) -> None:
     """There is nothing to wait for."""
     rate_limiter = make(hand_clock, calls=ENDED_MIN)
-    places = [await taken(rate_limiter) for _ in range(ENDED_MIN)]
+    permits = [await taken(rate_limiter) for _ in range(ENDED_MIN)]
     waiting = asyncio.create_task(rate_limiter.take(hand_clock.now_s + 60))
     await turns()
-    for permit in places:
-        permit.came_to(Ending.FAILED, "timeout")
+    for permit in permits:
+        permit.report(Ending.FAILED, "timeout")
     assert await waiting is None
 
 
-async def test_what_has_its_place_already_does_not_go_out_when_it_shuts(hand_clock: HandClock) -> None:
-    """The last look is the sender's own; a probe goes out."""
+async def test_a_call_with_a_permit_is_not_sent_when_the_circuit_breaker_opens(hand_clock: HandClock) -> None:
+    """The sender checks last; a trial is sent."""
     rate_limiter = RateLimiter(None, hand_clock)
     early = await taken(rate_limiter)
     assert rate_limiter.may_go_out(early)
@@ -331,7 +331,7 @@ async def test_what_has_its_place_already_does_not_go_out_when_it_shuts(hand_clo
     assert (rate_limiter.may_go_out(early), rate_limiter.may_go_out(trial)) == (False, True)
 
 
-async def test_a_probe_that_finds_no_place_is_none(hand_clock: HandClock) -> None:
+async def test_a_trial_that_finds_no_permit_is_none(hand_clock: HandClock) -> None:
     """Another one may be it as soon as there is room."""
     rate_limiter = make(hand_clock, calls=ENDED_MIN, window_s=60.0)
     await fail(rate_limiter, ENDED_MIN)
@@ -340,14 +340,14 @@ async def test_a_probe_that_finds_no_place_is_none(hand_clock: HandClock) -> Non
     assert rate_limiter.refusal(Priority.READ) is None
 
 
-async def test_no_token_for_the_probe_is_a_probe_that_failed(hand_clock: HandClock) -> None:
+async def test_no_token_for_the_trial_is_a_trial_that_failed(hand_clock: HandClock) -> None:
     """Otherwise each request would ask for a token anew."""
     rate_limiter = RateLimiter(None, hand_clock)
     await fail(rate_limiter, ENDED_MIN)
     hand_clock.move(PAUSE_S)
     token = await rate_limiter.take_now(priority=Priority.TOKEN)
     assert token is not None
-    token.came_to(Ending.FAILED, "timeout")
+    token.report(Ending.FAILED, "timeout")
     token.done()
     assert rate_limiter.refusal(Priority.READ) is not None
 
@@ -357,25 +357,25 @@ async def test_when_the_gateway_says_too_many_nobody_calls_for_a_window(hand_clo
     rate_limiter = make(hand_clock, calls=10)
     pauses = []
     for _ in range(4):
-        places = [await taken(rate_limiter) for _ in range(2)]
-        for permit in places:
-            permit.came_to(Ending.BLOCKED, "rate_limited")
+        permits = [await taken(rate_limiter) for _ in range(2)]
+        for permit in permits:
+            permit.report(Ending.BLOCKED, "rate_limited")
             permit.release_unused()
         pauses.append(rate_limiter.snapshot().blocked_s)
         assert await rate_limiter.take_now() is None
         hand_clock.move(pauses[-1])
     assert pauses == [10.0, 20.0, 40.0, BLOCK_S_MAX]
     answered = await taken(rate_limiter)
-    answered.came_to(Ending.ANSWERED)
+    answered.report(Ending.ANSWERED)
     answered.release_unused()
-    (await taken(rate_limiter)).came_to(Ending.BLOCKED, "rate_limited")
+    (await taken(rate_limiter)).report(Ending.BLOCKED, "rate_limited")
     assert rate_limiter.snapshot().blocked_s == 10.0
 
 
 async def test_without_a_limit_there_is_nothing_to_block(hand_clock: HandClock) -> None:
-    """Who has turned the budget off has a test double."""
+    """An operator who turned the budget off calls a test double."""
     rate_limiter = RateLimiter(None, hand_clock)
-    (await taken(rate_limiter)).came_to(Ending.BLOCKED, "rate_limited")
+    (await taken(rate_limiter)).report(Ending.BLOCKED, "rate_limited")
     assert await rate_limiter.take_now() is not None
 
 
@@ -385,9 +385,9 @@ async def test_what_we_repeat_by_ourselves_is_a_small_share(hand_clock: HandCloc
     calls = repeats = 0
     while calls < 1_000:
         permit = await taken(rate_limiter)
-        permit.came_to(Ending.ANSWERED)
+        permit.report(Ending.ANSWERED)
         calls += 1
         if rate_limiter.may_repeat():
-            (await taken(rate_limiter)).came_to(Ending.ANSWERED)
+            (await taken(rate_limiter)).report(Ending.ANSWERED)
             repeats += 1
     assert 0 < repeats < 0.1 * calls

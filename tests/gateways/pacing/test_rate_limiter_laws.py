@@ -28,7 +28,7 @@ HAIR_S: Final = 1e-6
 
 
 class Customer(msgspec.Struct, frozen=True):
-    """One who wants to make a call: when after the one before, through which process, and what becomes of it."""
+    """One call: its delay after the call before, its process, and its end."""
 
     pause_s: float
     process: int
@@ -67,14 +67,14 @@ DIED_AT_THE_LAST_MOMENT: Final = [
 class Shop:
     """Processes that share a budget, and the arrivals of their calls by the gateway's clock."""
 
-    def __init__(self, clock: HandClock, governors: list[RateLimiter]) -> None:
+    def __init__(self, clock: HandClock, rate_limiters: list[RateLimiter]) -> None:
         self.clock = clock
-        self.governors = governors
+        self.rate_limiters = rate_limiters
         self.arrivals: list[float] = []
 
     async def call(self, customer: Customer) -> None:
-        """Takes a place and makes a call; who crashes never ends it, and its reply never comes."""
-        rate_limiter = self.governors[customer.process % len(self.governors)]
+        """Takes a permit and makes a call; who crashes never ends it, and its reply never comes."""
+        rate_limiter = self.rate_limiters[customer.process % len(self.rate_limiters)]
         permit = await rate_limiter.take(self.clock.now_s + customer.patience_s, priority=customer.priority)
         if permit is None:
             return
@@ -96,7 +96,7 @@ class Shop:
                 tasks[-1].cancel()
         await self.clock.run(130.0)
         assert all(task.done() for task in tasks)
-        for rate_limiter in self.governors:
+        for rate_limiter in self.rate_limiters:
             await rate_limiter.close()
 
     def most_in_a_window(self) -> int:
@@ -108,7 +108,7 @@ class Shop:
 
 
 def rate_limiter_of(clock: HandClock, limit: RateLimit, budget: Budget) -> RateLimiter:
-    """Makes one process's governor."""
+    """Makes one process's rate limiter."""
     return RateLimiter(limit, clock, timer=clock.timer, budget=budget, timeout_s=TIMEOUT_S)
 
 
@@ -130,7 +130,7 @@ def test_one_process_never_makes_one_call_too_many(calls: int, plan: list[Custom
 @given(calls=st.integers(1, 4), plan=st.lists(customers, min_size=1, max_size=20))
 @example(calls=1, plan=DIED_AT_THE_LAST_MOMENT)
 def test_no_number_of_processes_makes_one_call_too_many(calls: int, plan: list[Customer]) -> None:
-    """The same where three of them share a store, and some die with a call under way."""
+    """The limit also holds where three processes share a store, and some die with a call under way."""
 
     async def story(folder: str) -> int:
         clock, limit = HandClock(), RateLimit(calls, WINDOW_S)
@@ -153,7 +153,7 @@ async def test_at_saturation_the_budget_is_used_up(tmp_path: Path, latency_s: fl
     clock, limit = HandClock(), RateLimit(20, WINDOW_S)
     database = await open_database(sqlite_url(tmp_path / "a.db"), clock=clock, owner=True, executor=InlineExecutor())
     budgets = [StoredBudget(database, clock, "m", calls=20, window_s=WINDOW_S) for _ in range(processes)]
-    governors = [rate_limiter_of(clock, limit, budget) for budget in budgets]
+    rate_limiters = [rate_limiter_of(clock, limit, budget) for budget in budgets]
     grants: list[float] = []
 
     async def call_again_and_again(rate_limiter: RateLimiter) -> None:
@@ -163,17 +163,17 @@ async def test_at_saturation_the_budget_is_used_up(tmp_path: Path, latency_s: fl
                 grants.append(clock.now_s)
                 clock.timer(latency_s, permit.done)
 
-    callers = [asyncio.create_task(call_again_and_again(governors[number % processes])) for number in range(45)]
+    callers = [asyncio.create_task(call_again_and_again(rate_limiters[number % processes])) for number in range(45)]
     await clock.run(320.0)
-    await asyncio.gather(*callers, *(rate_limiter.close() for rate_limiter in governors))
+    await asyncio.gather(*callers, *(rate_limiter.close() for rate_limiter in rate_limiters))
     await database.close()
     spans = [later - first for first, later in zip(grants, grants[limit.calls :], strict=False)]
     assert min(spans) >= WINDOW_S + latency_s - HAIR_S
     assert sum(spans) / len(spans) <= (WINDOW_S + latency_s) / 0.95
 
 
-async def test_settling_is_not_starved_at_saturation() -> None:
-    """Charges come without a pause, and yet every eleventh place or so goes to what became of lost replies."""
+async def test_resolution_is_not_starved_at_saturation() -> None:
+    """Charges come without a pause, and yet every eleventh permit or so goes to the resolution of lost replies."""
     clock, limit = HandClock(), RateLimit(10, WINDOW_S)
     rate_limiter = rate_limiter_of(clock, limit, MemoryBudget(limit, clock))
     served: list[Priority] = []

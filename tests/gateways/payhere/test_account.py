@@ -34,7 +34,7 @@ def test_without_a_merchant_id_the_key_stands_for_the_merchant() -> None:
 
 
 def test_an_app_is_the_same_whatever_is_said_of_its_merchant() -> None:
-    """By it the books know which merchant it was when it was first used, and that stands."""
+    """The store knows the merchant of its first use by it, and keeps that merchant."""
     nameless = msgspec.structs.replace(ACCOUNT, merchant_id=None, name="other")
     assert app_of(nameless) == app_of(ACCOUNT)
     assert app_of(msgspec.structs.replace(ACCOUNT, base_url=BASE_URLS["live"])) != app_of(ACCOUNT)

@@ -22,6 +22,6 @@ def test_a_cause_without_advice_tells_what_was_seen() -> None:
 
 
 def test_nothing_found_is_right() -> None:
-    """The order that is looked for can't exist."""
+    """The order that is searched for can't exist."""
     assert finding_of_reading(Reading(code=Code.NOT_FOUND, msg="No payments found")).is_right
     assert finding_of_token(None).is_right

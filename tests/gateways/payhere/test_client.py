@@ -46,7 +46,7 @@ def invalid(token: str) -> tuple[int, bytes]:
 
 
 class Gateway:
-    """A gateway on a real socket that answers requests from a list; None closes the connection in place of a reply.
+    """A gateway on a real socket that answers requests from a list; None closes the connection inplaceof a reply.
 
     Token requests have their own list. The last entry of each is repeated.
     """
@@ -175,7 +175,7 @@ async def send(
     within_s: float = 10.0,
     notify_url: str | None = None,
 ) -> Outcome:
-    """Sends an effect on a place of the client's governor."""
+    """Sends an effect on a place of the client's rate limiter."""
     permit = await client.rate_limiter.take_now()
     assert permit is not None
     sending = Sending(
@@ -189,7 +189,7 @@ async def send(
 
 
 async def free_permits(rate_limiter: RateLimiter) -> int:
-    """Counts the places that are free at this moment, by taking them."""
+    """Counts the permits that are free at this moment, by taking them."""
     count = 0
     while await rate_limiter.take_now() is not None:
         count += 1
@@ -248,8 +248,8 @@ async def test_one_token_serves_many_calls(gateway: Gateway, make: Make) -> None
     assert (gateway.tokens_given, len(gateway.calls)) == (1, 10)
 
 
-async def test_a_burst_that_takes_every_place_does_not_wait_for_itself(gateway: Gateway, make: Make) -> None:
-    """Getting the token takes a place too: held by those who wait for it, none of them would ever be sent."""
+async def test_a_burst_that_takes_every_permit_does_not_wait_for_itself(gateway: Gateway, make: Make) -> None:
+    """Getting the token takes a permit too: held by those who wait for it, none of them would ever be sent."""
     client = make(limit=RateLimit(3, 60.0))
     outcomes = await asyncio.gather(*(send(client, within_s=0.5) for _ in range(3)))
     assert sorted(outcome.kind for outcome in outcomes) == [
@@ -287,11 +287,11 @@ async def test_what_is_not_journaled_is_not_sent_again(gateway: Gateway, make: M
     outcome = await send(client, journal=journal)
     assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_EXECUTED, Code.UNAVAILABLE)
     assert len(gateway.calls) == 1
-    # Two tokens and one charge: the place for the second charge came back.
+    # Two tokens and one charge: the permit for the second charge came back.
     assert await free_permits(client.rate_limiter) == 2
 
 
-async def test_without_a_place_it_is_not_sent_again(gateway: Gateway, make: Make) -> None:
+async def test_without_a_permit_it_is_not_sent_again(gateway: Gateway, make: Make) -> None:
     """The budget holds for the second sending as for the first."""
     gateway.tokens, gateway.replies = [FIRST, SECOND], [invalid(FIRST), (200, CHARGED)]
     journal = Journal()
@@ -365,7 +365,7 @@ async def test_a_slow_reply_is_unknown(gateway: Gateway, make: Make) -> None:
 
 
 async def test_without_a_connection_nothing_was_sent(make: Make) -> None:
-    """The client may simply come again, and the place goes back unused."""
+    """The client may simply come again, and the permit goes back unused."""
     client = make(url="http://127.0.0.1:1", limit=RateLimit(2, 60.0))
     outcome = await send(client)
     assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_SENT, Code.GATEWAY_UNREACHABLE)
@@ -391,7 +391,7 @@ async def test_without_a_token_nothing_was_sent(
     outcome = await send(client)
     assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_SENT, code)
     assert gateway.calls == []
-    # The token request rests, the charge's own place is free; after a 429 none is, for anybody.
+    # The token request rests, the charge's own permit is free; after a 429 none is, for anybody.
     assert await free_permits(client.rate_limiter) == (0 if token_reply[0] == 429 else 2)
 
 
@@ -409,14 +409,14 @@ async def test_nothing_is_sent_after_its_time(gateway: Gateway, make: Make) -> N
     assert await free_permits(client.rate_limiter) == 3
 
 
-async def test_a_used_place_rests(make: Make) -> None:
-    """A token, a charge: two of the five places are used for a window."""
+async def test_a_used_permit_rests(make: Make) -> None:
+    """A token, a charge: two of the five permits are used for a window."""
     client = make(limit=RateLimit(5, 60.0))
     await send(client)
     assert await free_permits(client.rate_limiter) == 3
 
 
-async def test_a_cancelled_charge_keeps_its_place_used(gateway: Gateway, make: Make) -> None:
+async def test_a_cancelled_charge_keeps_its_permit_used(gateway: Gateway, make: Make) -> None:
     """It may have been sent."""
     gateway.gate.clear()
     client = make(limit=RateLimit(5, 60.0))
@@ -452,7 +452,7 @@ async def test_a_read_whose_tokens_are_all_refused(gateway: Gateway, make: Make)
     assert len(gateway.calls) == 2
 
 
-async def test_a_read_that_was_lost_is_made_again_on_its_own_place(gateway: Gateway, make: Make) -> None:
+async def test_a_read_that_was_lost_is_made_again_on_its_own_permit(gateway: Gateway, make: Make) -> None:
     """The kept-alive connection had closed; the second reading is counted like the first."""
     gateway.replies = [None, (200, NONE_FOUND)]
     client = make(limit=RateLimit(5, 60.0))
@@ -467,7 +467,7 @@ async def test_a_read_that_was_lost_is_made_again_on_its_own_place(gateway: Gate
 async def test_why_a_read_failed(
     gateway: Gateway, make: Make, replies: list[tuple[int, bytes] | None], code: Code
 ) -> None:
-    """A gateway that is not there is told apart from one that talks nonsense."""
+    """A gateway that is not there is distinguished from one that talks nonsense."""
     gateway.replies = replies
     assert (await make().read(ORDER)).code is code
 
@@ -478,8 +478,8 @@ async def test_a_read_without_a_connection(make: Make) -> None:
     assert reading.code is Code.GATEWAY_UNREACHABLE
 
 
-async def test_a_read_without_a_place(gateway: Gateway, make: Make) -> None:
-    """Reads wait no longer than configured, and take no place from an effect."""
+async def test_a_read_without_a_permit(gateway: Gateway, make: Make) -> None:
+    """Reads wait no longer than configured, and take no permit from an effect."""
     client = make(limit=RateLimit(2, 60.0))
     gateway.replies = [(200, NONE_FOUND)]
     await client.read(ORDER)
@@ -563,7 +563,7 @@ async def test_a_failing_gateway_is_called_less_than_eleven_times_for_ten(gatewa
     assert read_cache[-1].retry_after_s is not None
 
 
-async def test_an_effect_that_has_its_place_does_not_go_out_to_a_gateway_that_was_found_failing(
+async def test_an_effect_that_has_its_permit_does_not_go_out_to_a_gateway_that_was_found_failing(
     gateway: Gateway, make: Make
 ) -> None:
     """Nothing left, and the client may come again."""
@@ -582,7 +582,7 @@ async def test_an_effect_that_has_its_place_does_not_go_out_to_a_gateway_that_wa
     assert len(gateway.calls) == made
 
 
-async def test_a_read_is_not_sent_on_a_place_that_has_lapsed() -> None:
+async def test_a_read_is_not_sent_on_a_permit_that_has_lapsed() -> None:
     """A process that slept must not use what is another one's by now; nor may its token request."""
     network = ScriptedNetwork(_granted(FIRST), (200, NONE_FOUND))
     account = Account(

@@ -117,8 +117,8 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def lanes() -> AsyncIterator[Callable[..., ConnectionPool]]:
-    """Makes lanes, and closes them."""
+async def pools() -> AsyncIterator[Callable[..., ConnectionPool]]:
+    """Makes pools, and closes them."""
     made: list[GatewayConnections] = []
 
     def make(
@@ -225,35 +225,35 @@ FAULTS: Final = [
 
 @pytest.mark.parametrize(("fault", "cause"), FAULTS)
 async def test_every_fault_after_the_connection_is_sent(
-    server: Server, lanes: Callable[..., ConnectionPool], fault: Step, cause: LossCause
+    server: Server, pools: Callable[..., ConnectionPool], fault: Step, cause: LossCause
 ) -> None:
     """Whatever the server does once it has taken the connection, the request may have been read: never *not sent*."""
     server.script = [fault]
     timeout_s = SHORT_S if cause is LossCause.TIMEOUT else LONG_S
-    assert await lanes(server.url, timeout_s=timeout_s).exchange(POST, HEADERS) == Loss(is_sent=True, cause=cause)
+    assert await pools(server.url, timeout_s=timeout_s).exchange(POST, HEADERS) == Loss(is_sent=True, cause=cause)
     assert server.connections == 1
 
 
-async def test_a_refused_connection_is_not_sent(lanes: Callable[..., ConnectionPool]) -> None:
+async def test_a_refused_connection_is_not_sent(pools: Callable[..., ConnectionPool]) -> None:
     """Nobody listens: not a byte has left."""
-    loss = await lanes("http://127.0.0.1:1").exchange(POST, HEADERS)
+    loss = await pools("http://127.0.0.1:1").exchange(POST, HEADERS)
     assert loss == Loss(is_sent=False, cause=LossCause.NO_CONNECTION)
 
 
-async def test_a_name_that_is_not_found_is_not_sent(lanes: Callable[..., ConnectionPool]) -> None:
+async def test_a_name_that_is_not_found_is_not_sent(pools: Callable[..., ConnectionPool]) -> None:
     """There is nobody to send to."""
-    loss = await lanes("http://gateway.invalid").exchange(POST, HEADERS)
+    loss = await pools("http://gateway.invalid").exchange(POST, HEADERS)
     assert loss == Loss(is_sent=False, cause=LossCause.NAME_NOT_FOUND)
 
 
-async def test_failed_tls_is_not_sent(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
+async def test_failed_tls_is_not_sent(server: Server, pools: Callable[..., ConnectionPool]) -> None:
     """A server that doesn't speak TLS, or isn't who it says, never sees the request or our token."""
 
     async def greet(link: Link) -> None:
         await link.say(b"220 mail.example ESMTP\r\n")
 
     server.script = [greet]
-    loss = await lanes(server.url.replace("http:", "https:")).exchange(POST, HEADERS)
+    loss = await pools(server.url.replace("http:", "https:")).exchange(POST, HEADERS)
     assert loss == Loss(is_sent=False, cause=LossCause.TLS_FAILED)
 
 
@@ -275,31 +275,31 @@ def self_signed(folder: Path) -> ssl.SSLContext:
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
-    server: Server, lanes: Callable[..., ConnectionPool], tmp_path: Path
+    server: Server, pools: Callable[..., ConnectionPool], tmp_path: Path
 ) -> None:
     """Whoever sits between us and the gateway gets neither our token nor the customer's."""
     server.script = [read_and_close]
     listener = await asyncio.start_server(server.connected, "127.0.0.1", 0, ssl=self_signed(tmp_path))
     url = f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-    loss = await lanes(url).exchange(POST, HEADERS)
+    loss = await pools(url).exchange(POST, HEADERS)
     listener.close()
     await listener.wait_closed()
     assert loss == Loss(is_sent=False, cause=LossCause.TLS_FAILED)
 
 
-async def test_a_handshake_without_end_is_not_sent(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
+async def test_a_handshake_without_end_is_not_sent(server: Server, pools: Callable[..., ConnectionPool]) -> None:
     """The time for the connection runs out before the time for the call does, so that this can be told."""
 
     async def say_nothing(link: Link) -> None:
         await link.stay()
 
     server.script = [say_nothing]
-    loss = await lanes(server.url.replace("http:", "https:"), timeout_s=2 * SHORT_S).exchange(POST, HEADERS)
+    loss = await pools(server.url.replace("http:", "https:"), timeout_s=2 * SHORT_S).exchange(POST, HEADERS)
     assert loss == Loss(is_sent=False, cause=LossCause.CONNECT_TIMEOUT)
 
 
 async def test_a_post_on_a_kept_alive_connection_that_closes_is_sent_once(
-    server: Server, lanes: Callable[..., ConnectionPool]
+    server: Server, pools: Callable[..., ConnectionPool]
 ) -> None:
     """The HTTP client repeats some methods by itself in this case. A charge must never be among them."""
 
@@ -309,14 +309,14 @@ async def test_a_post_on_a_kept_alive_connection_that_closes_is_sent_once(
         await server.read(link)
 
     server.script = [answer_once]
-    pool = lanes(server.url)
+    pool = pools(server.url)
     assert await pool.exchange(POST, HEADERS) == Reply(http_status=200, body=b"{}")
     assert await pool.exchange(POST, HEADERS) == Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
     assert (len(server.requests), server.connections) == (2, 1)
 
 
-async def test_a_read_is_not_repeated_behind_our_back(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
-    """A repeat takes a place in the gateway's budget: it is ours to make, not the HTTP client's."""
+async def test_a_read_is_not_repeated_behind_our_back(server: Server, pools: Callable[..., ConnectionPool]) -> None:
+    """A repeat takes a permit in the gateway's budget: it is ours to make, not the HTTP client's."""
 
     async def answer_once(link: Link) -> None:
         await server.read(link)
@@ -324,7 +324,7 @@ async def test_a_read_is_not_repeated_behind_our_back(server: Server, lanes: Cal
         await server.read(link)
 
     server.script = [answer_once]
-    pool = lanes(server.url, is_read=True)
+    pool = pools(server.url, is_read=True)
     await pool.exchange(GET, HEADERS)
     assert await pool.exchange(GET, HEADERS) == Loss(is_sent=True, cause=LossCause.CONNECTION_LOST)
     assert len(server.requests) == 2
@@ -338,7 +338,7 @@ class LateClock(Clock):
         return 1_000.0
 
 
-async def test_nothing_is_written_after_its_time(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
+async def test_nothing_is_written_after_its_time(server: Server, pools: Callable[..., ConnectionPool]) -> None:
     """The connection may take long, or the machine sleep: the last look at the clock is after that."""
     seen: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -346,14 +346,14 @@ async def test_nothing_is_written_after_its_time(server: Server, lanes: Callable
         seen.set_result(await link.reader.read())
 
     server.script = [note]
-    loss = await lanes(server.url, clock=LateClock()).exchange(POST, HEADERS, send_by_s=999.0)
+    loss = await pools(server.url, clock=LateClock()).exchange(POST, HEADERS, send_by_s=999.0)
     assert loss == Loss(is_sent=False, cause=LossCause.TOO_LATE)
     # The connection is closed and not left lying about: the server reads its end.
     assert await seen == b""
 
 
 async def test_nothing_is_written_after_its_time_on_a_kept_connection(
-    server: Server, lanes: Callable[..., ConnectionPool]
+    server: Server, pools: Callable[..., ConnectionPool]
 ) -> None:
     """A connection that stands already is no way around the clock, and is given back all the same."""
 
@@ -363,7 +363,7 @@ async def test_nothing_is_written_after_its_time_on_a_kept_connection(
             await link.answer(b"{}")
 
     server.script = [answer]
-    pool = lanes(server.url, clock=LateClock())
+    pool = pools(server.url, clock=LateClock())
     await pool.exchange(POST, HEADERS, send_by_s=1_001.0)
     assert await pool.exchange(POST, HEADERS, send_by_s=999.0) == Loss(is_sent=False, cause=LossCause.TOO_LATE)
     assert await pool.exchange(POST, HEADERS, send_by_s=1_001.0) == Reply(http_status=200, body=b"{}")
@@ -404,23 +404,23 @@ async def answer_second(link: Link) -> None:
 
 
 async def test_a_reply_that_nobody_asked_for_is_not_taken_for_the_next_one(
-    server: Server, lanes: Callable[..., ConnectionPool]
+    server: Server, pools: Callable[..., ConnectionPool]
 ) -> None:
     """Read from the connection as it is, it would tell the next customer that their refund went through."""
     chatterbox = Chatterbox(server, 1)
     server.script = [chatterbox.serve, answer_second]
-    pool = lanes(server.url)
+    pool = pools(server.url)
     await pool.exchange(POST, HEADERS)
     await chatterbox.speak()
     assert await pool.exchange(POST, HEADERS) == Reply(http_status=200, body=b'{"second":1}')
     assert (len(server.requests), server.connections) == (1, 2)
 
 
-async def test_many_such_connections_end_in_not_sent(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
+async def test_many_such_connections_end_in_not_sent(server: Server, pools: Callable[..., ConnectionPool]) -> None:
     """They are thrown away one by one, and nothing is written to any; the next call finds a fresh one."""
     chatterbox = Chatterbox(server, STALE_MAX)
     server.script = [*[chatterbox.serve] * STALE_MAX, answer_second]
-    pool = lanes(server.url)
+    pool = pools(server.url)
     await asyncio.gather(*(pool.exchange(POST, HEADERS) for _ in range(STALE_MAX)))
     await chatterbox.speak()
     assert await pool.exchange(POST, HEADERS) == Loss(is_sent=False, cause=LossCause.NO_CONNECTION)
@@ -428,7 +428,7 @@ async def test_many_such_connections_end_in_not_sent(server: Server, lanes: Call
     assert len(server.requests) == STALE_MAX
 
 
-async def test_what_is_sent(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
+async def test_what_is_sent(server: Server, pools: Callable[..., ConnectionPool]) -> None:
     """Path, headers and body as they were built; no cookie, and no word about the version of anything."""
 
     async def answer(link: Link) -> None:
@@ -437,7 +437,7 @@ async def test_what_is_sent(server: Server, lanes: Callable[..., ConnectionPool]
             await link.answer(b"{}", "Set-Cookie: a=b\r\n")
 
     server.script = [answer]
-    pool = lanes(server.url, is_read=True)
+    pool = pools(server.url, is_read=True)
     await pool.exchange(GET, HEADERS)
     await pool.exchange(POST, HEADERS)
     get, post = (request.decode().split("\r\n") for request in server.requests)
@@ -458,7 +458,7 @@ async def test_what_is_sent(server: Server, lanes: Callable[..., ConnectionPool]
 
 @pytest.mark.parametrize("http_status", [301, 307])
 async def test_redirects_are_not_followed(
-    server: Server, lanes: Callable[..., ConnectionPool], http_status: int
+    server: Server, pools: Callable[..., ConnectionPool], http_status: int
 ) -> None:
     """The token and the charge go to the configured address and nowhere else."""
 
@@ -467,11 +467,11 @@ async def test_redirects_are_not_followed(
         await link.say(f"HTTP/1.1 {http_status} X\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n".encode())
 
     server.script = [redirect]
-    assert await lanes(server.url).exchange(POST, HEADERS) == Reply(http_status=http_status, body=b"")
+    assert await pools(server.url).exchange(POST, HEADERS) == Reply(http_status=http_status, body=b"")
     assert len(server.requests) == 1
 
 
-async def test_a_reply_in_pieces_is_put_together(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
+async def test_a_reply_in_pieces_is_put_together(server: Server, pools: Callable[..., ConnectionPool]) -> None:
     """A long list comes in many chunks."""
     body = b"x" * 1_000_000
 
@@ -480,10 +480,10 @@ async def test_a_reply_in_pieces_is_put_together(server: Server, lanes: Callable
         await link.answer(body)
 
     server.script = [answer]
-    assert await lanes(server.url, is_read=True).exchange(GET, HEADERS) == Reply(http_status=200, body=body)
+    assert await pools(server.url, is_read=True).exchange(GET, HEADERS) == Reply(http_status=200, body=body)
 
 
-async def test_a_cancelled_call_is_cancelled(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
+async def test_a_cancelled_call_is_cancelled(server: Server, pools: Callable[..., ConnectionPool]) -> None:
     """Who goes away is not told that the gateway was lost."""
     is_there = asyncio.Event()
 
@@ -493,17 +493,17 @@ async def test_a_cancelled_call_is_cancelled(server: Server, lanes: Callable[...
         await link.stay()
 
     server.script = [wait]
-    call = asyncio.create_task(lanes(server.url).exchange(POST, HEADERS))
+    call = asyncio.create_task(pools(server.url).exchange(POST, HEADERS))
     await is_there.wait()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
 
 
-async def test_nothing_is_sent_on_a_closed_lane(server: Server, lanes: Callable[..., ConnectionPool]) -> None:
+async def test_nothing_is_sent_on_a_closed_pool(server: Server, pools: Callable[..., ConnectionPool]) -> None:
     """While the program stops, what comes too late is not sent."""
     server.script = [hang_up]
-    pool = lanes(server.url)
+    pool = pools(server.url)
     await pool.close()
     assert await pool.exchange(POST, HEADERS) == Loss(is_sent=False, cause=LossCause.CLOSED)
 

@@ -89,13 +89,16 @@ def clock() -> HandClock:
 
 @pytest.fixture
 async def make(clock: HandClock) -> AsyncIterator[Make]:
-    """Makes what is tested, with a lane, and closes it."""
+    """Makes what is tested, with a pool, and closes it."""
     made: list[Tokens] = []
 
     def tokens(
-        pool: ConnectionPool, limit: RateLimit | None = None, shelf: Shelf | None = None, pause: Pause = asyncio.sleep
+        pool: ConnectionPool,
+        limit: RateLimit | None = None,
+        token_store: MemoryTokenStore | None = None,
+        pause: Pause = asyncio.sleep,
     ) -> Tokens:
-        made.append(Tokens(ACCOUNT, pool, RateLimiter(limit, clock), clock, shelf=shelf, pause=pause))
+        made.append(Tokens(ACCOUNT, pool, RateLimiter(limit, clock), clock, token_store=token_store, pause=pause))
         return made[-1]
 
     yield tokens
@@ -216,7 +219,7 @@ async def test_a_refusal_is_not_asked_for_again_at_once(make: Make, clock: HandC
     assert await text_of(tokens, clock) == "token-one"
 
 
-async def test_a_token_request_takes_a_place(make: Make, clock: HandClock) -> None:
+async def test_a_token_request_takes_a_permit(make: Make, clock: HandClock) -> None:
     """It is a call like any other to the gateway that counts them."""
     pool = ScriptedPool(granted("token-one", expires_in=2), granted("token-two", expires_in=2), granted("token-three"))
     tokens = make(pool, RateLimit(2, 10.0))
@@ -272,7 +275,7 @@ def test_a_pair_that_no_header_can_hold_ends_the_start(clock: HandClock) -> None
 
 
 async def test_a_request_under_way_ends_with_the_program(clock: HandClock) -> None:
-    """A stop doesn't wait for the gateway; the call may have been sent, so its place rests."""
+    """A stop doesn't wait for the gateway; the call may have been sent, so its permit rests."""
     pool = ScriptedPool(granted("token-one"))
     pool.gate.clear()
     rate_limiter = RateLimiter(RateLimit(2, 10.0), clock)
@@ -285,15 +288,15 @@ async def test_a_request_under_way_ends_with_the_program(clock: HandClock) -> No
 
 
 class Kept(NamedTuple):
-    """A token on the shelf."""
+    """A token on the token_store."""
 
     text: str
     age_s: float
     left_s: float
 
 
-class Shelf:
-    """What processes share, by its face; ``lasts_s`` is how long a lease lasts here."""
+class MemoryTokenStore:
+    """The store that processes share, with its interface; ``lasts_s`` is how long a lease lasts here."""
 
     def __init__(self, clock: HandClock) -> None:
         self.clock = clock
@@ -339,22 +342,26 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(clock: HandClock) -> Shelf:
-    """An empty shelf."""
-    return Shelf(clock)
+def token_store(clock: HandClock) -> MemoryTokenStore:
+    """An empty token_store."""
+    return MemoryTokenStore(clock)
 
 
-async def test_a_process_uses_the_token_that_another_one_fetched(make: Make, clock: HandClock, shelf: Shelf) -> None:
+async def test_a_process_uses_the_token_that_another_one_fetched(
+    make: Make, clock: HandClock, token_store: MemoryTokenStore
+) -> None:
     """Ten processes would otherwise make ten calls every ten minutes, and ten tokens."""
     pool = ScriptedPool(granted("token-one"), granted("token-two"))
-    assert [await text_of(make(pool, shelf=shelf), clock) for _ in range(3)] == ["token-one"] * 3
+    assert [await text_of(make(pool, token_store=token_store), clock) for _ in range(3)] == ["token-one"] * 3
     assert len(pool.authorizations) == 1
 
 
-async def test_a_shared_token_is_renewed_a_minute_before_its_end(make: Make, clock: HandClock, shelf: Shelf) -> None:
+async def test_a_shared_token_is_renewed_a_minute_before_its_end(
+    make: Make, clock: HandClock, token_store: MemoryTokenStore
+) -> None:
     """By the one that comes first then; the others find the new one."""
     pool = ScriptedPool(granted("token-one"), granted("token-two"))
-    one, other = make(pool, shelf=shelf), make(pool, shelf=shelf)
+    one, other = make(pool, token_store=token_store), make(pool, token_store=token_store)
     await text_of(one, clock)
     clock.now_s += 530
     assert await text_of(other, clock) == "token-one"
@@ -363,50 +370,57 @@ async def test_a_shared_token_is_renewed_a_minute_before_its_end(make: Make, clo
     assert len(pool.authorizations) == 2
 
 
-async def test_while_one_process_fetches_the_others_wait_for_it(make: Make, clock: HandClock, shelf: Shelf) -> None:
+async def test_while_one_process_fetches_the_others_wait_for_it(
+    make: Make, clock: HandClock, token_store: MemoryTokenStore
+) -> None:
     """One call, whoever asks meanwhile."""
     pool = ScriptedPool(granted("token-one"), granted("token-two"))
     pool.gate.clear()
-    first = asyncio.create_task(text_of(make(pool, shelf=shelf), clock))
+    first = asyncio.create_task(text_of(make(pool, token_store=token_store), clock))
     await pool.is_asked.wait()
-    second = asyncio.create_task(text_of(make(pool, shelf=shelf, pause=pool.pause), clock))
+    second = asyncio.create_task(text_of(make(pool, token_store=token_store, pause=pool.pause), clock))
     await pool.is_paused.wait()
     assert (await first, await second) == ("token-one", "token-one")
     assert len(pool.authorizations) == 1
 
 
 async def test_a_process_that_died_while_it_fetched_is_not_waited_for_long(
-    make: Make, clock: HandClock, shelf: Shelf
+    make: Make, clock: HandClock, token_store: MemoryTokenStore
 ) -> None:
     """Its lease ends by itself."""
-    await shelf.lease(LEASE_S)
+    await token_store.lease(LEASE_S)
 
     async def pause(seconds: float) -> None:
         clock.now_s += seconds
 
     began_s = clock.now_s
-    assert await text_of(make(ScriptedPool(granted("token-one")), shelf=shelf, pause=pause), clock) == "token-one"
+    assert (
+        await text_of(make(ScriptedPool(granted("token-one")), token_store=token_store, pause=pause), clock)
+        == "token-one"
+    )
     assert LEASE_S <= clock.now_s - began_s < LEASE_S + 1
 
 
 async def test_one_that_never_comes_back_is_not_waited_for_without_end(
-    make: Make, clock: HandClock, shelf: Shelf
+    make: Make, clock: HandClock, token_store: MemoryTokenStore
 ) -> None:
     """Others may lease it again and again; each waits no longer than a fetch of its own would take."""
 
     async def pause(seconds: float) -> None:
         clock.now_s += seconds
-        shelf.leased_until_s = clock.now_s + LEASE_S
+        token_store.leased_until_s = clock.now_s + LEASE_S
 
-    await shelf.lease(LEASE_S)
-    refusal = await refusal_of(make(ScriptedPool(granted("token-one")), shelf=shelf, pause=pause), clock)
+    await token_store.lease(LEASE_S)
+    refusal = await refusal_of(make(ScriptedPool(granted("token-one")), token_store=token_store, pause=pause), clock)
     assert refusal.cause == "token_timeout"
 
 
-async def test_a_token_that_is_called_invalid_leaves_the_shelf(make: Make, clock: HandClock, shelf: Shelf) -> None:
+async def test_a_token_that_is_called_invalid_leaves_the_shelf(
+    make: Make, clock: HandClock, token_store: MemoryTokenStore
+) -> None:
     """And no process takes it again; but one that took its place stays."""
     pool = ScriptedPool(granted("token-one"), granted("token-two"))
-    one, other = make(pool, shelf=shelf), make(pool, shelf=shelf)
+    one, other = make(pool, token_store=token_store), make(pool, token_store=token_store)
     olds = [await tokens.current(clock.now_s + SOON_S) for tokens in (one, other)]
     for tokens, old in zip((one, other), olds, strict=True):
         assert isinstance(old, Token)
@@ -415,16 +429,20 @@ async def test_a_token_that_is_called_invalid_leaves_the_shelf(make: Make, clock
     assert len(pool.authorizations) == 2
 
 
-async def test_who_gets_no_token_lets_others_try_soon(make: Make, clock: HandClock, shelf: Shelf) -> None:
+async def test_who_gets_no_token_lets_others_try_soon(
+    make: Make, clock: HandClock, token_store: MemoryTokenStore
+) -> None:
     """Not at once: wrong credentials would cost each process a call for every request."""
-    await refusal_of(make(ScriptedPool(DENIED), shelf=shelf), clock)
-    assert not await shelf.lease(LEASE_S)
+    await refusal_of(make(ScriptedPool(DENIED), token_store=token_store), clock)
+    assert not await token_store.lease(LEASE_S)
     clock.now_s += 1
-    assert await shelf.lease(LEASE_S)
+    assert await token_store.lease(LEASE_S)
 
 
-async def test_without_the_shelf_each_process_has_its_own(make: Make, clock: HandClock, shelf: Shelf) -> None:
+async def test_without_the_shelf_each_process_has_its_own(
+    make: Make, clock: HandClock, token_store: MemoryTokenStore
+) -> None:
     """The store is down, and a token is not what fails for it."""
-    shelf.is_down = True
+    token_store.is_down = True
     pool = ScriptedPool(granted("token-one"), granted("token-two"))
-    assert [await text_of(make(pool, shelf=shelf), clock) for _ in range(2)] == ["token-one", "token-two"]
+    assert [await text_of(make(pool, token_store=token_store), clock) for _ in range(2)] == ["token-one", "token-two"]

@@ -123,8 +123,8 @@ async def test_a_principal_has_so_many_and_sees_its_own(endpoints: Endpoints) ->
     assert (await endpoints.count_by_state())[EndpointState.ACTIVE] == ENDPOINTS_MAX + 1
 
 
-async def test_a_change_and_a_stop_are_kept(endpoints: Endpoints, database: Database) -> None:
-    """What waits is given up with a stop, and told; a second stop changes nothing."""
+async def test_a_change_and_a_stop_are_stored(endpoints: Endpoints, database: Database) -> None:
+    """With a stop, waiting deliveries are given up and an event is written; a second stop changes nothing."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "customer:cus_1")
     changed = await endpoints.change(endpoint(1, label=None, types=("*",), updated_at_ms=2), was=EndpointState.ACTIVE)
@@ -154,40 +154,43 @@ async def test_a_removed_endpoint_leaves_nothing(endpoints: Endpoints, database:
     assert await deliveries.waiting() == (0, None)
 
 
-async def test_of_each_subject_the_first_is_taken_and_by_one(endpoints: Endpoints, database: Database) -> None:
-    """The next when that one is delivered; what is taken is nobody else's until its time is over."""
+async def test_of_each_subject_the_first_is_leased_and_by_one(endpoints: Endpoints, database: Database) -> None:
+    """The next when that one is delivered; no other process gets a leased one before its lease ends."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "a", "b", "a", "a")
     assert await deliveries.endpoints_due(0) == [endpoint(1).id]
     assert await deliveries.next_due_ms() == 0
 
-    first = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=9)
+    first = await deliveries.lease_due(endpoint(1).id, 10, leased_until_ms=100, limit=9)
     assert [(one.position, one.attempts) for one in first] == [(1, 1), (2, 1)]
-    assert await deliveries.take(endpoint(1).id, 99, until_ms=200, limit=9) == []
+    assert await deliveries.lease_due(endpoint(1).id, 99, leased_until_ms=200, limit=9) == []
     await deliveries.delivered(endpoint(1).id, first, status=200, now_ms=50)
-    second = await deliveries.take(endpoint(1).id, 50, until_ms=150, limit=9)
+    second = await deliveries.lease_due(endpoint(1).id, 50, leased_until_ms=150, limit=9)
     assert [one.position for one in second] == [3]
-    again = await deliveries.take(endpoint(1).id, 150, until_ms=250, limit=9)
+    again = await deliveries.lease_due(endpoint(1).id, 150, leased_until_ms=250, limit=9)
     assert [(one.position, one.attempts) for one in again] == [(3, 2)]
 
 
 async def test_what_was_not_tried_is_given_back(endpoints: Endpoints, database: Database) -> None:
-    """Without a try that counts; and not where it is somebody else's by now."""
+    """Without a try that counts; and not where another process has leased it by now."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "a", "b")
-    taken = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=1)
-    await deliveries.give_back(endpoint(1).id, taken, now_ms=20)
-    assert [one.attempts for one in await deliveries.take(endpoint(1).id, 20, until_ms=120, limit=9)] == [1, 1]
+    taken = await deliveries.lease_due(endpoint(1).id, 10, leased_until_ms=100, limit=1)
+    await deliveries.end_leases(endpoint(1).id, taken, now_ms=20)
+    assert [one.attempts for one in await deliveries.lease_due(endpoint(1).id, 20, leased_until_ms=120, limit=9)] == [
+        1,
+        1,
+    ]
 
-    await deliveries.give_back(endpoint(1).id, taken, now_ms=30)
-    assert await deliveries.take(endpoint(1).id, 30, until_ms=130, limit=9) == []
+    await deliveries.end_leases(endpoint(1).id, taken, now_ms=30)
+    assert await deliveries.lease_due(endpoint(1).id, 30, leased_until_ms=130, limit=9) == []
 
 
 async def test_a_failure_holds_its_subject_and_tells_since_when(endpoints: Endpoints, database: Database) -> None:
     """A try of a process that was too slow changes nothing of what another one does now."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "a", "a", "b")
-    [head, other] = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=9)
+    [head, other] = await deliveries.lease_due(endpoint(1).id, 10, leased_until_ms=100, limit=9)
     failure = FailedDelivery(lease=head, status=500, words="answered with HTTP 500", next_try_ms=500)
 
     assert await deliveries.failed(failure, now_ms=20, deferred_until_ms=30) == 20
@@ -195,7 +198,7 @@ async def test_a_failure_holds_its_subject_and_tells_since_when(endpoints: Endpo
     assert await deliveries.endpoints_due(29) == []
     assert (await endpoints.get(endpoint(1).id)) == endpoint(1, failing_since_ms=20, deferred_until_ms=30)
     late = FailedDelivery(
-        lease=msgspec.structs.replace(other, until_ms=99), status=None, words="late", next_try_ms=None
+        lease=msgspec.structs.replace(other, leased_until_ms=99), status=None, words="late", next_try_ms=None
     )
     await deliveries.failed(late, now_ms=30, deferred_until_ms=0)
     listed = {one.position: one for one in await deliveries.list(endpoint(1).id, state=None, before=None, limit=9)}
@@ -209,16 +212,18 @@ async def test_what_is_given_up_lets_the_next_go_on(endpoints: Endpoints, databa
     """At once."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "a", "a")
-    [head] = await deliveries.take(endpoint(1).id, 10, until_ms=100, limit=9)
+    [head] = await deliveries.lease_due(endpoint(1).id, 10, leased_until_ms=100, limit=9)
     await deliveries.failed(
         FailedDelivery(lease=head, status=500, words="x", next_try_ms=500), now_ms=20, deferred_until_ms=0
     )
-    [head] = await deliveries.take(endpoint(1).id, 500, until_ms=600, limit=9)
+    [head] = await deliveries.lease_due(endpoint(1).id, 500, leased_until_ms=600, limit=9)
     await deliveries.failed(
         FailedDelivery(lease=head, status=500, words="x", next_try_ms=None), now_ms=510, deferred_until_ms=0
     )
 
-    assert [one.position for one in await deliveries.take(endpoint(1).id, 510, until_ms=600, limit=9)] == [2]
+    assert [one.position for one in await deliveries.lease_due(endpoint(1).id, 510, leased_until_ms=600, limit=9)] == [
+        2
+    ]
 
 
 async def test_deliveries_are_listed_page_by_page(endpoints: Endpoints, database: Database) -> None:

@@ -1,1 +1,1 @@
-"""Who may do what: keys, tokens for phones, an identity provider's tokens, and what is theirs."""
+"""Authentication and permission: keys, client tokens, tokens of an identity provider, and what each may see."""

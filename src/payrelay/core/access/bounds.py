@@ -1,12 +1,12 @@
-"""What belongs to a bound credential: the one place that says it, for everybody who shows or does something.
+"""What a bound credential may see: every read and every action asks the functions here, and nothing else decides it.
 
 Rules:
 
 1. Where a credential is bound to a customer and to an order, both must fit.
-2. What doesn't belong to it is to it as if it weren't there: the same answer as for an id that nobody has.
-3. A phone's Idempotency-Keys are a space of their own for each customer. Under the principal's name they are kept as
-   ``cus_…/<key>``, so that no phone finds what another one, or its server, did under the same key. Requests without a
-   key need no such thing: their fingerprint has the customer's own token and the order in it.
+2. The service answers for anything else as for an id that doesn't exist.
+3. Each customer's app has its own space of Idempotency-Keys. The store keeps them under the principal as
+   ``cus_…/<key>``, so that no app finds a request of another app, or of the backend, under an equal key. Requests
+   without a key need no such prefix: their fingerprints cover the customer's token and the order.
 """
 
 from urllib.parse import quote
@@ -17,31 +17,31 @@ from payrelay.core.payments.operation import Operation
 
 
 def is_personal(bound: Bound) -> bool:
-    """True where it is for a person, known to us or not yet: then what is nobody's isn't that person's."""
+    """True where the credential is bound to a customer, by id or reference; what has no customer isn't theirs."""
     return bound.customer_id is not None or bound.reference is not None
 
 
 def has_order(bound: Bound, order_id: str | None) -> bool:
-    """True where the order is the one that it is bound to, or it is bound to none."""
+    """True where the credential is bound to this order, or to no order."""
     return bound.order_id is None or bound.order_id == order_id
 
 
 def has_customer(bound: Bound, customer_id: str | None) -> bool:
-    """True where the customer is the one that it is bound to, or it is bound to an order alone."""
+    """True where the credential is bound to this customer, or to an order alone."""
     if not is_personal(bound):
         return True
     return bound.customer_id is not None and bound.customer_id == customer_id
 
 
 def has_operation(bound: Bound | None, operation: Operation) -> bool:
-    """True where an operation of its principal's belongs to it; everything does to who isn't bound."""
+    """True where a credential may see an operation of its principal; an unbound credential (None) may see all."""
     if bound is None:
         return True
     return has_order(bound, operation.order_id) and has_customer(bound, operation.customer_id)
 
 
 def owns_customer(credential: Credential, merchant: str, customer: Customer) -> bool:
-    """True for a customer of the caller's own on a merchant account; for a bound credential, its own customer alone."""
+    """True where a customer on a merchant account is the caller's; a bound credential owns its own customer alone."""
     return (
         customer.principal == credential.principal
         and customer.merchant == merchant
@@ -50,22 +50,22 @@ def owns_customer(credential: Credential, merchant: str, customer: Customer) -> 
 
 
 def key_of_bound(bound: Bound, idempotency_key: str) -> str:
-    """Gives the key under which an Idempotency-Key of a phone's is kept."""
+    """Gives the key under which the store keeps an app's Idempotency-Key."""
     return _prefix(bound) + idempotency_key
 
 
 def key_as_sent(bound: Bound | None, idempotency_key: str | None) -> str | None:
-    """Gives an Idempotency-Key as the phone sent it that now asks."""
+    """Gives a stored Idempotency-Key as the app of this credential sent it."""
     return idempotency_key if bound is None or idempotency_key is None else idempotency_key.removeprefix(_prefix(bound))
 
 
 def keys_of(bound: Bound) -> str:
-    """Gives what the Idempotency-Keys of a credential are kept under; no two credentials' keys can look alike."""
+    """Gives the prefix of a credential's Idempotency-Keys; keys of different customers or orders can't be equal."""
     if bound.keys_of is not None:
         return bound.keys_of
     if bound.customer_id is not None:
         return bound.customer_id
-    # A slash in a name would let it pass for a shorter name with a longer key.
+    # Quoted, because a name with a slash could read as a shorter name with a longer key.
     noun, name = ("order", bound.order_id) if bound.reference is None else ("reference", bound.reference)
     return f"{noun}/{quote(str(name), safe='')}"
 

@@ -1,11 +1,11 @@
-"""Client tokens: what a phone is given, what stands in it, and what it makes of the key that issued it.
+"""Client tokens: the credential of an app, its claims, and how it narrows the key that issued it.
 
 Rules:
 
-1. A token never may more than its parent, the key that issued it: not at the moment of its issue, and not later.
-2. It is for one account, and for one customer, one order or both.
-3. Its claims are read as strictly as they are written: a member that is missing, unknown or of another type is a
-   token of somebody else's.
+1. A token never may do more than its parent, the key that issued it: not at its issue, and not later.
+2. A token is for one account, and for one customer, one order or both.
+3. Claims are read as strictly as they are written. A token with a claim that is missing, unknown or of another type is
+   not Payrelay's.
 """
 
 import re
@@ -16,17 +16,17 @@ import msgspec
 from payrelay.core.access.credential import Bound, Credential, Rate, Scope
 
 PREFIX: Final = "prt_"
-"""What a token's text begins with, before the JWT: it tells one from a key, and from an identity provider's JWT."""
+"""The text before the JWT of a token; it distinguishes a token from a key and from an identity provider's JWT."""
 TEXT_LENGTH_MAX: Final = 4096
-"""Of a whole token; the longest that is issued has some 2,400 characters."""
+"""Of a whole token; the longest token that the service issues has some 2,400 characters."""
 LIFE_MIN_S: Final = 60
-"""Of what may be asked for; one whose parent ends sooner ends with it."""
+"""The shortest life that may be requested; a token whose parent ends sooner ends with its parent."""
 LIFE_MAX_S: Final = 3600
 LIFE_USUAL_S: Final = 900
 LEEWAY_MS: Final = 5_000
-"""How far the clocks of two processes on one store may be apart: a token may begin so much later than now."""
+"""How far the clocks of two processes on one store may differ: a token may begin so much later than now."""
 RATE: Final = Rate(count=120, window_s=60)
-"""What one token may ask at most: more than any app needs, and less than a stolen one could do harm with."""
+"""The most requests of one token: more than an app needs, and too few to do harm with a stolen token."""
 
 CLIENT_SCOPES: Final = frozenset(
     {
@@ -41,14 +41,14 @@ CLIENT_SCOPES: Final = frozenset(
         Scope.EVENTS_READ,
     }
 )
-"""What a client token may be given at all."""
+"""The scopes that a client token may have."""
 USUAL_SCOPES: Final = frozenset(
     {Scope.PAYMENTS_READ, Scope.OPERATIONS_READ, Scope.CHECKOUTS_READ, Scope.CUSTOMERS_READ, Scope.EVENTS_READ}
 )
-"""What a token may where nothing is said: look, and not pay."""
+"""The scopes of a token whose request names none: it can read, and not pay."""
 
 PAYING: Final = frozenset({Scope.PAYMENTS_CHARGE, Scope.CHECKOUTS_CREATE})
-"""For one order alone: who may name any could find out which ones are taken, and take them."""
+"""Scopes that need a token for one order. With any order, a token could find out which orders exist, and block them."""
 
 _ISSUER: Final = "payrelay"
 _id_match: Final = re.compile(r"ct_[0-9a-f]{32}").fullmatch
@@ -61,16 +61,16 @@ class ClaimsError(ValueError):
 
 
 class ClientToken(msgspec.Struct, frozen=True, kw_only=True):
-    """A client token as it is known to both sides; the signature is not part of it.
+    """The content of a client token, without its signature.
 
     Attributes:
-        id: ``ct_`` and 32 hex digits; by it the token is revoked.
-        principal: its parent's, under which everything is kept that is done with it.
+        id: ``ct_`` and 32 hex digits; a revocation names it.
+        principal: the principal of its parent, to which everything done with the token belongs.
         credential_id: of its parent.
-        account: the configured name of the only account that it is good for.
-        customer_id: the only customer that it is good for; None where it is for an order alone.
-        order_id: the only order that it is good for; None for all of the customer's.
-        amount_max_minor, currency: the most that one charge may take, in hundredths; both or neither.
+        account: the configured name of the only account that it is valid for.
+        customer_id: the only customer that it is valid for; None where it is for an order alone.
+        order_id: the only order that it is valid for; None for all of the customer's orders.
+        amount_max_minor, currency: the largest amount of one charge, in hundredths; both or neither.
         scopes: what it may do, of CLIENT_SCOPES.
         issued_at_ms, expires_at_ms: whole seconds, in milliseconds since 1970, UTC.
     """
@@ -89,7 +89,7 @@ class ClientToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parentage(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides whether a token still counts: when it was revoked, and the key that issued it, usable or not."""
+    """What decides whether a token is still valid: its revocation, and the key that issued it, usable or not."""
 
     revoked_at_ms: int | None
     parent: Credential
@@ -113,7 +113,7 @@ class _Claims(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def claims_of(token: ClientToken) -> dict[str, object]:
-    """Gives the claims that say the token."""
+    """Gives the claims of a token."""
     claims = _Claims(
         iss=_ISSUER,
         jti=token.id,
@@ -133,7 +133,7 @@ def claims_of(token: ClientToken) -> dict[str, object]:
 
 
 def token_of(claims: dict[str, object]) -> ClientToken:
-    """Reads claims; raises ClaimsError for any that no token of ours has."""
+    """Reads claims; raises ClaimsError for claims that no client token has."""
     try:
         read = msgspec.convert(claims, _Claims)
         scopes = frozenset(map(Scope, read.scope.split(" ")))
@@ -157,7 +157,7 @@ def token_of(claims: dict[str, object]) -> ClientToken:
 
 
 def _require_sense(token: ClientToken, issuer: str) -> None:
-    """Raises ClaimsError for what can't be meant, whoever signed it."""
+    """Raises ClaimsError for claims that contradict each other or are out of range, whoever signed them."""
     life_s = (token.expires_at_ms - token.issued_at_ms) / 1000
     rules = (
         ("iss", issuer == _ISSUER),
@@ -173,18 +173,18 @@ def _require_sense(token: ClientToken, issuer: str) -> None:
     )
     for claim, is_right in rules:
         if not is_right:
-            raise ClaimsError(f"{claim} can't be so in a client token")
+            raise ClaimsError(f"{claim} is not valid in a client token")
 
 
 def has_begun(token: ClientToken, now_ms: int) -> bool:
-    """True unless it was issued in what is the future even by a clock that is LEEWAY_MS behind."""
+    """True unless the token was issued more than LEEWAY_MS after now."""
     return token.issued_at_ms <= now_ms + LEEWAY_MS
 
 
 def narrowed(parent: Credential, token: ClientToken) -> Credential:
-    """Gives what a token may do as a credential: never more than its parent may do now, whatever stands in it.
+    """Gives the credential of a token, which may never do more than its parent may do now, whatever its claims are.
 
-    It ends with its parent at the latest, and is revoked when its parent is. Raises ClaimsError for another's token.
+    It ends with its parent at the latest, and is revoked with its parent. Raises ClaimsError for another key's token.
     """
     if (parent.id, parent.principal) != (token.credential_id, token.principal) or parent.bound is not None:
         raise ClaimsError("the token is not this key's")

@@ -1,8 +1,8 @@
-"""Credentials: what a key looks like, who it stands for, and what it may do.
+"""Credentials: the form of a key, its principal, and what it may do.
 
-A key is ``prk_<environment>_<id>_<secret><checksum>``. The checksum lets a mistyped or cut key be refused without a
-look into the store, and lets secret scanners tell a key from noise. Only a hash of the whole key is ever stored: the
-secret is random and 256 bits long, so that a plain SHA-256 can't be guessed back.
+A key is ``prk_<environment>_<id>_<secret><checksum>``. By the checksum the service refuses a mistyped or cut key
+without reading the store, and secret scanners recognise a key. The store has only a hash of the whole key. The secret
+is random and 256 bits long, so nobody can guess it from a plain SHA-256.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ from payrelay.errors import Code, Refusal
 
 ID_LENGTH: Final = 12
 SECRET_LENGTH: Final = 43
-"""43 characters of 62 carry 256 bits."""
+"""43 characters of an alphabet of 62 have 256 bits."""
 RATE_COUNT_MAX: Final = 1_000_000
-"""The largest count of a rate; what is meant to be more than this is meant to be off."""
+"""The largest count of a rate; a credential that needs more should have no rate."""
 CHECKSUM_LENGTH: Final = 6
 ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -75,15 +75,15 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom and what a narrow credential is for; at least one of the first three is there, and None is no limit.
+    """The customer and the order of a bound credential; at least one of the first three is given, and None is no limit.
 
     Attributes:
         customer_id: the only customer that it may act for.
         order_id: the only order that it may act on.
-        reference: the person's name at the caller's; the door finds the customer of it, and puts that in its place.
+        reference: the client's own name for the customer; the authenticator puts the customer's id in its place.
         currency: the only currency that it may move money in.
-        keys_of: what its Idempotency-Keys are kept under, where that isn't what is named here: whoever names a person
-            keeps its keys when the person gets a card, or another one.
+        keys_of: the prefix of its Idempotency-Keys, where it isn't made of the members above. By it a credential with a
+            reference keeps its keys when its customer gets a card, or another card.
     """
 
     customer_id: str | None = None
@@ -98,7 +98,7 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
-    """A key as it is known to the store; the secret is not part of it.
+    """A credential as the store has it, without its secret.
 
     Attributes:
         id: the part of the key that may be shown.
@@ -109,7 +109,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
         amount_max_minor: the largest amount of one operation, in hundredths of whatever currency; None for no limit.
         rate: its own quota; None for no limit.
         created_at_ms, expires_at_ms, revoked_at_ms: milliseconds since 1970, UTC; None where it never happens.
-        bound: whom a phone's credential is for; None for a key.
+        bound: the customer or order of an app's credential; None for a key.
     """
 
     id: str
@@ -161,7 +161,7 @@ def is_usable(credential: Credential, now_ms: int) -> bool:
 
 
 def require(credential: Credential, scope: Scope, account: str) -> None:
-    """Raises Refusal (forbidden), naming what is missing, unless the credential may do this on this account."""
+    """Raises Refusal (forbidden), naming what is missing, unless the credential has the scope on this account."""
     if scope not in credential.scopes and not (
         scope is Scope.OPERATIONS_READ and Scope.OPERATIONS_READ_ALL in credential.scopes
     ):
@@ -173,7 +173,8 @@ def require(credential: Credential, scope: Scope, account: str) -> None:
 def require_amount(credential: Credential, amount_minor: int | None) -> None:
     """Raises Refusal (forbidden) where an operation moves more than the credential may.
 
-    A refund of the whole and a retry name no amount: with a limit they are refused, for else it would say nothing.
+    A refund of the whole and a retry name no amount. A credential with a limit is refused them, or the limit would have
+    no effect.
     """
     if credential.amount_max_minor is None:
         return

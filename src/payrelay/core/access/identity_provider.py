@@ -1,9 +1,9 @@
-"""An identity provider's own tokens: what is required of their claims, and what one allows its bearer here.
+"""An identity provider's tokens: what their claims must be, and what a token allows its bearer.
 
 Rules:
 
-1. The provider says who it is, never what he may do: scopes, accounts and principal are settings.
-2. The claims are held against the settings strictly; what is missing is as wrong as what differs.
+1. The identity provider names the user, and never the permissions: scopes, accounts and principal are settings.
+2. The claims must match the settings strictly; a missing claim is as wrong as one that differs.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from payrelay.core.access.client_token import CLIENT_SCOPES, RATE
 from payrelay.core.access.credential import Bound, Credential, Scope
 
 LEEWAY_S: Final = 30
-"""How far the provider's clock may be from ours."""
+"""How far the identity provider's clock may be from the service's clock."""
 NAME_LENGTH_MAX: Final = 255
-"""Of a person's or an order's name in a claim: as everywhere."""
+"""Of the name of a user or an order in a claim, as everywhere."""
 _ID_DIGITS: Final = 24
 
 
 class IdentityClaimsError(ValueError):
-    """The token is the provider's and not good here; ``reason`` is one word for those who count."""
+    """The token is the identity provider's, but not valid here; ``reason`` is one word for the metrics."""
 
     def __init__(self, reason: Literal["claims", "issuer", "audience", "early", "expired"]) -> None:
         super().__init__(reason)
@@ -30,17 +30,17 @@ class IdentityClaimsError(ValueError):
 
 
 class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of an identity provider, and what its tokens are good for here.
+    """The settings of an identity provider, and what its tokens are valid for.
 
     Attributes:
-        issuer: as ``iss`` says it, character for character.
-        audience: one of those that ``aud`` names.
-        customer_claim: the claim that names the person.
-        claim_is: what that claim holds: the caller's own ``reference`` of the person, or the ``customer`` id.
-        order_claim: the claim that names the one order that a token is for; None where none does.
-        principal: under whose name customers and operations are kept; that of the server's key.
+        issuer: equal to ``iss``, character for character.
+        audience: one of the audiences in ``aud``.
+        customer_claim: the claim that names the user.
+        claim_is: what that claim holds: the client's own ``reference`` of the customer, or the ``customer`` id.
+        order_claim: the claim that names the only order of a token; None where no claim does.
+        principal: the principal that customers and operations belong to; that of the backend's key.
         scopes: what a bearer may do, of CLIENT_SCOPES.
-        accounts: the accounts that the tokens are good for; None for all.
+        accounts: the accounts that the tokens are valid for; None for all.
     """
 
     issuer: str
@@ -54,7 +54,7 @@ class IdentityProvider(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bearer_of(claims: dict[str, object], identity_provider: IdentityProvider, now_ms: int) -> Credential:
-    """Gives what a token with these claims allows; its signature is verified already. Raises IdentityClaimsError."""
+    """Gives the credential of a token with these claims, whose signature is verified. Raises IdentityClaimsError."""
     if claims.get("iss") != identity_provider.issuer:
         raise IdentityClaimsError("issuer")
     audience = claims.get("aud")
@@ -87,13 +87,13 @@ def bearer_of(claims: dict[str, object], identity_provider: IdentityProvider, no
 
 
 def _span_ms(claims: dict[str, object]) -> tuple[int, int]:
-    """Gives from when to when the claims are good by our clock, the leeway within."""
+    """Gives from when to when the claims are valid by the service's clock; the leeway is included."""
     begins_s = max(_moment_s(claims.get(name, 0)) for name in ("iat", "nbf"))
     return round((begins_s - LEEWAY_S) * 1000), round((_moment_s(claims.get("exp")) + LEEWAY_S) * 1000)
 
 
 def _moment_s(value: object) -> float:
-    # By type: True is a number to Python alone. Beyond 2**40 nobody means a second.
+    # By type, because True is a number in Python. A number from 2**40 on can't be meant as seconds.
     if type(value) not in {int, float} or not isinstance(value, int | float) or not 0 <= value < 2**40:
         raise IdentityClaimsError("claims")
     return value

@@ -1,9 +1,9 @@
-"""Signatures of tokens: ours with one algorithm and a key by its id, an identity provider's with three.
+"""Signatures of tokens: client tokens have one algorithm and a key by its id, an identity provider's tokens three.
 
 Rules:
 
-1. The algorithm is ours to say, never the header's: ``none`` is no algorithm, and a public key is no shared secret.
-2. The header of one of ours is exactly as we write it.
+1. Payrelay chooses the algorithm, never the header: ``none`` is no algorithm, and a public key is no shared secret.
+2. The header of a client token is exactly as Payrelay writes it.
 """
 
 import re
@@ -21,13 +21,13 @@ from joserfc.registry import Header
 from payrelay.core.access.client_token import PREFIX, TEXT_LENGTH_MAX, ClaimsError, ClientToken, claims_of, token_of
 
 SECRET_BYTES: Final = 32
-"""As many as the hash has: RFC 7518, 3.2."""
+"""As many as the hash has (RFC 7518, 3.2)."""
 TYPE: Final = "payrelay-client+jwt"
-"""Says in the header what the token is for, so that none of another purpose can pass for one (RFC 8725, 3.11)."""
+"""The ``typ`` of the header, so that a token for another purpose is never accepted as one (RFC 8725, 3.11)."""
 IDENTITY_PROVIDER_ALGORITHMS: Final = ("RS256", "ES256", "EdDSA", "Ed25519")
-"""What an identity provider may sign with. EdDSA is the older name of Ed25519, and the usual one."""
+"""The algorithms of identity providers. EdDSA is the older name of Ed25519, and the usual one."""
 IDENTITY_TOKEN_LENGTH_MAX: Final = 8192
-"""Of a provider's token; with rights and profiles in it some have 3,000 characters."""
+"""Of an identity provider's token; with permissions and profiles in them, some have 3,000 characters."""
 RSA_BITS_MIN: Final = 2048
 
 _ALGORITHM: Final = "HS256"
@@ -37,11 +37,11 @@ _jwt_match: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+"
 
 
 class BadSignature(ValueError):
-    """The text is no token, or nobody whom we know has signed it."""
+    """The text is no token, or no known key has signed it."""
 
 
 class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key that client tokens are signed with; ``id`` stands in the header, ``made_at_ms`` is for people."""
+    """A key that signs client tokens; the header names its ``id``, and ``made_at_ms`` is for people."""
 
     id: str
     secret: bytes
@@ -57,18 +57,18 @@ def signed(token: ClientToken, key: SigningKey) -> str:
 
 
 def is_client_token(text: str) -> bool:
-    """True for what has the form of one of ours, whoever signed it."""
+    """True for a text in the form of a client token, whoever signed it."""
     return len(text) <= TEXT_LENGTH_MAX and text.startswith(PREFIX) and _jwt_match(text, len(PREFIX)) is not None
 
 
 def is_identity_token(text: str) -> bool:
-    """True for what has the form of a JWT that isn't ours."""
-    is_ours = text.startswith(PREFIX)
-    return len(text) <= IDENTITY_TOKEN_LENGTH_MAX and not is_ours and _jwt_match(text) is not None
+    """True for a text in the form of a JWT that is no client token."""
+    has_prefix = text.startswith(PREFIX)
+    return len(text) <= IDENTITY_TOKEN_LENGTH_MAX and not has_prefix and _jwt_match(text) is not None
 
 
 def key_id_of(text: str) -> str | None:
-    """Gives the key id in the header of a token, which nobody has verified yet; None where there is none to be read."""
+    """Gives the key id in the header of a token that isn't verified yet; None where no key id can be read."""
     try:
         header = msgspec.json.decode(_decoded_segment(text.removeprefix(PREFIX).partition(".")[0]))
     except ValueError:
@@ -78,20 +78,24 @@ def key_id_of(text: str) -> str | None:
 
 
 def verified(text: str, key: SigningKey) -> ClientToken:
-    """Reads a client token that this key has signed; raises BadSignature, or ClaimsError where it signed another."""
+    """Reads a client token that this key has signed.
+
+    Raises BadSignature where the key has not signed it, and ClaimsError where it signed something else.
+    """
     try:
         token = jwt.decode(text.removeprefix(PREFIX), _oct(key), algorithms=[_ALGORITHM])
     except (JoseError, ValueError, RecursionError) as error:
         raise BadSignature("the signature is not this key's") from error
     if token.header != _header(key):
-        raise ClaimsError("the header is not one of ours")
+        raise ClaimsError("the header is not that of a client token")
     return token_of(token.claims)
 
 
 def identity_keys(raw_keys: Mapping[str, object]) -> dict[str, Key]:
-    """Gives the keys of a JWKS by their ids: those that one of IDENTITY_PROVIDER_ALGORITHMS can be verified with.
+    """Gives the keys of a JWKS that can verify one of IDENTITY_PROVIDER_ALGORITHMS, by their ids.
 
-    What is unknown, too weak, for encryption or without an id is passed over. Raises ValueError where it is no JWKS.
+    Keys that are unknown, too weak, for encryption or without an id are left out. Raises ValueError where
+    ``raw_keys`` is no JWKS.
     """
     entries = raw_keys.get("keys")
     if not isinstance(entries, list):
@@ -101,15 +105,15 @@ def identity_keys(raw_keys: Mapping[str, object]) -> dict[str, Key]:
 
 
 def identity_claims(text: str, key: Key) -> dict[str, object]:
-    """Gives the claims of a provider's token that this key has signed; raises BadSignature."""
+    """Gives the claims of an identity provider's token that this key has signed; raises BadSignature."""
     try:
         return jwt.decode(text, key, registry=_IdentityKeyRegistry()).claims
     except (JoseError, ValueError, RecursionError) as error:
-        raise BadSignature("the signature is not the provider's") from error
+        raise BadSignature("the signature is not the identity provider's") from error
 
 
 class _IdentityKeyRegistry(JWSRegistry):
-    """Knows IDENTITY_PROVIDER_ALGORITHMS alone; the library's own would warn of EdDSA's name at every token."""
+    """Has IDENTITY_PROVIDER_ALGORITHMS alone; the library's registry would warn of the name EdDSA at every token."""
 
     max_header_length = 4096
 
@@ -129,7 +133,7 @@ def _identity_key(entry: dict[str, object]) -> Key | None:
     if kind is None or entry.get("use", "sig") != "sig" or not isinstance(entry.get("kid"), str):
         return None
     public = {name: value for name, value in entry.items() if name in _PUBLIC_MEMBERS and isinstance(value, str)}
-    # Looked at before it is imported: the library would warn of each weak one, at each look at the provider's keys.
+    # Checked before the import, because the library would warn of a weak key each time that the keys are read.
     if kind is RSAKey and len(public.get("n", "")) * _BITS_PER_CHARACTER < RSA_BITS_MIN:
         return None
     try:

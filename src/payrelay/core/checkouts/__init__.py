@@ -1,1 +1,1 @@
-"""Checkouts: what a customer is asked for, where each stands, and what proves that it was paid."""
+"""Checkouts: their requests and states, and what proves that one was paid."""

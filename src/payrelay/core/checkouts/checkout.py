@@ -2,12 +2,12 @@
 
 Rules:
 
-1. Whatever brings news of a checkout (a notification, a look at the gateway, the customer's browser, time) becomes an
-   ``Event`` and goes through ``advance``. Nobody else changes a state.
-2. The states are in an order of how much they know: open, expired, cancelled, failed, completed. News only ever lead
-   upwards, so that any order and any number of them comes to the same end.
-3. That a browser came back, or what stood in its address, completes nothing.
-4. ``completed`` is final. Every other state may still become it: a customer may go back and pay after all.
+1. Every report on a checkout (a notification, a status inquiry, the customer's browser, the end of its time) becomes a
+   ``CheckoutEvent`` and goes through ``advance``. Nothing else changes a state.
+2. The states are ordered by how much they know: open, expired, cancelled, failed, completed. Events only ever lead
+   upwards. So any order and any number of reports lead to one result.
+3. A browser that comes back completes nothing, and neither does the query of its address.
+4. ``completed`` is final. Every other state may still become ``completed``: a customer may go back and pay after all.
 
 To be changed together: ``TRANSITIONS``, the partial indexes of the table ``checkouts`` in the store, and the diagram in
 ``docs/checkouts.md``, which a test compares with this table.
@@ -28,32 +28,33 @@ from payrelay.core.money import decimal_text
 __all__ = ["Checkout", "CheckoutKind", "CheckoutOutcome", "CheckoutState"]
 
 LEFT_OPEN_MS: Final = 30 * 60_000
-"""How long after its page has shut a checkout that was opened may still be paid without anybody being surprised: the
-customer stands on the gateway's page by then."""
+"""How long a checkout that was opened stays open after its page has closed. The customer may still be on the gateway's
+page, and pay there."""
 INQUIRY_MS_MIN: Final = 3_000
 PLAN_INQUIRY_MS_MIN: Final = 30_000
 INQUIRY_MS_MAX: Final = 600_000
-"""Between two looks at the gateway because somebody asks: a tenth of the checkout's age, within these. For a plan the
-gateway may be asked three times, once for all the subscriptions of the merchant."""
+"""The limits of the pause between two inquiries that clients cause. The pause is a tenth of the checkout's age. An
+inquiry about a plan may take three calls, one of them for all subscriptions of the merchant."""
 INQUIRED_FOR_MS: Final = 24 * 3_600_000
-"""How long a question makes us look at what is not completed; later only a notification brings news."""
+"""How long a client's request causes an inquiry about a checkout that isn't completed. After that, only a notification
+brings its outcome."""
 SHOWN: Final = frozenset({CheckoutKind.PAYMENT, CheckoutKind.RECURRING})
-"""What the gateway's records can prove; an approval and a hold are told by the gateway, and shown by nothing."""
+"""The kinds that the gateway's records can prove. An approval or an authorization shows in a notification alone."""
 
 
 class CheckoutState(StrEnum):
-    """Where a checkout stands."""
+    """The state of a checkout."""
 
     OPEN = "open"
-    """The customer may be at it; nothing is known yet."""
+    """The customer may be on the page; the outcome isn't known yet."""
     COMPLETED = "completed"
-    """Paid, approved or held, as was asked."""
+    """The customer paid, approved or authorized what was requested."""
     FAILED = "failed"
-    """The gateway said that it failed."""
+    """The gateway reported a failure."""
     CANCELLED = "cancelled"
     """The customer turned back."""
     EXPIRED = "expired"
-    """Its time ended, and nothing is known of it."""
+    """Its time ended, and its outcome isn't known."""
 
 
 class CheckoutEvent(StrEnum):
@@ -62,11 +63,11 @@ class CheckoutEvent(StrEnum):
     COMPLETED = "completed"
     """Proved by a notification, or by what the gateway shows."""
     FAILED = "failed"
-    """A notification said so."""
+    """A notification reported a failure."""
     CANCELLED = "cancelled"
-    """A notification said so."""
+    """A notification reported a cancellation."""
     ABANDONED = "turned_back"
-    """The customer's browser came to the page for those who cancel: a hint, and no more."""
+    """The customer's browser came to the cancel page, which is only a hint."""
     EXPIRED = "expired"
     """Its time has ended."""
 
@@ -92,10 +93,10 @@ TRANSITIONS: Final[dict[tuple[CheckoutState, CheckoutEvent], CheckoutState]] = {
     for event, after in _AFTER.items()
     if _ORDER.index(after) > _ORDER.index(state)
 }
-"""What the table lacks says nothing new, and changes nothing."""
+"""A step that the table lacks brings nothing new, and changes nothing."""
 
 HOLDING_ORDER: Final = frozenset({CheckoutState.OPEN, CheckoutState.COMPLETED})
-"""The order is taken: no other checkout may be opened for it."""
+"""The checkout guards its order: no other checkout may be opened for it."""
 
 STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
     CheckoutState.OPEN: "The customer has not finished it yet, as far as the service knows.",
@@ -107,31 +108,31 @@ STATE_SENTENCES: Final[dict[CheckoutState, str]] = {
 
 
 class Checkout(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that a customer is asked for on the gateway's page, as it stands now; the rest lies sealed beside it.
+    """One request to a customer on the gateway's page, with its present state; its sealed ``Details`` are beside it.
 
     Attributes:
         id: ``chk_…``.
-        account: the configured name under which it was asked for.
+        account: the configured name of the account under which it was requested.
         merchant: the merchant account at the gateway.
-        principal: the named key that asked.
+        principal: the principal that requested it.
         kind: what the customer is asked for.
-        state: where it stands.
+        state: its state.
         version: starts at 1, one more with every change of the state.
         order_id: of the caller's order.
         guard: the order while this checkout holds it, else None.
-        amount_minor, currency: asked; None for a preapproval that takes nothing now.
-        first_minor: of a recurring payment, what its first installment comes to; else the amount.
+        amount_minor, currency: as requested; the amount is None for a preapproval that charges nothing now.
+        first_minor: the amount of the first installment of a recurring payment; else the amount.
         secret_hash: SHA-256 of the secret in the addresses of its pages, in hex digits.
         idempotency_key: as the client gave it; None where it gave none.
         request_id: of the request that opened it.
-        customer_reference: the caller's own name for the person; None where it gave none.
-        bound_customer_id: the customer whose client token opened it; None where it was a server's key.
-        payment_id, subscription_id, customer_id: what came of it.
+        customer_reference: the client's own name for the customer; None where it gave none.
+        bound_customer_id: the customer whose client token opened it; None where a backend's key did.
+        payment_id, subscription_id, customer_id: its results.
         created_at_ms, updated_at_ms: milliseconds since 1970, UTC.
-        expires_at_ms: from then on its page sends nobody to the gateway.
+        expires_at_ms: from then on its page sends no customer to the gateway.
         opened_at_ms: when its page was first shown; None where it wasn't.
-        ends_at_ms: when it expires unless news come.
-        inquire_at_ms: somebody's question makes us look at the gateway from then on.
+        ends_at_ms: when it expires, unless its outcome becomes known.
+        inquire_at_ms: from then on a client's request causes the next status inquiry.
     """
 
     id: str
@@ -163,7 +164,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_open(self) -> bool:
-        """True while nothing is known of it."""
+        """True while its outcome isn't known."""
         return self.state is CheckoutState.OPEN
 
     def takes_customers(self, now_ms: int) -> bool:
@@ -172,7 +173,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sealed of a checkout.
+    """The sealed part of a checkout.
 
     Attributes:
         secret: in the addresses of its pages.
@@ -190,13 +191,13 @@ class Details(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def begins_after(details: Details | None, day: date) -> bool:
-    """Tells whether a plan was asked for that begins after a day of the gateway's: by then nothing of it is paid."""
+    """Tells whether a plan was requested that begins after ``day``, so that nothing of it is paid on that day."""
     plan = None if details is None else details.asked.plan
     return plan is not None and plan.starts_on is not None and plan.starts_on > day
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a checkout, beside its state; None for what isn't known."""
+    """The results of a checkout beside its state; None for what isn't known."""
 
     payment_id: str | None = None
     subscription_id: str | None = None
@@ -204,10 +205,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckoutOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """News of an order that a customer was asked for; ``outcome`` is completed, failed or cancelled.
+    """A report on the checkout of an order; ``outcome`` is completed, failed or cancelled.
 
-    ``amount_minor`` and ``currency`` are those of the news, None where they have none; ``kind`` is what such news are
-    told of, None where that can't be said.
+    ``amount_minor`` and ``currency`` are as reported, None where the report has none. ``kind`` is the kind of checkout
+    that such a report is about, None where it may be any.
     """
 
     account: str
@@ -223,29 +224,29 @@ class CheckoutOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def event(self) -> CheckoutEvent:
-        """What that is for the checkout; raises ValueError for an outcome that nobody can tell of."""
+        """The event of this outcome; raises ValueError for ``open`` and ``expired``, which no report can have."""
         if self.outcome in {CheckoutState.OPEN, CheckoutState.EXPIRED}:
-            raise ValueError(f"no news make a checkout {self.outcome}")
+            raise ValueError(f"no report makes a checkout {self.outcome}")
         return CheckoutEvent(self.outcome.value)
 
     @property
     def result(self) -> Result:
-        """What came of it."""
+        """The results in this report."""
         return Result(payment_id=self.payment_id, subscription_id=self.subscription_id, customer_id=self.customer_id)
 
 
 def advance(checkout: Checkout, event: CheckoutEvent, *, at_ms: int, result: Result | None = None) -> Checkout | None:
-    """Gives the checkout as news leave it; None where they say nothing new.
+    """Gives the checkout after an event; None where the event changes nothing.
 
-    What came of it is filled in where it wasn't known, also of one that is completed already; what is known stays.
+    COMPLETED fills in results that weren't known, even where the checkout is completed already. Known results stay.
     """
     state = TRANSITIONS.get((checkout.state, event))
     is_completing = event is CheckoutEvent.COMPLETED
     known = Result(
         payment_id=checkout.payment_id, subscription_id=checkout.subscription_id, customer_id=checkout.customer_id
     )
-    told = _filled(known, result) if result is not None and is_completing else known
-    if state is None and told == known:
+    merged = _filled(known, result) if result is not None and is_completing else known
+    if state is None and merged == known:
         return None
     after = checkout.state if state is None else state
     return msgspec.structs.replace(
@@ -253,31 +254,28 @@ def advance(checkout: Checkout, event: CheckoutEvent, *, at_ms: int, result: Res
         state=after,
         version=checkout.version + 1,
         guard=checkout.order_id if after in HOLDING_ORDER else None,
-        payment_id=told.payment_id,
-        subscription_id=told.subscription_id,
-        customer_id=told.customer_id,
+        payment_id=merged.payment_id,
+        subscription_id=merged.subscription_id,
+        customer_id=merged.customer_id,
         updated_at_ms=at_ms,
     )
 
 
-def _filled(known: Result, content: Result) -> Result:
-    if (
-        None not in (known.subscription_id, content.subscription_id)
-        and known.subscription_id != content.subscription_id
-    ):
-        return known  # the payment of one plan is none of another's
+def _filled(known: Result, new: Result) -> Result:
+    if None not in (known.subscription_id, new.subscription_id) and known.subscription_id != new.subscription_id:
+        return known  # a payment belongs to one plan
     return Result(
-        payment_id=known.payment_id or content.payment_id,
-        subscription_id=known.subscription_id or content.subscription_id,
-        customer_id=known.customer_id or content.customer_id,
+        payment_id=known.payment_id or new.payment_id,
+        subscription_id=known.subscription_id or new.subscription_id,
+        customer_id=known.customer_id or new.customer_id,
     )
 
 
 def fits(checkout: Checkout, amount_minor: int | None, currency: str | None) -> bool:
-    """Tells whether money that was seen is what the customer was asked for; None where nothing was said of it.
+    """Tells whether reported money is what the customer was asked for; None for what the report doesn't name.
 
-    A plan's first payment, a later one and a trial's are of different amounts, and a preapproval that takes nothing is
-    told with an amount of the gateway's own: there the currency alone is compared.
+    Only the currency is compared for a plan, whose first payment, later payments and trial have different amounts. It
+    is so too for a preapproval that charges nothing, since the gateway reports that with an amount of its own.
     """
     if currency is not None and currency != checkout.currency:
         return False
@@ -286,25 +284,26 @@ def fits(checkout: Checkout, amount_minor: int | None, currency: str | None) -> 
     return amount_minor == checkout.amount_minor
 
 
-def addressee(checkouts: Sequence[Checkout], content: CheckoutOutcome) -> Checkout | None:
-    """Chooses whom news are of among the checkouts of an order, the one that holds it first; None where none fits.
+def checkout_of(checkouts: Sequence[Checkout], report: CheckoutOutcome) -> Checkout | None:
+    """Chooses the checkout that a report is about, among those of an order; None where none fits.
 
-    An order may have been asked for again, for another amount or as another kind, while the customer still stood on
-    the gateway's page of the first. Whoever has that payment or subscription already comes first, then those of the
-    kind, then who holds the order.
+    ``checkouts`` begins with the one that holds the order. A second checkout may be for another amount or of another
+    kind, and open while the customer is still on the gateway's page of the first. A checkout that has the reported
+    payment or subscription already comes first, then the checkouts of the reported kind, then the one that holds the
+    order.
     """
-    fitting = [each for each in checkouts if fits(each, content.amount_minor, content.currency)]
+    fitting = [each for each in checkouts if fits(each, report.amount_minor, report.currency)]
     for checkout in fitting:
-        is_of_payment = content.payment_id is not None and checkout.payment_id == content.payment_id
-        is_of_plan = content.subscription_id is not None and checkout.subscription_id == content.subscription_id
+        is_of_payment = report.payment_id is not None and checkout.payment_id == report.payment_id
+        is_of_plan = report.subscription_id is not None and checkout.subscription_id == report.subscription_id
         if is_of_payment or is_of_plan:
             return checkout
-    of_kind = [each for each in fitting if each.kind is content.kind]
+    of_kind = [each for each in fitting if each.kind is report.kind]
     return next(iter(of_kind or fitting), None)
 
 
 def event_of(checkout: Checkout) -> OutgoingEvent:
-    """Gives what is told of a checkout that has just come to its state."""
+    """Gives the event of a checkout that has just entered its state."""
     return OutgoingEvent(
         id=event_id(checkout.updated_at_ms, f"{checkout.id}/{checkout.version}"),
         type=f"checkout.{checkout.state.value}",
@@ -329,14 +328,14 @@ def event_of(checkout: Checkout) -> OutgoingEvent:
 
 
 def next_inquiry_ms(checkout: Checkout, now_ms: int) -> int:
-    """Gives from when on somebody's next question makes us look again."""
+    """Gives the time from which a client's request causes the next inquiry."""
     age_ms = now_ms - checkout.created_at_ms
     least_ms = PLAN_INQUIRY_MS_MIN if checkout.kind is CheckoutKind.RECURRING else INQUIRY_MS_MIN
     return now_ms + min(max(age_ms // 10, least_ms), INQUIRY_MS_MAX)
 
 
 def is_inquired(checkout: Checkout, now_ms: int) -> bool:
-    """Tells whether a question makes us look at the gateway now: for what may have been paid, of late."""
+    """Tells whether a client's request causes a status inquiry now: for a recent checkout that may have been paid."""
     return (
         checkout.kind in SHOWN
         and checkout.state is not CheckoutState.COMPLETED
@@ -345,9 +344,9 @@ def is_inquired(checkout: Checkout, now_ms: int) -> bool:
 
 
 def is_within(checkout: Checkout, bound: Bound) -> bool:
-    """Tells whether a narrow credential may see a checkout: of its order and of its customer, where it has both.
+    """Tells whether a bound credential may see a checkout. Order and customer must both fit, where it is bound to both.
 
-    A checkout that a server opened is of no customer yet: there the order says enough.
+    A checkout that a backend opened may have no customer yet. Then the order alone decides.
     """
     if bound.order_id is not None and bound.order_id != checkout.order_id:
         return False
@@ -358,5 +357,5 @@ def is_within(checkout: Checkout, bound: Bound) -> bool:
         checkout.customer_id,
     }
     is_of_reference = bound.reference is not None and bound.reference == checkout.customer_reference
-    is_of_nobody = checkout.bound_customer_id is None and checkout.customer_reference is None
-    return is_of_customer or is_of_reference or (is_of_nobody and bound.order_id is not None)
+    has_no_customer = checkout.bound_customer_id is None and checkout.customer_reference is None
+    return is_of_customer or is_of_reference or (has_no_customer and bound.order_id is not None)

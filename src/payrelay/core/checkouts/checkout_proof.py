@@ -1,13 +1,12 @@
-"""What the gateway's records prove of a checkout that nobody told us of.
+"""What the gateway's records prove of a checkout whose outcome no notification reported.
 
 Rules:
 
-1. Order ids are not unique at the gateway: what is older than the checkout is of something else.
-2. A payment alone doesn't say whether a plan began with it. The gateway must show a subscription of the order, for what
-   was asked, and the payment among those of that subscription.
-3. A plan that begins after the day on which it was subscribed to has no payment yet: its subscription proves it, as
-   long as that goes on.
-4. Where several subscriptions of the order may be meant, none is.
+1. Order ids are not unique at the gateway. A payment or subscription older than the checkout belongs to something else.
+2. A payment alone doesn't show that a plan began. The gateway must show a subscription of the order with the requested
+   amount and currency, and the payment among those of that subscription.
+3. A plan that begins after the day of its subscription has no payment yet. Its subscription proves it while active.
+4. Where several subscriptions of the order may be meant, none counts.
 """
 
 from collections.abc import Iterable
@@ -21,7 +20,7 @@ from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
 def may_be_paid_by(checkout: Checkout, payment: Payment) -> bool:
     """Tells whether a payment may be a checkout's own, or the first of its plan.
 
-    It is so where it was received, is what was to be paid first, and is not older than the checkout.
+    The payment must be received, have the first amount of the checkout, and not be older than the checkout.
     """
     return (
         payment.status == PaymentStatus.RECEIVED
@@ -34,20 +33,20 @@ def may_be_paid_by(checkout: Checkout, payment: Payment) -> bool:
 
 
 def plans_of(checkout: Checkout, shown: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Gives those of the subscriptions that may have begun with a checkout: of its order, and not known to be older."""
+    """Gives the subscriptions that may have begun with a checkout: those of its order, unless known to be older."""
     return tuple(plan for plan in shown if plan.order_id == checkout.order_id and not _is_older(checkout, plan))
 
 
 def is_as_asked(checkout: Checkout, plan: Fact) -> bool:
-    """Tells whether a subscription of a checkout's order is what was asked for: by amount, currency and time."""
+    """Tells whether a subscription of a checkout's order is as requested, by amount, currency and time."""
     is_equal = plan.amount_minor == checkout.amount_minor and plan.currency == checkout.currency
     return is_equal and plan.began_at_ms is not None and not _is_older(checkout, plan)
 
 
 def first_payment(checkout: Checkout, plan: Fact, payments: Iterable[Payment]) -> Payment | None:
-    """Gives the payment with which a plan began, among those that the gateway shows of it; None where none is that.
+    """Gives the first payment of a plan among those that the gateway shows; None where it shows none.
 
-    It is dated when the subscription is: a later installment may be as much.
+    Its date must be that of the subscription, because a later installment may have an equal amount.
     """
     began_ms = plan.began_at_ms
     if began_ms is None:
@@ -61,7 +60,7 @@ def first_payment(checkout: Checkout, plan: Fact, payments: Iterable[Payment]) -
 
 
 def has_begun(plan: Fact, first: Payment | None, *, begins_later: bool) -> bool:
-    """Tells whether a plan has begun: by its first payment, or where it begins later by going on without one."""
+    """Tells whether a plan has begun: it has its first payment, or it begins later and is active without one."""
     return first is not None or (begins_later and plan.state is SubscriptionState.ACTIVE)
 
 

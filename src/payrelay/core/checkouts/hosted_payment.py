@@ -1,7 +1,7 @@
-"""What a customer is asked for on the gateway's own page, in words of our own: one frozen value for all four kinds.
+"""What a customer is asked for on the gateway's page, in Payrelay's own terms: one frozen value for all four kinds.
 
-The door makes it from a request, an adapter turns it into its provider's form. It holds a person's data: it prints none
-of it, and is stored sealed.
+The API makes the value from a request, and an adapter turns it into the gateway's form. The value has personal data: it
+prints none of it, and is stored sealed.
 """
 
 from datetime import date
@@ -23,11 +23,11 @@ class CheckoutKind(StrEnum):
     RECURRING = "recurring"
     """To pay now and again, by a plan."""
     AUTHORIZATION = "authorization"
-    """To let money be held, to be captured later."""
+    """To authorize an amount, to be captured later."""
 
 
 class Redacted(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of values that hold a person's data: nothing of it is printed."""
+    """The base of values with personal data, of which nothing is printed."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({STARS})"
@@ -38,7 +38,7 @@ class Redacted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PostalAddress(Redacted, frozen=True, kw_only=True):
-    """Where somebody lives, or where something is sent; for a delivery each part may be left out."""
+    """The address of a buyer or of a delivery; for a delivery each part may be left out."""
 
     address: str | None = None
     city: str | None = None
@@ -46,7 +46,7 @@ class PostalAddress(Redacted, frozen=True, kw_only=True):
 
 
 class Buyer(Redacted, frozen=True, kw_only=True):
-    """Who pays."""
+    """The customer who pays."""
 
     first_name: str
     last_name: str
@@ -56,12 +56,12 @@ class Buyer(Redacted, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """How often, and for how long.
+    """How often a recurring payment is charged, and for how long.
 
     Attributes:
-        recurrence: ``1 Month``.
-        duration: ``1 Year``, or ``Forever``.
-        startup_fee_minor: added to the first payment; below 0 taken off it.
+        recurrence: such as ``1 Month``.
+        duration: such as ``1 Year``, or ``Forever``.
+        startup_fee_minor: added to the first payment; below 0 it is subtracted.
         auto_cancel, max_retries, is_recovery_due: what happens when an installment fails; None for the gateway's way.
         starts_on: the day of the first payment; None for now.
     """
@@ -79,15 +79,15 @@ class HostedPayment(Redacted, frozen=True, kw_only=True):
     """What a customer is asked for.
 
     Attributes:
-        kind: which of the four.
-        order_id, items, currency: what it is for.
-        amount_minor: in hundredths; None for a preapproval that takes nothing now.
-        person: who pays.
-        delivery: where it is sent; None where nothing is said of that.
-        item_list: the lines of the bill.
-        custom_1, custom_2: come back with the notification.
-        platform: where the customer comes from.
-        payment_method: skips the choice on the gateway's page.
+        kind: one of the four kinds.
+        order_id, items, currency: what the request is for.
+        amount_minor: in hundredths; None for a preapproval that charges nothing now.
+        person: the customer who pays.
+        delivery: the address of the delivery; None where none is given.
+        item_list: the items of the bill.
+        custom_1, custom_2: the gateway sends them back with the notification.
+        platform: the platform that the customer comes from.
+        payment_method: preselected, so that the gateway's page offers no choice.
         plan: of a recurring payment, None for the others.
     """
 
@@ -107,7 +107,7 @@ class HostedPayment(Redacted, frozen=True, kw_only=True):
 
     @property
     def first_minor(self) -> int | None:
-        """What is taken first where that is today: the amount, and what a plan adds to it."""
+        """The first charge where it is made today: the amount, and the startup fee of a plan."""
         if self.amount_minor is None or self.plan is None:
             return self.amount_minor
         return self.amount_minor + (self.plan.startup_fee_minor or 0)

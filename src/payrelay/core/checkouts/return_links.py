@@ -1,8 +1,8 @@
-"""Links of the callers' own apps, to which a customer is sent on: which ones are allowed, and what is added to them.
+"""Links to the clients' own apps, to which a customer is sent on: which ones are allowed, and what is added to them.
 
-A link goes into a page and a browser follows it, so that one which somebody else has chosen could lead a customer
-anywhere. Only what an operator has listed is taken: a whole scheme of an app's own (``myshop://``), one address, or all
-that begin with one (``https://shop.example/*``).
+A browser follows the link from a page, so a link that an attacker chose could lead a customer anywhere. Only links that
+an operator has listed are accepted: a whole scheme of an app (``myshop://``), one address, or all addresses that begin
+with one (``https://shop.example/*``).
 """
 
 import ipaddress
@@ -34,24 +34,24 @@ _BROWSERS_OWN: Final = frozenset(
         "wss",
     }
 )
-"""Schemes that make a browser do something of its own; ``intent`` opens any app, or any address where there is none."""
+"""Schemes with an effect of their own in a browser; ``intent`` opens any app, or any address where there is none."""
 
-# What browsers and this module could read differently is no link: spaces, quotes, backslashes, brackets.
+# A text that browsers and this module could read differently is no link: spaces, quotes, backslashes, brackets.
 _link_match: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9\-._~:/?#@!$&()*+,;=%]*").fullmatch
 _rule_match: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://").fullmatch
 _DOT_SEGMENT: Final = re.compile(r"/(?:\.|%2e){1,2}(?:/|$)", re.IGNORECASE)
 
 
 class LinkError(ValueError):
-    """The text is no link, or no rule, that can be used; the words fit behind its name."""
+    """The text is no usable link or rule; the message fits behind its name."""
 
 
 class LinkRule(NamedTuple):
     """Links that are allowed.
 
     Attributes:
-        scheme: in small letters.
-        host: with its port where it has one, in small letters; None for every link of the scheme.
+        scheme: in lower case.
+        host: with its port where it has one, in lower case; None for every link of the scheme.
         path: of the link, or what its path begins with.
         is_prefix: whether more may follow.
     """
@@ -62,7 +62,7 @@ class LinkRule(NamedTuple):
     is_prefix: bool
 
     def allows(self, link: str) -> bool:
-        """True for a link that is allowed by this rule; the query of an address that stands alone doesn't matter."""
+        """True where this rule allows the link; for a rule of one address, the query of the link doesn't matter."""
         if not _is_link(link):
             return False
         parts = urlsplit(link)
@@ -78,9 +78,9 @@ class LinkRule(NamedTuple):
 
 def parse_rule(text: str) -> LinkRule:
     """Reads ``myshop://``, ``https://shop.example/done`` or ``https://shop.example/*``. Raises LinkError."""
-    own = _rule_match(text)
-    if own is not None:
-        scheme = own[1].lower()
+    app_scheme = _rule_match(text)
+    if app_scheme is not None:
+        scheme = app_scheme[1].lower()
         if scheme in _WEB or scheme in _BROWSERS_OWN:
             raise LinkError("must name a host: https://shop.example/*")
         return LinkRule(scheme, None, "", is_prefix=True)
@@ -103,7 +103,7 @@ def is_allowed(link: str, rules: tuple[LinkRule, ...]) -> bool:
 
 def with_outcome(link: str, checkout_id: str, state: str) -> str:
     """Adds the id and the state of a checkout to an allowed link's query."""
-    # Spliced, not taken apart and put together: that would drop the slashes of ``myshop:///done``.
+    # Spliced, because urlsplit and urlunsplit would drop the slashes of ``myshop:///done``.
     address, hash_sign, fragment = link.partition("#")
     _, question, query = address.partition("?")
     joint = "" if question and query[-1:] in {"", "&"} else "&" if question else "?"
@@ -124,7 +124,7 @@ def _is_link(link: str) -> bool:
 
 
 def _host_of(netloc: str, scheme: str) -> str:
-    """Gives host and port in small letters, without a port that goes without saying."""
+    """Gives host and port in lower case, without the default port of the scheme."""
     usual = {"http": ":80", "https": ":443"}[scheme]
     return netloc.lower().removesuffix(usual).removesuffix(":")
 

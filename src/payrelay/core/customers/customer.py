@@ -1,13 +1,14 @@
-"""Stored customers: somebody has approved a card, and can be charged by a handle in place of the gateway's token.
+"""Stored customers: a cardholder has approved a card, and is charged by a handle in place of the gateway's token.
 
 Rules:
 
-1. A customer has one token for good. Another approval with the same token is the same customer, with another token
-   another one. The token itself is no part of the value here: the store keeps it sealed, and gives it to a charge only.
-2. What was removed or erased has no token any more, and never gets one: the same person approves anew, and is another
-   customer. The approval that had made it, heard once more, changes nothing.
-3. What the table ``TRANSITIONS`` lacks is an error that names state and event.
-4. What is told of a customer names nobody: no reference, no label, no holder.
+1. A customer has one token for good. An approval with an equal token is for that customer; an approval with another
+   token makes another customer. The token is no part of the value here. The store keeps it sealed, and gives it only to
+   a charge.
+2. A removed or erased customer has no token, and never gets one. A new approval by the cardholder makes another
+   customer. A repeat of the approval that made the customer changes nothing.
+3. A step that the table ``TRANSITIONS`` lacks is an error that names state and event.
+4. An event about a customer names no person: it has no reference, no label and no cardholder.
 
 To be changed together: ``TRANSITIONS``, the table ``customers`` in the store, and ``docs/customers.md``, which a test
 compares with this table.
@@ -26,29 +27,29 @@ PREFIX: Final = "cus"
 _HANDLE: Final = f"{PREFIX}_"
 _DIGITS_SHOWN: Final = 4
 _FACT_LENGTH_MAX: Final = 32
-"""Of the card's kind and expiry: gateways give a word and four digits."""
+"""For the card's kind and expiry: gateways give a word and four digits."""
 _MASK_LENGTH_MAX: Final = 32
-"""A card has 19 digits at most, and some space between them."""
+"""A card number has at most 19 digits, and some spaces between them."""
 
 
 class CustomerState(StrEnum):
-    """Where a customer stands."""
+    """The state of a stored customer."""
 
     ACTIVE = "active"
-    """It can be charged."""
+    """The customer can be charged."""
     REMOVED = "removed"
-    """It can't be charged any more; the token is destroyed."""
+    """The token is destroyed, and the customer can't be charged any more."""
     ERASED = "erased"
-    """Nothing of the person is kept any more, either."""
+    """The token and all personal data are destroyed."""
 
 
 class CustomerEvent(StrEnum):
     """What can happen to a customer."""
 
     APPROVED = "approved"
-    """The same token came with another approval, or once more."""
+    """The customer's token came with another approval, or with a repeat of its approval."""
     CHANGED = "changed"
-    """The merchant gave it another label or reference."""
+    """The merchant gave the customer another label or reference."""
     REMOVED = "removed"
     ERASED = "erased"
 
@@ -80,15 +81,15 @@ _EVENT_TYPES: Final[dict[CustomerEvent, str]] = {
 
 
 class Approval(MaskedRepr, frozen=True, kw_only=True):
-    """Somebody approved a card, or a merchant hands over a token that it holds already.
+    """An approval of a card by its holder, or a token that a merchant already has and hands over.
 
     Attributes:
-        account, merchant: on which gateway account.
-        principal: whose customer it is to be.
-        reference: the caller's own name for the person.
-        token: the gateway's, by which the card is charged.
+        account, merchant: the gateway account of the approval.
+        principal: the principal that the customer is to belong to.
+        reference: the client's own name for the customer.
+        token: the gateway's token, by which the card is charged.
         method, card_no_masked, card_expiry, card_holder: what is known of the card.
-        order_id, payment_id: of the checkout that it was approved in; None for a token that was handed over.
+        order_id, payment_id: of the checkout of the approval; None for a token that was handed over.
         label: free text for people.
     """
 
@@ -107,7 +108,7 @@ class Approval(MaskedRepr, frozen=True, kw_only=True):
 
 
 class ExistingApproval(MaskedRepr, frozen=True, kw_only=True):
-    """A token that a merchant holds already, with what it knows of the card; as ``Approval`` has it."""
+    """A token that a merchant already has, and what it knows of the card; the members are those of ``Approval``."""
 
     token: Secret
     reference: str | None = None
@@ -119,19 +120,19 @@ class ExistingApproval(MaskedRepr, frozen=True, kw_only=True):
 
 
 class Customer(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored customer, as it stands now.
+    """A stored customer with its present state.
 
     Attributes:
-        id: ``cus_…``; what a charge names in place of the gateway's token.
-        account: the configured name under which it was approved.
-        merchant: the merchant account at the gateway, under whose every name it can be charged.
-        principal: whose it is.
-        state, version: where it stands; the version starts at 1, one more with every change.
-        reference: the caller's own name for the person.
+        id: ``cus_…``; a charge names it in place of the gateway's token.
+        account: the configured name of the account of the approval.
+        merchant: the merchant account at the gateway; the customer can be charged under each of its names.
+        principal: the principal that it belongs to.
+        state, version: its state; the version starts at 1, one more with every change.
+        reference: the client's own name for the customer.
         label: free text for people.
         method, card_no_masked, card_expiry: of the card.
-        has_holder: whether the name on the card is known; it is kept sealed and shown to nobody.
-        order_id, payment_id: of the checkout that it was approved in last.
+        has_holder: whether the name on the card is known; the store keeps it sealed, and nothing shows it.
+        order_id, payment_id: of the checkout of the last approval.
         created_at_ms, updated_at_ms: milliseconds since 1970, UTC.
     """
 
@@ -159,7 +160,7 @@ class Customer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CustomerFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which customers are listed: those that are equal in every field that is given."""
+    """Selects the customers to list: those that are equal in every field that is given."""
 
     merchant: str | None = None
     principal: str | None = None
@@ -170,7 +171,7 @@ class CustomerFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_handle(customer_token: str) -> bool:
-    """True where a charge's ``customer_token`` names a stored customer; a gateway's own tokens never begin so."""
+    """True where a charge's ``customer_token`` is a handle; a gateway's own tokens never begin with ``cus_``."""
     return customer_token.startswith(_HANDLE)
 
 
@@ -197,18 +198,18 @@ def approved(approval: Approval, customer_id: str, *, at_ms: int) -> Customer:
 
 
 def is_repeat(customer: Customer, approval: Approval) -> bool:
-    """True where the approval is the one that the customer has had already, heard once more.
+    """True where the approval repeats the last approval of the customer.
 
-    A token that is handed over has no order: each time it is meant.
+    A token that is handed over has no order, and so is never a repeat.
     """
     return approval.order_id is not None and approval.order_id == customer.order_id
 
 
 def approved_again(customer: Customer, approval: Approval, *, at_ms: int) -> Customer:
-    """Gives the customer after an approval with the same token; the very same where that tells nothing new.
+    """Gives the customer after a further approval with its token; unchanged where the approval has nothing new.
 
-    What is known of the card is taken over. A reference and a label are taken where there is none, and never from a
-    repeat: what the merchant has changed since stands.
+    The card's data is taken from the approval. A reference and a label are taken where the customer has none, and never
+    from a repeat, so that later changes by the merchant stay.
     """
     is_new = not is_repeat(customer, approval)
     return _after(
@@ -227,27 +228,27 @@ def approved_again(customer: Customer, approval: Approval, *, at_ms: int) -> Cus
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):
-    """What the merchant calls a customer."""
+    """The merchant's own names for a customer."""
 
     reference: str | None
     label: str | None
 
 
 def renamed(customer: Customer, names: Names, *, at_ms: int) -> Customer:
-    """Gives the customer under other names; the very same where they are what they were."""
+    """Gives the customer with other names; unchanged where the names are equal."""
     return _after(customer, CustomerEvent.CHANGED, at_ms, reference=names.reference, label=names.label)
 
 
 def removed(customer: Customer, *, at_ms: int) -> Customer:
-    """Gives the customer without its token and the name on the card; the very same where it has none any more."""
+    """Gives the customer without its token and the name on the card; unchanged where it has no token any more."""
     return _after(customer, CustomerEvent.REMOVED, at_ms, has_holder=False)
 
 
 def erased(customer: Customer, *, at_ms: int) -> Customer:
-    """Gives the customer without the person; the very same where it is so already.
+    """Gives the customer without personal data; unchanged where it has none already.
 
-    Its id, whose it is, its times and the ids of order and payment stay: the books refer to them, and none of them
-    says who it was.
+    Its id, its principal, its times and the ids of order and payment stay. Operations, events and the audit refer to
+    them, and none of them identifies the person.
     """
     return _after(
         customer,
@@ -263,7 +264,7 @@ def erased(customer: Customer, *, at_ms: int) -> Customer:
 
 
 def event_of_customer(customer: Customer, event: CustomerEvent | None) -> OutgoingEvent:
-    """Gives what is told of a change that led to this customer; of a new one for None."""
+    """Gives the event of a change that led to this customer; None for ``event`` means that the customer is new."""
     return OutgoingEvent(
         id=event_id(customer.updated_at_ms, f"{customer.id}/{customer.version}"),
         type=f"customer.{'created' if event is None else _EVENT_TYPES[event]}",
@@ -286,7 +287,7 @@ def event_of_customer(customer: Customer, event: CustomerEvent | None) -> Outgoi
 
 
 def masked(card_no: str | None) -> str | None:
-    """Gives a card's number with stars for all digits but the last four, whatever came; None for what is too long."""
+    """Gives a card's number with stars for all but its last four characters; None where it is empty or too long."""
     if not card_no or len(card_no) > _MASK_LENGTH_MAX:
         return None
     shown = card_no[-_DIGITS_SHOWN:]

@@ -1,1 +1,1 @@
-"""Events: what is told, to whom, and when it is tried again."""
+"""Events, the addresses that they may go to, and the schedule of their deliveries."""

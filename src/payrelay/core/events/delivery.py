@@ -1,6 +1,6 @@
-"""Deliveries: which events an endpoint wants, when a failed try is repeated, and when an endpoint is given up.
+"""Deliveries: which events an endpoint gets, when a failed attempt is repeated, and when an endpoint is stopped.
 
-The schedule is the one that Standard Webhooks recommends: ten tries over a little more than three days.
+The schedule is the one that Standard Webhooks recommends: ten attempts over a little more than three days.
 """
 
 import email.utils
@@ -26,18 +26,18 @@ DELAYS_MS: Final = (
     20 * HOUR_MS,
     24 * HOUR_MS,
 )
-"""After the first try that failed, the second, …; then it is given up."""
+"""The delays after the first failed attempt, after the second, …; then the delivery is given up."""
 ATTEMPTS_MAX: Final = len(DELAYS_MS) + 1
 JITTER: Final = 0.2
-"""The part of a delay that chance adds at most: what failed together doesn't come back together."""
+"""The largest part of a delay that chance adds, so that deliveries that failed together aren't repeated together."""
 STOPPED_AFTER_MS: Final = 3 * DAY_MS
-"""An endpoint that failed for so long, and took nothing meanwhile, is stopped."""
+"""An endpoint that accepts nothing for so long is stopped."""
 RETRY_AFTER_MS_MAX: Final = HOUR_MS
-"""A receiver may put us off for so long; who asks for more is asked again all the same."""
+"""The longest wait that a receiver may ask for; a longer one is cut to this."""
 OLDER_SECRET_MS: Final = DAY_MS
-"""How long what is sent is signed with the secret before a rotation too."""
+"""How long after a rotation webhooks are signed with the older secret too."""
 PATTERNS_MAX: Final = 20
-"""Patterns of one endpoint; there are hardly more types."""
+"""The most patterns of one endpoint; there are hardly more types."""
 LABEL_LENGTH_MAX: Final = 100
 URL_LENGTH_MAX: Final = 2_000
 
@@ -49,24 +49,24 @@ _seconds: Final = re.compile(r"[0-9]{1,9}").fullmatch
 
 
 class EndpointState(StrEnum):
-    """What becomes of events for an endpoint."""
+    """The state of an endpoint."""
 
     ACTIVE = "active"
-    """They are sent."""
+    """Events are sent."""
     PAUSED = "paused"
-    """They wait."""
+    """Events wait."""
     STOPPED = "stopped"
-    """They are not queued; a person or a program must start it again."""
+    """Events are not queued; a person or a program must start the endpoint again."""
 
 
 class DeliveryState(StrEnum):
-    """What became of an event for one endpoint."""
+    """The state of a delivery."""
 
     WAITING = "waiting"
-    """It is due, is being tried, or is tried again later."""
+    """It is due, is being attempted, or is attempted again later."""
     DELIVERED = "delivered"
     GIVEN_UP = "given_up"
-    """Every try failed, or the endpoint was stopped; it can be replayed."""
+    """Every attempt failed, or the endpoint was stopped; the event can be replayed."""
 
 
 class PatternError(ValueError):
@@ -74,13 +74,13 @@ class PatternError(ValueError):
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """Which types are meant: those that begin with ``beginning`` when so many characters are compared."""
+    """The types that match: those whose first ``compared`` characters are equal to ``beginning``."""
 
     beginning: str
     compared: int
 
     def fits(self, type_: str) -> bool:
-        """True where an event of this type is meant."""
+        """True where the type matches."""
         return type_[: self.compared] == self.beginning
 
 
@@ -92,26 +92,26 @@ def pattern_of(text: str) -> Pattern:
     if what == _ALL and noun in _NOUNS:
         return Pattern(f"{noun}.", len(noun) + 1)
     if text in TYPES:
-        # One character more than the type has: a longer type is another.
+        # One character more than the type has, so that a longer type doesn't match.
         return Pattern(text, len(text) + 1)
     nouns = ", ".join(f"{known}.*" for known in sorted(_NOUNS))
     raise PatternError(f"must be *, one of {nouns}, or a type of event such as operation.succeeded")
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Where events are sent.
+    """An address to which events are sent.
 
     Attributes:
         id: ``end_…``.
-        account, merchant, principal: who registered it, and so whose events it gets.
-        url: the address; no part of it is ever logged but its host.
+        account, merchant, principal: the owner who registered it, and whose events it gets.
+        url: the address; only its host is ever logged.
         types: patterns; see ``pattern_of``.
         label: free text for people.
-        state: whether anything is sent.
-        reason: why it is not; None while it is.
+        state: whether events are sent.
+        reason: why they are not sent; None while they are.
         older_ends_at_ms: until when the secret before the last rotation is used too; None where there is none.
-        failing_since_ms: when a try failed for the first time since one succeeded; None while they succeed.
-        deferred_until_ms: the receiver wants nothing before this time.
+        failing_since_ms: when an attempt first failed since the last success; None while attempts succeed.
+        deferred_until_ms: nothing is sent before this time, because the receiver asked for that.
         created_at_ms, updated_at_ms: milliseconds since 1970, UTC.
     """
 
@@ -131,17 +131,17 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     updated_at_ms: int
 
     def wants(self, type_: str) -> bool:
-        """True where an event of this type is to be sent there."""
+        """True where an event of this type is sent to the endpoint."""
         return any(pattern_of(pattern).fits(type_) for pattern in self.types)
 
 
 class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one try.
+    """The result of one attempt.
 
     Attributes:
-        status: of the answer; None where there was none.
-        failure: why it is none that counts, in words without anything of the receiver's; None where it is delivered.
-        retry_after_s: what the receiver asked for, where it did.
+        status: the HTTP status of the answer; None where there was no answer.
+        failure: why the attempt failed, without any text of the receiver's; None where the event is delivered.
+        retry_after_s: the wait that the receiver asked for, in seconds; None where it asked for none.
     """
 
     status: int | None = None
@@ -150,21 +150,21 @@ class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_delivered(self) -> bool:
-        """True where the receiver has taken it."""
+        """True where the receiver accepted the event."""
         return self.failure is None
 
     @property
     def is_gone(self) -> bool:
-        """True where the receiver wants nothing ever again."""
+        """True where the receiver answered that it is gone for good."""
         return self.status == HTTPStatus.GONE
 
 
 def judged(status: int, retry_after: str | None, now_ms: int) -> AttemptResult:
-    """Gives what an answer means: 2xx is delivered, everything else a failure, a redirect too."""
+    """Gives the result of an answer: 2xx is delivered, everything else a failure, a redirect too."""
     if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return AttemptResult(status=status)
-    can_ask = status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
-    retry_after_s = retry_after_seconds(retry_after, now_ms) if can_ask and retry_after is not None else None
+    may_defer = status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
+    retry_after_s = retry_after_seconds(retry_after, now_ms) if may_defer and retry_after is not None else None
     return AttemptResult(status=status, failure=f"answered with HTTP {status}", retry_after_s=retry_after_s)
 
 
@@ -181,22 +181,25 @@ def retry_after_seconds(text: str, now_ms: int) -> int | None:
 
 
 def next_try_ms(attempts: int, now_ms: int, *, retry_after_s: int | None, chance: float) -> int | None:
-    """Gives when to try again after so many tries that failed; None where it is given up.
+    """Gives when to try again after so many failed attempts; None where the delivery is given up.
 
-    ``chance`` is at least 0 and below 1. A receiver that asks for more patience gets it, up to RETRY_AFTER_MS_MAX.
+    ``chance`` is at least 0 and below 1. A longer wait that the receiver asks for counts, up to RETRY_AFTER_MS_MAX.
     """
     if attempts >= ATTEMPTS_MAX:
         return None
     delay_ms = DELAYS_MS[attempts - 1]
-    asked_ms = 0 if retry_after_s is None else min(retry_after_s * 1000, RETRY_AFTER_MS_MAX)
-    return now_ms + max(delay_ms + int(delay_ms * JITTER * chance), asked_ms)
+    return now_ms + max(delay_ms + int(delay_ms * JITTER * chance), _deferral_ms(retry_after_s))
 
 
-def deferred_until_ms(now_ms: int, tried: AttemptResult) -> int:
-    """Gives until when nothing at all is sent to an endpoint after a try; the present where that needs no pause."""
-    return now_ms if tried.retry_after_s is None else now_ms + min(tried.retry_after_s * 1000, RETRY_AFTER_MS_MAX)
+def deferred_until_ms(now_ms: int, result: AttemptResult) -> int:
+    """Gives until when nothing is sent to an endpoint after an attempt; ``now_ms`` where that needs no pause."""
+    return now_ms + _deferral_ms(result.retry_after_s)
+
+
+def _deferral_ms(retry_after_s: int | None) -> int:
+    return 0 if retry_after_s is None else min(retry_after_s * 1000, RETRY_AFTER_MS_MAX)
 
 
 def is_to_be_stopped(failing_since_ms: int, now_ms: int) -> bool:
-    """True where an endpoint has taken nothing for too long."""
+    """True where an endpoint has accepted nothing for too long."""
     return now_ms - failing_since_ms >= STOPPED_AFTER_MS

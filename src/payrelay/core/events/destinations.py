@@ -1,7 +1,7 @@
 """Where events may be sent: public addresses over https, and whatever else the operator allows by name.
 
-A client that registers an address makes us call it, from inside our own network. So neither a private address nor a
-name that leads to one is ever called, unless its name or its network is allowed.
+A client that registers an address makes Payrelay call it, from inside the operator's network. So Payrelay calls no
+private address, and no name that leads to one, unless the name or the network is allowed.
 """
 
 import ipaddress
@@ -26,11 +26,11 @@ _IPV4_BITS: Final = 0xFFFFFFFF
 
 
 class DestinationError(ValueError):
-    """Nothing is sent there; the message says why and fits behind the field's name."""
+    """Events may not be sent to the address; the message says why and fits behind the field's name."""
 
 
 class AllowedDestinations(msgspec.Struct, frozen=True):
-    """What is allowed beyond public addresses over https: names of hosts, and networks."""
+    """Hosts and networks that are allowed beside public addresses over https."""
 
     names: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
@@ -56,9 +56,9 @@ def allowed_of(texts: Iterable[str]) -> AllowedDestinations:
 
 
 def require_destination(url: str, allowed: AllowedDestinations) -> None:
-    """Raises DestinationError unless events may be sent to an address, as far as the address itself tells.
+    """Raises DestinationError unless events may be sent to an address, as far as its text shows.
 
-    What a name leads to is looked at whenever it is called.
+    The addresses that a name leads to are checked whenever it is called.
     """
     parts = _parts(url)
     host = parts.hostname or ""
@@ -82,7 +82,7 @@ def may_reach(host: str, text: str, allowed: AllowedDestinations) -> bool:
 
 
 def is_public(address: Address) -> bool:
-    """True for an address on the open internet; one that carries another inside is as public as that one."""
+    """True for an address on the open internet; an IPv6 address with an IPv4 address inside counts as the latter."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = _inside(address)
         if inner is not None:
@@ -93,7 +93,7 @@ def is_public(address: Address) -> bool:
 
 
 def literal_of(host: str) -> Address | None:
-    """Gives the address that is written in place of a name; None for a name."""
+    """Gives the IP address that a host is written as; None for a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -107,14 +107,14 @@ def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
         return address.sixtofour
     if address.teredo is not None:
         return address.teredo[1]
-    # The last 32 bits of what a translator makes of IPv4, and of the old form ::1.2.3.4.
+    # The IPv4 address is the last 32 bits of a NAT64 address, and of the old form ::1.2.3.4.
     if address in _NAT64 or (int(address) >> 32 == 0 and int(address) > 1):
         return ipaddress.IPv4Address(int(address) & _IPV4_BITS)
     return None
 
 
 def _looks_numeric(host: str) -> bool:
-    """True for what resolvers take for an address in an old notation, such as 127.1 or 0x7f000001."""
+    """True for a host that resolvers take for an IP address in an old notation, such as 127.1 or 0x7f000001."""
     last = host.rstrip(".").rpartition(".")[2]
     return last.isdigit() or last.startswith("0x")
 

@@ -1,4 +1,4 @@
-"""Events: what is told to those who registered for it, once for each change of an operation, customer or checkout."""
+"""Events: the messages to registered clients, one for each change of an operation, customer or checkout."""
 
 import hashlib
 from typing import Final, TypeAlias
@@ -9,26 +9,26 @@ from payrelay.core.money import decimal_text
 from payrelay.core.payments.operation import TRANSITIONS, JournalEntry, Operation, State
 
 Plain: TypeAlias = str | int | bool | None
-"""What an event's data may hold; nothing secret, and of a person nothing but what an answer shows too."""
+"""A value in an event's data; never a secret, and no personal data that an answer doesn't show too."""
 
-TOLD: Final = frozenset(State) - {State.ACCEPTED, State.SENDING}
-"""The states of an operation that are told: all that an answer to its client may come from."""
+PUBLISHED_STATES: Final = frozenset(State) - {State.ACCEPTED, State.SENDING}
+"""The states of an operation that have events: all states that a client may be answered with."""
 
 TEST: Final = "endpoint.test"
-"""Tries one endpoint; it goes to that one, whatever types it wants, and to no other."""
+"""The test of one endpoint; it goes to that endpoint, whatever types it has, and to no other."""
 STOPPED: Final = "endpoint.stopped"
-"""Nothing more is sent to an endpoint."""
+"""The service sends no more events to an endpoint."""
 
 TYPES: Final = frozenset(
     {
-        *(f"operation.{state}" for state in TOLD),
+        *(f"operation.{state}" for state in PUBLISHED_STATES),
         "payment.charged_back",
         *(
-            f"subscription.{what}"
-            for what in ("updated", "installment_paid", "installment_failed", "completed", "stopped")
+            f"subscription.{change}"
+            for change in ("updated", "installment_paid", "installment_failed", "completed", "stopped")
         ),
-        *(f"customer.{what}" for what in ("created", "updated", "removed", "erased")),
-        *(f"checkout.{what}" for what in ("completed", "failed", "cancelled", "expired")),
+        *(f"customer.{change}" for change in ("created", "updated", "removed", "erased")),
+        *(f"checkout.{change}" for change in ("completed", "failed", "cancelled", "expired")),
         TEST,
         STOPPED,
     }
@@ -36,24 +36,24 @@ TYPES: Final = frozenset(
 """Every type of event that there is."""
 
 _CHANGES: Final = frozenset((event, after) for (before, event), after in TRANSITIONS.items() if before is not after)
-"""What brings an operation to another state; a look that saw nothing new, for one, doesn't."""
+"""Events with the other states that they can lead to; a status inquiry that resolves nothing is not among them."""
 
 _DIGEST_LENGTH: Final = 20
-"""Hex digits behind the time, as many as other ids have."""
+"""The hex digits behind the time in an id, as many as other ids have."""
 
 
 class OutgoingEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened, as it is told.
+    """An event before it has a position in the feed.
 
     Attributes:
-        id: ``evt_…``; the same however often it is sent.
+        id: ``evt_…``; equal for every attempt to send the event.
         type: ``<noun>.<what happened>``, such as ``customer.created``.
-        account: the gateway account that it happened on.
-        merchant: whose account that is.
-        principal: who is told of it.
-        subject: what it is about, such as ``customer:cus_…``; events of one subject are told in their order.
-        at_ms: when, in milliseconds since 1970, UTC.
-        data: what the receiver is told beyond that.
+        account: the gateway account of the change.
+        merchant: the merchant of that account.
+        principal: the principal that gets the event.
+        subject: what it is about, such as ``customer:cus_…``; events of one subject are delivered in their order.
+        at_ms: the time of the change, in milliseconds since 1970, UTC.
+        data: further data for the receiver.
     """
 
     id: str
@@ -81,18 +81,18 @@ class PublishedEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def event_id(at_ms: int, cause: str) -> str:
-    """Makes the id of the event that a cause brings about: the same for the same cause, and ids sort by time."""
+    """Makes the id of an event from its time and cause: equal for equal arguments; ids sort by time."""
     digest = hashlib.sha256(cause.encode()).hexdigest()
     return f"evt_{at_ms:012x}{digest[:_DIGEST_LENGTH]}"
 
 
 def of_operation(operation: Operation, entry: JournalEntry) -> OutgoingEvent | None:
-    """Gives what is told of a change of an operation; None where it came to no state that is told.
+    """Gives the event of a change of an operation; None where its state has no event.
 
-    The line is the one that made the operation what it is now. One that may have changed the state is told even where
-    it did not: what came late to an operation that needed a person already, for one.
+    ``entry`` is the newest journal entry. An entry that may have changed the state has an event even where it did not,
+    such as a late reply to an operation that already needed an operator.
     """
-    if operation.state not in TOLD or entry.event is None or (entry.event, operation.state) not in _CHANGES:
+    if operation.state not in PUBLISHED_STATES or entry.event is None or (entry.event, operation.state) not in _CHANGES:
         return None
     amount_minor = operation.amount_minor
     return OutgoingEvent(

@@ -1,1 +1,1 @@
-"""What is known of gateway accounts whatever the provider: budgets, rates, pauses, what each can do."""
+"""Gateway accounts of any gateway: budgets, rate limits, pauses and capabilities."""

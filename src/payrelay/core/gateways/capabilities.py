@@ -1,10 +1,10 @@
-"""What a gateway can do and what it can't, as data: which way leads to the truth about a lost answer follows from it.
+"""What a gateway can do, as data; the way to resolve a lost answer follows from it.
 
 Rules:
 
-1. A capability is a fact about the gateway, told by its adapter. Whoever decides reads it here, and never asks which
-   gateway it is.
-2. What isn't known of a gateway is told as what it can't do: then less is proved, and a person is called earlier.
+1. A capability is a fact about the gateway, which its adapter declares. Code that decides reads it here, and never asks
+   which gateway it is.
+2. An adapter declares a capability that isn't known as absent. Then less is proved, and an operator is called earlier.
 """
 
 from enum import StrEnum
@@ -21,16 +21,16 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What one gateway account can do.
 
     Attributes:
-        keys_kept_ms: how long an effect that is sent again under the same operation's id is answered as it was the
-            first time, and not done twice; None where the gateway keeps no such key.
+        keys_kept_ms: how long the gateway keeps an operation's id as an idempotency key. An effect that is sent again
+            in that time gets the first answer, and is not done twice. None where the gateway keeps no keys.
         does_once: effects that the gateway does only once by their nature, so that sending one again proves what
             became of the first.
-        finds_orders: whether it shows the payments of an order by our reference.
-        shows_refunds: whether a payment's record shows that it was given back.
-        shows_authorizations: whether a hold shows among the payments of its order.
-        shows_installments: whether it shows the payments of a subscription.
-        unknown_to_plans: members of a plan that this account doesn't know.
-        unset_for_checkouts: settings that checkouts need and that aren't all set; none where they are offered.
+        finds_orders: whether the gateway shows the payments of an order by the merchant's order id.
+        shows_refunds: whether a payment's record shows a refund.
+        shows_authorizations: whether an authorization shows among the payments of its order.
+        shows_installments: whether the gateway shows the payments of a subscription.
+        unknown_to_plans: members of a plan that this account doesn't support.
+        unset_for_checkouts: settings that checkouts need and that aren't all set; empty where checkouts are offered.
         notification_type: the media type of its notifications.
     """
 
@@ -46,25 +46,25 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResolutionWay(StrEnum):
-    """How it is found out what became of an effect."""
+    """How the service resolves an effect whose answer was lost."""
 
     SEND_UNDER_KEY = "send_under_key"
-    """Sent once more under the operation's id: the gateway answers as it did the first time."""
+    """The service resends it under the operation's id, and the gateway gives the first answer again."""
     SEND_AGAIN = "send_again"
-    """Sent once more: the gateway does it only once."""
+    """The service resends it, because the gateway does it only once."""
     SEARCH = "search"
-    """Searched for among what the gateway shows."""
+    """The service searches the gateway's records."""
     WAIT = "wait"
-    """Waited for: nothing shows it, and it ends by itself."""
+    """The service waits for a notification: no record shows the effect, and it ends by itself."""
     NONE = "none"
-    """Nothing shows it: it is for a person."""
+    """No record shows the effect; an operator must decide."""
 
 
 def resolution_way_of(kind: Kind, can: Capabilities, *, is_key_kept: bool) -> ResolutionWay:
-    """Decides how it is found out what became of an effect; ``is_key_kept`` tells that its key surely is, by now.
+    """Decides how the service resolves an effect; ``is_key_kept`` is true where the gateway surely still has its key.
 
-    The key comes first: its answer is the gateway's own. Where there is none, what is done only once is sent again,
-    and everything else is searched for where it shows.
+    A kept key comes first, because its answer is the gateway's own. Without one, the service resends an effect that is
+    done only once, and searches for any other effect that the gateway shows.
     """
     if is_key_kept and can.keys_kept_ms is not None:
         return ResolutionWay.SEND_UNDER_KEY

@@ -1,21 +1,21 @@
-"""Places in a gateway's budget, as those who keep them and those who give them out speak of them."""
+"""Permits in a gateway's budget: the values that the store and the rate limiter exchange."""
 
 import msgspec
 
 
 class PermitGrant(msgspec.Struct, frozen=True):
-    """One place that was taken: the slot, and a random name of this taking, so that nobody ends another one's."""
+    """One permit that was granted: its slot, and a random name of its holder, so that no other holder gives it back."""
 
     slot: int
     holder: str
 
 
 class PermitsTaken(msgspec.Struct, frozen=True):
-    """What a look for places came to.
+    """The result of a request for permits.
 
     Attributes:
-        grants: as many as there were, and no more than were asked for.
-        next_in_s: when there may be another one; None where all came that were asked for.
+        grants: the permits that were free, at most as many as were requested.
+        next_in_s: in how many seconds another one may be free; None where all that were requested were granted.
     """
 
     grants: tuple[PermitGrant, ...]
@@ -23,14 +23,14 @@ class PermitsTaken(msgspec.Struct, frozen=True):
 
 
 class BudgetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """How a budget stands at this moment, as far as this process knows.
+    """The present state of a budget, as far as this process knows.
 
     Attributes:
-        limit_calls: places in the whole budget; None where there is no limit.
-        used: places that this process holds, or that rest after its calls.
-        waiting: those who wait for a place in this process.
-        is_open: whether the gateway fails, and is left alone.
-        blocked_s: seconds for which the gateway takes no calls, because it said so to this process.
+        limit_calls: permits in the whole budget; None where there is no limit.
+        used: permits that this process holds, or that are not free again yet after its calls.
+        waiting: callers in this process that wait for a permit.
+        is_open: whether the circuit breaker is open.
+        blocked_s: seconds for which the gateway accepts no calls, because it said so to this process.
     """
 
     limit_calls: int | None

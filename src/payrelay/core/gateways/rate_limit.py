@@ -1,4 +1,4 @@
-"""The limit of a gateway account, as the settings have it."""
+"""The rate limit of a gateway account, as the settings have it."""
 
 import re
 from typing import Final
@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 
 CALLS_MIN: Final = 1
-"""Enough for one after the other: the access token in one window, the call that needs it in the next."""
+"""One is enough: the access token is fetched in one window, and the call that needs it is made in the next."""
 CALLS_MAX: Final = 10_000
-"""A place is a row of the store; a gateway that takes more than these needs no budget (``off``)."""
+"""A permit is a row of the store; a gateway that allows more calls than this needs no budget (``off``)."""
 WINDOW_S_MAX: Final = 3_600
 
 _LIMIT: Final = re.compile(r"([0-9]{1,7})/([0-9]{1,4})s")

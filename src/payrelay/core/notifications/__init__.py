@@ -1,1 +1,1 @@
-"""Notifications: what a gateway says of its own accord, and where each one stands."""
+"""Notifications of the gateway, and their states."""

@@ -1,12 +1,12 @@
-"""Notifications: what a gateway says of its own accord, where each one stands, and what it may lead to.
+"""Notifications: what the gateway reports unasked, their states, and the steps between them.
 
 Rules:
 
-1. What is signed is who, which order, how much, which currency and which status; everything else of a notification can
-   be put there by whoever has seen one. So it is news, and no proof: money counts when the gateway shows it.
-2. A notification changes nothing twice, and in no order anything else than in another one.
+1. Merchant, order, amount, currency and status are signed. Whoever has seen one notification can forge everything else
+   in it. So a notification is a report and no proof: a payment counts when the gateway shows it.
+2. A notification changes nothing twice, and notifications lead to one result in any order.
 3. A status of failure never disproves an effect.
-4. Every notification comes to an end that can be looked at, and says why it stands where it does.
+4. Every notification reaches a final state, which an operator can look at, and has the reason for its state.
 
 To be changed together: ``TRANSITIONS``, the partial indexes of the table ``notifications`` in the store, and the table
 in ``docs/notifications.md``, which a test compares with this one.
@@ -23,7 +23,7 @@ from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import MaskedRepr, Secret
 from payrelay.errors import IllegalTransition
 
-AGAIN_AFTER_MS: Final = (
+RETRY_DELAYS_MS: Final = (
     2_000,
     5_000,
     15_000,
@@ -34,9 +34,9 @@ AGAIN_AFTER_MS: Final = (
     3_600_000,
     6 * 3_600_000,
 )
-"""After the first try that had to wait, the second, …; the last of them from then on."""
+"""The pauses after the first attempt that was put off, after the second, …; the last one repeats."""
 WAITS_FOR_MS: Final = 3 * DAY_MS
-"""How long a notification waits for what it is about, or for the gateway to show it; from when it came."""
+"""How long a notification waits, from its arrival on, until Payrelay knows its subject and the gateway shows it."""
 
 
 class NotificationKind(StrEnum):
@@ -50,7 +50,7 @@ class NotificationKind(StrEnum):
 
 
 class ReportedStatus(StrEnum):
-    """What a notification says happened."""
+    """The status that a notification reports."""
 
     SUCCEEDED = "succeeded"
     AUTHORIZED = "authorized"
@@ -63,7 +63,7 @@ class ReportedStatus(StrEnum):
 
 
 class MessageType(StrEnum):
-    """What happened to a subscription."""
+    """What a notification reports about a subscription."""
 
     AUTHORIZATION_SUCCESS = "authorization_success"
     AUTHORIZATION_FAILED = "authorization_failed"
@@ -74,7 +74,7 @@ class MessageType(StrEnum):
 
 
 class PlanStatus(StrEnum):
-    """How a subscription stands, by a notification's word."""
+    """The status of a subscription, as a notification reports it."""
 
     ACTIVE = "active"
     CANCELLED = "cancelled"
@@ -82,49 +82,49 @@ class PlanStatus(StrEnum):
 
 
 class Authenticity(StrEnum):
-    """Who a notification is from."""
+    """Whether a notification is the gateway's."""
 
     GENUINE = "genuine"
     """The signature is that of the account's own secret."""
     FORGED = "forged"
-    """The signature is wrong: not from the gateway, or made with a secret that is not the configured one."""
+    """The signature is wrong: the gateway did not make it, or another secret than the configured one did."""
     WRONG_MERCHANT = "wrong_merchant"
-    """It is for another merchant than the account's."""
+    """The notification is for another merchant than the account's."""
     NO_SECRET = "no_secret"  # noqa: S105, a word
-    """The account has no MERCHANT_SECRET, so that nothing can be said of it."""
+    """The account has no MERCHANT_SECRET, so the signature can't be checked."""
 
 
 class NotificationState(StrEnum):
-    """Where a notification stands."""
+    """The state of a notification."""
 
     RECEIVED = "received"
     """On disk; it is to be worked on."""
     WAITING = "waiting"
-    """What it is about isn't known yet, or not shown by the gateway: it is tried again."""
+    """Payrelay doesn't know its subject yet, or the gateway doesn't show it yet; it is tried again."""
     APPLIED = "applied"
-    """What it says has been taken up."""
+    """Payrelay has stored what follows from it."""
     IGNORED = "ignored"
-    """There was nothing to take it up."""
+    """Nothing follows from it."""
     REFUSED = "refused"
-    """It is not from the gateway, or not for us."""
+    """It is not from the gateway, or not for this account."""
     NEEDS_ATTENTION = "needs_attention"
-    """It contradicts what is known; a person must look."""
+    """It contradicts what is known; an operator must look."""
 
 
 class NotificationEvent(StrEnum):
     """What can happen to a notification."""
 
-    WORKED_ON = "taken_up"
+    APPLIED = "taken_up"
     PUT_OFF = "put_off"
-    PASSED_OVER = "passed_over"
+    IGNORED = "passed_over"
     DOUBTED = "doubted"
     REFUSED = "refused"
     REPLAYED = "replayed"
-    """An operator, or a repeat that is genuine where the first was not, has it worked on anew."""
+    """It is to be worked on again, because an operator asked for it or a repeat changed something."""
 
 
 class NotificationReason(StrEnum):
-    """Why a notification stands where it does."""
+    """Why a notification is in its state."""
 
     NEW = "new"
     FORGED = "forged"
@@ -163,32 +163,32 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.WRONG_MERCHANT: "it is for another merchant",
     NotificationReason.NO_SECRET: "the account has no MERCHANT_SECRET to check it by",
     NotificationReason.REPLAYED: "it is to be worked on anew",
-    NotificationReason.OPERATION_INQUIRED: "the gateway was asked what became of the order's operation",
-    NotificationReason.OPERATION_PROVED: "it proved the order's hold",
-    NotificationReason.OPERATION_RESOLVED: "the order's operation was settled already",
+    NotificationReason.OPERATION_INQUIRED: "the service inquired at the gateway about the order's operation",
+    NotificationReason.OPERATION_PROVED: "it proved the order's authorization",
+    NotificationReason.OPERATION_RESOLVED: "the order's operation was final already",
     NotificationReason.OPERATION_UNDER_WAY: "the order's operation is still under way",
     NotificationReason.CHECKOUT_FINISHED: "the checkout has its outcome",
     NotificationReason.CUSTOMER_APPROVED: "the approval was stored as a customer",
-    NotificationReason.SUBSCRIPTION_NOTED: "it was noted of the subscription",
-    NotificationReason.CHARGEBACK_KEPT: "the chargeback was kept with its payment",
-    NotificationReason.INFORMED: "it tells of no effect, and changes nothing here",
-    NotificationReason.UNKNOWN_ORDER: "nothing here has its order",
-    NotificationReason.UNKNOWN_PAYMENT: "nothing here has its payment",
+    NotificationReason.SUBSCRIPTION_NOTED: "the report was stored with its subscription",
+    NotificationReason.CHARGEBACK_KEPT: "the chargeback was stored with its payment",
+    NotificationReason.INFORMED: "it reports no effect, and changes nothing",
+    NotificationReason.UNKNOWN_ORDER: "the service knows nothing of its order",
+    NotificationReason.UNKNOWN_PAYMENT: "the service knows nothing of its payment",
     NotificationReason.NOT_SHOWN: "the gateway does not show its payment",
-    NotificationReason.UNSEEN: "the gateway could not be asked",
-    NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was asked",
-    NotificationReason.OTHER_KIND: "it is not of the kind that was asked for",
+    NotificationReason.UNSEEN: "the service could not read the gateway's records",
+    NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was requested",
+    NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
-    NotificationReason.EARLIER_PAYMENT: "its payment is older than all that was asked for under its order",
-    NotificationReason.OPERATION_OPEN: "the order's operation needs a person already",
-    NotificationReason.INCOMPLETE: "it lacks what it should bring",
-    NotificationReason.BODY_FORGOTTEN: "its body was forgotten by then",
+    NotificationReason.EARLIER_PAYMENT: "its payment is older than every request for its order",
+    NotificationReason.OPERATION_OPEN: "the order's operation already needs an operator",
+    NotificationReason.INCOMPLETE: "it lacks a field that it should have",
+    NotificationReason.BODY_FORGOTTEN: "its body had been deleted by then",
     NotificationReason.ACCOUNT_GONE: "its account is not configured any more",
-    NotificationReason.STORE_DOWN: "the store could not be used",
-    NotificationReason.OUR_FAULT: "we made a mistake; the log has it",
+    NotificationReason.STORE_DOWN: "the database could not be used",
+    NotificationReason.OUR_FAULT: "the service failed by an error of its own; the log has it",
 }
-"""The words of ``NotificationReason``, to be read out."""
+"""A phrase for each reason, fit to be read out."""
 
 _OPEN: Final = (NotificationState.RECEIVED, NotificationState.WAITING)
 
@@ -197,9 +197,9 @@ TRANSITIONS: Final[dict[tuple[NotificationState, NotificationEvent], Notificatio
         (state, event): after
         for state in _OPEN
         for event, after in (
-            (NotificationEvent.WORKED_ON, NotificationState.APPLIED),
+            (NotificationEvent.APPLIED, NotificationState.APPLIED),
             (NotificationEvent.PUT_OFF, NotificationState.WAITING),
-            (NotificationEvent.PASSED_OVER, NotificationState.IGNORED),
+            (NotificationEvent.IGNORED, NotificationState.IGNORED),
             (NotificationEvent.DOUBTED, NotificationState.NEEDS_ATTENTION),
             (NotificationEvent.REFUSED, NotificationState.REFUSED),
         )
@@ -212,22 +212,22 @@ TRANSITIONS: Final[dict[tuple[NotificationState, NotificationEvent], Notificatio
 }
 
 UNFINISHED: Final = frozenset(_OPEN)
-"""It is worked on without anybody asking for that."""
+"""The service works on a notification in one of these states without a request."""
 
 
 class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
-    """What a notification says, in words of our own; None for what it doesn't say, or not readably.
+    """The fields of a notification in Payrelay's own terms; None for a field that is absent or can't be read.
 
     Attributes:
-        kind, reported: what it is about, and what it says happened.
+        kind, reported: what it is about, and the status that it reports.
         order_id, amount_minor, currency: these and the status are signed.
         payment_id, subscription_id: digits.
         message_type: what happened to a subscription.
-        customer_token, authorization_token: what an approval or a hold yielded.
+        customer_token, authorization_token: the token of an approval or of an authorization.
         method, card_no_masked, card_expiry, card_holder: of the card.
-        installments_paid: how many of a subscription's were paid by then.
-        next_on: the date of its next installment, ``YYYY-MM-DD``.
-        plan_status: how the subscription stands by its word.
+        installments_paid: how many installments of the subscription were paid by then.
+        next_on: the date of the next installment, ``YYYY-MM-DD``.
+        plan_status: the reported status of the subscription.
     """
 
     kind: NotificationKind
@@ -250,21 +250,21 @@ class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
 
 
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification as it stands now; its body lies sealed beside it.
+    """A notification with its present state; the store keeps its sealed body beside it. Times are in ms since 1970.
 
     Attributes:
         id: ``ntf_…``.
-        account: under whose address it came.
-        merchant: the merchant account of that name.
-        digest: SHA-256 of the whole body, in hex digits; what makes a repeat the same notification.
-        authenticity: who it is from.
-        state, reason: where it stands, and why there.
+        account: the account whose address it was posted to.
+        merchant: the merchant of that account.
+        digest: SHA-256 of the whole body, in hex digits; a repeat has an equal digest.
+        authenticity: whether it is the gateway's.
+        state, reason: its state, and why it is in that state.
         version: starts at 1, one more with every change of the state.
-        kind, reported, order_id, payment_id, subscription_id, amount_minor, currency, message_type: what it says.
-        received_at_ms, last_at_ms, repeats: when it came first, when last, and how often again.
-        attempts: how often it was worked on since it came, or was replayed.
+        kind, reported, order_id, payment_id, subscription_id, amount_minor, currency, message_type: as in its content.
+        received_at_ms, last_at_ms, repeats: when it came first, when it came last, and the number of its repeats.
+        attempts: how often it was worked on since it came, or since it was replayed.
         next_at_ms: when it is worked on next; None where it is not.
-        gives_up_at_ms: until when it waits for what it is about.
+        gives_up_at_ms: until when it may wait.
         updated_at_ms: when its state changed last.
     """
 
@@ -294,7 +294,7 @@ class Notification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotificationFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which notifications are listed: those that are equal in every field that is given."""
+    """Selects the notifications to list: those that are equal in every field that is given."""
 
     account: str | None = None
     state: NotificationState | None = None
@@ -313,13 +313,13 @@ REASON_OF_AUTHENTICITY: Final[dict[Authenticity, NotificationReason]] = {
 
 
 class NotificationStep(msgspec.Struct, frozen=True, kw_only=True):
-    """What one try to work on a notification came to."""
+    """The result of one attempt to apply a notification."""
 
     event: NotificationEvent
     reason: NotificationReason
 
 
-WORKED_ON_BY: Final = frozenset(
+APPLIED_BY: Final = frozenset(
     {
         NotificationReason.OPERATION_INQUIRED,
         NotificationReason.OPERATION_PROVED,
@@ -356,25 +356,26 @@ DOUBTED_BY: Final = frozenset(
 
 
 def step_of(reason: NotificationReason) -> NotificationStep:
-    """Gives what a reason makes of a notification that is being worked on."""
-    if reason in WORKED_ON_BY:
-        return NotificationStep(event=NotificationEvent.WORKED_ON, reason=reason)
-    if reason in PUT_OFF_BY:
-        return NotificationStep(event=NotificationEvent.PUT_OFF, reason=reason)
-    if reason in DOUBTED_BY:
-        return NotificationStep(event=NotificationEvent.DOUBTED, reason=reason)
-    return NotificationStep(event=NotificationEvent.PASSED_OVER, reason=reason)
+    """Gives the step of a notification that is being worked on, by the reason of its result."""
+    event = NotificationEvent.IGNORED
+    if reason in APPLIED_BY:
+        event = NotificationEvent.APPLIED
+    elif reason in PUT_OFF_BY:
+        event = NotificationEvent.PUT_OFF
+    elif reason in DOUBTED_BY:
+        event = NotificationEvent.DOUBTED
+    return NotificationStep(event=event, reason=reason)
 
 
 def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -> Notification:
-    """Gives the notification as a step leaves it.
+    """Gives the notification after a step.
 
-    What has waited for WAITS_FOR_MS is passed over in place of being put off once more; one that is replayed begins
-    its wait anew. Raises IllegalTransition where the table knows no such step.
+    A notification that has waited for WAITS_FOR_MS is ignored in place of being put off again. A replay begins the wait
+    anew. Raises IllegalTransition where the table knows no such step.
     """
     event = step.event
     if event is NotificationEvent.PUT_OFF and at_ms >= notification.gives_up_at_ms:
-        event = NotificationEvent.PASSED_OVER
+        event = NotificationEvent.IGNORED
     try:
         state = TRANSITIONS[notification.state, event]
     except KeyError:
@@ -383,7 +384,7 @@ def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -
     attempts = 0 if is_replayed else notification.attempts + 1
     next_at_ms = at_ms if is_replayed else None
     if state is NotificationState.WAITING:
-        next_at_ms = at_ms + AGAIN_AFTER_MS[min(notification.attempts, len(AGAIN_AFTER_MS) - 1)]
+        next_at_ms = at_ms + RETRY_DELAYS_MS[min(notification.attempts, len(RETRY_DELAYS_MS) - 1)]
     return msgspec.structs.replace(
         notification,
         state=state,
@@ -397,18 +398,16 @@ def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -
 
 
 def step_of_repeat(stored: Notification, authenticity: Authenticity) -> NotificationStep | None:
-    """Decides what it means that a notification came again: None where that changes nothing.
+    """Decides the step that the repeat of a notification leads to; None where it changes nothing.
 
-    One that was taken for forged is worked on when it is genuine after all, because the account has got its right
-    secret since. One that was given up waits anew.
+    A notification that was refused is worked on when it is genuine now, because the account has got its right secret
+    since. A notification that was given up waits anew.
     """
     is_genuine_now = authenticity is Authenticity.GENUINE and stored.authenticity is not Authenticity.GENUINE
     was_given_up = stored.state is NotificationState.IGNORED and stored.reason in PUT_OFF_BY
-    return (
-        NotificationStep(event=NotificationEvent.REPLAYED, reason=NotificationReason.REPLAYED)
-        if is_genuine_now or was_given_up
-        else None
-    )
+    if not is_genuine_now and not was_given_up:
+        return None
+    return NotificationStep(event=NotificationEvent.REPLAYED, reason=NotificationReason.REPLAYED)
 
 
 _UNPROVED: Final = frozenset(
@@ -421,39 +420,39 @@ _UNPROVED: Final = frozenset(
         NotificationReason.OUR_FAULT,
     }
 )
-_OF_MONEY: Final = frozenset({ReportedStatus.SUCCEEDED, ReportedStatus.AUTHORIZED, ReportedStatus.CHARGED_BACK})
+_EFFECTS: Final = frozenset({ReportedStatus.SUCCEEDED, ReportedStatus.AUTHORIZED, ReportedStatus.CHARGED_BACK})
 
 
-def needs_person(notification: Notification) -> bool:
-    """Tells whether somebody is to be called because of where a notification stands.
+def needs_operator(notification: Notification) -> bool:
+    """Tells whether the state of a notification calls for an operator.
 
-    Of one that contradicts what is known, unless that is called for by its operation; and of one that tells of money,
-    was waited with for days, and could be proved neither way.
+    It does where the notification contradicts what is known, unless its operation calls for an operator itself. It does
+    too where the notification reports a payment, and nothing could prove or disprove it for days.
     """
     if notification.state is NotificationState.NEEDS_ATTENTION:
         return notification.reason is not NotificationReason.OPERATION_OPEN
     is_unproved = notification.state is NotificationState.IGNORED and notification.reason in _UNPROVED
-    return is_unproved and notification.reported in _OF_MONEY
+    return is_unproved and notification.reported in _EFFECTS
 
 
 class ExpectedAmount(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked for under an order; ``amount_minor`` is None where no amount was named."""
+    """The money that was requested for an order; ``amount_minor`` is None where no amount was named."""
 
     amount_minor: int | None
     currency: str
 
 
 def differs(content: NotificationContent, expected: ExpectedAmount) -> bool:
-    """Tells whether the news are for another amount or currency than was asked for."""
+    """Tells whether a notification is for another amount or currency than was requested."""
     is_other_amount = expected.amount_minor is not None and content.amount_minor != expected.amount_minor
     return is_other_amount or content.currency != expected.currency
 
 
 def payment_shown(content: NotificationContent, payments: Sequence[Payment], owned: frozenset[str]) -> Payment | None:
-    """Finds the payment that the news are of among those that the gateway shows; None where it doesn't show it.
+    """Finds a notification's payment among those that the gateway shows; None where the gateway doesn't show it.
 
-    It must be equal in id, order, amount and currency, and belong to nothing else (``owned``). News without an id, as
-    of some holds, are of the one payment that is equal otherwise.
+    The payment must be received, be equal in id, order, amount and currency, and belong to nothing else (``owned``). A
+    notification without a payment id, as some authorizations have, means the one payment that is equal otherwise.
     """
     fitting = [
         payment

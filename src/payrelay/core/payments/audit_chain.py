@@ -1,11 +1,11 @@
-"""The audit chain: the hashes that tie every line of history to the one before it, and all of them to an anchor.
+"""The audit chain: hashes that link each journal entry to the one before it, and all entries to an anchor.
 
 Rules:
 
-1. What is hashed is packed first: a list of texts, numbers and nothings, each with its own length, so that no two
-   lists come out as the same bytes. Each kind of hash begins with a word of its own.
-2. Hashes that prove something are keyed. Whoever can write to the database, and has not the key, can make none.
-3. What is kept of a line is enough to compute it again; nothing depends on a column that others may change.
+1. Values are packed before they are hashed: a list of texts, numbers and nulls, each with its length. So no two lists
+   have equal bytes. Each kind of hash begins with a word of its own.
+2. The hashes of the chain are keyed. An attacker who can write to the database and lacks the key can make none.
+3. A stored journal entry is enough to compute its hash again; no hash depends on a column that others may change.
 
 To be changed together: ``UNHASHED``, the columns of the table ``operations``, and ``docs/operations.md``, which says
 what the audit can find.
@@ -26,15 +26,15 @@ _INNER: Final = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER: Final = bytes(byte ^ 0x5C for byte in range(256))
 
 UNHASHED: Final = frozenset({"chain", "inquire_at_ms", "claim", "claim_ends_at_ms"})
-"""What changes without a line of history: when to look next, and claims, which are taken back when they have lapsed.
-The chain itself is the hash."""
+"""Columns that change without a journal entry: the time of the next status inquiry, and claims, which are removed after
+they lapse. ``chain`` is the hash itself."""
 
 HASHED: Final = tuple(name for name in Operation.__struct_fields__ if name not in UNHASHED)
-"""The columns of an operation that its lines answer for, in the order in which they came to be."""
+"""The columns of an operation that its journal entries cover, in the order in which the columns were added."""
 
 FIRST_HASHED: Final = HASHED.index("customer_id")
-"""How many of them the first chains had. Those that came later are left out from the end on while they are nothing, so
-that the digests of rows from before them hold: ``customer_id`` is the first such. Another one goes behind it."""
+"""How many of these columns the first chains covered. Later columns are left out from the end while they are null, so
+that the digests of older rows stay valid. ``customer_id`` is the first later column; a new one goes behind it."""
 
 Value: TypeAlias = str | int | bytes | None
 
@@ -50,13 +50,13 @@ _ANCHOR: Final = "anchor"
 
 
 class Link(NamedTuple):
-    """What is hashed of one line of history.
+    """What is hashed of one journal entry.
 
     Attributes:
-        operation_id, version, at_ms, event, state: as the line has them.
+        operation_id, version, at_ms, event, state: as the entry has them.
         evidence: the JSON text, as it is stored.
-        row_digest: of the operation's row as this line left it.
-        answer_digest: of the answer that came with this line; empty where none did.
+        row_digest: of the operation's row after this entry.
+        answer_digest: of the answer that was stored with this entry; empty where there was none.
     """
 
     operation_id: str
@@ -70,7 +70,7 @@ class Link(NamedTuple):
 
 
 class AnchoredSpan(NamedTuple):
-    """What an anchor covers: all lines of history from one moment up to, and without, another."""
+    """What an anchor covers: all journal entries from ``from_ms`` up to, and without, ``until_ms``."""
 
     number: int
     from_ms: int
@@ -84,7 +84,7 @@ def row_digest(operation: Operation) -> str:
 
 
 def digest_of_values(values: tuple[Value, ...]) -> str:
-    """Gives the same from the values of the columns HASHED, in their order, whatever they are."""
+    """Gives the digest of a row from the values of the columns HASHED, in their order; the values aren't checked."""
     while len(values) > FIRST_HASHED and values[-1] is None:
         values = values[:-1]
     return hashlib.sha256(_pack((_ROW, values))).hexdigest()
@@ -101,15 +101,15 @@ class ChainKey:
         self._outer = hashlib.sha256(block.translate(_OUTER))
 
     def entry(self, previous: str, link: Link) -> str:
-        """Gives the hash of a line, and by ``previous``, the hash of the line before it, of all before it."""
+        """Gives the hash of a journal entry. ``previous`` is the hash of the entry before it, and so covers all."""
         return self._hash(_pack((_ENTRY, previous, link)))
 
     def answer(self, operation_id: str, answer: bytes) -> str:
-        """Gives the digest of an answer before it is sealed. It is keyed: no answer can be guessed from it."""
+        """Gives the keyed digest of an answer before it is sealed; without the key it helps nobody guess answers."""
         return self._hash(_pack((_ANSWER, operation_id, answer)))
 
     def anchor(self, previous: str, span: AnchoredSpan) -> "AnchorDigest":
-        """Begins the digest of an anchor; ``previous`` is the digest of the one before it."""
+        """Begins the digest of an anchor; ``previous`` is the digest of the anchor before it."""
         inner = self._inner.copy()
         inner.update(_pack((_ANCHOR, previous, span)))
         return AnchorDigest(inner, self._outer)
@@ -122,7 +122,7 @@ class ChainKey:
 
 
 class AnchorDigest:
-    """The digest of an anchor, over any number of lines in the order of time, operation and version."""
+    """The digest of an anchor, over any number of journal entries in the order of time, operation and version."""
 
     def __init__(self, inner: "hashlib._Hash", outer: "hashlib._Hash") -> None:
         self._inner = inner
@@ -130,12 +130,12 @@ class AnchorDigest:
         self.entries = 0
 
     def add(self, operation_id: str, version: int, entry: str) -> None:
-        """Takes the hash of the next line."""
+        """Adds the hash of the next journal entry."""
         self._inner.update(_pack((operation_id, version, entry)))
         self.entries += 1
 
     def end(self) -> str:
-        """Gives the digest of all that was taken; how many there were is part of it."""
+        """Gives the digest of all entries that were added; their number is part of it."""
         inner, outer = self._inner.copy(), self._outer.copy()
         inner.update(_pack(self.entries))
         outer.update(inner.digest())

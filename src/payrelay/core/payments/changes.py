@@ -1,20 +1,20 @@
-"""What follows for an operation from what happened to it: the changed row, the line of its history, the answer kept.
+"""What a report changes in an operation: the row, the journal entry, and the stored answer.
 
 Rules:
 
-1. ``what_follows`` alone calls ``advance``, and decides all that is stored of a change; ``flows.apply_change`` alone
+1. ``what_follows`` alone calls ``advance``, and decides all that is stored of a change. ``flows.apply_change`` alone
    stores it.
-2. Some news means something else by the state that it meets. What was never sent, or was lost, while it still waited
-   for its place was given up. What shows that an operation took effect, which had been taken for failed, reopens it:
-   a late reply to its only sending is told as what it was, anything else as *reappeared*.
-3. Some news loses. That nobody knows the outcome says nothing once that is written down. That a sending came to nothing
-   says nothing once it was sent once more since. Whatever else the table lacks loses as well.
-4. An answer is kept exactly where the state freezes it, and a state that freezes one doesn't come without it.
-5. What was asked or known stands, and a report only fills in; but a person's word on a payment replaces what was known.
-6. An operation that is opened again takes its guard back. Another one may hold it by now, or the guard of a captured
-   hold: then the change is stored without a guard.
-7. What is open is always asked for again, at the moment named or by the state. Of what failed it may be said that it
-   is not asked for any more.
+2. The meaning of some reports depends on the state. NOT_SENT or LOST for an operation that still waited for its permit
+   means that it was given up. Evidence that a failed operation took effect reopens it. A late reply to its only sending
+   keeps its own event; any other such evidence becomes *reappeared*.
+3. Some reports lose, and change nothing: "unknown" once that is stored, and "no effect" of a sending after which the
+   operation was sent again. So does every other report that the table of transitions lacks.
+4. An answer is stored exactly where the state freezes it. An operation can't enter such a state without an answer.
+5. A report only fills in facts that aren't known yet. An operator's decision about a payment replaces the known facts.
+6. An operation that is reopened takes its guard back. Another operation may hold that guard by now, or the guard of a
+   captured authorization. Then the change is stored without a guard.
+7. An open operation always has a next status inquiry, at the time that the report names or by its state. A failed
+   operation may have none.
 
 To be changed together: ``core.payments.operation`` (the table), ``flows.apply_change`` (what is atomic) and this file.
 """
@@ -43,27 +43,27 @@ from payrelay.core.secret import secret_hash
 from payrelay.errors import IllegalTransition
 
 _NEVER_LEFT: Final = frozenset({Event.NOT_SENT, Event.LOST})
-"""Of an operation that waits for its place these say the same: it was given up."""
-_CAME_TO_NOTHING: Final = frozenset({Event.NOT_SENT, Event.NOT_EXECUTED, Event.REFUSED, Event.DECLINED})
-"""What a sending can come to that tells of no effect, as long as it was the last one."""
-_SHOWING: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED, Event.PROVED})
-"""What contradicts that an operation failed; so does that it was done already."""
+"""For an operation that waits for its permit, both mean that it was given up."""
+_NO_EFFECT: Final = frozenset({Event.NOT_SENT, Event.NOT_EXECUTED, Event.REFUSED, Event.DECLINED})
+"""Outcomes of a sending without an effect. They count only for the last sending."""
+_EFFECT: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED, Event.PROVED})
+"""Events that contradict a failure. The finding ALREADY_DONE contradicts it too."""
 _DECIDED: Final = frozenset({Event.DECIDED_SUCCEEDED, Event.DECIDED_FAILED})
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened to an operation, as whoever knows of it tells.
+    """What happened to an operation, as its source reports it.
 
     Attributes:
         event: what happened.
         evidence: what was seen.
-        answer: what its client is told, should that settle it.
-        facts: what a reply or a record tells of it beside; of a hold's token the hash is kept.
-        send_by_ms: nothing of it is sent after this time; None where that stays as it is.
-        inquire_at_ms: when it is asked for next, None for never; unset where that follows from the state.
-        is_firsthand: nobody else will ever tell it, such as the reply to a sending: where the row was changed meanwhile
-            it is decided anew. What was judged from the row, such as a look, is void together with that row.
-        is_retried: it is the reply to a second sending, made to find out what became of the first.
+        answer: the client's answer, should the report make the operation final.
+        facts: further facts from a reply or a record. Of an authorization token only the hash is stored.
+        send_by_ms: the operation is not sent after this time; None leaves the time as it is.
+        inquire_at_ms: when the next status inquiry is due, None for never; unset where it follows from the state.
+        is_firsthand: the report has no other source, such as the reply to a sending. Where the row has changed since it
+            was read, such a report is decided anew. A conclusion from the old row, such as a ruling, is void instead.
+        is_retried: the report is the reply to a second sending, made to learn the outcome of the first.
     """
 
     event: Event
@@ -81,9 +81,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         operation: the changed row.
-        entry: the line of history that tells why.
-        answer: what is kept as the answer from now on; None where that stays as it is.
-        meanwhile: the lines of others that came before this one and after the row that the reporter knew.
+        entry: the journal entry of this change.
+        answer: the answer to store; None where the stored answer stays as it is.
+        meanwhile: journal entries of others, stored after the row that the reporter read and before this entry.
     """
 
     operation: Operation
@@ -95,13 +95,14 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 def what_follows(
     operation: Operation, report: Report, *, at_ms: int, retention: Retention, meanwhile: Sequence[JournalEntry] = ()
 ) -> Change:
-    """Decides what a report makes of an operation as it stands; ``meanwhile`` is what came since the reporter knew it.
+    """Decides what a report changes in an operation; ``meanwhile`` are the entries since the reporter read the row.
 
-    Raises IllegalTransition where the report loses against what stands.
+    Raises IllegalTransition where the report loses against the present state, and ValueError where the new state
+    freezes an answer and the report has none.
     """
     changed, entry = advance(
         operation,
-        _heard_as(operation.state, report, meanwhile),
+        _event_of(report, operation.state, meanwhile),
         at_ms=at_ms,
         retention=retention,
         evidence=report.evidence,
@@ -115,7 +116,7 @@ def what_follows(
             changed,
             guard=changed.subject if is_reopened else changed.guard,
             send_by_ms=changed.send_by_ms if report.send_by_ms is None else report.send_by_ms,
-            **_filled_in(operation, report),
+            **_new_facts(operation, report),
         ),
         entry=entry,
         answer=report.answer if changed.state in FROZEN else None,
@@ -123,34 +124,34 @@ def what_follows(
     )
 
 
-def says(report: Report) -> State | None:
-    """Tells where a report would have an operation stand of which nothing else is known; None where it says nothing."""
-    if _shows_it(report) and report.event is not Event.DIFFERED:
+def state_implied_by(report: Report) -> State | None:
+    """Gives the state that a report alone would give an operation; None where it implies no state."""
+    if _shows_effect(report) and report.event is not Event.DIFFERED:
         return State.SUCCEEDED
     return TRANSITIONS.get((State.UNKNOWN, report.event))
 
 
-def _heard_as(state: State, report: Report, meanwhile: Sequence[JournalEntry]) -> Event:
-    """Gives the event that a report is in a state; raises IllegalTransition where it says nothing any more."""
+def _event_of(report: Report, state: State, meanwhile: Sequence[JournalEntry]) -> Event:
+    """Gives the event that a report is in a state; raises IllegalTransition where the report no longer counts."""
     if state is State.ACCEPTED and report.event in _NEVER_LEFT:
         return Event.GAVE_UP
-    is_late_reply = (state, report.event) in TRANSITIONS and report.event in _SHOWING and not report.is_retried
-    if state is State.FAILED and _shows_it(report) and not is_late_reply:
+    is_late_reply = (state, report.event) in TRANSITIONS and report.event in _EFFECT and not report.is_retried
+    if state is State.FAILED and _shows_effect(report) and not is_late_reply:
         return Event.REAPPEARED
     if report.event is Event.UNKNOWN and state is not State.SENDING:
-        raise IllegalTransition("that the outcome is unknown is known already")
-    # A process that slept through its time-out finds its row given up, and perhaps sent once more to settle it. That
-    # its own sending did nothing says nothing then.
-    if report.event in _CAME_TO_NOTHING and any(entry.event is Event.RESENT_TO_RESOLVE for entry in meanwhile):
-        raise IllegalTransition(f"{report.event} says nothing of an operation that was sent once more meanwhile")
+        raise IllegalTransition("the unknown outcome is known already")
+    # A process that was suspended past its time-out finds that another process took its row for lost, and perhaps sent
+    # the operation again to resolve it. That the first sending had no effect proves nothing then.
+    if report.event in _NO_EFFECT and any(entry.event is Event.RESENT_TO_RESOLVE for entry in meanwhile):
+        raise IllegalTransition(f"{report.event} proves nothing about an operation that was sent once more since")
     return report.event
 
 
-def _shows_it(report: Report) -> bool:
-    return report.event in _SHOWING or report.evidence.seen == MatchResult.ALREADY_DONE
+def _shows_effect(report: Report) -> bool:
+    return report.event in _EFFECT or report.evidence.seen == MatchResult.ALREADY_DONE
 
 
-def _filled_in(operation: Operation, report: Report) -> dict[str, str]:
+def _new_facts(operation: Operation, report: Report) -> dict[str, str]:
     facts, is_binding = report.facts, report.event in _DECIDED
     known = {"order_id": facts.order_id, "payment_id": facts.payment_id, "currency": facts.currency}
     if isinstance(facts, Facts) and facts.authorization_token is not None:

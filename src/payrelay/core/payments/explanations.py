@@ -1,4 +1,4 @@
-"""What stands in a history as fixed short words, in phrases that can be read out; and why an operation is open.
+"""Phrases, fit to be read out, for the short words that a history stores, and for why an operation is in its state.
 
 To be changed together: the words in ``core.payments.proof``, the causes of the gateways' adapters, and the tables here;
 a test compares them.
@@ -25,7 +25,7 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
     "oauth_error": "the gateway answered with an error about the access token",
     "not_utf8": "the reply was not UTF-8",
     "not_json": "the reply was not JSON",
-    "doubled_member": "the reply said the same thing twice",
+    "doubled_member": "the reply had one member twice",
     "other_shape": "the reply was not of the shape that the gateway documents",
     "token_echoed": "the reply held the service's access token",
     "unexpected_reply": "the service doesn't know what the reply means",
@@ -54,12 +54,12 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
     "half_reply": "only a part of the reply came",
     "not_http": "the reply was not HTTP",
     "too_large": "the reply was larger than the service accepts",
-    "internal_error": "the service made a mistake while it was under way",
+    "internal_error": "the service failed by an error of its own while it was under way",
     "process_ended": "the process that worked on it had ended",
     "intent_not_stored": "the service could not store it",
     "grant_not_stored": "the service could not store that it was about to send it",
 }
-"""Why a call came to what it came to."""
+"""Causes of a call's outcome."""
 
 SEEN_PHRASES: Final[dict[str, str]] = {
     MatchResult.NOTHING: "the gateway shows no payment",
@@ -73,19 +73,18 @@ SEEN_PHRASES: Final[dict[str, str]] = {
     MatchResult.OTHERWISE: "the payment's record shows something else",
     MatchResult.ALREADY_DONE: "it was done already",
     MatchResult.ALREADY_UNDONE: "the authorization does not exist or was voided",
-    MatchResult.NOTIFIED: "the gateway notified of it, with the token that it yielded",
-    MatchResult.UNSEEN: "nothing could be seen at the gateway for a week",
+    MatchResult.NOTIFIED: "the gateway reported it in a notification, with its authorization token",
+    MatchResult.UNSEEN: "every inquiry at the gateway failed for a week",
     MatchResult.NOTHING_TO_SEE: "the gateway has no way to show it",
 }
-"""What a look at the gateway showed."""
+"""What a status inquiry showed."""
 
 CONTROL_PHRASES: Final[dict[str, str]] = {
     Control.FOUND: "a control search found what is known to be there",
     Control.NOT_FOUND: "a control search did not find what is known to be there, so this proves nothing",
     Control.NONE_KNOWN: "no order is known to be paid that a control search could look for",
 }
-"""What the control query beside a look came to."""
-
+"""The result of the control query beside a status inquiry."""
 
 _KIND_NOUNS: Final = {
     Kind.CHARGE: "charge",
@@ -98,29 +97,29 @@ _KIND_NOUNS: Final = {
 }
 
 
-def why(history: Sequence[JournalEntry]) -> str:
-    """Tells in one phrase why an operation stands where it does: what brought it there, and what was seen since.
+def reason_phrase(history: Sequence[JournalEntry]) -> str:
+    """Gives one phrase for why an operation is in its state: what led to the state, and the observations since.
 
     ``history`` is oldest first, and never empty.
     """
     state = history[-1].state
-    brought = max((number for number, entry in enumerate(history) if entry.state is not state), default=-1) + 1
-    looks = [
+    entered = max((number for number, entry in enumerate(history) if entry.state is not state), default=-1) + 1
+    observations = [
         entry.evidence.seen
-        for entry in history[brought + 1 :]
+        for entry in history[entered + 1 :]
         if entry.event is Event.INQUIRED_ABOUT and entry.evidence.seen
     ]
-    phrase = _phrase_of(history[brought])
-    if history[brought].event is Event.UNCLEAR and brought > 0:
-        phrase = f"{why(history[:brought]).partition(';')[0]}; {phrase[:1].lower()}{phrase[1:]}"
-    if looks:
-        times = "once" if len(looks) == 1 else f"{len(looks)} times"
-        phrase = f"{phrase}; inquired {times} since: {SEEN_PHRASES.get(looks[-1], looks[-1])}"
+    phrase = _entry_phrase(history[entered])
+    if history[entered].event is Event.UNCLEAR and entered > 0:
+        phrase = f"{reason_phrase(history[:entered]).partition(';')[0]}; {phrase[:1].lower()}{phrase[1:]}"
+    if observations:
+        times = "once" if len(observations) == 1 else f"{len(observations)} times"
+        phrase = f"{phrase}; inquired {times} since: {_phrase(SEEN_PHRASES, observations[-1])}"
     return phrase
 
 
-def what(operation: Operation) -> str:
-    """Tells in one phrase what was asked, as far as it may be seen without opening what is sealed."""
+def request_phrase(operation: Operation) -> str:
+    """Gives one phrase for what an operation's request was, without opening anything that is sealed."""
     words = [_KIND_NOUNS[operation.kind]]
     if operation.amount_minor is not None:
         units, _, hundredths = decimal_text(operation.amount_minor).partition(".")
@@ -137,28 +136,20 @@ def what(operation: Operation) -> str:
 
 
 def sentence_of(entry: JournalEntry) -> str:
-    """Tells what a line of history says happened."""
+    """Gives the sentence for what a journal entry records."""
     return FIRST_ENTRY if entry.event is None else EVENT_SENTENCES[entry.event]
 
 
-def told(entry: JournalEntry) -> str:
-    """Tells what a line of history says happened and what was seen, in one sentence that support can read out."""
-    evidence = entry.evidence
-    tables = ((SEEN_PHRASES, evidence.seen), (CONTROL_PHRASES, evidence.control), (CAUSE_PHRASES, evidence.cause))
-    phrases = [table.get(word, word) for table, word in tables if word is not None]
+def sentence_with_evidence(entry: JournalEntry) -> str:
+    """Gives one sentence for what a journal entry records and its evidence, fit for support to read out."""
+    phrases = _short_phrases(entry.evidence)
     sentence = sentence_of(entry)
     return f"{sentence.removesuffix('.')}: {'; '.join(phrases)}." if phrases else sentence
 
 
 def phrases_of(evidence: Evidence) -> list[str]:
-    """Tells what was seen, a phrase for each thing; texts of the gateway and of people stand in quotes."""
-    phrases = []
-    if evidence.seen is not None:
-        phrases.append(SEEN_PHRASES.get(evidence.seen, evidence.seen))
-    if evidence.control is not None:
-        phrases.append(CONTROL_PHRASES.get(evidence.control, evidence.control))
-    if evidence.cause is not None:
-        phrases.append(CAUSE_PHRASES.get(evidence.cause, evidence.cause))
+    """Gives a phrase for each piece of evidence; texts of the gateway and of operators are quoted."""
+    phrases = _short_phrases(evidence)
     if evidence.answered is not None:
         phrases.append(f"it was {evidence.answered}")
     if evidence.gateway_msg is not None:
@@ -179,17 +170,26 @@ def phrases_of(evidence: Evidence) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """Gives a text without what would steer a terminal: clients choose order ids, and the gateway its words."""
+    """Gives a text without the characters that control a terminal; clients and the gateway choose such texts."""
     return "".join(character if character.isprintable() else f"\\x{ord(character):02x}" for character in text)
 
 
-def _phrase_of(entry: JournalEntry) -> str:
-    """Tells what brought an operation to a state: what was seen, where that says more than what happened."""
+def _short_phrases(evidence: Evidence) -> list[str]:
+    tables = ((SEEN_PHRASES, evidence.seen), (CONTROL_PHRASES, evidence.control), (CAUSE_PHRASES, evidence.cause))
+    return [_phrase(table, word) for table, word in tables if word is not None]
+
+
+def _phrase(table: dict[str, str], word: str) -> str:
+    return table.get(word, word)
+
+
+def _entry_phrase(entry: JournalEntry) -> str:
+    """Gives the phrase for what led an operation to a state: the evidence, where it says more than the event."""
     seen, cause = entry.evidence.seen, entry.evidence.cause
     if entry.event is Event.UNCLEAR and seen is not None:
-        text = SEEN_PHRASES.get(seen, seen)
+        text = _phrase(SEEN_PHRASES, seen)
     elif cause is not None:
-        text = CAUSE_PHRASES.get(cause, cause)
+        text = _phrase(CAUSE_PHRASES, cause)
     else:
         text = sentence_of(entry).removesuffix(".")
     return text[:1].upper() + text[1:]

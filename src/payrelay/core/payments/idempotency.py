@@ -1,13 +1,13 @@
-"""Repeats: how a request is recognised as one that was made before, and what it gets then.
+"""Repeats: how Payrelay recognises a request that was made before, and how it answers the repeat.
 
 Rules:
 
 1. A claim is unique per principal. With an Idempotency-Key the claim is the key; without one it is the fingerprint,
    for as long as the setting PAYRELAY_REPEAT_WINDOW says.
-2. The fingerprint covers the account and the parsed call (its tag stands for method and path), so that white space,
-   the order of members and 1.0 against 1.00 make no difference, and a default says the same as its absence. It stays
-   what it is in every later version, or a repeat of an earlier request would charge again: see ``core/calls.py``.
-3. A key that comes with another fingerprint is refused, whatever state the first request is in.
+2. The fingerprint covers the account and the parsed call, whose tag stands for method and path. So white space, the
+   order of members and 1.0 against 1.00 make no difference, and a default equals its absence. A later version must not
+   change the fingerprint, or a repeat of an earlier request would charge again: see ``core/calls.py``.
+3. A key with another fingerprint is refused, whatever state the first request is in.
 """
 
 import hashlib
@@ -28,21 +28,21 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Repeat(StrEnum):
-    """What a request gets that finds an earlier one under its claim."""
+    """How a request is answered whose claim an earlier request holds."""
 
     REPLAY = "replay"
-    """The finished answer again."""
+    """The final answer again."""
     STATE = "state"
-    """202: what became of it is open."""
+    """202: the outcome of the earlier request isn't known yet."""
     IN_PROGRESS = "in_progress"
-    """409: it is being worked on now."""
+    """409: the earlier request is being carried out now."""
 
 
 def parse_key(values: list[str]) -> str | None:
     """Reads the Idempotency-Key header, bare or as a quoted string of the IETF draft; None where it wasn't sent.
 
-    ``values`` are all the headers of that name. Raises Refusal (malformed_request) for more than one, and for one that
-    is not 1 to 255 visible ASCII characters, or badly quoted.
+    ``values`` are all headers of that name. Raises Refusal (malformed_request) for more than one, for one that is not 1
+    to 255 visible ASCII characters, and for one that is badly quoted.
     """
     if not values:
         return None
@@ -58,7 +58,7 @@ def parse_key(values: list[str]) -> str | None:
 
 
 def _unquoted(text: str) -> str:
-    """Reads a structured field's string (RFC 8941, 3.3.3): in quotes, where a backslash escapes a quote or itself."""
+    """Reads a quoted string of a structured field (RFC 8941, 3.3.3); a backslash escapes a quote or a backslash."""
     characters: list[str] = []
     rest = iter(text[1:])
     for character in rest:
@@ -82,7 +82,7 @@ def fingerprint(account: str, call: Effect) -> str:
 
 
 def _text_of(value: object) -> bytes:
-    """Writes what is hashed of a call, a part of one or a member, as JSON."""
+    """Writes the hashed parts of a call, of a part of a call or of a member, as JSON."""
     if isinstance(value, tuple):
         return b"[%b]" % b",".join(_text_of(part) for part in value)
     if not isinstance(value, Call | Item):
@@ -96,21 +96,21 @@ def _text_of(value: object) -> bytes:
 
 
 def _is_added(value: Call | Item, name: str) -> bool:
-    """True for a member that was added later and is given; where it is absent, nobody can tell that it exists."""
+    """True for a member that was added later and is given; an absent one leaves the fingerprint as it was before."""
     return name not in value.first_members and getattr(value, name) is not None
 
 
 def claim_of(key: str | None, request_fingerprint: str, *, is_unkeyed_claimed: bool) -> str | None:
-    """Names what a repeat of this request finds; None where nothing does (no key, and the repeat window is 0)."""
+    """Gives the claim by which a repeat finds this request; None where there is no key and the repeat window is 0."""
     if key is not None:
         return f"key/{key}"
     return f"fingerprint/{request_fingerprint}" if is_unkeyed_claimed else None
 
 
 def decide_repeat(earlier: Operation, request_fingerprint: str) -> Repeat:
-    """Decides what a request gets whose claim is held by an earlier operation.
+    """Decides how a request is answered whose claim an earlier operation holds.
 
-    Raises Refusal (idempotency_mismatch) where the earlier request was another one.
+    Raises Refusal (idempotency_mismatch) where the fingerprints of the two requests differ.
     """
     if earlier.fingerprint != request_fingerprint:
         raise Refusal(Code.IDEMPOTENCY_MISMATCH, "this Idempotency-Key was used with another request")

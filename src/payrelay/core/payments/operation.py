@@ -2,12 +2,12 @@
 
 Rules:
 
-1. Whatever brings news of an operation (the reply, a crash found at start, settling, a notification, an operator)
-   becomes an ``Event`` and goes through ``advance``. Nobody else changes a state. What else follows from it is decided
-   in ``core.payments.changes``, which alone calls ``advance``.
-2. What the table ``TRANSITIONS`` lacks is an error that names state and event. Nothing falls through.
-3. ``unknown`` is a state. It is left by evidence, never by time alone.
-4. Only a final state has an answer that freezes; ``not_sent`` has none: the same request begins anew.
+1. Every source of evidence (a reply, a crash found at start, resolution, a notification, an operator) becomes an
+   ``Event`` and goes through ``advance``. Nothing else changes a state. ``core.payments.changes``, which alone calls
+   ``advance``, decides all further consequences of an event.
+2. A step that the table ``TRANSITIONS`` lacks is an error that names state and event. Nothing falls through.
+3. ``unknown`` is a state. An operation leaves it by evidence, never by time alone.
+4. Only a final state freezes an answer. ``not_sent`` freezes none: an equal request begins anew.
 
 To be changed together: ``TRANSITIONS``, the sets of states below it, the partial indexes of the table ``operations``
 in the store, and the diagram in ``docs/operations.md``, which a test compares with this table.
@@ -45,37 +45,37 @@ _STORED_KINDS: Final = {Kind.VOID: "release"}
 
 
 class State(StrEnum):
-    """Where an operation stands."""
+    """The state of an operation."""
 
     ACCEPTED = "accepted"
-    """On disk, waiting for a place in the gateway's budget; nothing was sent."""
+    """The intent is on disk, and waits for a permit in the gateway's budget; nothing was sent."""
     SENDING = "sending"
-    """On disk with its ``send_by``; it may have been sent."""
+    """The intent is on disk with its ``send_by``; the operation may have been sent."""
     SUCCEEDED = "succeeded"
-    """It took effect, exactly as asked."""
+    """The operation took effect, exactly as requested."""
     DECLINED = "declined"
-    """The gateway or the bank refused the money."""
+    """The gateway or the bank declined the charge."""
     REFUSED = "refused"
-    """The gateway won't do what was asked."""
+    """The gateway refused the request."""
     NOT_SENT = "not_sent"
-    """It took no effect: it never left, or was turned away before anything was done."""
+    """The operation took no effect: it was never sent, or was rejected before execution."""
     PENDING = "pending"
-    """The gateway says that it is pending."""
+    """The gateway says that the operation is pending."""
     UNKNOWN = "unknown"
-    """It may have taken effect; evidence is awaited."""
+    """The operation may have taken effect; evidence is awaited."""
     NEEDS_ATTENTION = "needs_attention"
-    """Evidence can't settle it; a person must."""
+    """Evidence can't resolve the operation; an operator must decide."""
     FAILED = "failed"
-    """Proved, or decided by a person, not to have taken effect."""
+    """Evidence proved, or an operator decided, that the operation took no effect."""
 
 
 class Event(StrEnum):
     """What can become known of an operation."""
 
     GRANTED = "granted"
-    """A place in the gateway's budget was given, and the intent to send committed."""
+    """The operation got a permit in the gateway's budget, and the intent to send it was committed."""
     GAVE_UP = "gave_up"
-    """No place came in time, or the process died while waiting."""
+    """No permit came in time, or the process died while the operation waited."""
     SUCCEEDED = "succeeded"
     DECLINED = "declined"
     REFUSED = "refused"
@@ -87,25 +87,25 @@ class Event(StrEnum):
     NOT_EXECUTED = "not_executed"
     NOT_SENT = "not_sent"
     LOST = "lost"
-    """The process that was sending it is gone, or its time is over."""
+    """The process that was sending the operation has ended, or its time is over."""
     RETRIED = "resent"
-    """Turned away for its access token alone, and about to be sent once more with a new one."""
+    """The gateway rejected the access token before execution; the service is about to retry with a new one."""
     INQUIRED_ABOUT = "looked"
-    """The gateway was asked what became of it; that alone settles nothing."""
+    """The service made a status inquiry, which resolved nothing."""
     RESENT_TO_RESOLVE = "probing"
-    """About to be sent once more because that can't do it twice: a capture, a cancellation."""
+    """The service is about to resend a capture or a cancellation, which the gateway can't do twice."""
     PROVED = "proved"
     """Evidence at the gateway shows that it took effect."""
     DISPROVED = "disproved"
     """Evidence at the gateway shows that it took no effect."""
     UNCLEAR = "unclear"
-    """No evidence can settle it, or what there is contradicts itself."""
+    """No evidence can resolve the operation, or the evidence contradicts itself."""
     REAPPEARED = "reappeared"
-    """Shown after all, when it had been taken for proved that it took no effect."""
+    """Evidence of the effect came after the operation had failed."""
     DECIDED_SUCCEEDED = "decided_succeeded"
-    """A person decided, for a reason, that it took effect."""
+    """An operator decided, and gave a reason, that the operation took effect."""
     DECIDED_FAILED = "decided_failed"
-    """A person decided, for a reason, that it took no effect."""
+    """An operator decided, and gave a reason, that the operation took no effect."""
 
 
 TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
@@ -121,7 +121,7 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.SENDING, Event.NOT_EXECUTED): State.NOT_SENT,
     (State.SENDING, Event.NOT_SENT): State.NOT_SENT,
     (State.SENDING, Event.LOST): State.UNKNOWN,
-    # The reply may come after its own process was given up for lost: it is still the best evidence there is.
+    # The reply may come after another process took the sending process for lost. It is still the best evidence.
     (State.UNKNOWN, Event.SUCCEEDED): State.SUCCEEDED,
     (State.UNKNOWN, Event.DECLINED): State.DECLINED,
     (State.UNKNOWN, Event.REFUSED): State.REFUSED,
@@ -146,7 +146,7 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.NEEDS_ATTENTION, Event.INQUIRED_ABOUT): State.NEEDS_ATTENTION,
     (State.NEEDS_ATTENTION, Event.DECIDED_SUCCEEDED): State.SUCCEEDED,
     (State.NEEDS_ATTENTION, Event.DECIDED_FAILED): State.FAILED,
-    # A reply that comes so late is still about this very call, and nobody has decided yet.
+    # A reply that comes so late is still the reply to this very call, and no operator has decided yet.
     (State.NEEDS_ATTENTION, Event.SUCCEEDED): State.SUCCEEDED,
     (State.NEEDS_ATTENTION, Event.DECLINED): State.DECLINED,
     (State.NEEDS_ATTENTION, Event.REFUSED): State.REFUSED,
@@ -155,7 +155,7 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.NEEDS_ATTENTION, Event.PENDING): State.NEEDS_ATTENTION,
     (State.NEEDS_ATTENTION, Event.UNKNOWN): State.NEEDS_ATTENTION,
     (State.NEEDS_ATTENTION, Event.DIFFERED): State.NEEDS_ATTENTION,
-    # What was taken for failed, and shows itself after all, was told to somebody: that is for a person.
+    # A client was told that the operation failed. Where its effect shows after all, an operator must decide.
     (State.FAILED, Event.INQUIRED_ABOUT): State.FAILED,
     (State.FAILED, Event.REAPPEARED): State.NEEDS_ATTENTION,
     (State.FAILED, Event.SUCCEEDED): State.NEEDS_ATTENTION,
@@ -163,60 +163,61 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
 }
 
 OPEN_STATES: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION})
-"""What became of it is open: the guard is held, and the idempotency key has no end."""
+"""The outcome is awaited: the operation holds its guard, and its idempotency key has no end."""
 
 FINAL: Final = frozenset(State) - OPEN_STATES
-"""Nothing more is awaited."""
+"""No outcome is awaited any more."""
 
 FROZEN: Final = FINAL - {State.NOT_SENT}
-"""The answer is kept under its Idempotency-Key; ``not_sent`` gives the key back."""
+"""The answer is stored under its Idempotency-Key; ``not_sent`` gives the key back."""
 
 INQUIRED: Final = frozenset({State.UNKNOWN, State.PENDING})
-"""The gateway is asked again and again what became of it."""
+"""The service makes status inquiries by its schedule."""
 
 SEARCHED: Final = frozenset({Kind.CHARGE, Kind.REFUND, Kind.RETRY})
-"""What shows itself, or doesn't, among the payments of an order or a subscription."""
+"""Kinds whose effect the payments of an order or a subscription can show."""
 
-TAKING: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
-"""They take or hold money: a payment belongs to them, and the gateway may notify of it."""
+PAYMENT_KINDS: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION, Kind.CAPTURE, Kind.RETRY})
+"""Kinds that charge or reserve money: a payment belongs to each, and the gateway may notify of it."""
 
 WITHOUT_EFFECT: Final = frozenset({State.DECLINED, State.REFUSED, State.NOT_SENT, State.FAILED})
-"""No payment can belong to what stands there."""
+"""No payment can belong to an operation in one of these states."""
 
 FIRST_INQUIRY_MS: Final = 1_000
-"""After an outcome was lost; with the pace of the worker it is asked for within 2 s."""
+"""From the loss of an outcome to the first status inquiry. With the worker's interval it is made within 2 s."""
 
 EVENT_OF_OUTCOME: Final[dict[OutcomeKind, Event]] = {kind: Event(kind.value) for kind in OutcomeKind}
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One effect that a client asked for, as it stands now.
+    """One effect that a client requested, with its present state.
 
     Attributes:
         id: ``op_`` and 32 hex digits that sort by time of creation.
-        account: the configured name under which it was asked for.
-        merchant: the merchant account at the gateway, the same under every name; what the guard is about.
-        principal: the named key that asked.
+        account: the configured name of the account under which it was requested.
+        merchant: the merchant account at the gateway, equal for all its names; guards are unique within it.
+        principal: the principal that requested it.
         kind: what it does.
-        state: where it stands.
-        version: starts at 1, one more with every change; a writer names the one that it read.
+        state: its state.
+        version: starts at 1, one more with every change; a writer names the version that it read.
         subject: what it acts on, free of secrets: ``order/…``, ``authorization/<hash>``, ``payment/…``,
             ``subscription/…``.
-        guard: the lock that it holds per merchant: its subject while unsettled, ``captured/<subject>`` for good once
-            a hold is captured, else None.
-        claim: what makes a repeat find it, per principal: ``key/…`` or ``fingerprint/…``; None when given back.
+        guard: the lock that it holds, unique for each merchant: its subject while the operation is open;
+            ``captured/<subject>`` for good once an authorization is captured; else None.
+        claim: what makes a repeat find it, unique for each principal: ``key/…`` or ``fingerprint/…``; None when given
+            back.
         claim_ends_at_ms: when the claim lapses; None while it has no end.
         idempotency_key: as the client gave it, unquoted; None where it gave none.
         fingerprint: of the request, 64 hex digits.
         request_id: of the request that began it.
-        order_id, payment_id, subscription_id: ids that are known of it, asked or answered.
-        amount_minor, currency: asked, where it names them.
+        order_id, payment_id, subscription_id: its known ids, from the request or a reply.
+        amount_minor, currency: as requested, where the request names them.
         result_ref: hash of the authorization token that it yielded; None otherwise.
         created_at_ms, updated_at_ms: milliseconds since 1970, UTC.
-        send_by_ms: nothing of it is sent after this time.
-        inquire_at_ms: when the gateway is asked next what became of it; None where that is not to be asked.
-        chain: the hash of its newest line of history, 64 hex digits; the store fills it in.
-        customer_id: the stored customer that it was asked for by handle; None where it names none.
+        send_by_ms: it is not sent after this time.
+        inquire_at_ms: when the next status inquiry is due; None where none is.
+        chain: the hash of its newest journal entry, 64 hex digits; the store fills it in.
+        customer_id: the stored customer whose handle the request names; None where it names none.
     """
 
     id: str
@@ -248,12 +249,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_final(self) -> bool:
-        """True when nothing more is awaited."""
+        """True when no outcome is awaited any more."""
         return self.state in FINAL
 
 
 class OperationFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which operations are listed: those that are equal in every field that is given."""
+    """Selects the operations to list: those that are equal in every field that is given."""
 
     principal: str | None = None
     account: str | None = None
@@ -266,16 +267,16 @@ class OperationFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OpenCount(msgspec.Struct, frozen=True):
-    """How many operations are in a state, and when the oldest of them was made; None where there is none."""
+    """How many operations are in a state, and when the oldest of them was created; None where there is none."""
 
     total: int = 0
     oldest_ms: int | None = None
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of an operation's history; never changed, never removed.
+    """One journal entry of an operation; never changed, never removed.
 
-    ``version`` is the operation's version that this line brought about. ``event`` is None on the first line.
+    ``version`` is the operation's version after this entry. ``event`` is None in the first entry.
     """
 
     version: int
@@ -286,7 +287,7 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a settled operation is found by a repeat of its request; milliseconds."""
+    """How long a repeat of its request finds a final operation; milliseconds."""
 
     keyed_ms: int
     """With an Idempotency-Key, from the final state on."""
@@ -303,11 +304,11 @@ def advance(
     evidence: Evidence,
     inquire_at_ms: int | msgspec.UnsetType | None = msgspec.UNSET,
 ) -> tuple[Operation, JournalEntry]:
-    """Decides what an event makes of an operation: the changed operation and the line for its history.
+    """Decides what an event changes in an operation: gives the changed operation and its journal entry.
 
-    ``inquire_at_ms`` is when the next status inquiry is due, None for never. Where it is unset, one is due after
-    FIRST_INQUIRY_MS for an operation that becomes unknown or pending, on the next day for one that failed and could
-    still appear at the gateway, and never for any other. None is ignored for an operation that is unknown or pending.
+    ``inquire_at_ms`` is when the next status inquiry is due, None for never. Where it is unset, the new state decides.
+    An unknown or pending operation has its inquiry after FIRST_INQUIRY_MS. A failed operation whose effect the gateway
+    could still show has it on the next day; every other one has none. An unknown or pending operation ignores None.
     An event that leaves the state as it is leaves the claim as it is, with its end.
     Raises IllegalTransition, naming state and event, where the table knows no such step.
     """
@@ -330,7 +331,7 @@ def advance(
 
 
 def _guard_after(operation: Operation, state: State) -> str | None:
-    """Gives the lock that an operation holds in a state; a hold that was captured stays captured."""
+    """Gives the lock that an operation holds in a state; a captured authorization stays locked for good."""
     if state in OPEN_STATES:
         return operation.guard
     if operation.kind is Kind.CAPTURE and state is State.SUCCEEDED:
@@ -341,12 +342,12 @@ def _guard_after(operation: Operation, state: State) -> str | None:
 def _inquiry_after(
     operation: Operation, state: State, at_ms: int, named_ms: int | msgspec.UnsetType | None
 ) -> int | None:
-    """Gives when an operation that has just come to a state is asked for: as it was named, or by the state."""
-    if state in INQUIRED:  # what is open is never forgotten
+    """Gives when the next status inquiry is due for an operation in a new state: as named, or by the state."""
+    if state in INQUIRED:  # an operation that awaits evidence always has a next inquiry
         return named_ms if isinstance(named_ms, int) else at_ms + FIRST_INQUIRY_MS
     if named_ms is not msgspec.UNSET:
         return named_ms
-    # Nothing shows a refund of a part.
+    # The gateway does not show a partial refund.
     can_show = operation.kind in SEARCHED and not (operation.kind is Kind.REFUND and operation.amount_minor is not None)
     return at_ms + DAY_MS if state is State.FAILED and can_show else None
 
@@ -359,8 +360,8 @@ def captured_guard(subject: str) -> str:
 def _claim_after(operation: Operation, state: State, at_ms: int, retention: Retention) -> tuple[str | None, int | None]:
     """Gives the claim and when it ends.
 
-    With a key every frozen answer is kept. Without one only a success is: what failed may be tried anew. The time runs
-    from the state's beginning, so that a look that settles nothing prolongs nothing.
+    With a key, every frozen answer keeps its claim. Without a key, only a success does: a client may try again after a
+    failure. The time runs from the beginning of the state. So an inquiry that resolves nothing does not prolong it.
     """
     if state is operation.state:
         return operation.claim, operation.claim_ends_at_ms

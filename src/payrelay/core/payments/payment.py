@@ -1,4 +1,4 @@
-"""Payments as they are seen at the gateway, in words of our own, and what an attempt to see them came to."""
+"""Payments as the gateway shows them, in Payrelay's own terms, and the results of a search for them."""
 
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -9,26 +9,26 @@ from payrelay.core.outcomes import Evidence
 from payrelay.errors import Code
 
 PAYMENT_ID_DIGITS_MAX: Final = 19
-"""What a 64-bit integer can hold; the gateway's numbers have 12 digits today."""
+"""The digits of a 64-bit integer; the gateway's numbers have 12 digits today."""
 
 
 class PaymentStatus(StrEnum):
-    """How a payment stands. The values are stored, and stay as they are; an adapter knows the provider's own words."""
+    """The status of a payment. The values are stored and never change; an adapter knows the gateway's own words."""
 
     RECEIVED = "RECEIVED"
-    """The money was taken, and nothing of it given back."""
+    """The payment was charged, and nothing of it refunded."""
     AUTHORIZED = "HELD"
-    """The money is held, and not taken yet."""
+    """The amount is authorized, and not captured yet."""
     REFUND_REQUESTED = "REFUND REQUESTED"
     REFUND_PROCESSING = "REFUND PROCESSING"
     REFUNDED = "REFUNDED"
     CHARGED_BACK = "CHARGEBACKED"
     OTHER = "OTHER"
-    """In a way that the provider does not document."""
+    """A status that the gateway does not document."""
 
 
 def status_of(stored: str) -> PaymentStatus:
-    """Reads a stored status; earlier versions stored whatever word the provider had."""
+    """Reads a stored status; OTHER for a word of the gateway's, which earlier versions stored."""
     try:
         return PaymentStatus(stored)
     except ValueError:
@@ -42,9 +42,9 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
         payment_id: the gateway's number, as digits.
         order_id: of the order that was paid.
         at_ms: the gateway's date, read in its zone, milliseconds since 1970 UTC; None where it can't be read.
-        description: what the payment was for, as it was asked.
-        status: how it stands.
-        currency, amount_minor: the money; None for an amount that is none of ours.
+        description: what the payment was for, as it was requested.
+        status: its status.
+        currency, amount_minor: the money; None for an amount that can't be one of Payrelay's.
     """
 
     payment_id: str
@@ -57,10 +57,7 @@ class Payment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain_number(digits: str) -> str:
-    """Gives one of the gateway's numbers as it is kept, without leading zeros: with them it would be the same payment.
-
-    Of zeros alone one stays.
-    """
+    """Gives one of the gateway's numbers without leading zeros, as it is stored; of zeros alone one stays."""
     return digits.lstrip("0") or "0"
 
 
@@ -72,13 +69,13 @@ class PaymentsSeen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NothingShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A complete answer showed that there is none: exactly the gateway's words for that."""
+    """A complete answer showed that there is no payment: it had exactly the gateway's words for that."""
 
     evidence: Evidence
 
 
 class NoObservation(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing could be seen, which proves nothing; ``code`` says why, as of a read."""
+    """The search failed, which proves nothing; ``code`` is the error code, as for a read."""
 
     code: Code
     evidence: Evidence
@@ -88,6 +85,6 @@ Observation: TypeAlias = PaymentsSeen | NothingShown | NoObservation
 
 
 def payment_number(text: str) -> str | None:
-    """Gives a payment's number as it is kept, or None where the text can't be one (1 to 19 digits)."""
+    """Gives a payment's number as it is stored, or None where the text can't be one (1 to 19 digits)."""
     is_number = text.isascii() and text.isdigit() and len(text) <= PAYMENT_ID_DIGITS_MAX
     return plain_number(text) if is_number else None

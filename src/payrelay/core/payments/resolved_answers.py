@@ -1,7 +1,7 @@
-"""The answers of operations that were settled otherwise than by their own reply: by proof, or by a person's decision.
+"""The answers of operations that proof or an operator's decision resolved, in place of their own reply.
 
-They are composed from the request and from what was found, and from nothing else: every member of the interface is
-there, and what isn't known is null.
+An answer is composed of the request and the record that was found, and of nothing else. It has every member of the
+interface; what isn't known is null.
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ FAILED_SENTENCE: Final = (
 )
 
 COMPLETED: Final = 2
-"""The gateway's ``status_code`` of what was done."""
+"""The gateway's ``status_code`` of a completed operation."""
 CODES_OF_FAILED: Final = {
     Kind.CHARGE: Code.DECLINED,
     Kind.AUTHORIZATION: Code.DECLINED,
@@ -32,8 +32,7 @@ CODES_OF_FAILED: Final = {
     Kind.VOID: Code.CONFLICT,
     Kind.CANCEL: Code.CONFLICT,
 }
-"""How a client is told: where money was to be taken, as of every other charge that took none; else as what did not
-go."""
+"""The error code of a failed operation: a charge that failed reads as declined, every other operation as a conflict."""
 
 _NULL: Final = b"null"
 _encode = msgspec.json.Encoder().encode
@@ -82,9 +81,9 @@ def resolved_answer(
 ) -> Answer:
     """Answers 200 for an operation that took effect.
 
-    ``payment`` is the record that proves it. ``authorization`` is the call of the authorization that a capture belongs
-    to, where it was made through this service. ``authorization_token`` is what an authorization yielded, where it is
-    known. ``msg`` is BY_PROOF or BY_DECISION.
+    ``payment`` is the record that proves it. ``authorization`` is the call of a capture's authorization, where Payrelay
+    made it. ``authorization_token`` is the token of an authorization, where it is known. ``msg`` is BY_PROOF or
+    BY_DECISION.
     """
     payment_id = operation.payment_id if payment is None else payment.payment_id
     raw_data = _NULL
@@ -118,11 +117,11 @@ def resolved_answer(
 
 
 def failed_answer(operation: Operation) -> Answer:
-    """Answers for an operation that is established not to have happened."""
+    """Answers for an operation that is established to have had no effect."""
     trace = Trace(request_id=operation.request_id, operation_id=operation.id)
     return failed(CODES_OF_FAILED[operation.kind], FAILED_SENTENCE, trace)
 
 
 def _number(text: str | None) -> msgspec.Raw:
-    """Writes an id as the number that it is; leading zeros are no part of it."""
+    """Writes an id as a JSON number, without leading zeros."""
     return msgspec.Raw(_NULL if text is None else plain_number(text).encode())

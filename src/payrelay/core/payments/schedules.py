@@ -1,4 +1,4 @@
-"""When the gateway is asked what became of an operation."""
+"""The schedule of status inquiries about an operation."""
 
 from typing import Final
 
@@ -21,19 +21,19 @@ INQUIRIES_MS: Final = (
     3 * DAY_MS,
     4 * DAY_MS,
 )
-"""After the outcome was lost; then daily. Densely at first, when what was done shows itself and somebody waits, and
-four days in all, because the gateway says the same of *not yet* and of *never*."""
+"""The times of the inquiries, from the loss of the outcome on; then one a day. They are dense at first, when an effect
+shows and a client waits. They last four days, because the gateway gives one answer for *not yet* and *never*."""
 
 UNSEEN_MS_MIN: Final = 5_000
 UNSEEN_MS_MAX: Final = 900_000
-"""Between two tries where nothing could be seen: half as long as it has been open by then, within these."""
+"""The limits of the pause after an inquiry that failed; it is half of the time since the outcome was lost."""
 
 REAPPEARANCE_MS: Final = 30 * DAY_MS
-"""How long what failed is still looked for, once a day."""
+"""How long the service still searches for a failed operation, once a day."""
 
 
 def next_inquiry_ms(open_since_ms: int, now_ms: int) -> int:
-    """Gives the next moment of the schedule after now."""
+    """Gives the first time of the schedule after ``now_ms``."""
     elapsed_ms = now_ms - open_since_ms
     for inquiry_ms in INQUIRIES_MS:
         if inquiry_ms > elapsed_ms:
@@ -43,12 +43,12 @@ def next_inquiry_ms(open_since_ms: int, now_ms: int) -> int:
 
 
 def next_try_ms(open_since_ms: int, now_ms: int) -> int:
-    """Gives when to try again where nothing could be seen: sooner than the schedule, for that was no look."""
+    """Gives when to inquire again after an inquiry that failed: the schedule's next time, or sooner."""
     pause_ms = min(max((now_ms - open_since_ms) // 2, UNSEEN_MS_MIN), UNSEEN_MS_MAX)
     return min(now_ms + pause_ms, next_inquiry_ms(open_since_ms, now_ms))
 
 
 def next_search_ms(failed_at_ms: int, now_ms: int) -> int | None:
-    """Gives when to look again for what failed, or None once that is over."""
+    """Gives when to search again for a failed operation; None where REAPPEARANCE_MS would be over by then."""
     following_ms = now_ms + DAY_MS
     return following_ms if following_ms - failed_at_ms <= REAPPEARANCE_MS else None

@@ -1,12 +1,13 @@
-"""Subscriptions: what is known of each, joined of notifications and of what the gateway showed when it was asked.
+"""Subscriptions: what is known of each, merged from notifications and from the gateway's records.
 
 Rules:
 
-1. What is known is *joined*: facts may come twice, late, and in any order, and lead to the same end. Nothing is decided
-   by when a notification arrived.
-2. Of what notifications tell, the one that counts more installments knows more; of equal ones the one that ends more.
-3. What the gateway showed is as of the moment at which it was asked; it stands until more is told after that moment.
-4. A payment is counted by its id, once.
+1. Facts are *merged*: they may come twice, late, and in any order, and lead to one result. The time at which a
+   notification arrived decides nothing.
+2. Of two notifications, the one that counts more installments knows more. Of two with equal counts, the one with the
+   higher rank knows more: completed, then stopped, then active.
+3. What the gateway showed is valid as of the time of the inquiry, until a later notification knows more.
+4. A payment is counted once, by its id.
 """
 
 from enum import StrEnum
@@ -27,12 +28,12 @@ from payrelay.core.payments.payment import Payment
 
 
 class SubscriptionState(StrEnum):
-    """Where a subscription stands."""
+    """The state of a subscription."""
 
     ACTIVE = "active"
-    """It goes on; an installment may just be failing."""
+    """It goes on, even where an installment is failing now."""
     STOPPED = "stopped"
-    """The gateway gave it up, or it was cancelled: nothing more is charged."""
+    """The gateway gave it up, or it was cancelled; no more installments are charged."""
     COMPLETED = "completed"
     """All installments are paid."""
 
@@ -53,18 +54,18 @@ _FAILURES: Final = frozenset({MessageType.AUTHORIZATION_FAILED, MessageType.INST
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that became known of a subscription; what it doesn't tell is None.
+    """One report about a subscription, from a notification or the gateway's records; None for what it doesn't say.
 
     Attributes:
-        subscription_id: of which one.
-        order_id, currency, amount_minor: what it is for.
-        state: where it stands, and ``paid`` how many installments were paid by then.
+        subscription_id: the subscription.
+        order_id, currency, amount_minor: what the subscription is for.
+        state: its state, and ``paid`` how many installments were paid by then.
         next_on: the date of the next installment.
-        began_at_ms: when it was begun, by the gateway's date.
-        is_seen: the gateway showed it when it was asked at ``at_ms``; else a notification told it, that came then.
-        payment: an installment that was tried, by its id.
-        is_paid: whether it was paid, or failed.
-        payment_minor, payment_at_ms: how much it was, and when.
+        began_at_ms: when it began, by the gateway's date.
+        is_seen: the gateway's records showed it at ``at_ms``; else a notification reported it, which came at that time.
+        payment: the id of an installment that was tried.
+        is_paid: whether that installment was paid, or failed.
+        payment_minor, payment_at_ms: the amount and the time of that installment.
     """
 
     subscription_id: str
@@ -87,12 +88,13 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a subscription.
 
     Attributes:
-        merchant, subscription_id: which one.
-        account: the configured name under which it became known.
-        principal: who is told of it: whose checkout began it; None where that isn't known.
-        order_id, currency, amount_minor: what it is for; the amount of one installment.
-        notified_state, notified_paid, notified_next_on, notified_at_ms: what notifications reported, joined, and when.
-        seen_state, seen_at_ms: what the gateway showed when it was asked last.
+        merchant, subscription_id: its identity.
+        account: the configured name of the account under which it became known.
+        principal: the principal whose checkout began it, and who gets its events; None where that isn't known.
+        order_id, currency, amount_minor: what it is for; the amount is that of one installment.
+        notified_state, notified_paid, notified_next_on, notified_at_ms: the merged reports of notifications, and when
+            they came.
+        seen_state, seen_at_ms: its state in the gateway's records at the last inquiry, and when that was.
         version: starts at 1, one more with every change.
     """
 
@@ -113,24 +115,27 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def state(self) -> SubscriptionState:
-        """Where it stands, by whichever knows more."""
+        """Its state, by the source that knows more."""
         if self.seen_state is not None and (self.seen_at_ms or 0) >= (self.notified_at_ms or 0):
             return self.seen_state
         return self.notified_state or self.seen_state or SubscriptionState.ACTIVE
 
     @property
     def as_of_ms(self) -> int:
-        """When that became known."""
+        """When the latest report about its state came."""
         return max(self.notified_at_ms or 0, self.seen_at_ms or 0)
 
     @property
     def next_on(self) -> str | None:
-        """The date of the next installment, where there is to be one."""
+        """The date of the next installment; None where there is none."""
         return self.notified_next_on if self.state is SubscriptionState.ACTIVE else None
 
 
-def joined(known: Subscription, fact: Fact, *, principal: str | None) -> Subscription:
-    """Gives what is known with one fact more; the same where it tells nothing new. The version is left alone."""
+def merged(known: Subscription, fact: Fact, *, principal: str | None) -> Subscription:
+    """Merges a fact into what is known of its subscription, which is unchanged where the fact adds nothing.
+
+    The version stays as it is. ``principal`` counts only where none is known yet.
+    """
     filled = msgspec.structs.replace(
         known,
         principal=known.principal or principal,
@@ -152,29 +157,29 @@ def _with_seen(known: Subscription, fact: Fact) -> Subscription:
         known,
         seen_state=state,
         seen_at_ms=fact.at_ms,
-        # The records show what an installment is; a first payment may come with a fee.
+        # The records show the amount of an installment; the first payment may have a fee in it.
         amount_minor=known.amount_minor if fact.amount_minor is None else fact.amount_minor,
     )
 
 
 def _with_notified(known: Subscription, fact: Fact) -> Subscription:
-    """Joins what a notification told; one that names no state tells of a subscription that goes on."""
+    """Merges the report of a notification; one that names no state reports an active subscription."""
     state, paid = fact.state or SubscriptionState.ACTIVE, fact.paid or 0
     dates = [date for date in (known.notified_next_on, fact.next_on) if date is not None]
     filled = msgspec.structs.replace(known, notified_next_on=max(dates, default=None))
     if known.notified_state is None or known.notified_at_ms is None:
         return msgspec.structs.replace(filled, notified_state=state, notified_paid=paid, notified_at_ms=fact.at_ms)
     before = (known.notified_paid or 0, _RANKS[known.notified_state])
-    told = (paid, _RANKS[state])
-    if told > before:
+    reported = (paid, _RANKS[state])
+    if reported > before:
         return msgspec.structs.replace(filled, notified_state=state, notified_paid=paid, notified_at_ms=fact.at_ms)
-    if told == before:
+    if reported == before:
         return msgspec.structs.replace(filled, notified_at_ms=min(known.notified_at_ms, fact.at_ms))
     return filled
 
 
 def fact_of_notification(content: NotificationContent, notification: Notification) -> Fact | None:
-    """Gives what a genuine notification tells of a subscription; None where it tells of none."""
+    """Gives what a genuine notification reports about a subscription; None where it reports about none."""
     if content.subscription_id is None or content.reported is ReportedStatus.CHARGED_BACK:
         return None
     state = _OF_PLAN[content.plan_status] if content.plan_status is not None else None
@@ -202,7 +207,7 @@ def fact_of_notification(content: NotificationContent, notification: Notificatio
 
 
 def fact_of_installment(subscription_id: str, payment: Payment, seen_at_ms: int) -> Fact:
-    """Gives what a received payment, as the gateway shows it, tells of its subscription."""
+    """Gives the fact about a subscription that a received payment in the gateway's records is."""
     return Fact(
         subscription_id=subscription_id,
         at_ms=seen_at_ms,
@@ -217,16 +222,16 @@ def fact_of_installment(subscription_id: str, payment: Payment, seen_at_ms: int)
 
 
 def kind_of_payment(fact: Fact) -> str:
-    """Names the event that tells of an installment."""
+    """Gives the type of the event that reports an installment."""
     return "subscription.installment_paid" if fact.is_paid else "subscription.installment_failed"
 
 
 def events_of(
     before: Subscription, after: Subscription, fact: Fact, *, is_new_payment: bool
 ) -> list[tuple[str, Fact | None]]:
-    """Names what is to be told of a change: the types of events, each with the fact where it is about the payment.
+    """Gives the types of the events that report a change, each with the fact where it is about the payment.
 
-    Where it wasn't known whose it is, nobody was told how it stands.
+    Where the principal was unknown before, nobody was told of the state. So the state is reported in any case.
     """
     events: list[tuple[str, Fact | None]] = []
     if is_new_payment:
@@ -245,7 +250,7 @@ def events_of(
 def event_of(
     subscription: Subscription, kind: str, event_id: str, *, at_ms: int, paid: int, fact: Fact | None
 ) -> OutgoingEvent:
-    """Gives what is told; ``paid`` is how many installments are paid, ``fact`` brought the payment that it is about."""
+    """Makes an event; ``paid`` is the number of paid installments, ``fact`` has the payment that the event is about."""
     amount = None if subscription.amount_minor is None else decimal_text(subscription.amount_minor)
     data: dict[str, Plain] = {
         "subscription_id": subscription.subscription_id,

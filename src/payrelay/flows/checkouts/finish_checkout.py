@@ -16,8 +16,8 @@ from payrelay.core.checkouts.checkout import (
     CheckoutOutcome,
     CheckoutState,
     Result,
-    addressee,
     advance,
+    checkout_of,
     is_inquired,
     next_inquiry_ms,
 )
@@ -43,7 +43,7 @@ FORGOTTEN_AFTER_MS: Final = 30 * DAY_MS
 async def finish_by_notification(relay: Relay, content: CheckoutOutcome) -> Checkout | None:
     """Brings the checkout of an order to what verified news say, and gives it as it stands then.
 
-    None where no checkout has that order. Of several it is the one that ``addressee`` chooses; where none fits, the one
+    None where no checkout has that order. Of several, ``checkout_of`` chooses one; where none fits, the one
     that holds the order, or the newest, is given as it was, unchanged. It may be repeated, and come in any order.
     Raises StoreError, and ValueError for an outcome that nobody can tell of.
     """
@@ -51,7 +51,7 @@ async def finish_by_notification(relay: Relay, content: CheckoutOutcome) -> Chec
     found = await relay.checkouts.of_order(content.merchant, content.order_id)
     if not found:
         return None
-    chosen = addressee(found, content)
+    chosen = checkout_of(found, content)
     return found[0] if chosen is None else await _bring(relay, chosen, event, content.result)
 
 
@@ -77,7 +77,7 @@ async def inquire(relay: Relay, checkout: Checkout) -> Checkout:
     now_ms = relay.clock.now_ms()
     if not is_inquired(checkout, now_ms) or relay.background.is_leaving:
         return checkout
-    if not await relay.checkouts.take_due_inquiry(checkout.id, now_ms, next_ms=next_inquiry_ms(checkout, now_ms)):
+    if not await relay.checkouts.lease_inquiry(checkout.id, now_ms, next_ms=next_inquiry_ms(checkout, now_ms)):
         return checkout
     looking = relay.background.start(_safely_inquired(relay, checkout))
     await asyncio.wait({looking}, timeout=INQUIRY_WAIT_S)
@@ -90,7 +90,7 @@ async def end_checkouts(relay: Relay) -> int:
     Raises StoreError.
     """
     now_ms = relay.clock.now_ms()
-    taken = await relay.checkouts.take_ending(now_ms, until_ms=now_ms + LEASE_MS, limit=ENDING_AT_ONCE_MAX)
+    taken = await relay.checkouts.lease_ending(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=ENDING_AT_ONCE_MAX)
     for checkout in taken:
         relay.background.start(_end(relay, checkout))
     return len(taken)
@@ -108,7 +108,7 @@ async def end_overdue(relay: Relay, checkout: Checkout) -> Checkout:
     now_ms = relay.clock.now_ms()
     if relay.background.is_leaving:
         return checkout
-    if not await relay.checkouts.take_overdue(checkout.id, now_ms, until_ms=now_ms + LEASE_MS):
+    if not await relay.checkouts.lease_overdue(checkout.id, now_ms, leased_until_ms=now_ms + LEASE_MS):
         return checkout
     ending = relay.background.start(_end(relay, checkout))
     await asyncio.wait({ending}, timeout=INQUIRY_WAIT_S)
@@ -137,7 +137,7 @@ async def _bring(relay: Relay, checkout: Checkout, event: CheckoutEvent, result:
         relay.hooks.passed(FlowPoint.FINISHING, changed.id)
         try:
             is_paid = changed.payment_id is not None and changed.payment_id != current.payment_id
-            await checkouts.change(changed, is_told=changed.state is not current.state, is_paid=is_paid)
+            await checkouts.change(changed, has_event=changed.state is not current.state, is_paid=is_paid)
         except Outdated:
             current = await checkouts.get(checkout.id) or current
         else:

@@ -101,7 +101,7 @@ async def way_on(relay: Relay, checkout: Checkout, details: Details) -> Checkout
         cancel_url=f"{address}/cancel",
         notify_url=f"{relay.public_url or ''}/{checkout.account}/notifications",
     )
-    page = HostedPage(checkout_id=checkout.id, asked=details.asked, returns=returns, today=_today(relay, account))
+    page = HostedPage(checkout_id=checkout.id, payment=details.asked, returns=returns, today=_today(relay, account))
     way = await account.checkout(page)
     if isinstance(way, NoCheckout):
         raise Refusal(way.code, way.msg)

@@ -24,7 +24,7 @@ from payrelay.flows.checkouts.finish_checkout import expire
 from payrelay.flows.customers.change_customer import changed_by
 from payrelay.flows.customers.show_customer import answer_of, visible_customer
 from payrelay.flows.relay import Relay, Request
-from payrelay.store.checkouts import PersonalCheckouts
+from payrelay.store.checkouts import CheckoutsOfCustomer
 
 ORDERS_AT_ONCE: Final = 100
 """Orders whose traces are looked for together; a customer may have any number of them."""
@@ -135,11 +135,11 @@ async def _orders_of_checkouts(
 ) -> AsyncIterator[tuple[str, ...]]:
     """Gives the orders of all approvals, of what the customer's phones opened, and of what has the reference."""
     yield () if customer.order_id is None else (customer.order_id,)
-    sought = PersonalCheckouts(
+    sought = CheckoutsOfCustomer(
         customer_id=customer.id, merchant=customer.merchant, principal=customer.principal, reference=reference
     )
     after = ""
-    while checkouts := await relay.checkouts.of_person(sought, after=after, limit=ORDERS_AT_ONCE):
+    while checkouts := await relay.checkouts.of_customer(sought, after=after, limit=ORDERS_AT_ONCE):
         yield tuple(sorted({each.order_id for each in checkouts}))
         after = checkouts[-1].id
 

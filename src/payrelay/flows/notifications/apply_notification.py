@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
-from payrelay.core.checkouts.checkout import Checkout, CheckoutState, addressee
+from payrelay.core.checkouts.checkout import Checkout, CheckoutState, checkout_of
 from payrelay.core.notifications.notification import NotificationKind, NotificationReason, ReportedStatus
-from payrelay.core.payments.operation import INQUIRED, TAKING, Operation, OperationFilter
+from payrelay.core.payments.operation import INQUIRED, PAYMENT_KINDS, Operation, OperationFilter
 from payrelay.core.secret import secret_hash
 from payrelay.flows.checkouts.finish_checkout import finish_by_notification
 from payrelay.flows.notifications.apply_to_checkout import OF_FIRST, apply_to_checkout
@@ -41,7 +41,7 @@ async def apply_notification(context: NotificationContext) -> NotificationReason
         return await keep_chargeback(context)
     operations = await _operations(context)
     checkouts = await context.relay.checkouts.of_order(context.account.merchant, content.order_id)
-    checkout = addressee(checkouts, context.settled) or next(iter(checkouts), None)
+    checkout = checkout_of(checkouts, context.settled) or next(iter(checkouts), None)
     context = replace(context, checkouts=tuple(checkouts))
     if content.reported not in GOOD:
         return await _tell_on(context, operations, checkout)
@@ -62,7 +62,7 @@ async def _operations(context: NotificationContext) -> list[Operation]:
     if content.subscription_id is not None:
         of_plan = OperationFilter(subscription_id=content.subscription_id)
         found += await journal.list(of_plan, before=None, limit=OPERATIONS_MAX)
-    return [each for each in found if each.merchant == context.account.merchant and each.kind in TAKING]
+    return [each for each in found if each.merchant == context.account.merchant and each.kind in PAYMENT_KINDS]
 
 
 async def _tell_on(
@@ -122,7 +122,7 @@ async def _of_no_checkout(context: NotificationContext) -> NotificationReason:
     content = context.content
     if content.subscription_id is None:
         return NotificationReason.UNKNOWN_ORDER
-    if await context.relay.subscriptions.standing(context.account.merchant, content.subscription_id) is None:
+    if await context.relay.subscriptions.summary(context.account.merchant, content.subscription_id) is None:
         return NotificationReason.UNKNOWN_ORDER
     shown = await shown_installment(context)
     if isinstance(shown, NotificationReason):

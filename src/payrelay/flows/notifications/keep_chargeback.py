@@ -7,7 +7,7 @@ from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.money import decimal_text
 from payrelay.core.notifications.notification import NotificationReason
-from payrelay.core.payments.operation import TAKING, Operation, OperationFilter, State
+from payrelay.core.payments.operation import PAYMENT_KINDS, Operation, OperationFilter, State
 from payrelay.core.payments.payment import NoObservation, PaymentsSeen
 from payrelay.flows.notifications.context import NotificationContext
 from payrelay.runtime.hooks import FlowPoint
@@ -102,7 +102,7 @@ def _owner(operations: list[Operation], merchant: str, payment_id: str | None) -
         each
         for each in operations
         if each.merchant == merchant
-        and each.kind in TAKING
+        and each.kind in PAYMENT_KINDS
         and each.state in {State.SUCCEEDED, State.NEEDS_ATTENTION, State.UNKNOWN, State.PENDING}
         and each.payment_id is not None
         and payment_id in {None, each.payment_id}

@@ -91,7 +91,7 @@ async def _paid_by_then(
     if fact.paid is None:
         return None
     key = (whose.merchant, fact.subscription_id)
-    standing = await subscriptions.standing(*key)
+    standing = await subscriptions.summary(*key)
     known = 0 if standing is None else standing.paid
     if fact.is_paid and fact.payment is not None and not await subscriptions.is_paid(*key, fact.payment):
         known += 1

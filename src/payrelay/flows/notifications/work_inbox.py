@@ -51,7 +51,7 @@ async def begin_inbox(relay: Relay) -> int:
     due_ms = await inbox.next_due_ms()
     if due_ms is None or due_ms > now_ms:
         return 0
-    due = await inbox.take_due(now_ms, until_ms=now_ms + LEASE_MS, limit=room)
+    due = await inbox.lease_due(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=room)
     for notification in due:
         work_later(relay, notification)
     return len(due)

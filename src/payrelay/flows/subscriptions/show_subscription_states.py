@@ -11,7 +11,7 @@ from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import Code, Refusal
 from payrelay.flows.pagination import answer_page
 from payrelay.flows.relay import Relay, Request
-from payrelay.store.subscriptions import Installment, SubscriptionStanding
+from payrelay.store.subscriptions import Installment, SubscriptionSummary
 
 STATE_SENTENCES: Final[dict[SubscriptionState, str]] = {
     SubscriptionState.ACTIVE: "It goes on.",
@@ -53,7 +53,7 @@ class SubscriptionStateView(msgspec.Struct, frozen=True, kw_only=True):
 async def show_subscription_state(relay: Relay, request: Request, subscription_id: str) -> Answer:
     """Answers with one subscription; raises Refusal (not_found) where nothing is known of it here."""
     merchant = relay.account(request.account).merchant
-    standing = await relay.subscriptions.standing(merchant, subscription_id)
+    standing = await relay.subscriptions.summary(merchant, subscription_id)
     if standing is None:
         raise Refusal(
             Code.NOT_FOUND, "nothing is known of such a subscription here; GET subscriptions asks the gateway"
@@ -76,7 +76,7 @@ async def list_subscription_states(relay: Relay, request: Request, *, after: str
     )
 
 
-def view(standing: SubscriptionStanding) -> SubscriptionStateView:
+def view(standing: SubscriptionSummary) -> SubscriptionStateView:
     """Gives a subscription as a client sees it."""
     subscription = standing.subscription
     is_failing = subscription.state is SubscriptionState.ACTIVE and _is_newer(standing.last_failure, standing.last_paid)

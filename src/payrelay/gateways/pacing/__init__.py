@@ -1,1 +1,1 @@
-"""Keeps to a gateway's budget of calls; knows no provider."""
+"""Keeps calls within a gateway's budget; knows no gateway."""

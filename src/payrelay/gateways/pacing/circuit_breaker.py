@@ -1,11 +1,14 @@
-"""Leaves a gateway that fails alone for a while: whoever comes then is refused before anything is stored.
+"""Stops calling a gateway that fails: calls are rejected before anything is stored, until a trial call succeeds.
 
 Rules:
 
-1. It shuts when enough calls ended lately and half of them failed. One failure shuts nothing.
-2. While it is shut nothing goes out but one probe at a time, and that only after a pause, which doubles.
-3. A probe that is answered opens it. Calls that were under way when it shut prove nothing.
-4. Who changes nothing goes first: an effect is the probe only where nobody else came for a moment.
+1. The circuit breaker opens when enough calls ended in recent seconds and half of them failed. One failure never opens
+   it.
+2. While it is open, it lets one half-open trial through at a time, and only after a pause, which doubles with each
+   failed trial.
+3. A trial that the gateway answers closes it. Calls that were under way when it opened prove nothing.
+4. Reads and status inquiries are preferred as trials. An effect becomes the trial only where none of them came for
+   EFFECT_TRIALS_AFTER_S.
 """
 
 import math
@@ -20,36 +23,36 @@ from payrelay.gateways.pacing.queue import Priority
 
 ENDED_MIN: Final = 20
 COUNTED_BACK_S: Final = 30
-"""With half of so many calls failed in so many seconds the gateway is no longer tried by everybody."""
+"""Where half of so many calls failed in so many seconds, the circuit breaker opens."""
 PAUSE_S: Final = 10.0
 PAUSE_S_MAX: Final = 60.0
-"""Long enough to spare the gateway, short enough that its return is noticed within a minute."""
+"""Long enough to spare the gateway, short enough to notice its return within a minute."""
 EFFECT_TRIALS_AFTER_S: Final = 2.0
-"""How long an effect leaves the probing to reads and settling."""
+"""How long effects leave the trial to reads and to resolution."""
 
 
 class Ending(StrEnum):
-    """What a call's end says of the gateway, whatever it says of the call."""
+    """What the end of a call says of the gateway, whatever it says of the call."""
 
     ANSWERED = "answered"
-    """It works: also where it declines, refuses, or doesn't let us in."""
+    """The gateway works, also where it declines, refuses, or rejects our credentials."""
     FAILED = "failed"
-    """It didn't come to a reply, or to one that nobody can read."""
+    """No reply came, or one that can't be read."""
     BLOCKED = "blocked"
-    """It takes no more calls for now (429)."""
+    """The gateway takes no more calls for now (429)."""
     NOTHING = "nothing"
-    """It says nothing: we didn't get so far."""
+    """The end says nothing of the gateway, because the call didn't get that far."""
 
 
 class CircuitOpen(msgspec.Struct, frozen=True):
-    """Why there is no call now, and when to come again."""
+    """The reason why the gateway isn't called now, and the seconds after which a caller may try again."""
 
     retry_after_s: int
     cause: str
 
 
 class Admission(StrEnum):
-    """Whether somebody may go on to ask for a place."""
+    """Whether a call may go on to ask for a permit."""
 
     FREE = "free"
     TRIAL = "probe"
@@ -57,7 +60,7 @@ class Admission(StrEnum):
 
 
 class CircuitBreaker:
-    """Decides whether the gateway is called. ``trial_s`` is the longest that a probe takes."""
+    """Decides whether the gateway is called. ``trial_s`` is the longest that a trial takes."""
 
     def __init__(self, clock: Clock, trial_s: float) -> None:
         self._clock = clock
@@ -70,11 +73,11 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """True when only probes go out."""
+        """True while only half-open trials are let through."""
         return self._trials_from_s is not None
 
     def refusal(self, priority: Priority) -> CircuitOpen | None:
-        """Tells why a call may not be made now; None where it may, be it as the probe."""
+        """Gives the reason why a call is rejected now; None where it may be made, as the trial perhaps."""
         if self._trials_from_s is None:
             return None
         now_s = self._clock.boot_s()
@@ -86,11 +89,11 @@ class CircuitBreaker:
         return CircuitOpen(math.ceil(min(wait_s, self._pause_s + EFFECT_TRIALS_AFTER_S)), self._cause)
 
     def enter(self, priority: Priority) -> Admission:
-        """Lets one go on, or not; who is the probe ends that with ``trial_ended`` or ``abandon``."""
+        """Admits a call or rejects it. The caller of a trial ends it with ``trial_ended`` or ``abandon``."""
         if self._trials_from_s is None:
             return Admission.FREE
         if priority is Priority.TOKEN:
-            # A token is fetched for the probe, before it; that the gateway gives tokens doesn't say that it works.
+            # A trial needs a token first. That the gateway gives tokens doesn't prove that it works.
             return Admission.FREE if self._clock.boot_s() >= self._trials_from_s else Admission.REJECTED
         if self.refusal(priority) is not None:
             return Admission.REJECTED
@@ -98,13 +101,13 @@ class CircuitBreaker:
         return Admission.TRIAL
 
     def note(self, ending: Ending, cause: str) -> bool:
-        """Counts a call that has ended and was no probe; gives True when it shut at this."""
+        """Counts a call that has ended and was no trial; gives True when this opened the circuit breaker."""
         if ending is Ending.NOTHING or self._trials_from_s is not None:
             return False
         return self._count(has_failed=ending is not Ending.ANSWERED, cause=cause)
 
     def trial_ended(self, ending: Ending, cause: str) -> None:
-        """Learns what the probe came to, or that no token was to be had for it."""
+        """Takes the result of the trial, or of the failure to get an access token for it."""
         if self._trials_from_s is None:
             return
         self._trial_until_s = 0.0
@@ -115,7 +118,7 @@ class CircuitBreaker:
             self._open(cause)
 
     def abandon(self) -> None:
-        """The probe came to nothing: another may be made."""
+        """Ends a trial without a result: another one may be made."""
         self._trial_until_s = 0.0
 
     def _count(self, *, has_failed: bool, cause: str) -> bool:

@@ -1,4 +1,4 @@
-"""Who waits for a place, and who is next: by worth, then by arrival, and settling is never starved."""
+"""The queue of callers that wait for a permit: by priority, then by arrival, with a share reserved for resolution."""
 
 import asyncio
 from collections import deque
@@ -9,34 +9,34 @@ from payrelay.core.calls import CancelSubscription, Effect, Refund, Void
 from payrelay.core.gateways.permits import PermitGrant
 
 RESOLUTION_SHARE: Final = 10
-"""While settling waits, every so many places one goes to it: an outage leaves much to be looked for, and a shop that
-uses up its budget day and night would never hear what became of it."""
+"""While resolution waits, one permit goes to it after so many others. An outage leaves many operations to resolve, and
+a shop may use its whole budget day and night."""
 
 
 class Priority(IntEnum):
-    """What a call is worth; the smaller number is served first."""
+    """The priority of a call; the smaller number is served first."""
 
     TOKEN = 0
-    """Whoever waits for a place needs a token on it."""
+    """An access token, for which callers that already have their turn wait."""
     CHARGE = 1
-    """Charges, authorizations, captures and retries: somebody stands at a till."""
+    """Charges, authorizations, captures and retries: a customer is waiting."""
     GIVE_BACK = 2
-    """Refunds, releases and cancellations."""
+    """Refunds, voids and cancellations."""
     RESOLUTION = 3
     READ = 4
 
 
 def priority_of(call: Effect) -> Priority:
-    """Says what an effect is worth."""
+    """Gives the priority of an effect."""
     return Priority.GIVE_BACK if isinstance(call, Refund | Void | CancelSubscription) else Priority.CHARGE
 
 
 class Waiter:
-    """One who waits; ``granted`` becomes what they get, with the time at which it was asked for.
+    """A caller that waits. ``granted`` becomes its grant with the time at which the budget was asked, or None.
 
     Attributes:
-        until_s: after that a place is of no use to them.
-        is_patient: whether they wait where no place is free now.
+        until_s: the time after which the caller has no use for a permit.
+        is_patient: whether the caller waits where no permit is free now.
     """
 
     __slots__ = ("granted", "is_patient", "priority", "until_s")
@@ -49,7 +49,7 @@ class Waiter:
 
 
 class PermitQueue:
-    """Those who wait."""
+    """The callers that wait for a permit."""
 
     def __init__(self) -> None:
         self._waiters: dict[Priority, deque[Waiter]] = {priority: deque() for priority in Priority}
@@ -59,11 +59,11 @@ class PermitQueue:
         return sum(map(len, self._waiters.values()))
 
     def push(self, waiter: Waiter) -> None:
-        """Puts one behind all of the same worth."""
+        """Adds a caller behind all of its priority."""
         self._waiters[waiter.priority].append(waiter)
 
     def pop(self, now_s: float) -> Waiter | None:
-        """Takes out the one who gets the next place; whose time is over, while the machine slept, gets None."""
+        """Removes the caller that gets the next permit. A caller whose time is over gets None, and is passed over."""
         while (waiters := self._next()) is not None:
             waiter = waiters.popleft()
             if waiter.granted.done():
@@ -76,13 +76,13 @@ class PermitQueue:
         return None
 
     def remove(self, waiter: Waiter) -> None:
-        """Takes out one who goes away."""
+        """Removes a caller that no longer waits."""
         waiters = self._waiters[waiter.priority]
         if waiter in waiters:
             waiters.remove(waiter)
 
     def take_out(self, *, is_patient: bool) -> list[Waiter]:
-        """Takes out all who can wait, or all who can't."""
+        """Removes all callers that wait where no permit is free, or all that don't."""
         found: list[Waiter] = []
         for waiters in self._waiters.values():
             chosen = [waiter for waiter in waiters if waiter.is_patient is is_patient]
@@ -92,7 +92,7 @@ class PermitQueue:
         return found
 
     def priority(self) -> Priority | None:
-        """Tells what the worthiest of those who wait is worth; None where nobody waits."""
+        """Gives the highest priority among the callers that wait; None where no caller waits."""
         return next((priority for priority, waiters in self._waiters.items() if waiters), None)
 
     def _next(self) -> deque[Waiter] | None:

@@ -1,15 +1,16 @@
-"""The budget of calls to one gateway account: never more than so many in any window, by the gateway's own clock.
+"""The rate limiter of one gateway account: never more calls in any window than its limit, by the gateway's own clock.
 
 Rules:
 
-1. A *place* is the right to make one call, before ``send_by_s``. There are as many as the limit says, for all who share
-   the budget.
-2. A place that was used is free again one window after the reply or time-out. The gateway counts a call somewhere
-   between the grant and that moment, so two calls on the same place are at least a window apart there, however long
-   either was under way.
-3. A place on which nothing was sent goes back at once.
-4. Whoever waits is served by worth (``queue.py``), and in the order of arrival within one. Nobody overtakes a waiter.
-5. While the gateway fails (``circuit_breaker.py``) nobody gets a place but one probe at a time.
+1. A *permit* is the right to make one call, before ``send_by_s``. All processes that share the budget have together as
+   many permits as the limit says.
+2. A permit that was used is free again one window after the reply or time-out. The gateway counts a call at some time
+   between the grant and that end. So two calls on one permit are at least a window apart there, however long each was
+   under way.
+3. A permit on which nothing was sent goes back at once.
+4. Callers are served by priority (``queue.py``), and in the order of arrival within one priority. No later caller
+   overtakes one that waits.
+5. While the circuit breaker (``circuit_breaker.py``) is open, only one half-open trial at a time gets a permit.
 """
 
 import asyncio
@@ -31,51 +32,52 @@ from payrelay.gateways.pacing.shared_budget import Budget, MemoryBudget, Rest
 __all__ = ["CircuitOpen", "Ending", "Permit", "Priority", "RateLimiter", "priority_of"]
 
 SEND_WITHIN_S: Final = 10.0
-"""How long a place may be held before the call is sent: room for a commit, an access token and a connection."""
+"""How long a permit may be held before its call is sent: room for a commit, an access token and a connection."""
 SLACK_S: Final = 5.0
-"""Between the latest end of a call by our clock and by the gateway's: what was written may arrive that much later."""
+"""How much later a call may end by the gateway's clock than by ours: written bytes may arrive that much later."""
 TIMEOUT_S: Final = 30.0
 WAITERS_MAX: Final = 10_000
-"""Whoever comes beyond these is told at once that there is no room; each of them holds a request's memory."""
+"""Callers beyond these get no permit at once, because each caller that waits holds a request's memory."""
 TAKEN_AT_ONCE_MAX: Final = 32
-"""Places in one look, so that a burst doesn't look for each by itself."""
+"""Permits that are taken in one query, so that a burst doesn't make a query for each."""
 POLL_S: Final = 0.25
-"""How late a place is noticed that another process gave back unused; all other times are known exactly."""
+"""How late a permit is noticed that another process gave back unused. All other times are known exactly."""
 ALARM_S_MIN: Final = 0.001
-"""The store tells times in milliseconds."""
+"""The store keeps times in milliseconds."""
 POLL_BACKOFF_S: Final = 0.004
-"""How much later a process looks for each step that its first waiter is worth less, and the later it
-was served last: all who wait know when the next place is free, and no line goes through several processes."""
+"""How much later a process polls for each step by which its first caller's priority is lower, and the later it was
+served last. All processes know when the next permit is free, and no queue spans several processes."""
 BLOCK_S_MAX: Final = 60.0
-"""The longest that a gateway that says 429 again and again is left alone."""
+"""The longest pause for a gateway that answers 429 again and again."""
 REPEAT_SHARE: Final = 1 / 12
-"""Calls that we make a second time by ourselves, as a share of all calls: with them a failing gateway gets less than
-1.1 times the calls that it would get without."""
+"""Calls that Payrelay repeats by itself, as a share of all calls. With them, a failing gateway gets less than 1.1 times
+the calls that it would get without."""
 
 
 class TimerHandle(Protocol):
-    """What a timer gives back."""
+    """A timer that is running."""
 
     def cancel(self) -> None:
-        """Makes it not ring."""
+        """Stops the timer before it rings."""
 
 
 Timer = Callable[[float, Callable[[], None]], TimerHandle]
-"""Calls a function after so many seconds."""
+"""Calls a function after a number of seconds."""
 
 
 def loop_timer(delay_s: float, ring: Callable[[], None]) -> TimerHandle:
-    """Rings on the running event loop."""
+    """Starts a timer on the running event loop."""
     return asyncio.get_running_loop().call_later(delay_s, ring)
 
 
 class Permit:
-    """The right to make one call. Whoever holds it ends it, once, with ``done``, ``release_unused`` or ``leave``.
+    """The right to make one call. Its holder ends it once, with ``done``, ``release_unused`` or ``leave``.
 
     Attributes:
-        send_by_s: nothing is sent on it after this time (by ``clock.boot_s``): it may be somebody else's by then.
-        priority: what it was asked for.
-        is_trial: whether it is the one call that tries whether a gateway that failed works again.
+        send_by_s: nothing is sent on it after this time (by ``clock.boot_s``), because another caller may have the
+            permit by then.
+        priority: the priority that it was asked for with.
+        is_trial: whether its call is the half-open trial of an open circuit breaker.
     """
 
     __slots__ = ("_rate_limiter", "grant", "is_trial", "priority", "send_by_s")
@@ -95,41 +97,41 @@ class Permit:
         self.priority = priority
         self.is_trial = is_trial
 
-    def came_to(self, ending: Ending, cause: str = "") -> None:
-        """Tells what the call says of the gateway; before the place is ended."""
+    def report(self, ending: Ending, cause: str = "") -> None:
+        """Reports what the call's end says of the gateway. Must come before the permit is ended."""
         if self._rate_limiter is not None:
-            self._rate_limiter._came_to(self, ending, cause)  # noqa: SLF001, a place is a part of its governor
+            self._rate_limiter._report(self, ending, cause)  # noqa: SLF001, a permit is a part of its rate limiter
 
     def done(self) -> None:
-        """The call has been answered or timed out: its window begins now. May be repeated; the first word counts."""
+        """Ends the permit after a reply or a time-out: its window begins now. May be repeated; the first end counts."""
         rate_limiter, self._rate_limiter = self._rate_limiter, None
         if rate_limiter is not None:
-            rate_limiter._end(self, is_used=True)  # noqa: SLF001, a place is a part of its governor
+            rate_limiter._end(self, is_used=True)  # noqa: SLF001, a permit is a part of its rate limiter
 
     def leave(self) -> None:
-        """Nobody waits for the call any more, and it may still be on its way.
+        """Ends the permit of a call that may still be on its way, though its caller waits no more.
 
-        Its place comes back by itself, when no call can last that long. May be repeated; the first word counts.
+        The permit comes back by itself, when no call can last that long. May be repeated; the first end counts.
         """
         rate_limiter, self._rate_limiter = self._rate_limiter, None
         if rate_limiter is not None:
-            rate_limiter._leave(self)  # noqa: SLF001, a place is a part of its governor
+            rate_limiter._leave(self)  # noqa: SLF001, a permit is a part of its rate limiter
 
     def release_unused(self) -> None:
-        """Nothing was sent: it is free at once. May be repeated; the first word counts."""
+        """Ends a permit on which nothing was sent: it is free at once. May be repeated; the first end counts."""
         rate_limiter, self._rate_limiter = self._rate_limiter, None
         if rate_limiter is not None:
-            rate_limiter._end(self, is_used=False)  # noqa: SLF001, a place is a part of its governor
+            rate_limiter._end(self, is_used=False)  # noqa: SLF001, a permit is a part of its rate limiter
 
 
 class RateLimiter:
-    """Gives out the places of one gateway account to this process.
+    """Gives out the permits of one gateway account to this process.
 
     Args:
-        limit: how many; None gives a place to everybody at once.
-        clock: tells the time; ``boot_s`` alone is used.
-        timer: wakes the waiters; another one lets a test move time by hand.
-        budget: where the places are kept; None for a budget of this process alone.
+        limit: calls in a window; None gives every caller a permit at once.
+        clock: tells the time; only ``boot_s`` is used.
+        timer: wakes the callers that wait; a test passes its own to move time by hand.
+        budget: keeps the permits; None for a budget of this process alone.
         timeout_s: the longest that a call takes once it is sent.
     """
 
@@ -150,11 +152,11 @@ class RateLimiter:
         self._breaker = CircuitBreaker(clock, trial_s=self._permit_s)
         self._queue = PermitQueue()
         self._alarm: TimerHandle | None = None
-        self._is_looking = False
-        self._has_content = False
-        self._served_at_s = -math.inf
-        self._held = 0
-        self._resting: deque[float] = deque()
+        self._is_polling = False
+        self._is_outdated = False
+        self._last_grant_s = -math.inf
+        self._held_count = 0
+        self._resting_until_s: deque[float] = deque()
         self._block_s = 0.0
         self._blocked_until_s = 0.0
         self._repeats_left = 1.0
@@ -162,62 +164,62 @@ class RateLimiter:
 
     @property
     def limit(self) -> RateLimit | None:
-        """What it keeps to."""
+        """The limit on calls; None without one."""
         return self._limit
 
     def snapshot(self) -> BudgetSnapshot:
-        """Tells how it stands now."""
+        """Gives the state of the budget, the queue and the circuit breaker now."""
         now_s = self._clock.boot_s()
-        while self._resting and self._resting[0] <= now_s:
-            self._resting.popleft()
+        while self._resting_until_s and self._resting_until_s[0] <= now_s:
+            self._resting_until_s.popleft()
         return BudgetSnapshot(
             limit_calls=None if self._limit is None else self._limit.calls,
-            used=self._held + len(self._resting),
+            used=self._held_count + len(self._resting_until_s),
             waiting=len(self._queue),
             is_open=self._breaker.is_open,
             blocked_s=max(0.0, self._blocked_until_s - now_s),
         )
 
     def refusal(self, priority: Priority = Priority.CHARGE) -> CircuitOpen | None:
-        """Tells why no such call may be made now, because the gateway fails; None where it may be asked for."""
+        """Gives the reason why the open circuit breaker rejects such a call now; None where it doesn't."""
         return self._breaker.refusal(priority)
 
     def may_go_out(self, permit: Permit) -> bool:
-        """False where the gateway was found failing after this place was given."""
+        """False where the circuit breaker opened after this permit was given."""
         return permit.is_trial or permit.priority is Priority.TOKEN or not self._breaker.is_open
 
     def may_repeat(self) -> bool:
-        """Allows one more call for what was called already, as long as there are few of them."""
+        """Allows one more call that repeats an earlier one, as long as repeats are few."""
         if self._repeats_left < 1.0:
             return False
         self._repeats_left -= 1.0
         return True
 
     async def take_now(self, *, priority: Priority = Priority.CHARGE) -> Permit | None:
-        """Gives a place if there is room and nobody waits for one. Raises StoreUnavailable."""
+        """Gives a permit if one is free and no caller waits for one. Raises StoreUnavailable."""
         if self._budget is None and not self._breaker.is_open:
-            return Permit(self, None, math.inf, priority, is_trial=False)  # no detour for who wants no limit
+            return Permit(self, None, math.inf, priority, is_trial=False)  # no limit, so no detour
         return await self._take(priority, None)
 
     async def take(self, until_s: float, *, priority: Priority = Priority.CHARGE) -> Permit | None:
-        """Gives a place, or None where none came until then (by ``clock.boot_s``) or the gateway fails.
+        """Gives a permit; None where none came until ``until_s`` (by ``clock.boot_s``), or the circuit breaker is open.
 
-        Raises StoreUnavailable; nobody knows then whether there is a place.
+        Raises StoreUnavailable where nobody can know whether a permit is free.
         """
         return await self._take(priority, until_s)
 
     async def close(self) -> None:
-        """Lets nobody wait any more, and puts down what was given back; nothing is lost by a place that isn't."""
-        self._silence()
-        self._send_away()
+        """Sends all callers away, and stores the permits that were given back. An unstored permit comes back later."""
+        self._stop_alarm()
+        self._refuse_all()
         while self._tasks:
             await asyncio.wait(set(self._tasks))
 
     async def _take(self, priority: Priority, until_s: float | None) -> Permit | None:
-        entry = self._breaker.enter(priority)
-        if entry is Admission.REJECTED:
+        admission = self._breaker.enter(priority)
+        if admission is Admission.REJECTED:
             return None
-        is_trial = entry is Admission.TRIAL
+        is_trial = admission is Admission.TRIAL
         if self._budget is None:
             return Permit(self, None, math.inf, priority, is_trial=is_trial)
         granted: tuple[PermitGrant, float] | None = None
@@ -228,11 +230,11 @@ class RateLimiter:
                 self._breaker.abandon()
         if granted is None:
             return None
-        self._held += 1
+        self._held_count += 1
         return Permit(self, granted[0], granted[1] + SEND_WITHIN_S, priority, is_trial=is_trial)
 
     async def _wait(self, budget: Budget, waiter: Waiter) -> tuple[PermitGrant, float] | None:
-        """Waits for a grant; gives it with the time at which it was asked for, at the latest."""
+        """Waits for a grant; gives it with a time that isn't later than the time of the grant."""
         is_known_full = self._alarm is not None
         if (is_known_full and not waiter.is_patient) or len(self._queue) >= WAITERS_MAX:
             return None
@@ -244,150 +246,150 @@ class RateLimiter:
         try:
             return await waiter.granted
         except asyncio.CancelledError:
-            self._forget(budget, waiter)
+            self._withdraw(budget, waiter)
             raise
         finally:
             if deadline is not None:
                 deadline.cancel()
 
     def _poll_soon(self, budget: Budget) -> None:
-        """Looks for places, unless that is going on, or is known to be in vain for now."""
-        if not self._is_looking and self._alarm is None and self._queue:
-            self._is_looking = True
+        """Polls for permits, unless a poll is running or is known to find none now."""
+        if not self._is_polling and self._alarm is None and self._queue:
+            self._is_polling = True
             self._start(self._poll(budget))
 
     async def _poll(self, budget: Budget) -> None:
-        """Hands out places until nobody waits or there are none; then it is looked again when there may be one."""
+        """Hands out permits until no caller waits or none is free; then polls again when one may be free."""
         try:
             while self._queue:
-                self._has_content = False
-                asked_at_s = self._clock.boot_s()
-                taken = await budget.take(min(len(self._queue), TAKEN_AT_ONCE_MAX), self._permit_s)
-                self._hand_out(budget, taken, asked_at_s)
-                if taken.next_in_s is not None and not self._has_content:
-                    self._poll_later(budget, taken.next_in_s)
+                self._is_outdated = False
+                polled_at_s = self._clock.boot_s()
+                permits = await budget.take(min(len(self._queue), TAKEN_AT_ONCE_MAX), self._permit_s)
+                self._hand_out(budget, permits, polled_at_s)
+                if permits.next_in_s is not None and not self._is_outdated:
+                    self._poll_later(budget, permits.next_in_s)
                     return
-        except Exception as error:  # noqa: BLE001, whatever it was, whoever waits must hear of it
+        except Exception as error:  # noqa: BLE001, whatever it was, the callers that wait must get it
             self._fail(error)
         finally:
-            self._is_looking = False
+            self._is_polling = False
 
-    def _hand_out(self, budget: Budget, taken: PermitsTaken, asked_at_s: float) -> None:
-        for grant in taken.grants:
+    def _hand_out(self, budget: Budget, permits: PermitsTaken, polled_at_s: float) -> None:
+        for grant in permits.grants:
             waiter = self._queue.pop(self._clock.boot_s())
             if waiter is None:
-                self._wait_for(budget, budget.release_unused(grant))
+                self._run_rest(budget, budget.release_unused(grant))
             else:
-                waiter.granted.set_result((grant, asked_at_s))
-                self._served_at_s = asked_at_s
+                waiter.granted.set_result((grant, polled_at_s))
+                self._last_grant_s = polled_at_s
 
     def _poll_later(self, budget: Budget, next_in_s: float) -> None:
-        """Sends away who can't wait, and sets the alarm for the others; without a waiter no timer runs."""
+        """Sends impatient callers away, and sets the alarm for the others. No timer runs while no caller waits."""
         for waiter in self._queue.take_out(is_patient=False):
-            _give_nothing(waiter)
+            _refuse(waiter)
         priority = self._queue.priority()
         if priority is None:
             return
         delay_s = max(ALARM_S_MIN, next_in_s)
         if budget.is_shared and self._limit is not None:
-            since_s = self._clock.boot_s() - self._served_at_s
-            served_lately = self._limit.window_s / (self._limit.window_s + since_s)
-            delay_s = POLL_S if delay_s > POLL_S else delay_s + POLL_BACKOFF_S * (priority + served_lately)
+            since_s = self._clock.boot_s() - self._last_grant_s
+            recency = self._limit.window_s / (self._limit.window_s + since_s)
+            delay_s = POLL_S if delay_s > POLL_S else delay_s + POLL_BACKOFF_S * (priority + recency)
         self._alarm = self._timer(delay_s, lambda: self._ring(budget))
 
     def _ring(self, budget: Budget) -> None:
         self._alarm = None
         self._poll_soon(budget)
 
-    def _hear(self, budget: Budget) -> None:
-        """A place is free sooner than was known: it is looked anew."""
-        self._has_content = True
-        self._silence()
+    def _poll_anew(self, budget: Budget) -> None:
+        """Polls again at once, because a permit is free sooner than was known."""
+        self._is_outdated = True
+        self._stop_alarm()
         self._poll_soon(budget)
 
-    def _silence(self) -> None:
+    def _stop_alarm(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
 
     def _fail(self, error: Exception) -> None:
-        for waiter in self._everybody():
+        for waiter in self._all_waiters():
             if not waiter.granted.done():
                 reason = StoreUnavailable(str(error)) if isinstance(error, StoreError) else error
                 waiter.granted.set_exception(reason)
 
-    def _send_away(self) -> None:
-        for waiter in self._everybody():
-            _give_nothing(waiter)
+    def _refuse_all(self) -> None:
+        for waiter in self._all_waiters():
+            _refuse(waiter)
 
-    def _everybody(self) -> list[Waiter]:
+    def _all_waiters(self) -> list[Waiter]:
         return [waiter for is_patient in (True, False) for waiter in self._queue.take_out(is_patient=is_patient)]
 
     def _give_up(self, waiter: Waiter) -> None:
-        _give_nothing(waiter)
+        _refuse(waiter)
         self._queue.remove(waiter)
 
-    def _forget(self, budget: Budget, waiter: Waiter) -> None:
-        """Takes out a waiter that was cancelled; a place that it was given in the same moment goes back."""
+    def _withdraw(self, budget: Budget, waiter: Waiter) -> None:
+        """Removes a caller that was cancelled, and gives back a permit that it was granted in the same moment."""
         self._queue.remove(waiter)
         if waiter.granted.done() and not waiter.granted.cancelled() and waiter.granted.exception() is None:
             granted = waiter.granted.result()
             if granted is not None:
-                self._wait_for(budget, budget.release_unused(granted[0]))
+                self._run_rest(budget, budget.release_unused(granted[0]))
 
     def _end(self, permit: Permit, *, is_used: bool) -> None:
         if permit.is_trial:
-            self._breaker.abandon()  # of no effect where it came to something
+            self._breaker.abandon()  # without effect where the trial has ended
         if permit.grant is None or self._budget is None or self._limit is None:
             return
-        self._held -= 1
+        self._held_count -= 1
         if is_used:
-            insort(self._resting, self._clock.boot_s() + self._limit.window_s)
-            self._wait_for(self._budget, self._budget.done(permit.grant))
+            insort(self._resting_until_s, self._clock.boot_s() + self._limit.window_s)
+            self._run_rest(self._budget, self._budget.done(permit.grant))
         else:
-            self._wait_for(self._budget, self._budget.release_unused(permit.grant))
+            self._run_rest(self._budget, self._budget.release_unused(permit.grant))
 
     def _leave(self, permit: Permit) -> None:
         if permit.is_trial:
             self._breaker.abandon()
         if permit.grant is not None and self._limit is not None:
-            self._held -= 1
-            insort(self._resting, permit.send_by_s - SEND_WITHIN_S + self._permit_s + self._limit.window_s)
+            self._held_count -= 1
+            insort(self._resting_until_s, permit.send_by_s - SEND_WITHIN_S + self._permit_s + self._limit.window_s)
 
-    def _came_to(self, permit: Permit, ending: Ending, cause: str) -> None:
+    def _report(self, permit: Permit, ending: Ending, cause: str) -> None:
         if self._repeats_left < 1.0 and ending is not Ending.NOTHING:
             self._repeats_left += REPEAT_SHARE
         is_token_missing = permit.priority is Priority.TOKEN and ending is not Ending.ANSWERED
         if permit.is_trial or (self._breaker.is_open and is_token_missing):
             self._breaker.trial_ended(ending, cause)
         elif self._breaker.note(ending, cause):
-            self._send_away()
+            self._refuse_all()
         if ending is Ending.BLOCKED:
             self._block()
         elif ending is Ending.ANSWERED and self._clock.boot_s() >= self._blocked_until_s:
             self._block_s = 0.0
 
     def _block(self) -> None:
-        """Keeps everybody who shares the budget away; longer each time that it doesn't help."""
+        """Keeps all processes that share the budget from calling; longer each time that it doesn't help."""
         now_s = self._clock.boot_s()
         if self._budget is None or self._limit is None or now_s < self._blocked_until_s:
-            return  # those that were under way when the first was turned away say nothing new
+            return  # calls that were under way at the first 429 say nothing new
         longest_s = max(self._limit.window_s, BLOCK_S_MAX)
         self._block_s = min(max(self._limit.window_s, self._block_s * 2), longest_s)
         self._blocked_until_s = now_s + self._block_s
-        self._wait_for(self._budget, self._budget.block(self._block_s))
+        self._run_rest(self._budget, self._budget.block(self._block_s))
 
-    def _wait_for(self, budget: Budget, rest: Rest) -> None:
-        """Has the rest of a change done in the background; then, or where there is none, it is looked anew."""
+    def _run_rest(self, budget: Budget, rest: Rest) -> None:
+        """Runs the rest of a change in the background, and polls again when it is done."""
         if rest is None:
-            self._hear(budget)
+            self._poll_anew(budget)
         else:
             self._start(self._finish(budget, rest))
 
     async def _finish(self, budget: Budget, rest: Coroutine[object, object, None]) -> None:
-        with suppress(StoreError):  # the place comes back by itself, later
+        with suppress(StoreError):  # the permit comes back by itself, later
             await rest
-        self._hear(budget)
+        self._poll_anew(budget)
 
     def _start(self, work: Coroutine[object, object, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -395,6 +397,6 @@ class RateLimiter:
         task.add_done_callback(self._tasks.discard)
 
 
-def _give_nothing(waiter: Waiter) -> None:
+def _refuse(waiter: Waiter) -> None:
     if not waiter.granted.done():
         waiter.granted.set_result(None)

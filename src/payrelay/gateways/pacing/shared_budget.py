@@ -1,10 +1,11 @@
-"""Where the places of a budget are kept: in the store, for all processes that share it, or in memory for one alone.
+"""The permits of a budget: in the store for all processes that share it, or in memory for one process alone.
 
-Rules, for both:
+Rules for both:
 
-1. A place that is taken is free again at the latest possible end of its call and a window after that. A holder that
-   dies says nothing, and its place comes back by itself.
-2. ``done`` makes that a window from now, ``release_unused`` makes it now; only for the taking that they name.
+1. A permit is free again one window after the latest possible end of its call. So a permit comes back by itself when
+   its holder dies.
+2. ``done`` changes that to one window from now, and ``release_unused`` to now. Both change only the grant that they
+   name.
 """
 
 import itertools
@@ -16,37 +17,37 @@ from payrelay.core.gateways.permits import PermitGrant, PermitsTaken
 from payrelay.core.gateways.rate_limit import RateLimit
 
 Rest: TypeAlias = Coroutine[object, object, None] | None
-"""What is left to be waited for, in the background; None where it has happened."""
+"""Work that is left to do in the background; None where all is done."""
 
 
 class Budget(Protocol):
-    """Keeps the places of one gateway account.
+    """Keeps the permits of one gateway account.
 
     Attributes:
-        is_shared: whether others may free a place without our knowing.
+        is_shared: whether another process may free a permit without our knowledge.
     """
 
     is_shared: bool
 
     async def take(self, count: int, permit_s: float) -> PermitsTaken:
-        """Takes places for calls that have ended ``permit_s`` from now, whatever happens. Raises StoreUnavailable."""
+        """Takes permits for calls that end within ``permit_s`` seconds, whatever happens. Raises StoreUnavailable."""
         ...
 
     def done(self, grant: PermitGrant) -> Rest:
-        """The call has ended: the place is free one window from now."""
+        """Ends a grant whose call has ended: the permit is free one window from now."""
         ...
 
     def release_unused(self, grant: PermitGrant) -> Rest:
-        """Nothing was sent: the place is free now."""
+        """Ends a grant on which nothing was sent: the permit is free now."""
         ...
 
     def block(self, for_s: float) -> Rest:
-        """The gateway takes no calls: no place is free for so long, for anybody."""
+        """Keeps all permits from all processes for ``for_s`` seconds, because the gateway takes no calls."""
         ...
 
 
 class MemoryBudget:
-    """The places of a process that shares none."""
+    """The permits of a process that shares its budget with no other."""
 
     is_shared = False
 
@@ -54,12 +55,12 @@ class MemoryBudget:
         self._window_s = limit.window_s
         self._clock = clock
         self._free_at_s = [0.0] * limit.calls
-        self._holdings = [""] * limit.calls
+        self._holders = [""] * limit.calls
         self._numbers = itertools.count(1)
         self._blocked_until_s = 0.0
 
     async def take(self, count: int, permit_s: float) -> PermitsTaken:
-        """Takes what is free; see ``Budget``."""
+        """Takes free permits; see ``Budget``."""
         now_s = self._clock.boot_s()
         if now_s < self._blocked_until_s:
             return PermitsTaken((), self._blocked_until_s - now_s)
@@ -67,25 +68,25 @@ class MemoryBudget:
         grants = tuple(PermitGrant(slot, str(next(self._numbers))) for slot in free)
         for grant in grants:
             self._free_at_s[grant.slot] = now_s + permit_s + self._window_s
-            self._holdings[grant.slot] = grant.holder
+            self._holders[grant.slot] = grant.holder
         return PermitsTaken(grants, None if len(grants) == count else min(self._free_at_s) - now_s)
 
     def done(self, grant: PermitGrant) -> Rest:
-        """Lets it rest for a window; see ``Budget``."""
+        """Frees the permit one window from now; see ``Budget``."""
         self._end(grant, self._clock.boot_s() + self._window_s)
         return None
 
     def release_unused(self, grant: PermitGrant) -> Rest:
-        """Frees it; see ``Budget``."""
+        """Frees the permit now; see ``Budget``."""
         self._end(grant, self._clock.boot_s())
         return None
 
     def block(self, for_s: float) -> Rest:
-        """Frees nothing for a while; see ``Budget``."""
+        """Frees no permit for a while; see ``Budget``."""
         self._blocked_until_s = max(self._blocked_until_s, self._clock.boot_s() + for_s)
         return None
 
     def _end(self, grant: PermitGrant, free_at_s: float) -> None:
-        if self._holdings[grant.slot] == grant.holder:
-            self._holdings[grant.slot] = ""
+        if self._holders[grant.slot] == grant.holder:
+            self._holders[grant.slot] = ""
             self._free_at_s[grant.slot] = free_at_s

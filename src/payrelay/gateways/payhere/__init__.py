@@ -1,1 +1,1 @@
-"""PayHere: ``wire``, ``replies``, ``effects``, ``reads`` and ``grants`` are pure, the others send."""
+"""PayHere's adapter: ``wire`` writes and reads the wire format, purely; the other modules send."""

@@ -1,4 +1,4 @@
-"""One merchant account at PayHere, as it is configured."""
+"""One merchant account at PayHere, as it is configured, and what PayHere can do for it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,7 +8,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.gateways.rate_limit import RateLimit
+from payrelay.core.payments.operation import Kind
 from payrelay.core.secret import Secret
 from payrelay.gateways.payhere.wire.forms import HashAmounts, Merchant
 
@@ -24,23 +26,26 @@ QUEUE_S: Final = 5.0
 TIMEZONE: Final = "Asia/Colombo"
 _MERCHANT_DIGITS: Final = 16
 
+LIVE_ONLY: Final = frozenset({"auto_cancel", "max_retries", "starts_on", "is_recovery_due"})
+"""Members of a plan that PayHere's sandbox does not know."""
+
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """What is needed to call PayHere for one merchant.
+    """The settings that are needed to call PayHere for one merchant.
 
     Attributes:
-        name: as it stands in our paths.
+        name: the first segment of the account's paths.
         environment: ``sandbox`` or ``live``.
-        base_url: where the gateway is; BASE_URLS has the real ones.
+        base_url: the gateway's address; BASE_URLS has the real ones.
         app_id, app_secret: the OAuth pair.
         merchant_id, merchant_secret: for hashes and notifications; None where they aren't set.
         limit: calls in a window; None for no limit.
-        timeout_s: the longest one call may take, connection and all.
-        queue_s: the longest wait for a place in the budget.
-        timezone: of the gateway's dates.
-        hash_amounts: what is signed where nothing is taken at once.
-        known_as: the merchant that the books have had the account's app as since it was first used; None where there
-            are none.
+        timeout_s: the longest one call may take, with its connection.
+        queue_s: the longest wait for a permit.
+        timezone: the zone of the gateway's dates.
+        hash_amounts: the amounts that are signed where nothing is charged at once.
+        known_as: the merchant under which the store has known the account's app since its first use; None without a
+            store.
     """
 
     name: str
@@ -59,17 +64,17 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def merchant_of(account: Account) -> str:
-    """Gives 16 hex digits that are the same for the same merchant under every configured name."""
+    """Gives 16 hex digits that are equal for one merchant under every configured name."""
     return account.known_as or _digits(_host_of(account), account.merchant_id or account.app_id)
 
 
 def app_of(account: Account) -> str:
-    """Gives 16 hex digits that are the same for the same app, whatever else of its account is changed."""
+    """Gives 16 hex digits that are equal for one app, whatever else of its account is changed."""
     return _digits(_host_of(account), "app", account.app_id)
 
 
 def signer_of(account: Account) -> Merchant | None:
-    """Gives what forms are signed with; None where MERCHANT_ID or MERCHANT_SECRET isn't set."""
+    """Gives the merchant that signs forms; None where MERCHANT_ID or MERCHANT_SECRET isn't set."""
     if not account.merchant_id or not account.merchant_secret:
         return None
     return Merchant(
@@ -81,9 +86,21 @@ def signer_of(account: Account) -> Merchant | None:
 
 
 def token_name_of(account: Account) -> str:
-    """Names the access token of an account: the same for the same app of the same merchant under every name."""
+    """Names the access token of an account: equal for one app of one merchant under every name."""
     app = hashlib.sha256(account.app_id.encode(errors="surrogateescape")).hexdigest()[:_MERCHANT_DIGITS]
     return f"{merchant_of(account)}/{app}"
+
+
+def capabilities_of(*, is_live: bool, is_signing: bool) -> Capabilities:
+    """Gives PayHere's capabilities. It keeps no idempotency keys, and shows no authorization before its capture."""
+    return Capabilities(
+        does_once=frozenset({Kind.CAPTURE, Kind.CANCEL}),
+        finds_orders=True,
+        shows_refunds=True,
+        shows_installments=True,
+        unknown_to_plans=frozenset() if is_live else LIVE_ONLY,
+        unset_for_checkouts=() if is_signing else ("MERCHANT_ID", "MERCHANT_SECRET"),
+    )
 
 
 def _host_of(account: Account) -> str:

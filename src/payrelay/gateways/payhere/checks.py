@@ -1,4 +1,4 @@
-"""Tells in plain words whether an account can be used, and what to do where it can't."""
+"""Says in plain words whether an account can be used, and what to do where it can't."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -41,11 +41,11 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
         Cause.OTHER_SHAPE: _NOT_PAYHERE,
     }
 )
-"""By the cause that stands in the evidence."""
+"""By the cause in the evidence."""
 
 
 def finding_of_token(refusal: RejectedCall | None) -> CheckFinding:
-    """Tells whether an access token was given."""
+    """Gives the finding on the request for an access token; ``refusal`` is None where a token came."""
     subject = "access token"
     if refusal is None:
         return CheckFinding(subject=subject, is_right=True, text="The gateway accepts the App ID and secret.")
@@ -53,7 +53,7 @@ def finding_of_token(refusal: RejectedCall | None) -> CheckFinding:
 
 
 def finding_of_reading(reading: Reading) -> CheckFinding:
-    """Tells whether a search was answered; that nothing was found is right."""
+    """Gives the finding on a payment search. A search that finds nothing has passed."""
     subject = "payment search"
     if reading.code in {None, Code.NOT_FOUND}:
         return CheckFinding(subject=subject, is_right=True, text="The gateway answers our calls.")

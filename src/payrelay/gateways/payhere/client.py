@@ -1,7 +1,7 @@
-"""Calls PayHere for one configured account, and gives one answer for every call.
+"""Calls PayHere for one configured account, and gives one outcome for every call.
 
-Nothing here raises, except that who cancels is cancelled: what went wrong is an outcome. Whoever calls ``effect`` has
-the intent on disk already; whatever is sent here was journaled before, the one resending too.
+No method raises, except that a cancelled caller gets CancelledError. The caller of ``effect`` has stored the intent.
+Every sending was journaled before, also the second one.
 """
 
 from typing import Final
@@ -24,8 +24,7 @@ from payrelay.gateways.gateway import (
     UnreadableNotification,
 )
 from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
-from payrelay.gateways.payhere.abilities import capabilities_of
-from payrelay.gateways.payhere.account import Account, merchant_of, signer_of
+from payrelay.gateways.payhere.account import Account, capabilities_of, merchant_of, signer_of
 from payrelay.gateways.payhere.checks import finding_of_reading, finding_of_token
 from payrelay.gateways.payhere.connections import GatewayConnections, Network
 from payrelay.gateways.payhere.effect_sender import EffectSender
@@ -36,10 +35,10 @@ from payrelay.gateways.payhere.wire.notifications import received
 from payrelay.gateways.payhere.wire.plans import facts_in, records_of
 from payrelay.gateways.payhere.wire.records import observation_of, payments_in, records_without
 from payrelay.gateways.payhere.wire.replies import RejectedCall, WrongShape
-from payrelay.gateways.token_shelf import TokenShelf
+from payrelay.gateways.token_store import TokenStore
 
 CHECKED_ORDER: Final = "payrelay-check"
-"""An order that can't exist: looking for it needs everything that a real call needs, and shows nobody's payments."""
+"""An order that can't exist. A search for it needs all that a real call needs, and shows no customer's payments."""
 NOT_CONFIGURED: Final = NoCheckout(code=Code.UNAVAILABLE, msg="MERCHANT_ID or MERCHANT_SECRET is not set")
 
 
@@ -47,19 +46,19 @@ class PayHere:
     """One configured PayHere account.
 
     Attributes:
-        name: as it stands in our paths.
+        name: the first segment of the account's paths.
         environment: ``sandbox`` or ``live``.
-        merchant: the same for the same merchant under every name.
-        rate_limiter: gives out the places in the account's budget.
+        merchant: equal for one merchant under every name.
+        rate_limiter: gives out the permits of the account's budget.
         timeout_s: the longest that one call takes.
-        queue_s: the longest wait for a place.
-        timezone: of the gateway's dates.
-        capabilities: what it can do for this account.
+        queue_s: the longest wait for a permit.
+        timezone: the zone of the gateway's dates.
+        capabilities: the gateway's capabilities for this account.
 
     Args:
-        rate_limiter: one that shares its budget with other processes; without one, that of this process alone.
-        connections: the way to the gateway; a simulation brings its own.
-        shelf: where other processes find the access token.
+        rate_limiter: shares its budget with other processes; None for a rate limiter of this process alone.
+        connections: connects to the gateway; a simulation passes its own.
+        token_store: shares the access token with other processes.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class PayHere:
         rate_limiter: RateLimiter | None = None,
         timer: Timer = loop_timer,
         connections: Network | None = None,
-        shelf: TokenShelf | None = None,
+        token_store: TokenStore | None = None,
     ) -> None:
         self.name = account.name
         self.environment = account.environment
@@ -84,12 +83,12 @@ class PayHere:
         self.capabilities = capabilities_of(is_live=is_live, is_signing=is_signing)
         self._clock = clock
         self._connections = connections or GatewayConnections(account.base_url, clock, timeout_s=account.timeout_s)
-        self._tokens = Tokens(account, self._connections.effects, self.rate_limiter, clock, shelf=shelf)
+        self._tokens = Tokens(account, self._connections.effects, self.rate_limiter, clock, token_store=token_store)
         self._sender = EffectSender(self._connections, self._tokens, self.rate_limiter, clock)
         self._reader = RecordReader(self._connections, self._tokens, self.rate_limiter, clock, account)
 
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
-        """Sends an effect once, or a second time where the first provably did nothing, and says what it came to."""
+        """Sends an effect once, or a second time where the first sending provably did nothing; gives its outcome."""
         return await self._sender.send(call, expected, sending)
 
     async def inquire(
@@ -99,45 +98,45 @@ class PayHere:
         until_s: float,
         priority: Priority = Priority.RESOLUTION,
     ) -> Observation:
-        """Looks at payments, to prove something by them; waits for a place until then (by ``clock.boot_s``)."""
+        """Makes a status inquiry about payments; waits for a permit until ``until_s`` (by ``clock.boot_s``)."""
         reading = await self.read(call, priority=priority, until_s=until_s)
         return observation_of(call, reading, self.timezone)
 
     async def read(self, call: Read, *, priority: Priority = Priority.READ, until_s: float | None = None) -> Reading:
-        """Makes a read, and once more where the token had ended or the connection was lost.
+        """Makes a read, and repeats it once where the token had expired or the connection was lost.
 
-        Waits for a place in the budget until then (by ``clock.boot_s``), without a moment for the account's usual time.
+        Waits for a permit until ``until_s`` (by ``clock.boot_s``); where it is None, for the account's ``queue_s``.
         """
         return await self._reader.read(call, priority=priority, until_s=until_s)
 
     def payments_in(self, raw_data: bytes) -> tuple[Payment, ...] | None:
-        """Reads a list of payment records; None where it is none, or one of them is not whole."""
+        """Reads a list of payment records; None where it is none, or one of them is incomplete."""
         try:
             return payments_in(raw_data, self.timezone)
         except WrongShape:
             return None
 
     def subscriptions_in(self, raw_data: bytes, *, seen_at_ms: int, order_id: str | None = None) -> tuple[Fact, ...]:
-        """Reads a record or a list of records of subscriptions; with ``order_id`` those of one order alone."""
+        """Reads one record or a list of records of subscriptions; with ``order_id`` only those of one order."""
         of_order = raw_data if order_id is None else records_of(order_id, raw_data)
         return facts_in(of_order, self.timezone, seen_at_ms=seen_at_ms)
 
     def without(self, raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
-        """Leaves payments out of a list of records; None where none is left."""
+        """Removes payments from a list of records; None where none is left."""
         return records_without(raw_data, payment_ids)
 
     async def checkout(self, page: HostedPage) -> CheckoutForm | NoCheckout:
-        """Gives the signed form; nothing is asked of the gateway for it."""
+        """Gives the signed form, without a call to the gateway."""
         if self._signer is None:
             return NOT_CONFIGURED
-        return build_form(self._signer, page.asked, page.returns, today=page.today)
+        return build_form(self._signer, page.payment, page.returns, today=page.today)
 
     def notification(self, headers: Headers, body: bytes) -> ReceivedNotification | UnreadableNotification:  # noqa: ARG002, the body is signed
-        """Reads a form; all that is signed, and the signature, stand in the body."""
+        """Reads a form. The signed fields and the signature are in the body, and the headers aren't used."""
         return received(body, self._signer)
 
     async def check(self) -> list[CheckFinding]:
-        """Tries the account out, without changing anything, and tells in plain words what works and what doesn't."""
+        """Checks the account without changing anything, and gives findings in plain words."""
         token = await self._tokens.current(self._clock.boot_s() + self.queue_s + self.timeout_s)
         findings = [finding_of_token(token if isinstance(token, RejectedCall) else None)]
         if isinstance(token, Token):

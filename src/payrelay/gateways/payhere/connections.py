@@ -1,13 +1,13 @@
-"""Sends one call and says what came of it: a reply, or a loss and whether anything had left before it.
+"""Sends one call, and gives the reply, or a loss that says whether anything was sent.
 
 Rules:
 
-1. *Not sent* is claimed on two grounds that must agree: the request was never handed to a connection for writing, and
-   the failure is one of ``NOT_SENT`` (name, connection, TLS, pool) or our own refusal. Everything else was sent.
+1. *Not sent* needs two grounds that agree. The request was never handed to a connection for writing. And the failure is
+   one of ``NOT_SENT`` (name, connection, TLS, pool), or our own refusal. Every other request counts as sent.
 2. A request is handed over once. The HTTP client repeats some methods by itself on a kept-alive connection that has
-   closed; here it is refused, since a repeat takes a place in the gateway's budget, and of an effect there is none.
-3. Whether it may still be sent is asked last, when the connection stands and before a byte is written.
-4. A connection on which something arrived that nobody asked for is not used: it would be read as the next call's reply.
+   closed. Such a repeat is refused here, because it needs a permit of its own, and an effect must never be repeated.
+3. The check whether the request may still be sent comes last: after the connection stands, before a byte is written.
+4. A connection with unrequested bytes on it is not used, because they would be read as the next call's reply.
 """
 
 import asyncio
@@ -30,24 +30,25 @@ EFFECT_REPLY_BYTES_MAX: Final = 256 * 1024
 READ_REPLY_BYTES_MAX: Final = 16 * 1024 * 1024
 """Some 20,000 subscriptions: the gateway has no paging, and a list must not be cut."""
 CONNECT_S_MAX: Final = 5.0
-"""For name, connection, TLS and a free connection of the pool together; a healthy gateway needs a tenth of a second."""
+"""For name, connection, TLS and a free connection of the pool together. A healthy gateway needs a tenth of a second."""
 EFFECT_IDLE_S: Final = 2.0
-"""Longer than this a connection may be closing at the other end while we write, and an effect would be unknown."""
+"""A connection that was idle for longer may be closing at the other end while we write. The effect's outcome would be
+unknown."""
 READ_IDLE_S: Final = 15.0
 """A read that meets a closing connection is made again."""
 CONNECTIONS_MAX: Final = 512
-"""Of each lane; more calls than these wait for a connection, and are not sent when none comes in time."""
+"""Of each pool. More calls than these wait for a connection, and are not sent when none is free in time."""
 NAMES_KEPT_S: Final = 10
 STALE_MAX: Final = 4
-"""Connections in a row with something unasked on them before it is called no connection."""
+"""Connections in a row with unrequested bytes on them, before the call counts as without a connection."""
 HEADER_BYTES_MAX: Final = 8_190
 HEADERS_MAX: Final = 128
 USER_AGENT: Final = "payrelay"
-"""Without a version: who reads the gateway's logs needs to know who we are, not what to attack."""
+"""Without a version: readers of the gateway's logs need to know who we are, and attackers should learn nothing."""
 
 
 class LossCause(StrEnum):
-    """Why there is no reply: the words that stand in an operation's evidence."""
+    """The reasons why there is no reply, as an operation's evidence has them."""
 
     NAME_NOT_FOUND = "name_not_found"
     NO_CONNECTION = "no_connection"
@@ -64,21 +65,21 @@ class LossCause(StrEnum):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole reply, whatever it says."""
+    """A complete reply, whatever it says."""
 
     http_status: int
     body: bytes
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
-    """No whole reply; ``is_sent`` is False only where not a byte of the request left."""
+    """No complete reply; ``is_sent`` is False only where no byte of the request was sent."""
 
     is_sent: bool
     cause: LossCause
 
 
 class RefusedConnection(Exception):
-    """We did not hand the request to the connection; never seen outside this module."""
+    """The request was not handed to the connection; never seen outside this module."""
 
     def __init__(self, cause: LossCause) -> None:
         super().__init__(cause)
@@ -95,7 +96,7 @@ NOT_SENT: Final[tuple[tuple[type[BaseException], LossCause], ...]] = (
 )
 """The failures that can only come before a request is written; the first that fits names the cause.
 
-Parents are never listed for their children: ``ClientOSError`` is a reset while we wait for the reply.
+Parent classes are never listed for their children: ``ClientOSError`` is a reset while we wait for the reply.
 """
 
 SENT: Final[tuple[tuple[type[BaseException], LossCause], ...]] = (
@@ -103,11 +104,11 @@ SENT: Final[tuple[tuple[type[BaseException], LossCause], ...]] = (
     (aiohttp.ClientPayloadError, LossCause.HALF_REPLY),
     (aiohttp.ClientResponseError, LossCause.NOT_HTTP),
 )
-"""Names for what went wrong after that; whatever is in neither table is a lost connection."""
+"""The causes of failures after that. A failure in neither table is a lost connection."""
 
 
 def loss_of(error: BaseException, *, is_begun: bool) -> Loss:
-    """Says what a failure means. ``is_begun``: whether the request was handed to a connection for writing."""
+    """Classifies a failure. ``is_begun``: whether the request was handed to a connection for writing."""
     if not is_begun:
         if isinstance(error, RefusedConnection):
             return Loss(is_sent=False, cause=error.cause)
@@ -121,7 +122,7 @@ def loss_of(error: BaseException, *, is_begun: bool) -> Loss:
 
 
 class _Attempt:
-    """One request's way to the wire."""
+    """One attempt to write a request to a connection."""
 
     __slots__ = ("_clock", "_send_by_s", "is_begun")
 
@@ -131,7 +132,7 @@ class _Attempt:
         self.is_begun = False
 
     def begin(self, connection: Connection) -> None:
-        """Allows the writing, once; raises Refused. From here on it counts as sent."""
+        """Allows the writing once; raises RefusedConnection. From here on the request counts as sent."""
         if self.is_begun:
             raise RefusedConnection(LossCause.CONNECTION_LOST)
         if self._send_by_s is not None and self._clock.boot_s() > self._send_by_s:
@@ -141,27 +142,27 @@ class _Attempt:
         self.is_begun = True
 
 
-# aiohttp makes the request object itself, in the task that awaits the call; this is how the two find each other.
+# aiohttp makes the request object itself, in the task that awaits the call. This variable connects the two.
 _attempt: ContextVar[_Attempt] = ContextVar("attempt")
 
 
 class _Request(aiohttp.ClientRequest):
-    """A request that asks, with its connection at hand, whether it may still be written."""
+    """A request that checks, when it has its connection, whether it may still be written."""
 
     async def send(self, conn: Connection) -> aiohttp.ClientResponse:
-        """Writes it; aiohttp closes the connection when this raises."""
+        """Writes the request; aiohttp closes the connection when this raises."""
         _attempt.get().begin(conn)
         return await super().send(conn)
 
 
 def headers_of(authorization: str, content_type: str = JSON_TYPE) -> CIMultiDict[str]:
-    """Makes the headers of a call; they are the same for all calls with one token, so they are made once."""
+    """Makes the headers of a call. They are equal for all calls with one token, and are made once."""
     return CIMultiDict(
         {
             "Authorization": authorization,
             "Content-Type": content_type,
             "Accept": JSON_TYPE,
-            # A compressed reply would be read all the same; it is not worth the gateway's or our time.
+            # A compressed reply could be read too; it isn't worth the gateway's or our time.
             "Accept-Encoding": "identity",
             "User-Agent": USER_AGENT,
         }
@@ -174,43 +175,43 @@ def form_headers_of(authorization: str) -> CIMultiDict[str]:
 
 
 class Exchanger(Protocol):
-    """Sends one call and brings its reply: a ``ConnectionPool``, or what a simulation has in its place."""
+    """Sends one call and gives its reply: a ``ConnectionPool``, or a simulation of one."""
 
     async def exchange(
         self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
     ) -> Reply | Loss:
-        """Sends one request, once, and not after ``send_by_s`` (by ``clock.boot_s``). Raises only CancelledError."""
+        """Sends one request once, and not after ``send_by_s`` (by ``clock.boot_s``). Raises only CancelledError."""
         ...
 
 
 class Network(Protocol):
-    """The way to one gateway account: ``GatewayConnections``, or what a simulation has in their place."""
+    """The connections to one gateway account: ``GatewayConnections``, or a simulation of them."""
 
     @property
     def effects(self) -> Exchanger:
-        """Carries what changes something, and token requests."""
+        """Carries effects and token requests."""
         ...
 
     @property
     def reads(self) -> Exchanger:
-        """Carries what changes nothing."""
+        """Carries reads."""
         ...
 
     async def close(self) -> None:
-        """Closes all of it; calls under way are lost."""
+        """Closes all connections; calls under way are lost."""
         ...
 
 
 class ConnectionPool:
-    """The connections for one kind of call: effects and reads don't share any."""
+    """The connections for one kind of call. Effects and reads share none."""
 
     def __init__(self, base_url: str, clock: Clock, *, timeout_s: float, idle_s: float, bytes_max: int) -> None:
         self._base_url = base_url.rstrip("/")
         self._clock = clock
         self._idle_s = idle_s
         self._bytes_max = bytes_max
-        # The whole is limited, so that a limit on each silence would add nothing. Without the ceiling aiohttp would
-        # round the time-out up to the next full second.
+        # The whole call is limited, so a limit on each silence would add nothing. Without this threshold aiohttp
+        # would round the time-out up to the next full second.
         self._timeout = aiohttp.ClientTimeout(
             total=timeout_s, connect=min(CONNECT_S_MAX, timeout_s / 2), ceil_threshold=math.inf
         )
@@ -220,7 +221,7 @@ class ConnectionPool:
     async def exchange(
         self, request: WireRequest, headers: CIMultiDict[str], *, send_by_s: float | None = None
     ) -> Reply | Loss:
-        """Sends one request, once, and reads the whole reply. Raises nothing but CancelledError.
+        """Sends one request once, and reads the complete reply. Raises only CancelledError.
 
         Nothing is written after ``send_by_s`` (by ``clock.boot_s``).
         """
@@ -254,7 +255,7 @@ class ConnectionPool:
             return loss_of(error, is_begun=attempt.is_begun)
 
     async def _read(self, response: aiohttp.ClientResponse) -> Reply | Loss:
-        """Reads the body up to the limit, counted as it is after decompression."""
+        """Reads the body up to the limit, counted after decompression."""
         body = await response.content.readany()
         if not response.content.at_eof():
             chunks, size = [body], len(body)
@@ -268,7 +269,7 @@ class ConnectionPool:
         return Reply(http_status=response.status, body=body)
 
     def _opened(self) -> aiohttp.ClientSession:
-        """Gives the session; made at the first call, since it belongs to the running loop."""
+        """Gives the session, which is made at the first call, because it belongs to the running loop."""
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 limit=CONNECTIONS_MAX, limit_per_host=0, keepalive_timeout=self._idle_s, ttl_dns_cache=NAMES_KEPT_S
@@ -287,7 +288,7 @@ class ConnectionPool:
 
 
 class GatewayConnections:
-    """The two lanes to one gateway account."""
+    """The two connection pools to one gateway account."""
 
     def __init__(self, base_url: str, clock: Clock, *, timeout_s: float) -> None:
         self.effects = ConnectionPool(
@@ -298,6 +299,6 @@ class GatewayConnections:
         )
 
     async def close(self) -> None:
-        """Closes both."""
+        """Closes both pools."""
         await self.effects.close()
         await self.reads.close()

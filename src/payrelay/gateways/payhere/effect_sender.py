@@ -1,6 +1,6 @@
-"""Sends effects to PayHere: once, or a second time where the gateway turned the first away for its token alone.
+"""Sends effects to PayHere: once, or twice where the gateway rejected the first sending for its access token alone.
 
-Whatever is sent here was journaled before, the one resending too.
+Every sending was journaled before, also the second one.
 """
 
 from typing import Final
@@ -11,10 +11,7 @@ from payrelay.clock import Clock
 from payrelay.core.calls import Effect
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.errors import Code
-from payrelay.gateways.gateway import (
-    ExpectedReply,
-    Sending,
-)
+from payrelay.gateways.gateway import ExpectedReply, Sending
 from payrelay.gateways.pacing.rate_limiter import Permit, RateLimiter
 from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.permits import end_permit, take_permit, used
@@ -31,7 +28,7 @@ NOT_RETRIED: Final = RejectedCall(
 
 
 class EffectSender:
-    """Sends the effects of one account; ``send`` raises nothing, except that who cancels is cancelled."""
+    """Sends the effects of one account. ``send`` raises nothing, except that a cancelled caller gets CancelledError."""
 
     def __init__(self, connections: Network, tokens: Tokens, rate_limiter: RateLimiter, clock: Clock) -> None:
         self._connections = connections
@@ -40,12 +37,12 @@ class EffectSender:
         self._clock = clock
 
     async def send(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
-        """Sends an effect once, or a second time where the first provably did nothing, and says what it came to."""
+        """Sends an effect once, or a second time where the first sending provably did nothing; gives its outcome."""
         began_s = self._clock.boot_s()
         try:
             outcome = await self._effect(call, expected, sending)
         finally:
-            # A place that nobody has ended by now may have been used, or be in use.
+            # A permit that is still open here may have been used, or be in use.
             sending.permit.leave()
         elapsed_ms = round((self._clock.boot_s() - began_s) * 1_000)
         evidence = msgspec.structs.replace(outcome.evidence, elapsed_ms=elapsed_ms)
@@ -64,59 +61,59 @@ class EffectSender:
         if not self._rate_limiter.may_go_out(permit):
             permit.release_unused()
             return effects.not_sent(Code.UNAVAILABLE, Cause.GATEWAY_FAILING)
-        work = _Work(call=call, expected=expected, request=request, send_by_s=sending.send_by_s)
-        answer = await self._send_effect(work, token, permit)
+        pending = _PendingEffect(call=call, expected=expected, request=request, send_by_s=sending.send_by_s)
+        answer = await self._send_effect(pending, token, permit)
         if isinstance(answer, Outcome):
             return answer
         self._tokens.drop(token)
-        return await self._send_again(work, sending, answer.evidence)
+        return await self._send_again(pending, sending, answer.evidence)
 
     async def _ready(self, sending: Sending) -> tuple[Token, Permit] | RejectedCall:
-        """Gives a token and a place to send on; where there is not both in time, no place is held.
+        """Gives a token and a permit to send with. Where one of them doesn't come in time, no permit is held.
 
-        Nobody waits for a token on a place: getting one takes a place too, and a burst that held them all would wait
-        for itself.
+        No caller waits for a token while it holds a permit. A token takes a permit too, and a burst of callers that
+        held them all would wait for itself.
         """
-        token = self._tokens.at_once()
-        if token is not None:
-            return token, sending.permit
+        ready = self._tokens.at_once()
+        if ready is not None:
+            return ready, sending.permit
         sending.permit.release_unused()
-        waited_for = await self._tokens.current(sending.send_by_s)
-        if isinstance(waited_for, RejectedCall):
-            return waited_for
+        token = await self._tokens.current(sending.send_by_s)
+        if isinstance(token, RejectedCall):
+            return token
         permit = await take_permit(self._rate_limiter, sending.send_by_s, sending.permit.priority)
-        return permit if isinstance(permit, RejectedCall) else (waited_for, permit)
+        return permit if isinstance(permit, RejectedCall) else (token, permit)
 
-    async def _send_again(self, work: "_Work", sending: Sending, evidence: Evidence) -> Outcome:
-        """Sends once more what the gateway turned away for its token alone: with a new token, journaled, in time."""
-        token = await self._tokens.current(work.send_by_s)
+    async def _send_again(self, pending: "_PendingEffect", sending: Sending, evidence: Evidence) -> Outcome:
+        """Sends an effect again that the gateway rejected for its token alone: with a new token, journaled, in time."""
+        token = await self._tokens.current(pending.send_by_s)
         if isinstance(token, RejectedCall):
             return effects.rejected(token, evidence.http_status)
-        permit = await take_permit(self._rate_limiter, work.send_by_s, sending.permit.priority)
+        permit = await take_permit(self._rate_limiter, pending.send_by_s, sending.permit.priority)
         if isinstance(permit, RejectedCall):
             return effects.rejected(permit, evidence.http_status)
         if not await _is_journaled(sending, evidence, permit):
             return effects.rejected(NOT_RETRIED, evidence.http_status)
-        answer = await self._send_effect(work, token, permit)
+        answer = await self._send_effect(pending, token, permit)
         if isinstance(answer, InvalidToken):
             self._tokens.drop(token)
             return effects.rejected(TOKEN_REFUSED, answer.evidence.http_status)
         if answer.kind is OutcomeKind.NOT_SENT:
-            # The second never left, but the first did.
+            # The second sending never left, but the first one did.
             return msgspec.structs.replace(answer, kind=OutcomeKind.NOT_EXECUTED)
         return answer
 
-    async def _send_effect(self, work: "_Work", token: Token, permit: Permit) -> Outcome | InvalidToken:
+    async def _send_effect(self, pending: "_PendingEffect", token: Token, permit: Permit) -> Outcome | InvalidToken:
         with used(permit):
-            send_by_s = min(work.send_by_s, permit.send_by_s)
-            reply = await self._connections.effects.exchange(work.request, token.headers, send_by_s=send_by_s)
-            answer = _outcome_of(work, token, reply)
+            send_by_s = min(pending.send_by_s, permit.send_by_s)
+            reply = await self._connections.effects.exchange(pending.request, token.headers, send_by_s=send_by_s)
+            answer = _outcome_of(pending, token, reply)
             end_permit(permit, reply, answer.evidence.cause)
         return answer
 
 
-class _Work(msgspec.Struct, frozen=True, kw_only=True):
-    """One effect on its way, first and second sending alike."""
+class _PendingEffect(msgspec.Struct, frozen=True, kw_only=True):
+    """One effect that is being sent; the first and the second sending share it."""
 
     call: Effect
     expected: ExpectedReply
@@ -125,23 +122,23 @@ class _Work(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _CODES_OF_LOSS: Final = {LossCause.TOO_LATE: Code.UNAVAILABLE, LossCause.CLOSED: Code.UNAVAILABLE}
-"""Where nothing was sent for a reason of our own."""
+"""For requests that were not sent for a reason of our own."""
 
 
-def _outcome_of(work: _Work, token: Token, reply: Reply | Loss) -> Outcome | InvalidToken:
+def _outcome_of(pending: _PendingEffect, token: Token, reply: Reply | Loss) -> Outcome | InvalidToken:
     if isinstance(reply, Reply):
-        return effects.classify(work.call, work.expected, reply.http_status, reply.body, token.text)
+        return effects.classify(pending.call, pending.expected, reply.http_status, reply.body, token.text)
     if reply.is_sent:
         return effects.unknown(Evidence(cause=reply.cause))
     return effects.not_sent(_CODES_OF_LOSS.get(reply.cause, Code.GATEWAY_UNREACHABLE), reply.cause)
 
 
 async def _is_journaled(sending: Sending, evidence: Evidence, permit: Permit) -> bool:
-    """Journals the second sending; where that fails in any way, the place goes back and it is not sent."""
+    """Journals the second sending. Where that fails in any way, the permit goes back, and nothing is sent."""
     is_journaled = False
     try:
         is_journaled = await sending.is_retry(evidence) is True
-    except Exception:  # noqa: BLE001, whatever kept it from being journaled, it must not be sent then
+    except Exception:  # noqa: BLE001, whatever failed, an unjournaled effect must not be sent
         is_journaled = False
     finally:
         if not is_journaled:

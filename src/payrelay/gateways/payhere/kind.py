@@ -1,4 +1,4 @@
-"""Makes accounts at PayHere of their settings."""
+"""Makes PayHere accounts from their settings."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
@@ -6,52 +6,52 @@ from typing import TypeAlias
 import msgspec
 from pydantic import BaseModel
 
-from payrelay.gateways.gateway_kind import Common, GatewayResources, Identity
+from payrelay.gateways.gateway_kind import AccountIdentity, CommonSettings, GatewayResources
 from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, merchant_of, token_name_of
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Network
 from payrelay.gateways.payhere.settings import DEFAULTS, PayHereSettings
 from payrelay.gateways.payhere.wire.forms import HashAmounts
 
-Ways: TypeAlias = Callable[[Account], Network]
-"""Gives the way to an account's gateway."""
+Connect: TypeAlias = Callable[[Account], Network]
+"""Makes the connections of an account."""
 
 
 class PayHereKind:
-    """PayHere, as a kind of gateway. ``ways`` lead to the accounts; without them it is the network."""
+    """PayHere as a kind of gateway. ``connect`` makes an account's connections; without it they use the network."""
 
-    def __init__(self, ways: Ways | None = None) -> None:
-        self._ways = ways
+    def __init__(self, connect: Connect | None = None) -> None:
+        self._connect = connect
 
     @property
     def settings(self) -> type[BaseModel]:
-        """Gives the fields that only PayHere has."""
+        """Gives the model of the settings that only PayHere has."""
         return PayHereSettings
 
     @property
     def defaults(self) -> Mapping[str, object]:
-        """Gives PayHere's limit and zone."""
+        """Gives PayHere's rate limit and time zone."""
         return DEFAULTS
 
-    def identity(self, common: Common, own: BaseModel) -> Identity:
-        """Tells how the books know an account."""
+    def identity(self, common: CommonSettings, own: BaseModel) -> AccountIdentity:
+        """Gives the names by which the store knows an account."""
         account = account_of(common, own)
-        return Identity(app=app_of(account), merchant=merchant_of(account))
+        return AccountIdentity(app=app_of(account), merchant=merchant_of(account))
 
-    def opened(self, common: Common, own: BaseModel, means: GatewayResources) -> PayHere:
+    def open(self, common: CommonSettings, own: BaseModel, resources: GatewayResources) -> PayHere:
         """Makes the client of an account."""
-        account = msgspec.structs.replace(account_of(common, own), known_as=means.merchant)
+        account = msgspec.structs.replace(account_of(common, own), known_as=resources.merchant)
         return PayHere(
             account,
-            clock=means.clock,
-            rate_limiter=means.rate_limiter,
-            connections=None if self._ways is None else self._ways(account),
-            shelf=None if means.shelf is None else means.shelf(token_name_of(account)),
+            clock=resources.clock,
+            rate_limiter=resources.rate_limiter,
+            connections=None if self._connect is None else self._connect(account),
+            token_store=None if resources.token_store is None else resources.token_store(token_name_of(account)),
         )
 
 
-def account_of(common: Common, own: BaseModel) -> Account:
-    """Says the settings of an account in the adapter's words."""
+def account_of(common: CommonSettings, own: BaseModel) -> Account:
+    """Combines the common settings and PayHere's own to an account."""
     assert isinstance(own, PayHereSettings)  # noqa: S101, the settings of this kind were read by its own model
     return Account(
         name=common.name,

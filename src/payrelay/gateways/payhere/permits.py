@@ -1,13 +1,12 @@
-"""Gets a place for a call to PayHere, and ends it by what the call came to."""
+"""Gets a permit for a call to PayHere, and ends it by what the call's result says of the gateway."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from payrelay.errors import Code, StoreError
-from payrelay.gateways.pacing.rate_limiter import CircuitOpen, Permit, Priority, RateLimiter
-from payrelay.gateways.payhere.connections import Loss, Reply
-from payrelay.gateways.payhere.endings import ending_of
+from payrelay.gateways.pacing.rate_limiter import CircuitOpen, Ending, Permit, Priority, RateLimiter
+from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 
 NO_PERMIT: Final = RejectedCall(
@@ -18,11 +17,26 @@ NO_STORE: Final = RejectedCall(
     cause=Cause.STORE_DOWN,
     msg="the budget of calls can't be looked up, because the store is down; nothing was executed",
 )
-FAILING_SENTENCE: Final = "the gateway is failing, and is left alone for a while; nothing was executed"
+FAILING_SENTENCE: Final = "the gateway is failing, and is not called for a while; nothing was executed"
+
+_OURS: Final = frozenset({LossCause.TOO_LATE, LossCause.CLOSED, LossCause.STALE_CONNECTION})
+"""Causes of calls that Payrelay itself did not make."""
+
+_FAILED: Final = frozenset(LossCause) - _OURS | {
+    Cause.SERVER_ERROR,
+    Cause.UNEXPECTED_STATUS,
+    Cause.REDIRECTED,
+    Cause.NOT_UTF8,
+    Cause.NOT_JSON,
+    Cause.DOUBLED_MEMBER,
+    Cause.OTHER_SHAPE,
+    Cause.TOKEN_ECHOED,
+}
+"""No reply, or an unreadable one. A decline, a refusal, a rejection and an expired token are replies."""
 
 
 async def take_permit(rate_limiter: RateLimiter, until_s: float, priority: Priority) -> Permit | RejectedCall:
-    """Gives a place, or why there is none; waits for one until then (by ``clock.boot_s``)."""
+    """Gives a permit, or the reason why there is none; waits for one until ``until_s`` (by ``clock.boot_s``)."""
     try:
         permit = await rate_limiter.take(until_s, priority=priority)
     except StoreError:
@@ -34,7 +48,7 @@ async def take_permit(rate_limiter: RateLimiter, until_s: float, priority: Prior
 
 
 def failing(circuit_open: CircuitOpen) -> RejectedCall:
-    """Says that the gateway is left alone."""
+    """Gives the rejection of a call while the circuit breaker is open."""
     return RejectedCall(
         code=Code.UNAVAILABLE,
         cause=Cause.GATEWAY_FAILING,
@@ -45,7 +59,7 @@ def failing(circuit_open: CircuitOpen) -> RejectedCall:
 
 @contextmanager
 def used(permit: Permit) -> Iterator[None]:
-    """Ends a place that nobody has ended by then: a call that was cancelled may be on its way still."""
+    """Ends a permit that is still open at the end of its call: a call that was cancelled may still be on its way."""
     try:
         yield
     finally:
@@ -53,9 +67,18 @@ def used(permit: Permit) -> Iterator[None]:
 
 
 def end_permit(permit: Permit, reply: Reply | Loss, cause: str | None) -> None:
-    """Ends a place after its call; ``cause`` says what was read in the reply."""
-    permit.came_to(ending_of(cause), cause or "")
+    """Ends a permit after its call; ``cause`` is the cause that was read in the reply."""
+    permit.report(ending_of(cause), cause or "")
     if isinstance(reply, Loss) and not reply.is_sent:
         permit.release_unused()
     else:
         permit.done()
+
+
+def ending_of(cause: str | None) -> Ending:
+    """Says what a call with this cause tells of the gateway; None is an answer without a cause."""
+    if cause == Cause.RATE_LIMITED:
+        return Ending.BLOCKED
+    if cause in _FAILED:
+        return Ending.FAILED
+    return Ending.NOTHING if cause in _OURS else Ending.ANSWERED

@@ -1,4 +1,4 @@
-"""Reads PayHere's records: once, and once more where the token had ended or the connection was lost."""
+"""Reads PayHere's records, and repeats a read once where the token had expired or the connection was lost."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ from payrelay.gateways.payhere.wire.requests import WireRequest, build
 
 
 class RecordReader:
-    """Makes the reads of one account; raises nothing, except that who cancels is cancelled."""
+    """Makes the reads of one account. Raises nothing, except that a cancelled caller gets CancelledError."""
 
     def __init__(
         self, connections: Network, tokens: Tokens, rate_limiter: RateLimiter, clock: Clock, account: Account
@@ -29,9 +29,9 @@ class RecordReader:
         self._timeout_s = account.timeout_s
 
     async def read(self, call: Read, *, priority: Priority, until_s: float | None) -> Reading:
-        """Makes a read, and once more where the token had ended or the connection was lost.
+        """Makes a read, and repeats it once where the token had expired or the connection was lost.
 
-        Waits for a place in the budget until then (by ``clock.boot_s``), without a moment for the account's usual time.
+        Waits for a permit until ``until_s`` (by ``clock.boot_s``); where it is None, for the account's ``queue_s``.
         """
         turn = _Turn(priority=priority, until_s=until_s)
         try:
@@ -49,11 +49,11 @@ class RecordReader:
         return reads.rejected(TOKEN_REFUSED, None) if isinstance(second, InvalidToken) else second
 
     async def _read(self, call: Read, request: WireRequest, turn: "_Turn") -> Reading | InvalidToken | Loss:
-        """Makes a read once; what may be made again comes back as it is."""
+        """Makes a read once. A result after which the read may be repeated is given as it is."""
         circuit_open = self._rate_limiter.refusal(turn.priority)
         if circuit_open is not None:
             return reads.rejected(failing(circuit_open), None)
-        # A token that has to be fetched takes a place and a call of its own.
+        # A token that must be fetched takes a permit and a call of its own.
         token = await self._tokens.current(self._clock.boot_s() + self._queue_s + self._timeout_s)
         if isinstance(token, RejectedCall):
             return reads.rejected(token, None)
@@ -71,14 +71,14 @@ class RecordReader:
 
 
 class _Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """How a read waits for its place."""
+    """How a read waits for its permit."""
 
     priority: Priority
     until_s: float | None
 
 
 def _reading_of(call: Read, token: Token, reply: Reply | Loss) -> Reading | InvalidToken | Loss:
-    """Reads a reply; a loss that may be made good by another read stays one."""
+    """Reads a reply. A loss that a repeat may repair stays a loss."""
     if isinstance(reply, Reply):
         return reads.classify_read(call, reply.http_status, reply.body, token.text)
     return reply if reply.cause is LossCause.CONNECTION_LOST else reads.lost(reply.cause, is_sent=reply.is_sent)

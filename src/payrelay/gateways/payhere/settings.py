@@ -1,4 +1,4 @@
-"""The settings that an account at PayHere has beside those of every gateway, with their checks and defaults.
+"""The settings that only a PayHere account has, with their checks and defaults.
 
 To be changed together: the fields below and ``docs/configuration.md``; a test compares them.
 """
@@ -20,7 +20,7 @@ DEFAULTS: Final[Mapping[str, object]] = MappingProxyType({"rate_limit": "20/10s"
 def _hash_amount(value: object) -> int:
     text = str(value)
     try:
-        # A file's number has lost its zeros by now: 10.0 is as good as 10.00.
+        # A number in a file has lost its zeros by now: 10.0 stands for 10.00.
         return minor_units(Decimal(text))
     except (InvalidOperation, AmountError):
         raise ValueError("must be an amount such as 10.00") from None
@@ -31,7 +31,7 @@ _Secret = Annotated[Secret, PlainValidator(secret_of)]
 
 
 class PayHereSettings(BaseModel):
-    """One account's credentials, and what is signed in its forms."""
+    """One account's credentials, and the amounts that are signed in its forms."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -40,10 +40,10 @@ class PayHereSettings(BaseModel):
     merchant_id: Annotated[str, Field(min_length=1)] | None = None
     merchant_secret: _Secret | None = None
     preapproval_amount_lkr: _HashAmount = 1_000
-    """Hundredths; signed in the form of an approval that takes nothing, in rupees."""
+    """Hundredths; signed in the form of an approval that charges nothing, in rupees."""
     preapproval_amount_other: _HashAmount = 51
-    """The same in any other currency."""
+    """Hundredths; signed in the form of an approval that charges nothing, in any other currency."""
     trial_amount_lkr: _HashAmount = 1_000
     """Hundredths; signed in the form of a plan that begins on a later day, in rupees."""
     trial_amount_other: _HashAmount = 50
-    """The same in any other currency."""
+    """Hundredths; signed in the form of a plan that begins on a later day, in any other currency."""

@@ -1,7 +1,8 @@
 """The OAuth access token: one for all callers in all processes, renewed before its end, never shown.
 
-One request at a time asks for it, however many callers wait. Nobody who asks here has sent anything yet, so that every
-failure is a safe one. Where the shelf that processes share can't be reached, each has a token of its own.
+One request at a time asks the gateway for it, however many callers wait. A caller asks for the token before it sends
+anything, so every failure here is a safe one. Where the shared token store can't be reached, each process has a token
+of its own.
 """
 
 import asyncio
@@ -20,14 +21,16 @@ from payrelay.gateways.payhere.permits import end_permit, take_permit, used
 from payrelay.gateways.payhere.wire.grants import TokenGrant, read_grant
 from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 from payrelay.gateways.payhere.wire.requests import basic_authorization, token_request
-from payrelay.gateways.token_shelf import KeptToken, TokenShelf
+from payrelay.gateways.token_store import SharedToken, TokenStore
 
 RENEWED_BEFORE_END_S: Final = 60.0
-"""Half of the life that is left where that is less: the gateway gives out the same token again, with less life."""
+"""Half of the remaining life where that is shorter: the gateway gives out an unexpired token again, with less life."""
 RENEWALS_APART_S: Final = 1.0
-"""A token is used at least this long before it is renewed, so that the last second of its life is no storm."""
+"""A token is used at least this long before it is renewed, so that the last second of its life brings no burst of
+renewals."""
 REFUSAL_KEPT_S: Final = 1.0
-"""How long everybody hears that we aren't let in before it is tried again: each try takes a call from the budget."""
+"""How long all callers get the gateway's refusal before it is asked again, because each request takes a call from the
+budget."""
 
 TOKEN_REFUSED: Final = RejectedCall(
     code=Code.GATEWAY_REFUSED_US,
@@ -40,22 +43,22 @@ NOT_IN_TIME: Final = RejectedCall(
     msg="the gateway gave no access token in time; nothing was executed",
 )
 LEASE_S: Final = 10.0
-"""How long others leave the fetching to one process that says nothing more; it may have died, and a second fetch costs
-no more than a call."""
+"""How long other processes leave the fetching to one process that stores nothing. It may have died, and a second fetch
+costs only a call."""
 POLL_AGAIN_S: Final = 0.2
-"""How often a process looks whether the one that fetches has come back."""
+"""How often a process checks whether the one that fetches has stored a token."""
 UNREACHABLE_SENTENCE: Final = "there is no connection to the gateway; nothing was executed"
 
 
-class OwnShelf:
-    """For a process that shares its token with nobody: there is never anything on it."""
+class UnsharedTokenStore:
+    """The token store of a process that shares its token with no other. It is always empty."""
 
-    async def read(self) -> KeptToken | None:
+    async def read(self) -> SharedToken | None:
         """Finds nothing."""
         return None
 
-    async def lease(self, for_s: float) -> bool:  # noqa: ARG002, nobody else wants it
-        """Lets it be fetched."""
+    async def lease(self, for_s: float) -> bool:  # noqa: ARG002, no other process wants it
+        """Gives the lease."""
         return True
 
     async def put(self, text: str, left_s: float) -> None:
@@ -69,7 +72,7 @@ class OwnShelf:
 
 
 class Token:
-    """An access token with the headers that carry it. It prints without its text."""
+    """An access token with the headers that carry it. Its ``repr`` hides the text."""
 
     __slots__ = ("ends_at_s", "headers", "renew_at_s", "text")
 
@@ -85,15 +88,15 @@ class Token:
 
 
 class Tokens:
-    """Keeps the access token of one account. Raises SettingsError for a pair that can't be put into a header.
+    """Keeps the access token of one account. Raises SettingsError for an OAuth pair that can't be put into a header.
 
     Args:
-        account: whose it is.
-        pool: carries the request.
-        rate_limiter: gives it a place.
+        account: the account.
+        pool: sends the token request.
+        rate_limiter: gives the request its permit.
         clock: tells the time.
-        shelf: where other processes find the token.
-        pause: waits a number of seconds, while another process fetches.
+        token_store: shares the token with other processes.
+        pause: waits a number of seconds while another process fetches.
     """
 
     def __init__(
@@ -103,16 +106,16 @@ class Tokens:
         rate_limiter: RateLimiter,
         clock: Clock,
         *,
-        shelf: TokenShelf | None = None,
+        token_store: TokenStore | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._queue_s = account.queue_s
         self._fetch_s = account.queue_s + account.timeout_s
         self._headers = _headers_of(account)
-        self._lane = pool
+        self._pool = pool
         self._rate_limiter = rate_limiter
         self._clock = clock
-        self._shelf = shelf or OwnShelf()
+        self._token_store = token_store or UnsharedTokenStore()
         self._pause = pause
         self._token: Token | None = None
         self._dropped: str | None = None
@@ -127,7 +130,7 @@ class Tokens:
         return None
 
     async def current(self, until_s: float) -> Token | RejectedCall:
-        """Gives a token, or why there is none; waits for one no longer than until then (by ``clock.boot_s``)."""
+        """Gives a token, or the reason why there is none; waits until ``until_s`` (by ``clock.boot_s``) at most."""
         token = self.at_once()
         if token is not None:
             return token
@@ -140,12 +143,12 @@ class Tokens:
         renewal = self._renewal
         await asyncio.wait({renewal}, timeout=max(0.0, until_s - now_s))
         outcome = renewal.result() if renewal.done() and not renewal.cancelled() else NOT_IN_TIME
-        # The old one is good to its last second: a failed renewal ahead of time stops nobody.
-        is_old_good = self._token is not None and self._clock.boot_s() < self._token.ends_at_s
-        return self._token if isinstance(outcome, RejectedCall) and is_old_good and self._token else outcome
+        # The old token is valid to its last second, so a renewal that fails early stops no caller.
+        is_old_valid = self._token is not None and self._clock.boot_s() < self._token.ends_at_s
+        return self._token if isinstance(outcome, RejectedCall) and is_old_valid and self._token else outcome
 
     def drop(self, token: Token) -> None:
-        """Forgets a token that the gateway called invalid, unless another one has taken its place already."""
+        """Forgets a token that the gateway called invalid, unless another one has replaced it already."""
         if self._token is token:
             self._token = None
             self._dropped = token.text
@@ -162,7 +165,7 @@ class Tokens:
     async def _renew(self) -> Token | RejectedCall:
         until_s = self._clock.boot_s() + self._fetch_s
         while True:
-            found = await self._look()
+            found = await self._find_shared()
             if found is not None:
                 self._token = found
                 return found
@@ -172,44 +175,44 @@ class Tokens:
                 return NOT_IN_TIME
             await self._pause(POLL_AGAIN_S)
 
-    async def _look(self) -> Token | None:
+    async def _find_shared(self) -> Token | None:
         """Finds the token that another process fetched, where it needs no renewal yet."""
         try:
             if self._dropped is not None:
-                await self._shelf.drop(self._dropped)
-            kept = await self._shelf.read()
+                await self._token_store.drop(self._dropped)
+            shared = await self._token_store.read()
         except StoreError:
             return None
-        if kept is None or kept.text == self._dropped:
+        if shared is None or shared.text == self._dropped:
             return None
         now_s = self._clock.boot_s()
-        token = Token(kept.text, now_s, kept.left_s, age_s=kept.age_s)
+        token = Token(shared.text, now_s, shared.left_s, age_s=shared.age_s)
         return token if now_s < min(token.renew_at_s, token.ends_at_s) else None
 
     async def _may_fetch(self) -> bool:
         try:
-            return await self._shelf.lease(LEASE_S)
+            return await self._token_store.lease(LEASE_S)
         except StoreError:
             return True
 
     async def _fetch(self) -> Token | RejectedCall:
         permit = await take_permit(self._rate_limiter, self._clock.boot_s() + self._queue_s, Priority.TOKEN)
-        outcome = permit if isinstance(permit, RejectedCall) else self._kept(await self._ask(permit))
-        with suppress(StoreError):  # the others fetch one for themselves
+        outcome = permit if isinstance(permit, RejectedCall) else self._token_of(await self._request(permit))
+        with suppress(StoreError):  # the other processes fetch their own
             if isinstance(outcome, Token):
-                await self._shelf.put(outcome.text, outcome.ends_at_s - self._clock.boot_s())
+                await self._token_store.put(outcome.text, outcome.ends_at_s - self._clock.boot_s())
             else:
-                await self._shelf.give_up(REFUSAL_KEPT_S)
+                await self._token_store.give_up(REFUSAL_KEPT_S)
         return outcome
 
-    async def _ask(self, permit: Permit) -> TokenGrant | RejectedCall | Loss:
+    async def _request(self, permit: Permit) -> TokenGrant | RejectedCall | Loss:
         with used(permit):
-            reply = await self._lane.exchange(token_request(), self._headers, send_by_s=permit.send_by_s)
+            reply = await self._pool.exchange(token_request(), self._headers, send_by_s=permit.send_by_s)
             outcome = reply if isinstance(reply, Loss) else read_grant(reply.http_status, reply.body)
             end_permit(permit, reply, None if isinstance(outcome, TokenGrant) else outcome.cause)
         return outcome
 
-    def _kept(self, outcome: TokenGrant | RejectedCall | Loss) -> Token | RejectedCall:
+    def _token_of(self, outcome: TokenGrant | RejectedCall | Loss) -> Token | RejectedCall:
         now_s = self._clock.boot_s()
         match outcome:
             case TokenGrant():
@@ -221,7 +224,7 @@ class Tokens:
                 self._refusal, self._refused_until_s = outcome, now_s + REFUSAL_KEPT_S
                 return outcome
             case Loss():
-                return _of_loss(outcome)
+                return _rejection_of(outcome)
             case _:
                 assert_never(outcome)
 
@@ -230,14 +233,14 @@ def _headers_of(account: Account) -> CIMultiDict[str]:
     try:
         authorization = basic_authorization(account.app_id, account.app_secret.reveal())
     except UnicodeEncodeError:
-        # Without the cause: it would show the text.
+        # Without the cause, which would show the text.
         name = account.name.upper()
         raise SettingsError(f"PAYRELAY_GATEWAYS__{name}__APP_ID and __APP_SECRET must be UTF-8 text") from None
     return form_headers_of(authorization)
 
 
-def _of_loss(loss: Loss) -> RejectedCall:
-    """Tells why no token came; with or without a reply to *this* call, nothing of the caller's was sent."""
+def _rejection_of(loss: Loss) -> RejectedCall:
+    """Says why no token came. Whatever became of the token request, the caller's own call was not sent."""
     if loss.is_sent:
         return RejectedCall(code=Code.UNAVAILABLE, cause=loss.cause, msg=NOT_IN_TIME.msg)
     return RejectedCall(code=Code.GATEWAY_UNREACHABLE, cause=loss.cause, msg=UNREACHABLE_SENTENCE)

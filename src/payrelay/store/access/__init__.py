@@ -1,1 +1,1 @@
-"""Where keys, tokens for phones and the keys that sign them are kept."""
+"""Stores keys, client tokens, and the keys that sign these."""

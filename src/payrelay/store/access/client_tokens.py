@@ -1,4 +1,4 @@
-"""Client tokens as the store keeps them: what was issued and has not ended, never the text of one."""
+"""Client tokens in the store: issued and unexpired ones, never the text of one."""
 
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from payrelay.store.statements.pagination import page_of
 
 
 class StoredClientToken(msgspec.Struct, frozen=True, kw_only=True):
-    """A token that was issued, and when it was revoked; milliseconds since 1970, UTC."""
+    """A token that was issued, and the time of its revocation; milliseconds since 1970, UTC."""
 
     token: ClientToken
     revoked_at_ms: int | None
@@ -24,13 +24,13 @@ _Page: TypeAlias = list[StoredClientToken]
 
 
 class ClientTokens:
-    """Keeps client tokens in a database."""
+    """Stores client tokens in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, token: ClientToken) -> None:
-        """Stores a token that is about to be issued; raises StoreError where its id is taken."""
+        """Stores a token that is about to be issued; raises StoreError where its id exists."""
         *members, scopes, issued_at_ms, expires_at_ms = msgspec.structs.astuple(token)
         names = msgspec.json.encode(sorted(scopes)).decode()
         parameters = (*members, names, issued_at_ms, expires_at_ms, None)
@@ -38,7 +38,7 @@ class ClientTokens:
             raise StoreError(f"there is a client token {token.id} already")
 
     async def parentage(self, token_id: str) -> Parentage | None:
-        """Reads whether a token was revoked, and its parent; None where it is not known (any more)."""
+        """Reads whether a token was revoked, and its parent; None where it is unknown or was forgotten."""
         row = await self._database.read(first_row(Statement(statements.FIND_PARENT, (token_id,))))
         if row is None:
             return None
@@ -49,19 +49,19 @@ class ClientTokens:
     async def list(
         self, principal: str, account: str, *, customer_id: str | None, before: str | None, limit: int
     ) -> _Page:
-        """Reads one page of a principal's tokens on an account, newest first, of one customer where one is named."""
+        """Reads one page of a principal's tokens on an account, newest first; with ``customer_id`` only of that one."""
         of_customer = {} if customer_id is None else {"customer_id": customer_id}
-        given = {"principal": principal, "account": account, **of_customer}
-        page = page_of(statements.LIST_CLIENT_TOKENS, given, before=before, limit=limit)
+        equal = {"principal": principal, "account": account, **of_customer}
+        page = page_of(statements.LIST_CLIENT_TOKENS, equal, before=before, limit=limit)
         return [_issued(row) for row in await self._database.read(all_rows(page))]
 
     async def revoke(self, token_id: str, principal: str, account: str, at_ms: int) -> bool:
-        """Revokes a principal's token, once or again; False where the principal has none of that id there."""
+        """Revokes a principal's token, once or again; False where the principal has none of that id on the account."""
         parameters = (token_id, principal, account, at_ms)
         return bool(await self._write(Statement(statements.REVOKE_CLIENT_TOKEN, parameters, is_whole=True)))
 
     async def revoke_of_customer(self, customer_id: str, principal: str, at_ms: int) -> int:
-        """Revokes all of a principal's tokens for a customer; gives how many were not revoked before."""
+        """Revokes all of a principal's tokens for a customer; gives the number of those that were still valid."""
         return await self._write(
             Statement(statements.REVOKE_OF_CUSTOMER, (customer_id, principal, at_ms), is_whole=True)
         )
@@ -69,12 +69,12 @@ class ClientTokens:
     async def revoke_some(
         self, principal: str, at_ms: int, *, customer_id: str | None, credential_id: str | None
     ) -> int:
-        """Revokes a principal's tokens, those of a customer and of a key where they are named; gives how many."""
+        """Revokes a principal's tokens, limited to a customer and a key where these are given; gives their number."""
         parameters = (principal, customer_id, credential_id, at_ms)
         return await self._write(Statement(statements.REVOKE_SOME, parameters, is_whole=True))
 
     async def prune(self, now_ms: int, limit: int) -> int:
-        """Forgets at most ``limit`` tokens that have ended; gives how many there were."""
+        """Forgets at most ``limit`` tokens that have expired; gives their number."""
         return await self._write(Statement(statements.PRUNE_CLIENT_TOKENS, (now_ms, limit), is_whole=True))
 
     async def _write(self, statement: Statement) -> int:

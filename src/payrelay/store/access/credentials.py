@@ -1,4 +1,4 @@
-"""Credentials as the store keeps them: never the key itself, only its hash."""
+"""Credentials in the store: never the key itself, only its hash."""
 
 from typing import Final
 
@@ -10,17 +10,17 @@ from payrelay.store.engine.database import Database, Row, Statement, Value, all_
 from payrelay.store.statements.access import credentials as statements
 
 CREDENTIALS_MAX: Final = 10_000
-"""What a list gives at most; a team has a handful."""
+"""The most that a list gives; a team has a handful."""
 
 
 class Credentials:
-    """Keeps credentials in a database."""
+    """Stores credentials in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, credential: Credential) -> None:
-        """Stores a new credential; raises StoreError where its id is taken."""
+        """Stores a new credential; raises StoreError where its id exists."""
         statement = Statement(statements.ADD_CREDENTIAL, _parameters(credential), is_whole=True)
         if not await self._database.write(all_rows(statement)):
             raise StoreError(f"there is a credential {credential.id} already")
@@ -31,12 +31,12 @@ class Credentials:
         return None if row is None else credential_of(row)
 
     async def list(self) -> list[Credential]:
-        """Reads all of them, oldest first."""
+        """Reads all credentials, oldest first."""
         rows = await self._database.read(all_rows(Statement(statements.LIST_CREDENTIALS, (CREDENTIALS_MAX,))))
         return [credential_of(row) for row in rows]
 
     async def revoke(self, credential_id: str, at_ms: int) -> bool:
-        """Revokes a credential; False where it is unknown or was revoked before, whose time then stands."""
+        """Revokes a credential; False where it is unknown, or was revoked before and keeps that time."""
         statement = Statement(statements.REVOKE_CREDENTIAL, (credential_id, at_ms), is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
@@ -63,7 +63,7 @@ def _names(names: frozenset[Scope] | frozenset[str]) -> str:
 
 
 def credential_of(row: Row) -> Credential:
-    """Reads a row of CREDENTIAL_COLUMNS."""
+    """Converts a row of CREDENTIAL_COLUMNS."""
     members = dict(zip(statements.CREDENTIAL_COLUMNS.split(", "), row, strict=True))
     count, window_s = members.pop("rate_count"), members.pop("rate_window_s")
     scopes, accounts = str(members.pop("scopes")), members.pop("accounts")

@@ -1,4 +1,4 @@
-"""The keys that client tokens are signed with, sealed: made once for a store, and shared by its processes."""
+"""The keys that sign client tokens, sealed: made once for a store, and shared by its processes."""
 
 import secrets
 from typing import Final
@@ -14,11 +14,11 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements import meta
 
 KEYS_MAX: Final = 2
-"""The newest signs; the one before is still good for the tokens that it has signed."""
+"""The newest signs; the one before still verifies the tokens that it has signed."""
 KEPT_S: Final = 10.0
-"""How late a process may learn of another one's new key, unless it is shown a token that was signed with it."""
+"""How late a process may learn of another one's new key, unless it gets a token that this key has signed."""
 ASKED_AGAIN_S: Final = 1.0
-"""How often the store is asked for keys of ids that nobody knows: whoever makes them up must not keep it busy."""
+"""How often the store is asked for keys of unknown ids, so that made-up ids don't keep it busy."""
 
 _NAME: Final = "client_token_keys"
 _CONTEXT: Final = b"meta/client_token_keys"
@@ -40,19 +40,19 @@ class SigningKeys:
         self._missed_at_s = float("-inf")
 
     async def newest(self) -> SigningKey:
-        """Gives the key to sign with, and makes it where there is none yet; of many who do, one does.
+        """Gives the key to sign with, and makes it where there is none. Of many callers that make it at once, one does.
 
-        Raises StoreUnavailable, and StoreUnusable where the keys can't be opened.
+        Raises StoreUnavailable; StoreUnusable where the keys can't be opened.
         """
         if not self._is_fresh():
             await self._read()
         if not self._keys:
             first = self._seal.seal(_encode((self._new(),)), _CONTEXT)
-            self._keep(await self._database.write(_added(first)))
+            self._keep(await self._database.write(_add(first)))
         return self._keys[0]
 
     async def find(self, key_id: str) -> SigningKey | None:
-        """Gives the key of that id; where it isn't known here, the store is asked, but not all the time.
+        """Gives the key of that id. Where it isn't known here, asks the store, but at most once in ASKED_AGAIN_S.
 
         Raises as ``newest``.
         """
@@ -66,9 +66,9 @@ class SigningKeys:
         return self._known(key_id)
 
     async def rotate(self) -> SigningKey:
-        """Makes a new key and signs with it from now on; the one before stays good, an older one is forgotten.
+        """Makes a new key that signs from now on. The one before stays valid, and an older one is forgotten.
 
-        Raises as ``newest``; Outdated where another process has just done so.
+        Raises as ``newest``; Outdated where another process rotates at the same moment.
         """
         await self.newest()
         current = await self._database.read(_value())
@@ -78,7 +78,7 @@ class SigningKeys:
             meta.REPLACE_META, (_NAME, self._seal.seal(_encode(keys), _CONTEXT), current), is_whole=True
         )
         if not await self._database.write(all_rows(replaced)):
-            raise Outdated("the key was changed by somebody else at the same moment")
+            raise Outdated("another process changed the key at the same moment")
         self._keys, self._read_at_s = keys, self._clock.boot_s()
         return keys[0]
 
@@ -105,7 +105,7 @@ def _value() -> Unit[bytes | None]:
     return blob_of(rows[0][0]) if rows else None
 
 
-def _added(first: bytes) -> Unit[bytes]:
+def _add(first: bytes) -> Unit[bytes]:
     yield Statement(meta.ADD_META, (_NAME, first))
     rows = yield Statement(meta.GET_META, (_NAME,))
     return blob_of(rows[0][0])

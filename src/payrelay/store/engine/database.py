@@ -1,4 +1,4 @@
-"""What the two engines promise, so that every noun of the store is written once for both.
+"""The interface of both engines, so that every noun of the store is written once for both.
 
 A *unit of work* is a generator. It yields a ``Statement``, gets the rows back, and returns a value at the end:
 
@@ -17,7 +17,7 @@ from payrelay.store.engine.queries import Query
 T = TypeVar("T")
 
 Value: TypeAlias = str | int | bytes | None
-"""What a column can hold. Ids are text, times are milliseconds and money is hundredths, both as integers."""
+"""The types of a column. Ids are text; times are milliseconds and money is hundredths, both as integers."""
 
 Row: TypeAlias = Sequence[Value]
 
@@ -25,8 +25,9 @@ Row: TypeAlias = Sequence[Value]
 class Statement(NamedTuple):
     """A query of ``statements/`` and its parameters, in the order of their numbers.
 
-    ``is_whole`` may be set on the first statement of a unit that writes everything the unit writes, or, when it gives
-    no rows, nothing: then it needs no transaction around it, which saves PostgreSQL two round trips.
+    ``is_whole`` may be set on the first statement of a unit where it writes everything that the unit writes. Where it
+    gives no rows, it must have written nothing. Such a statement needs no transaction around it, which saves PostgreSQL
+    two round trips.
     """
 
     query: Query
@@ -55,15 +56,15 @@ def count_rows(statement: Statement) -> Unit[int]:
 
 
 class Database(Protocol):
-    """A database that remembers; belongs to the event loop that it was opened on."""
+    """A database; belongs to the event loop on which it was opened."""
 
     async def write(self, unit: Unit[T]) -> T:
-        """Carries out a unit of work, whole or not at all; what it wrote is on disk when this returns.
+        """Carries out a unit of work, whole or not at all; its writes are on disk when this returns.
 
-        An exception that the unit raises undoes its work and comes out here. Raises StoreUnavailable where the
-        database is busy, full or gone; Outdated where the unit ran into a row that another one wrote meanwhile.
-        Where the database is lost at the very moment of the commit it is StoreDoubtful, and the work may be there all
-        the same: whoever needs to know reads it again.
+        An exception that the unit raises undoes its work and comes out here. Raises StoreUnavailable where the database
+        is busy, full or gone. Raises Outdated where the unit met a row that another unit wrote meanwhile. Raises
+        StoreDoubtful where the database is lost at the moment of the commit: the work may be stored all the same, and a
+        caller that needs to know reads it again.
         """
         ...
 
@@ -79,5 +80,5 @@ class Database(Protocol):
         ...
 
     async def close(self) -> None:
-        """Finishes what waits, and lets go of the database. May be called twice."""
+        """Finishes the waiting work, and closes the database. May be called twice."""
         ...

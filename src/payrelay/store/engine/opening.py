@@ -1,4 +1,4 @@
-"""Opens the database that a URL names, migrated and checked, whichever engine it is for."""
+"""Opens the database that a URL names, migrated and checked, with the engine of its kind."""
 
 import asyncio
 import contextlib
@@ -25,14 +25,13 @@ async def open_database(
 
     Args:
         url: the setting PAYRELAY_DATABASE_URL.
-        clock: tells when a migration was run.
-        owner: for SQLite, whether this process is the one that serves; there is one at a time. Others (commands) may
-            use the file beside it.
-        executor: for SQLite, runs what may take long, one thing at a time; where none is given, a thread of its
-            own. It is shut down at the end.
+        clock: gives the time of a migration.
+        owner: for SQLite, whether this process is the server; there is one at a time. Commands may use the file beside
+            it.
+        executor: for SQLite, runs slow steps, one at a time; None for a thread of its own. It is shut down at the end.
         busy_s: for SQLite, how long a write waits for another process.
 
-    Raises SettingsError for a URL of another kind, StoreUnusable where a person must act, StoreUnavailable where the
+    Raises SettingsError for a URL of another kind, StoreUnusable where an operator must act, StoreUnavailable where the
     database is there but busy. No message shows a password.
     """
     name = embedded_file(url)

@@ -1,7 +1,7 @@
 """The lock of the process that owns an embedded database.
 
-It is a lock of the operating system's, on a file of its own: the kernel lets go of it when the process ends, however
-it ends, so that nothing is left to be cleared away by hand.
+It is a lock of the operating system's, on a file of its own. The kernel releases it when the process ends, however it
+ends, so no operator ever has to remove it.
 """
 
 import fcntl
@@ -21,10 +21,10 @@ class OwnerLock:
 
     Args:
         path: the lock's file; made where it is missing, and left there.
-        place: what is locked, as the message names it.
+        name: the locked database, as the message names it.
     """
 
-    def __init__(self, path: Path, place: str) -> None:
+    def __init__(self, path: Path, name: str) -> None:
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -32,13 +32,13 @@ class OwnerLock:
             holder = os.read(self._descriptor, _PID_BYTES_MAX).decode("ascii", "replace").strip() or "unknown"
             os.close(self._descriptor)
             raise StoreUnusable(
-                f"{place}: another Payrelay process (pid {holder}) is running on this database"
+                f"{name}: another Payrelay process (pid {holder}) is running on this database"
             ) from None
         os.truncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode("ascii"), 0)
 
     def release(self) -> None:
-        """Lets another process have it. May be called twice."""
+        """Releases the lock. May be called twice."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

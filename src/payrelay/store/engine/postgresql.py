@@ -4,7 +4,7 @@ Rules:
 
 1. A unit is acknowledged after its COMMIT, and our sessions never run with ``synchronous_commit = off``.
 2. A unit whose first statement is whole runs without BEGIN and COMMIT: one round trip.
-3. Every exception of the driver's becomes one of ours here, and nowhere else.
+3. This module alone translates the driver's exceptions into ours.
 """
 
 import asyncio
@@ -22,18 +22,18 @@ from payrelay.store.engine.database import Row, Statement, T, Unit
 
 POOL_MIN: Final = 2
 POOL_MAX: Final = 16
-"""Connections of one process: more only queue up inside the server."""
+"""Connections of one process: more would only queue inside the server."""
 ACQUIRE_TIMEOUT_S: Final = 2.0
 """How long a unit waits for a connection."""
 CONNECT_TIMEOUT_S: Final = 5.0
 STATEMENT_TIMEOUT_S: Final = 5.0
-"""Ours take milliseconds; what takes longer waits for a lock or a disk that is in trouble."""
+"""Our statements take milliseconds. One that takes longer waits for a lock or a failing disk."""
 LOCK_TIMEOUT_S: Final = 2.0
-"""As long as the embedded database waits for another process."""
+"""Equals the wait of the embedded database for another process."""
 IDLE_IN_TRANSACTION_TIMEOUT_S: Final = 10.0
-"""After this the server takes the locks of a process that hangs in the middle of a unit."""
+"""After this the server releases the locks of a process that hangs in the middle of a unit."""
 MIGRATION_TIMEOUT_S: Final = 600.0
-"""How long a start waits for the migrations of another one, or runs its own."""
+"""How long a start waits for another process's migrations, or runs its own."""
 _CLOSE_TIMEOUT_S: Final = 10.0
 _MIGRATION_LOCK: Final = 0x7061_7972_656C_6179
 """The number of the advisory lock under which one process migrates at a time."""
@@ -48,8 +48,8 @@ _SESSION: Final = {
 }
 
 _UNAVAILABLE_CLASSES: Final = frozenset({"08", "28", "40", "53", "55", "57", "58"})
-"""Classes of SQLSTATE that pass: connection, authorization (a password being changed), rollback by conflict,
-resources, an object in use, operator intervention, system error."""
+"""Classes of SQLSTATE that pass: connection, authorization (a password being changed), rollback by conflict, resources,
+an object in use, operator intervention, system error."""
 _UNAVAILABLE_STATES: Final = frozenset({"25006"})
 """A read-only transaction: the server has become a standby."""
 _UNIQUE_VIOLATION: Final = "23505"
@@ -64,7 +64,7 @@ class _Connection(asyncpg.Connection):  # type: ignore[misc] # asyncpg is shippe
     """A connection that our units leave as they found it."""
 
     def get_reset_query(self) -> str:
-        """Gives nothing to run on its return to the pool, which saves a round trip for each unit."""
+        """Gives no reset query, which saves a round trip for each unit."""
         return ""
 
 
@@ -88,7 +88,7 @@ class Postgresql:
                 return await _read(connection, unit)
 
     async def ping(self) -> None:
-        """Asks the server whether it takes writes; see ``Database.ping``."""
+        """Asks the server whether it accepts writes; see ``Database.ping``."""
         with _translated():
             async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S) as connection:
                 is_read_only = await connection.fetchval("SELECT current_setting('transaction_read_only') = 'on'")
@@ -96,7 +96,7 @@ class Postgresql:
             raise StoreUnavailable("the database is read-only")
 
     async def close(self) -> None:
-        """Lets what runs end, then closes the connections; see ``Database.close``."""
+        """Lets running units end, then closes the connections; see ``Database.close``."""
         try:
             with _translated():
                 await asyncio.wait_for(self._pool.close(), _CLOSE_TIMEOUT_S)
@@ -107,12 +107,12 @@ class Postgresql:
 async def open_postgresql(url: str, *, clock: Clock) -> Postgresql:
     """Connects, and brings the schema up to date.
 
-    Raises SettingsError for a URL that can't be read, StoreUnusable where the server can't be reached, lets us not in,
-    or holds a schema that this program can't use.
+    Raises SettingsError for a URL that can't be read. Raises StoreUnusable where the server can't be reached, rejects
+    our login, or has a schema that this program can't use.
     """
-    place = _place(url)
+    name = _name_of(url)
     try:
-        await _migrate(url, place, clock)
+        await _migrate(url, name, clock)
         pool = await asyncpg.create_pool(
             url,
             min_size=POOL_MIN,
@@ -124,11 +124,11 @@ async def open_postgresql(url: str, *, clock: Clock) -> Postgresql:
             init=_prepare,
         )
     except asyncpg.PostgresError as error:
-        raise StoreUnusable(f"{place}: the server refused: {_first_line(error)}") from error
+        raise StoreUnusable(f"{name}: the server refused: {_first_line(error)}") from error
     except (OSError, TimeoutError) as error:
-        raise StoreUnusable(f"{place}: the server can't be reached: {_first_line(error)}") from error
+        raise StoreUnusable(f"{name}: the server can't be reached: {_first_line(error)}") from error
     except (asyncpg.InterfaceError, ValueError):
-        # The cause is not kept: it may quote a part of the URL that holds the password.
+        # Without the cause, which may quote a part of the URL with the password.
         raise _unreadable() from None
     return Postgresql(pool)
 
@@ -137,8 +137,8 @@ async def _prepare(connection: asyncpg.Connection) -> None:
     await connection.execute(_ENSURE_DURABLE)
 
 
-async def _migrate(url: str, place: str, clock: Clock) -> None:
-    """Runs what is missing. Of several processes that start at once, one does and the others see it done."""
+async def _migrate(url: str, name: str, clock: Clock) -> None:
+    """Runs the missing migrations. Of several processes that start at once, one runs them; the others wait."""
     known = migrations.shipped("postgresql")
     connection = await asyncpg.connect(url, timeout=CONNECT_TIMEOUT_S, command_timeout=MIGRATION_TIMEOUT_S)
     try:
@@ -146,7 +146,7 @@ async def _migrate(url: str, place: str, clock: Clock) -> None:
         if not await connection.fetchval("SELECT to_regclass('schema_version') IS NOT NULL"):
             await connection.execute(migrations.CREATE_VERSION_TABLE)
         applied = [migrations.AppliedMigration(*row) for row in await connection.fetch(migrations.READ_VERSIONS)]
-        for migration in migrations.pending(applied, known, place):
+        for migration in migrations.pending(applied, known, name):
             await _apply(connection, migration, clock.now_ms())
     finally:
         await connection.close()
@@ -168,7 +168,7 @@ async def _write(connection: asyncpg.Connection, unit: Unit[T]) -> T:
     try:
         statement = next(unit)
         if statement.is_whole:
-            # It has written all there is to write, or nothing: what comes after it begins a transaction of its own.
+            # It has written everything or nothing, so any later statement begins a transaction of its own.
             statement = unit.send(await _rows(connection, statement))
     except StopIteration as end:
         value: T = end.value
@@ -187,7 +187,7 @@ async def _read(connection: asyncpg.Connection, unit: Unit[T]) -> T:
 
 
 async def _go_on(connection: asyncpg.Connection, unit: Unit[T], statement: Statement) -> T:
-    """Runs a statement that a unit has asked for, and all that it asks for after that."""
+    """Runs the statement that a unit has yielded, and all that it yields after it."""
     try:
         while True:
             statement = unit.send(await _rows(connection, statement))
@@ -203,7 +203,7 @@ async def _rows(connection: asyncpg.Connection, statement: Statement) -> list[Ro
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
-    """Turns what the driver raises into what ``Database`` promises, with the cause kept."""
+    """Translates the driver's exceptions into those that ``Database`` promises, with their causes."""
     try:
         yield
     except asyncpg.PostgresError as error:
@@ -213,13 +213,13 @@ def _translated() -> Iterator[None]:
     except asyncpg.DataError as error:
         raise StoreError(f"the database can't hold a value: {_first_line(error)}") from error
     except (asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
-        # The driver takes some connections that die at a bad moment for a mistake of its own.
+        # Where a connection dies at a bad moment, the driver sometimes reports a fault of its own.
         raise StoreUnavailable(f"the database can't be used: {_first_line(error)}") from error
 
 
 @contextlib.contextmanager
 def _in_doubt() -> Iterator[None]:
-    """Tells a server that was lost over a unit, and may have committed it, from one that answered."""
+    """Raises StoreDoubtful where the server was lost during a unit and may have committed it."""
     try:
         yield
     except asyncpg.PostgresError as error:
@@ -235,18 +235,18 @@ def _in_doubt() -> Iterator[None]:
 def _of_state(error: asyncpg.PostgresError) -> StoreError:
     state: str = error.sqlstate or ""
     if state == _UNIQUE_VIOLATION:
-        return Outdated("another one took the place of this row")
+        return Outdated("another row took the place of this one")
     if state[:2] in _UNAVAILABLE_CLASSES or state in _UNAVAILABLE_STATES:
         return StoreUnavailable(f"the database can't be used: {_first_line(error)}")
     return StoreError(f"the database refused a statement: {_first_line(error)}")
 
 
 def _first_line(error: BaseException) -> str:
-    """Gives what went wrong without the details that the server adds, which quote values."""
+    """Gives the message without the details that the server adds, which quote values."""
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
-def _place(url: str) -> str:
+def _name_of(url: str) -> str:
     """Names the database without its password."""
     try:
         parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""How a query is written: once for both databases, or once for each where SQL does not reach that far.
+"""How a query is written: once for both databases, or once for each where they need different SQL.
 
 Parameters are ``$1``, ``$2``, … as PostgreSQL has them. SQLite gets ``?`` in their place.
 """
@@ -10,13 +10,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 _PARAMETER: Final = re.compile(r"\$(\d+)")
 _NOT_IN_SQLITE: Final = re.compile(r"::[a-z]+|\s+FOR UPDATE(?: SKIP LOCKED)?")
-"""Type casts, which it has no need of, and locks of rows: there a unit that writes is alone anyway."""
+"""Type casts, which SQLite doesn't need, and row locks: a unit that writes has the SQLite file to itself anyway."""
 
 _Parameters: TypeAlias = tuple[str | int | bytes | None, ...]
 
 
 class SqliteStep(NamedTuple):
-    """One SQLite statement, and how its parameters are picked out of the query's."""
+    """One SQLite statement, and the function that picks its parameters from the query's."""
 
     text: str
     pick: Callable[[_Parameters], _Parameters]
@@ -36,21 +36,21 @@ class Query(NamedTuple):
 
 
 def query(name: str, text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
-    """Writes a query down; ``sqlite`` only where ``text`` can't serve for both.
+    """Makes a query; ``sqlite`` only where ``text`` can't serve for both databases.
 
-    Type casts and locks of rows are left out for SQLite.
+    Type casts and row locks are left out for SQLite.
     """
     return Query(name, text, tuple(_step(_NOT_IN_SQLITE.sub("", step)) for step in sqlite or (text,)))
 
 
 def _step(text: str) -> SqliteStep:
-    places = [int(number) - 1 for number in _PARAMETER.findall(text)]
-    return SqliteStep(_PARAMETER.sub("?", text), _picker(places))
+    indexes = [int(number) - 1 for number in _PARAMETER.findall(text)]
+    return SqliteStep(_PARAMETER.sub("?", text), _picker(indexes))
 
 
-def _picker(places: list[int]) -> Callable[[_Parameters], _Parameters]:
-    if len(places) > 1:
-        return operator.itemgetter(*places)
-    if not places:
+def _picker(indexes: list[int]) -> Callable[[_Parameters], _Parameters]:
+    if len(indexes) > 1:
+        return operator.itemgetter(*indexes)
+    if not indexes:
         return lambda _: ()
-    return operator.itemgetter(slice(places[0], places[0] + 1))
+    return operator.itemgetter(slice(indexes[0], indexes[0] + 1))

@@ -1,8 +1,8 @@
-"""Sealing: what must not lie in clear in the database is encrypted and bound to the row that it belongs to.
+"""Sealing: a value that must not lie in clear in the database is encrypted and bound to its row.
 
-A sealed value is ``01 | key id (4) | salt (16) | nonce (12) | AES-256-GCM ciphertext and tag``. The salt is drawn anew
-by each process and gives a key of its own, by HMAC-SHA256, so that random nonces stay safe far beyond the 2**32
-values that one AES-GCM key may seal; a process that was forked or restored from a snapshot draws other nonces.
+A sealed value is ``01 | key id (4) | salt (16) | nonce (12) | AES-256-GCM ciphertext and tag``. Each process draws a
+new salt, from which HMAC-SHA256 derives a key of its own. So random nonces stay safe far beyond the 2**32 values that
+one AES-GCM key may seal. A process that was forked or restored from a snapshot draws other nonces.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ _SALT_START: Final = len(_FORMAT) + _KEY_ID_BYTES
 _NONCE_START: Final = _SALT_START + _SALT_BYTES
 _SEALED_START: Final = _NONCE_START + _NONCE_BYTES
 _SEALS_PER_SALT_MAX: Final = 2**30
-"""A quarter of what the standard allows for random nonces under one key."""
+"""A quarter of the number that the standard allows for random nonces under one key."""
 _CIPHERS_KEPT_MAX: Final = 256
-"""Salts whose derived keys are kept in memory: about one for each start of a process in recent times."""
+"""Salts whose derived keys are kept in memory: about one for each recent start of a process."""
 _KEY_FILE_BYTES_MAX: Final = 4096
 
 
@@ -43,22 +43,22 @@ class Seal:
 
     @property
     def key_id(self) -> bytes:
-        """Names the key that seals: four bytes, which stand in every value behind its first."""
+        """Names the key that seals: four bytes, which each value has behind its first byte."""
         return self._key_id
 
     @property
     def key_ids(self) -> tuple[bytes, ...]:
-        """Names the keys that open, the one that seals first."""
+        """Names the keys that open values, the sealing one first."""
         return tuple(self._keys)
 
     def _begin(self) -> None:
-        """Draws a salt, and with it the key for the next seals."""
+        """Draws a salt, and derives the key for the next seals from it."""
         self._seals = 0
         self._head = _FORMAT + self._key_id + secrets.token_bytes(_SALT_BYTES)
         self._cipher = self._derive(self._head)
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
-        """Encrypts; ``context`` says where the value belongs, and must be the same to open it."""
+        """Encrypts a value; ``context`` names its place, and must be equal to open it."""
         if self._seals >= _SEALS_PER_SALT_MAX:
             self._begin()
         self._seals += 1
@@ -66,7 +66,7 @@ class Seal:
         return self._head + nonce + self._cipher.encrypt(nonce, plain, context)
 
     def open(self, sealed: bytes, context: bytes) -> bytes:
-        """Decrypts; raises StoreUnusable where the key is not among ours, or value or context are not as sealed."""
+        """Decrypts a value. Raises StoreUnusable where its key is missing, or value or context are not as sealed."""
         head = sealed[:_NONCE_START]
         if sealed[: len(_FORMAT)] != _FORMAT or head[len(_FORMAT) : _SALT_START] not in self._keys:
             raise StoreUnusable(
@@ -96,10 +96,10 @@ def _key_id(key: bytes) -> bytes:
 
 
 def load_or_make_key(path: Path) -> tuple[bytes, ...]:
-    """Reads the keys of the embedded database, or makes one where there is none yet, whole or not at all.
+    """Reads the keys of the embedded database, or makes one where there is none, whole or not at all.
 
-    The file is readable by its owner alone. Of several processes that make it at once, one wins and all use its key.
-    Raises SettingsError for a file that holds no key, StoreUnusable where it can be neither read nor made.
+    Only the file's owner can read it. Of several processes that make it at once, one wins and all use its key. Raises
+    SettingsError for a file without a key, StoreUnusable where it can be neither read nor made.
     """
     try:
         if not is_key_file(path):
@@ -111,7 +111,7 @@ def load_or_make_key(path: Path) -> tuple[bytes, ...]:
 
 
 def is_key_file(path: Path) -> bool:
-    """True where there is a file of keys, whatever it holds."""
+    """True where there is a file of keys, whatever its content."""
     return path.exists()
 
 

@@ -1,12 +1,12 @@
-"""The embedded database: SQLite, one writer that commits all waiting units of work together.
+"""The embedded database: SQLite, with one writer that commits all waiting units of work together.
 
 Rules:
 
-1. A unit is acknowledged after the COMMIT that holds it, never before; the log is synced at every COMMIT.
-2. A unit that fails undoes itself alone. A transaction or a COMMIT that fails takes all of its units with it, each is
-   told StoreUnavailable, and the next batch begins anew.
-3. The writer's connection is used by the event loop and the executor in turn, never by both at once: a batch is
-   handed from one to the other. The reader's is used by the event loop alone.
+1. A unit is acknowledged after the COMMIT that contains it, never before; the log is synced at every COMMIT.
+2. A unit that fails undoes itself alone. A transaction or a COMMIT that fails undoes all of its units. The caller of
+   each gets StoreUnavailable, and the next batch begins anew.
+3. The event loop and the executor use the writer's connection in turn, never both at once: a batch is handed from one
+   to the other. The event loop alone uses the reader's connection.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ from payrelay.store.engine.database import Row, Statement, T, Unit
 from payrelay.store.engine.owner_lock import OwnerLock
 
 BATCH_MAX: Final = 128
-"""Units of one COMMIT: enough to share a sync, few enough that their statements hold up the loop for some 5 ms."""
+"""Units of one COMMIT: enough to share a sync, few enough that their statements block the loop for some 5 ms only."""
 WAITING_MAX: Final = 10_000
-"""Units that may wait for the writer; more means that the disk doesn't keep up, and waiting won't help."""
+"""Units that may wait for the writer. More mean that the disk can't keep up, and waiting won't help."""
 
 _STORAGE_TROUBLE: Final = frozenset(
     {
@@ -42,31 +42,31 @@ _STORAGE_TROUBLE: Final = frozenset(
         sqlite3.SQLITE_NOLFS,
     }
 )
-"""Primary result codes that say something of the file or the disk, not of the statement."""
+"""Primary result codes that concern the file or the disk, not the statement."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class InlineExecutor(Executor):
-    """Runs what it is given at once, in the thread that gives it: for simulations that must run the same each time."""
+    """Runs its tasks at once, in the calling thread: for simulations that must run equally each time."""
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Calls, and gives the finished result."""
+        """Calls the function, and gives the finished result."""
         future: Future[R] = Future()
         future.set_result(fn(*args, **kwargs))
         return future
 
 
 class _Job(NamedTuple, Generic[T]):
-    """A unit of work, and who waits for it."""
+    """A unit of work, and the future of its caller."""
 
     unit: Unit[T]
     waiter: "asyncio.Future[T]"
 
 
 class _Outcome(NamedTuple, Generic[T]):
-    """What a job came to: a value, unless there is an error."""
+    """The outcome of a job: a value, unless there is an error."""
 
     waiter: "asyncio.Future[T]"
     value: T | None
@@ -74,16 +74,16 @@ class _Outcome(NamedTuple, Generic[T]):
 
 
 class _HalfDone(Exception):
-    """A unit without a savepoint failed in the middle, so that only the whole batch can be undone."""
+    """A unit without a savepoint failed in the middle, so only the whole batch can be undone."""
 
 
 class Sqlite:
-    """The engine (see ``database.Database``); made by ``opening.open_database``, which checks the file first.
+    """The engine (see ``database.Database``). ``opening.open_database`` makes it, and checks the file first.
 
-    One batch at a time goes this way: its statements on the event loop, its COMMIT in the executor, its results on the
-    event loop again. The statements take some 20 µs each and touch memory; on a thread of their own they took twice
-    that, because Python's lock changes hands at every one of them. What may take long, the sync of a COMMIT and the
-    wait for another process's lock, never holds up the loop.
+    One batch at a time is processed: its statements on the event loop, its COMMIT in the executor, its results on the
+    event loop again. The statements take some 20 µs each and touch memory. On a thread of their own they took twice
+    that, because Python's lock changes hands at every one of them. The slow steps are the sync of a COMMIT and the wait
+    for another process's lock. They never block the loop.
     """
 
     def __init__(
@@ -129,24 +129,24 @@ class Sqlite:
             raise _translated(error) from error
 
     async def ping(self) -> None:
-        """Takes the write lock and lets it go; see ``Database.ping``."""
+        """Takes the write lock and releases it; see ``Database.ping``."""
         await self.write(_nothing())
 
     async def close(self) -> None:
-        """Lets what waits be committed, then closes the file; see ``Database.close``."""
+        """Commits the waiting units, then closes the file; see ``Database.close``."""
         if self._is_closed:
             return
         self._is_closed = True
         await self._is_idle.wait()
         self._reader.close()
-        # The last connection that is closed copies the log into the file and removes it; a reader could not.
+        # The last connection to close copies the log into the file and removes it; a reader could not.
         await self._loop.run_in_executor(self._executor, self._writer.close)
         self._executor.shutdown()
         if self._lock is not None:
             self._lock.release()
 
     def _begin(self) -> None:
-        """Begins a transaction for all that wait; comes to rest where nobody does."""
+        """Begins a transaction for all waiting units; the writer is idle where there are none."""
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
         if not batch:
             self._is_idle.set()
@@ -162,7 +162,7 @@ class Sqlite:
             self._carry_out_all(batch)
 
     def _wait_to_begin(self, batch: list[_Job[Any]]) -> None:
-        """Waits until another process lets go of the write lock. Runs in the executor."""
+        """Waits until another process releases the write lock. Runs in the executor."""
         try:
             self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_s * 1000)}")
             self._writer.execute("BEGIN IMMEDIATE")
@@ -173,7 +173,7 @@ class Sqlite:
             self._loop.call_soon_threadsafe(self._carry_out_all, batch)
 
     def _carry_out_all(self, batch: list[_Job[Any]]) -> None:
-        """Carries out the units of a batch, and has them committed."""
+        """Carries out the units of a batch, and hands the batch to the executor to be committed."""
         try:
             outcomes = [self._carry_out(job) for job in batch if not job.waiter.cancelled()]
         except (sqlite3.Error, _HalfDone) as error:
@@ -182,10 +182,10 @@ class Sqlite:
             self._executor.submit(self._commit, batch, outcomes)
 
     def _carry_out(self, job: _Job[Any]) -> _Outcome[Any]:
-        """Carries out one unit; raises only what ends the batch.
+        """Carries out one unit; raises only exceptions that end the batch.
 
-        A whole statement needs no savepoint: alone it fails without having written, or it has done all there is to do.
-        That spares the copies which SQLite keeps of every page that is changed under a savepoint, a fifth of the work.
+        A whole statement needs no savepoint: where it fails, it has written nothing, and where it succeeds, the unit is
+        done. That spares SQLite a copy of every page that is changed under a savepoint, a fifth of the work.
         """
         changes = self._writer.total_changes
         try:
@@ -194,25 +194,25 @@ class Sqlite:
                 statement = job.unit.send(_rows(self._writer, statement))
         except StopIteration as end:
             return _Outcome(job.waiter, end.value, None)
-        except Exception as error:  # whatever a unit raises is its caller's, and never the others'
+        except Exception as error:  # whatever a unit raises concerns its caller alone
             if self._writer.total_changes != changes:
                 raise _HalfDone(f"a unit failed after it had written: {error}") from error
             return self._failed(job, error)
         return self._carry_on(job, statement)
 
     def _carry_on(self, job: _Job[Any], statement: Statement) -> _Outcome[Any]:
-        """Carries out the rest of a unit inside a savepoint; raises only what ends the batch."""
+        """Carries out the rest of a unit inside a savepoint; raises only exceptions that end the batch."""
         self._writer.execute("SAVEPOINT unit")
         try:
             outcome: _Outcome[Any] = _Outcome(job.waiter, _go_on(self._writer, job.unit, statement), None)
-        except Exception as error:  # noqa: BLE001 - whatever a unit raises is its caller's, and never the others'
+        except Exception as error:  # noqa: BLE001 - whatever a unit raises concerns its caller alone
             outcome = self._failed(job, error)
             self._writer.execute("ROLLBACK TO unit")
         self._writer.execute("RELEASE unit")
         return outcome
 
     def _failed(self, job: _Job[Any], error: Exception) -> _Outcome[Any]:
-        """Tells what a unit's failure is to its caller; raises it where it ends the batch."""
+        """Gives the outcome of a failed unit; raises the error where it ends the batch."""
         if isinstance(error, sqlite3.Error):
             if _is_storage_trouble(error) or not self._writer.in_transaction:
                 raise error
@@ -220,7 +220,7 @@ class Sqlite:
         return _Outcome(job.waiter, None, error)
 
     def _commit(self, batch: list[_Job[Any]], outcomes: list[_Outcome[Any]]) -> None:
-        """Puts a batch on disk. Runs in the executor."""
+        """Commits a batch to disk. Runs in the executor."""
         try:
             self._writer.execute("COMMIT")
         except sqlite3.Error as error:
@@ -229,19 +229,19 @@ class Sqlite:
             self._loop.call_soon_threadsafe(self._deliver, outcomes)
 
     def _fail(self, batch: list[_Job[Any]], error: Exception) -> None:
-        """Undoes a batch, and tells all who wait for it."""
+        """Undoes a batch, and gives each of its callers StoreUnavailable."""
         try:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             self._writer.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error:
-            # The next BEGIN fails then, is answered StoreUnavailable, and comes here again.
+            # The next BEGIN fails then, and its units get StoreUnavailable here.
             pass
         reason = f"the database can't be written to: {error}"
         self._deliver([_Outcome(job.waiter, None, StoreUnavailable(reason)) for job in batch])
 
     def _deliver(self, outcomes: list[_Outcome[Any]]) -> None:
-        """Tells each waiter what its unit came to, and goes on; one that was cancelled is left alone."""
+        """Gives each caller the outcome of its unit, and goes on with the next batch; skips cancelled callers."""
         for waiter, value, error in outcomes:
             if waiter.done():
                 continue
@@ -249,7 +249,7 @@ class Sqlite:
                 waiter.set_result(value)
             else:
                 waiter.set_exception(error)
-        # Soon, not now: those who were told first say what they want next, and that comes into the next batch.
+        # Soon, not now: callers with a result may write again, and those writes join the next batch.
         self._loop.call_soon(self._begin)
 
 
@@ -263,7 +263,7 @@ def _drive(connection: sqlite3.Connection, unit: Unit[T]) -> T:
 
 
 def _go_on(connection: sqlite3.Connection, unit: Unit[T], statement: Statement) -> T:
-    """Runs a statement that a unit has asked for, and all that it asks for after that."""
+    """Runs the statement that a unit has yielded, and all that it yields after it."""
     try:
         while True:
             statement = unit.send(_rows(connection, statement))
@@ -294,7 +294,7 @@ def _is_storage_trouble(error: sqlite3.Error) -> bool:
 
 
 def _primary_code(error: sqlite3.Error) -> int:
-    # The low byte is the primary code; what stands above it tells more of the same.
+    # The low byte is the primary code; the bytes above it have details.
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF
 
@@ -307,5 +307,5 @@ def _translated(error: sqlite3.Error) -> StoreError:
         sqlite3.SQLITE_CONSTRAINT_UNIQUE,
         sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
     }:
-        return Outdated("another one took the place of this row")
+        return Outdated("another row took the place of this one")
     return StoreError(f"the database refused a statement: {error}")

@@ -1,6 +1,6 @@
-"""The file of the embedded database: makes it, looks whether it is ours, migrates it, and opens the two connections.
+"""The file of the embedded database: makes it, checks that it is ours, migrates it, and opens the two connections.
 
-Everything that a person must put right is raised as StoreUnusable, in one line that names the path.
+Every fault that an operator must repair is raised as StoreUnusable, in one line that names the path.
 """
 
 import os
@@ -17,24 +17,24 @@ from payrelay.store.engine import migrations
 BUSY_S: Final = 2.0
 """How long a write waits for another process that holds the lock."""
 _READ_BUSY_S: Final = 0.25
-"""Readers wait only while another process opens or closes the file; they do so on the event loop."""
+"""Reads wait only while another process opens or closes the file, and they wait on the event loop."""
 _APPLICATION_ID: Final = 0x50524C59
-"""Stands in the file's header: ``PRLY``."""
+"""Marks the file in its header: ``PRLY``."""
 _VERSION_MIN: Final = (3, 37, 0)
 """The first SQLite with strict tables."""
 _STATEMENTS_KEPT: Final = 256
-"""Prepared statements that stay with a connection; more than we have."""
+"""Prepared statements of one connection; more than we have."""
 _CHECKPOINT_PAGES: Final = 4_000
-"""16 MB of log, then it is copied into the file: long enough that most pages are copied once for many changes."""
+"""16 MB of log, after which it is copied into the file: enough that most pages are copied once for many changes."""
 _CACHE_KIB: Final = 32 * 1024
-"""Room for all pages that one batch changes, so that nothing of it is written before its COMMIT."""
+"""Room for all pages that one batch changes, so that none of them is written before the COMMIT."""
 _LOG_BYTES_KEPT: Final = 64 * 1024 * 1024
-"""To this size the log is cut back after a burst."""
+"""The log is cut back to this size after a burst."""
 _FILE_MODE: Final = 0o600
 
 
 class SqliteConnections(NamedTuple):
-    """The two ways to the file; the writer's does not wait for a lock, that is the engine's to do."""
+    """The two connections to the file. The writer's never waits for a lock; the engine does that."""
 
     writer: sqlite3.Connection
     reader: sqlite3.Connection
@@ -43,7 +43,7 @@ class SqliteConnections(NamedTuple):
 def open_file(path: Path, *, clock: Clock, busy_s: float = BUSY_S) -> SqliteConnections:
     """Opens the file, which is made where it is missing, and brings its schema up to date.
 
-    Raises StoreUnusable where a person must act, StoreUnavailable while another process keeps it locked.
+    Raises StoreUnusable where an operator must act, StoreUnavailable while another process keeps it locked.
     """
     if sqlite3.sqlite_version_info < _VERSION_MIN:
         raise StoreUnusable(f"{path}: SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
@@ -104,7 +104,7 @@ def _connect(path: Path, mode: str, busy_s: float) -> sqlite3.Connection:
 
 
 def _claim_file(connection: sqlite3.Connection, path: Path) -> None:
-    """Marks an empty file as ours and turns write-ahead logging on; raises StoreUnusable for a file of others."""
+    """Marks an empty file as ours and turns write-ahead logging on; raises StoreUnusable for another program's file."""
     connection.execute("BEGIN IMMEDIATE")
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     is_empty = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
@@ -119,7 +119,7 @@ def _claim_file(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, clock: Clock) -> None:
-    """Runs what is missing. Of several processes that start at once, one does and the others see it done."""
+    """Runs the missing migrations. Of several processes that start at once, one runs them; the others wait."""
     known = migrations.shipped("sqlite")
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(migrations.CREATE_VERSION_TABLE)
@@ -143,7 +143,7 @@ def _apply(connection: sqlite3.Connection, migration: migrations.Migration, now_
 
 
 def _split(text: str) -> Iterator[str]:
-    """Takes a file apart into statements; ``executescript`` would commit in the middle."""
+    """Splits a file into statements; ``executescript`` would commit in the middle."""
     statement = ""
     for line in text.splitlines(keepends=True):
         statement += line

@@ -1,4 +1,4 @@
-"""The time that the embedded database's budget goes by: the wall clock's at the start, from there one that never jumps.
+"""The time of the embedded database's budget: the wall clock's at the start, and from there one that never jumps.
 
 PostgreSQL has a clock of its own, which is one for all its clients.
 """
@@ -9,6 +9,6 @@ from payrelay.clock import Clock
 
 
 def steady_ms(clock: Clock) -> Callable[[], int]:
-    """Gives a function that tells milliseconds since 1970 as the wall clock had them now, however it is set later."""
+    """Gives a function for the milliseconds since 1970, as the wall clock counts them now, however it is set later."""
     begin_ms = clock.now_ms() - round(clock.boot_s() * 1000)
     return lambda: begin_ms + int(clock.boot_s() * 1000)

@@ -1,1 +1,1 @@
-"""Where events, endpoints and deliveries are kept."""
+"""Stores events, endpoints and deliveries."""

@@ -1,10 +1,10 @@
-"""Deliveries as the store keeps them: what is to be sent to which endpoint, in which order, and what came of it.
+"""Deliveries in the store: the events for each endpoint, in their order, with the outcomes of the attempts.
 
 Rules:
 
-1. A delivery that waits has a time for its next try. Whoever takes it puts that off for as long as sending may last:
-   nobody else takes it meanwhile, and what a dead process had taken comes back.
-2. Of the events about one subject an endpoint is given the first that waits, and the next one only when that was
+1. A waiting delivery has a time for its next attempt. A process that leases it puts that time off for as long as
+   sending may last. No other process leases it meanwhile, and the leases of a dead process end by themselves.
+2. Of the events about one subject, an endpoint gets the first that waits. It gets the next one only when that was
    delivered or given up. Other subjects don't wait for it.
 """
 
@@ -29,23 +29,23 @@ _Patterns: TypeAlias = tuple[Pattern, ...]
 
 
 class LeasedDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """A delivery that this process has taken, to be sent now.
+    """A delivery that this process has leased, to be sent now.
 
     Attributes:
-        endpoint_id, position, subject: which one.
-        attempts: how often it was tried, this time among them.
-        until_ms: until then nobody else takes it.
+        endpoint_id, position, subject: its endpoint, and the position and subject of its event.
+        attempts: the number of attempts, this one among them.
+        leased_until_ms: no other process leases it before this time.
     """
 
     endpoint_id: str
     position: int
     subject: str
     attempts: int
-    until_ms: int
+    leased_until_ms: int
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an event for an endpoint, as it is shown."""
+    """The delivery of one event to one endpoint, as it is shown."""
 
     position: int
     event_id: str
@@ -61,9 +61,9 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailedDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """A try that failed: what came of it, and when it is tried again; None where it is given up.
+    """A failed attempt: its outcome, and the time of the next attempt; None where the delivery is given up.
 
-    ``url`` is where it was tried; None where nobody knows.
+    ``url`` is the address of the attempt; None where it is unknown.
     """
 
     lease: LeasedDelivery
@@ -73,60 +73,60 @@ class FailedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     url: str | None = None
 
 
-class _Listener(msgspec.Struct, frozen=True):
+class _Subscriber(msgspec.Struct, frozen=True):
     id: str
     patterns: _Patterns
 
 
-_Takens: TypeAlias = list[LeasedDelivery]
+_Leases: TypeAlias = list[LeasedDelivery]
 _Deliveries: TypeAlias = list[Delivery]
 
 
 class Deliveries:
-    """Gives out deliveries that are due, to one process each, and keeps what came of them."""
+    """Leases the deliveries that are due, each to one process, and stores their outcomes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def endpoints_due(self, now_ms: int) -> list[str]:
-        """Names the active endpoints to which something is to be sent now."""
+        """Names the active endpoints that have a delivery due."""
         rows = await self._database.read(all_rows(Statement(statements.ENDPOINTS_DUE, (now_ms,))))
         return [str(row[0]) for row in rows]
 
     async def next_due_ms(self) -> int | None:
-        """Tells when something is to be sent next; None where nothing waits."""
+        """Gives the time at which the next delivery is due; None where none waits."""
         return await self._database.read(moment_in(Statement(statements.NEXT_DELIVERY, ())))
 
-    async def take(self, endpoint_id: str, now_ms: int, *, until_ms: int, limit: int) -> _Takens:
-        """Takes at most ``limit`` deliveries to an endpoint that are due, in the order of the feed."""
-        statement = Statement(statements.TAKE_DELIVERIES, (endpoint_id, now_ms, until_ms, limit), is_whole=True)
+    async def lease_due(self, endpoint_id: str, now_ms: int, *, leased_until_ms: int, limit: int) -> _Leases:
+        """Leases at most ``limit`` deliveries to an endpoint that are due, in the order of the feed."""
+        statement = Statement(statements.LEASE_DELIVERIES, (endpoint_id, now_ms, leased_until_ms, limit), is_whole=True)
         rows = await self._database.write(all_rows(statement))
-        members = {"endpoint_id": endpoint_id, "until_ms": until_ms}
-        taken = [
+        members = {"endpoint_id": endpoint_id, "leased_until_ms": leased_until_ms}
+        leases = [
             msgspec.convert(members | dict(zip(("position", "subject", "attempts"), row, strict=True)), LeasedDelivery)
             for row in rows
         ]
-        return sorted(taken, key=lambda delivery: delivery.position)
+        return sorted(leases, key=lambda delivery: delivery.position)
 
-    async def delivered(self, endpoint_id: str, taken: _Takens, *, status: int, now_ms: int) -> None:
-        """Says that the receiver has taken them; what waited for them goes on."""
-        if taken:
-            await self._database.write(_delivered(endpoint_id, taken, status, now_ms))
+    async def delivered(self, endpoint_id: str, leases: _Leases, *, status: int, now_ms: int) -> None:
+        """Stores that the receiver has accepted deliveries. Deliveries that waited for them are due."""
+        if leases:
+            await self._database.write(_delivered(endpoint_id, leases, status, now_ms))
 
-    async def give_back(self, endpoint_id: str, taken: _Takens, *, now_ms: int) -> None:
-        """Says that deliveries were not tried after all, and are due for whoever comes."""
+    async def end_leases(self, endpoint_id: str, leases: _Leases, *, now_ms: int) -> None:
+        """Ends the leases of deliveries that were not attempted after all: they are due for any process."""
         until: dict[int, list[int]] = {}
-        for delivery in taken:
-            until.setdefault(delivery.until_ms, []).append(delivery.position)
+        for delivery in leases:
+            until.setdefault(delivery.leased_until_ms, []).append(delivery.position)
         for until_ms, positions in until.items():
             parameters = (endpoint_id, _encode(positions).decode(), now_ms, until_ms)
-            await self._database.write(all_rows(Statement(statements.GIVE_BACK, parameters, is_whole=True)))
+            await self._database.write(all_rows(Statement(statements.END_LEASES, parameters, is_whole=True)))
 
     async def failed(self, failure: FailedDelivery, *, now_ms: int, deferred_until_ms: int) -> int:
-        """Says that a try failed, and when it is tried again; gives since when the endpoint takes nothing.
+        """Stores a failed attempt and the time of the next one; gives the time since which the endpoint fails.
 
-        Nothing of the delivery is changed where somebody else has taken it meanwhile, and nothing of an endpoint that
-        was moved to another address meanwhile.
+        Does not change the delivery where another process has leased it meanwhile, nor an endpoint that was moved to
+        another address meanwhile.
         """
         return await self._database.write(_failed(failure, now_ms, deferred_until_ms))
 
@@ -144,7 +144,7 @@ class Deliveries:
         return [struct_of(row, Delivery) for row in rows]
 
     async def waiting(self) -> tuple[int, int | None]:
-        """Counts what waits, with since when the oldest of it does."""
+        """Counts the waiting deliveries, and gives the time since which the oldest waits; None where none does."""
         [[count, oldest_ms]] = await self._database.read(all_rows(Statement(statements.COUNT_WAITING, ())))
         return msgspec.convert((count, oldest_ms), tuple[int, int | None])
 
@@ -154,55 +154,55 @@ def queue(events: list[PublishedEvent], now_ms: int) -> Unit[None]:
     rows = yield Statement(statements.LISTENING, ())
     if not rows:
         return
-    listeners: dict[tuple[str, str], list[_Listener]] = {}
+    subscribers: dict[tuple[str, str], list[_Subscriber]] = {}
     for endpoint_id, merchant, principal, types in rows:
         patterns = tuple(pattern_of(text) for text in str(types).split(","))
-        listeners.setdefault((str(merchant), str(principal)), []).append(_Listener(str(endpoint_id), patterns))
-    wanted = [
-        (listener.id, event.position, event.id, event.subject)
+        subscribers.setdefault((str(merchant), str(principal)), []).append(_Subscriber(str(endpoint_id), patterns))
+    queued = [
+        (subscriber.id, event.position, event.id, event.subject)
         for event in events
-        for listener in listeners.get((event.merchant, event.principal), ())
-        if _is_wanted(event, listener)
+        for subscriber in subscribers.get((event.merchant, event.principal), ())
+        if _is_wanted(event, subscriber)
     ]
-    if wanted:
-        yield Statement(statements.QUEUE, (_encode(wanted).decode(), now_ms))
+    if queued:
+        yield Statement(statements.QUEUE, (_encode(queued).decode(), now_ms))
 
 
 def queue_again(endpoint_id: str, events: list[PublishedEvent], now_ms: int) -> Unit[None]:
     """Queues events for one endpoint, whatever became of them before; a part of another unit of work."""
-    wanted = [(endpoint_id, event.position, event.id, event.subject) for event in events]
-    if wanted:
-        yield Statement(statements.QUEUE_AGAIN, (_encode(wanted).decode(), now_ms))
+    queued = [(endpoint_id, event.position, event.id, event.subject) for event in events]
+    if queued:
+        yield Statement(statements.QUEUE_AGAIN, (_encode(queued).decode(), now_ms))
 
 
-def _is_wanted(event: PublishedEvent, listener: _Listener) -> bool:
+def _is_wanted(event: PublishedEvent, subscriber: _Subscriber) -> bool:
     if event.type == TEST:
-        return event.subject == f"endpoint:{listener.id}"
-    return any(pattern.fits(event.type) for pattern in listener.patterns)
+        return event.subject == f"endpoint:{subscriber.id}"
+    return any(pattern.fits(event.type) for pattern in subscriber.patterns)
 
 
-def _delivered(endpoint_id: str, taken: _Takens, status: int, now_ms: int) -> Unit[None]:
-    positions = _encode([delivery.position for delivery in taken]).decode()
+def _delivered(endpoint_id: str, leases: _Leases, status: int, now_ms: int) -> Unit[None]:
+    positions = _encode([delivery.position for delivery in leases]).decode()
     yield Statement(statements.DELIVERED, (endpoint_id, positions, status))
-    for delivery in taken:
+    for delivery in leases:
         if delivery.attempts > 1:
             yield Statement(statements.FREE_SUBJECT, (endpoint_id, delivery.subject, now_ms))
     yield Statement(endpoint_statements.NOTE_SUCCESS, (endpoint_id,))
 
 
 def _failed(failure: FailedDelivery, now_ms: int, deferred_until_ms: int) -> Unit[int]:
-    taken = failure.lease
-    which = (taken.endpoint_id, taken.position, taken.until_ms)
+    lease = failure.lease
+    which = (lease.endpoint_id, lease.position, lease.leased_until_ms)
     if failure.next_try_ms is None:
         changed = yield Statement(statements.GIVE_UP, (*which, failure.status, failure.words))
     else:
         changed = yield Statement(statements.PUT_OFF, (*which, failure.next_try_ms, failure.status, failure.words))
     if changed:
-        about = (taken.endpoint_id, taken.subject)
+        about = (lease.endpoint_id, lease.subject)
         if failure.next_try_ms is None:
             yield Statement(statements.FREE_SUBJECT, (*about, now_ms))
         else:
             yield Statement(statements.DEFER_SUBJECT, (*about, failure.next_try_ms))
-    noted = (taken.endpoint_id, now_ms, deferred_until_ms, failure.url)
+    noted = (lease.endpoint_id, now_ms, deferred_until_ms, failure.url)
     since = yield Statement(endpoint_statements.NOTE_FAILURE, noted)
     return int(since[0][0] or now_ms) if since else now_ms

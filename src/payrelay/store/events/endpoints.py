@@ -1,6 +1,6 @@
-"""Endpoints as the store keeps them: where a principal's events are sent, and the secrets that they are signed with.
+"""Endpoints in the store: the addresses for a principal's events, and the secrets that sign these.
 
-The secrets are sealed, each bound to its row; nobody but a sender opens them.
+The secrets are sealed, each bound to its row; only a sender opens them.
 """
 
 from typing import Final, TypeAlias
@@ -30,7 +30,7 @@ _Events: TypeAlias = list[PublishedEvent]
 
 
 class Target(msgspec.Struct, frozen=True):
-    """An endpoint with the secrets that it is sent to with; ``older`` may have ended."""
+    """An endpoint with the secrets for its webhooks; ``older`` may have ended."""
 
     endpoint: Endpoint
     newest: Secret
@@ -38,7 +38,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Endpoints:
-    """Keeps endpoints in a database."""
+    """Stores endpoints in a database."""
 
     def __init__(self, database: Database, seal: Seal) -> None:
         self._database = database
@@ -71,27 +71,27 @@ class Endpoints:
         return await self._many(Statement(statements.LIST_ENDPOINTS, parameters))
 
     async def list_all(self) -> _Endpoints:
-        """Reads everybody's endpoints."""
+        """Reads the endpoints of all principals."""
         return await self._many(Statement(statements.LIST_ALL_ENDPOINTS, (LISTED_MAX,)))
 
     async def change(self, endpoint: Endpoint, *, was: EndpointState) -> Endpoint | None:
-        """Stores what may be changed of an endpoint; None where it is in another state than it was, or gone.
+        """Stores the changeable members of an endpoint; None where it is no longer in the state ``was``, or is gone.
 
-        With the state ``stopped``, what waits is given up in the same unit of work.
+        With the state ``stopped``, its waiting deliveries are given up in the same unit of work.
         """
         return await self._database.write(_change(endpoint, was))
 
     async def rotate(self, endpoint_id: str, secret: Secret, *, older_ends_at_ms: int, now_ms: int) -> Endpoint | None:
-        """Puts a new secret in place; the one before is used beside it until its end, one before that no more."""
+        """Stores a new secret. The one before stays in use until its end; an older one is forgotten."""
         sealed = self._seal.seal(secret.reveal().encode(), secret_context(endpoint_id))
         statement = Statement(statements.ROTATE_SECRET, (endpoint_id, sealed, older_ends_at_ms, now_ms), is_whole=True)
         row = await self._database.write(first_row(statement))
         return None if row is None else endpoint_of(row)
 
     async def stop(self, endpoint_id: str, reason: str, now_ms: int, *, url: str | None = None) -> Endpoint | None:
-        """Stops an endpoint, gives up what waits for it, tells of it and calls a person; None where it was stopped.
+        """Stops an endpoint, gives its deliveries up, writes the event and the alert; None where it was stopped before.
 
-        None too where it was moved from ``url``, so that what that address did is none of its doing.
+        None too where it no longer has the address ``url``, which caused the stop.
         """
         return await self._database.write(_stop(endpoint_id, reason, now_ms, url))
 
@@ -100,11 +100,11 @@ class Endpoints:
         return await self._database.write(_remove(endpoint_id))
 
     async def put(self, event: OutgoingEvent) -> None:
-        """Tells an event that stands for no change, such as a test."""
+        """Writes an event that stands for no change, such as a test."""
         await self._database.write(outbox.put(event))
 
     async def queue_again(self, endpoint_id: str, events: _Events, now_ms: int) -> None:
-        """Queues events for an endpoint, whatever became of them before; what waits stays as it is."""
+        """Queues events for an endpoint, whatever became of them before. A waiting delivery stays as it is."""
         await self._database.write(queue_again(endpoint_id, events, now_ms))
 
     async def count_by_state(self) -> dict[EndpointState, int]:
@@ -123,12 +123,12 @@ class Endpoints:
 
 
 def secret_context(endpoint_id: str) -> bytes:
-    """Says where a secret belongs, for its seal; the older one keeps it when it becomes that."""
+    """Gives the seal context of an endpoint's secrets: the newest and the older one share it."""
     return f"endpoint/{endpoint_id}/secret".encode()
 
 
 def endpoint_of(row: Row) -> Endpoint:
-    """Makes an endpoint of a row that has its columns in their order."""
+    """Converts a row that has the columns of an endpoint in their order."""
     members = dict(zip(_COLUMNS, row, strict=True))
     return msgspec.convert(members | {"types": str(members["types"]).split(_SEPARATOR)}, Endpoint)
 

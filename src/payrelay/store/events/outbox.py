@@ -1,4 +1,4 @@
-"""Events that are to be told: written in the unit of work that made the change; neither is without the other."""
+"""The outbox: events are written in the unit of work of their change; neither is stored without the other."""
 
 from typing import Final
 

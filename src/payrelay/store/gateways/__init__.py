@@ -1,1 +1,1 @@
-"""What is kept of gateway accounts: budgets, access tokens, pauses, what was read last."""
+"""Stores the state of gateway accounts: budgets, access tokens, pauses, and the read cache."""

@@ -1,4 +1,4 @@
-"""The access token of a gateway account that all processes share, sealed; and who is fetching the next one."""
+"""The access token of a gateway account that all processes share, sealed, with the lease to fetch the next one."""
 
 from typing import Final, NamedTuple
 
@@ -9,11 +9,11 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.engine.steady_time import steady_ms
 from payrelay.store.statements.gateways import access_tokens as statements
 
-_BEGIN: Final = "access_token/"
+_CONTEXT_PREFIX: Final = "access_token/"
 
 
 class StoredToken(NamedTuple):
-    """A token that is kept: its text, how old it is, and how long it is good for."""
+    """A stored token: its text, its age, and its remaining life."""
 
     text: str
     age_s: float
@@ -21,17 +21,17 @@ class StoredToken(NamedTuple):
 
 
 class AccessTokens:
-    """The shelf of one account's token (see ``gateways.token_shelf``). ``account`` names it for good."""
+    """Stores one account's token (see ``gateways.token_store``). ``account`` names the token for good."""
 
     def __init__(self, database: Database, seal: Seal, clock: Clock, account: str) -> None:
         self._database = database
         self._seal = seal
         self._now_ms = steady_ms(clock)
         self._account = account
-        self._context = (_BEGIN + account).encode()
+        self._context = (_CONTEXT_PREFIX + account).encode()
 
     async def read(self) -> StoredToken | None:
-        """Gives the token that is kept; None also where it can't be opened. Raises StoreUnavailable."""
+        """Gives the stored token; None also where it can't be opened. Raises StoreUnavailable."""
         row = await self._database.read(first_row(self._find()))
         text = None if row is None else self._opened(row)
         if row is None or text is None:
@@ -42,24 +42,24 @@ class AccessTokens:
         return StoredToken(text, age_ms / 1000, left_ms / 1000)
 
     async def lease(self, for_s: float) -> bool:
-        """Gives True to the one who is to fetch the next token, for so long. Raises StoreUnavailable."""
+        """Leases the fetching of the next token; False where another process has the lease. Raises StoreUnavailable."""
         parameters = (self._account, _ms(for_s), self._now_ms())
         leased = Statement(statements.LEASE_ACCESS_TOKEN, parameters, is_whole=True)
         return await self._database.write(first_row(leased)) is not None
 
     async def put(self, text: str, left_s: float) -> None:
-        """Keeps a token in place of the one before, and ends the lease. Raises StoreUnavailable."""
+        """Stores a token in place of the one before, and ends the lease. Raises StoreUnavailable."""
         sealed = self._seal.seal(text.encode(), self._context)
         parameters = (self._account, sealed, _ms(left_s), self._now_ms())
         await self._database.write(first_row(Statement(statements.PUT_ACCESS_TOKEN, parameters, is_whole=True)))
 
     async def give_up(self, for_s: float) -> None:
-        """Ends the lease without a token: somebody else may try after so long. Raises StoreUnavailable."""
+        """Ends the lease without a token; others may lease after ``for_s`` seconds. Raises StoreUnavailable."""
         parameters = (self._account, _ms(for_s), self._now_ms())
         await self._database.write(first_row(Statement(statements.END_TOKEN_LEASE, parameters, is_whole=True)))
 
     async def drop(self, text: str) -> None:
-        """Forgets a token that the gateway called invalid, where it still is the one. Raises StoreUnavailable."""
+        """Forgets a token that the gateway called invalid, unless another one replaced it. Raises StoreUnavailable."""
         row = await self._database.read(first_row(self._find()))
         if row is not None and self._opened(row) == text:
             parameters = (self._account, row[0])
@@ -75,7 +75,7 @@ class AccessTokens:
         try:
             return self._seal.open(sealed, self._context).decode()
         except StoreUnusable:
-            return None  # sealed with a key that is gone: another one is fetched
+            return None  # sealed with a missing key: another token is fetched
 
 
 def _ms(seconds: float) -> int:

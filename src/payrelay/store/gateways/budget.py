@@ -1,10 +1,10 @@
-"""The budget of calls to a gateway account that all processes share: a row for each place.
+"""The budget of calls to a gateway account that all processes share: a row for each permit.
 
-Who gives the places out is in ``gateways.pacing.shared_budget``.
+``gateways.pacing.shared_budget`` has the interface.
 
-A place is taken by one statement that sets the time at which it is free again: the latest possible end of its call, and
-a window. What a process has taken is therefore known to all others at once and outlives it, and a process that dies
-leaves nothing behind that doesn't end by itself.
+One statement takes a permit: it sets the time at which the permit is free again, one window after the latest possible
+end of its call. So all other processes know at once of each permit that was taken. A process that dies leaves nothing
+behind that doesn't end by itself.
 """
 
 import secrets
@@ -18,11 +18,11 @@ from payrelay.store.engine.steady_time import steady_ms
 from payrelay.store.statements.gateways import budget as statements
 
 PERMIT_MS_MAX: Final = 300_000
-"""Longer than any call is under way (the longest time-out is 120 s), or any gateway is left alone."""
+"""Longer than any call lasts (the longest time-out is 120 s), and than any pause of a gateway."""
 ROUNDING_MS: Final = 2
 """Added to every window: times are kept in whole milliseconds, and two processes may round them differently."""
 POLL_AGAIN_S: Final = 0.005
-"""Where a place is free, but was just being changed by somebody else."""
+"""The wait where a permit is free, but another process is changing its row."""
 
 
 def _new_holder() -> str:
@@ -30,14 +30,14 @@ def _new_holder() -> str:
 
 
 class StoredBudget:
-    """The places of one merchant account, in the store.
+    """The permits of one merchant account, in the store.
 
     Args:
-        database: where they are.
-        clock: tells the embedded database the time; PostgreSQL has its own.
-        merchant: whose they are.
+        database: stores them.
+        clock: gives the embedded database the time; PostgreSQL has its own.
+        merchant: the merchant account.
         calls, window_s: how many calls in a window.
-        new_holder: makes the random name of a taking.
+        new_holder: makes a random name for each taking of permits.
     """
 
     is_shared = True
@@ -61,27 +61,27 @@ class StoredBudget:
         self._is_prepared = False
 
     async def take(self, count: int, permit_s: float) -> PermitsTaken:
-        """Takes what is free; see ``gateways.pacing.shared_budget.Budget``. Raises StoreUnavailable."""
+        """Takes free permits; see ``gateways.pacing.shared_budget.Budget``. Raises StoreUnavailable."""
         if not self._is_prepared:
             await self._database.write(self._prepare(self._now_ms()))
             self._is_prepared = True
-        look = self._take(count, _ms(permit_s), self._new_holder(), self._now_ms())
-        taken = await self._database.write(look)
-        if taken is None:  # its rows are gone: the database was restored, or tidied by hand
+        unit = self._take(count, _ms(permit_s), self._new_holder(), self._now_ms())
+        permits = await self._database.write(unit)
+        if permits is None:  # the rows are gone: the database was restored, or edited by hand
             self._is_prepared = False
             return PermitsTaken((), POLL_AGAIN_S)
-        return taken
+        return permits
 
     def done(self, grant: PermitGrant) -> Coroutine[object, object, None]:
-        """Lets it rest for a window; the time is now, whenever it is awaited."""
+        """Frees the permit one window from now, whenever the result is awaited."""
         return self._database.write(self._end(grant, self._window_ms, self._now_ms()))
 
     def release_unused(self, grant: PermitGrant) -> Coroutine[object, object, None]:
-        """Frees it."""
+        """Frees the permit now."""
         return self._database.write(self._end(grant, 0, self._now_ms()))
 
     def block(self, for_s: float) -> Coroutine[object, object, None]:
-        """Keeps everybody who shares this budget from taking a place for a while."""
+        """Keeps all permits of this budget from all processes for a while."""
         return self._database.write(self._block(_ms(for_s), self._now_ms()))
 
     def _prepare(self, now_ms: int) -> Unit[None]:
@@ -100,8 +100,8 @@ class StoredBudget:
         next_in_s = next_in_ms / 1000 if isinstance(next_in_ms, int) else 0.0
         return PermitsTaken(grants, max(POLL_AGAIN_S, next_in_s))
 
-    def _end(self, grant: PermitGrant, rests_ms: int, now_ms: int) -> Unit[None]:
-        parameters = (self._merchant, grant.slot, grant.holder, rests_ms, now_ms)
+    def _end(self, grant: PermitGrant, free_in_ms: int, now_ms: int) -> Unit[None]:
+        parameters = (self._merchant, grant.slot, grant.holder, free_in_ms, now_ms)
         yield Statement(statements.END_PERMIT, parameters, is_whole=True)
 
     def _block(self, for_ms: int, now_ms: int) -> Unit[None]:

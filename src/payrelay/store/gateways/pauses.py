@@ -1,4 +1,4 @@
-"""Pauses as the store keeps them: the accounts on which an operator allows no new effects."""
+"""Pauses in the store: the accounts on which an operator allows no new effects."""
 
 from typing import Final, TypeAlias
 
@@ -17,13 +17,13 @@ _Pauses: TypeAlias = list[Pause]
 
 
 class Pauses:
-    """Keeps pauses in a database."""
+    """Stores pauses in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, pause: Pause) -> bool:
-        """Pauses an account; False where it is paused already, whose pause then stands."""
+        """Pauses an account; False where it is paused already, and that pause stays."""
         parameters = msgspec.structs.astuple(pause)
         return bool(await self._database.write(all_rows(Statement(statements.ADD_PAUSE, parameters, is_whole=True))))
 
@@ -32,6 +32,6 @@ class Pauses:
         return bool(await self._database.write(all_rows(Statement(statements.REMOVE_PAUSE, (account,), is_whole=True))))
 
     async def list(self) -> _Pauses:
-        """Reads all of them, by the account's name."""
+        """Reads all pauses, by the account's name."""
         rows = await self._database.read(all_rows(Statement(statements.LIST_PAUSES, (PAUSES_MAX,))))
         return [struct_of(row, Pause) for row in rows]

@@ -1,8 +1,9 @@
-"""What the gateway last answered to each read, sealed; how the payments in it stood; and what makes a reading old.
+"""The stored part of the read cache: the gateway's last answers to reads, sealed, and the versions that outdate them.
 
-A *version* stands for all that may have changed what a read would show. It is made of what the journal holds anyway:
-how far the operations on an order or a subscription are, and a count of the changes that may be felt everywhere. It is
-read before the gateway is asked: an answer is as good as new to whoever finds the same version again.
+A *version* stands for everything that may have changed what a read would show. It is made of the versions of the
+operations on an order or a subscription, and of a count of the changes that may affect every reading. The version is
+read before the gateway is asked. An answer is as good as new to a caller that finds an equal version again. The last
+known status of each payment is stored here too.
 """
 
 from collections.abc import Iterable
@@ -19,25 +20,25 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.statements.gateways import readings as statements
 
 ANSWER_BYTES_MAX: Final = 262_144
-"""Some 300 payments or subscriptions. A longer answer is not kept: it would crowd out a hundred others."""
+"""Some 300 payments or subscriptions. A longer answer is not stored, because it would crowd out a hundred others."""
 PAYMENTS_MAX: Final = 500
-"""Payments that are noted of one answer; an answer that is short enough to be kept has fewer."""
+"""Payments that are noted of one answer; an answer that is short enough to be stored has fewer."""
 PRUNED_MAX: Final = 1_000
-"""Of one round, whatever is asked for, so that it never holds the store for long."""
+"""Of one round, whatever the caller asks for, so that it never blocks the store for long."""
 
 Version: TypeAlias = tuple[int, ...]
-"""Only ever compared with another one of the same subject; it never comes back to what it was."""
+"""Only compared with another version of one subject; it never returns to an earlier value."""
 
 
 class StoredReading(msgspec.Struct, frozen=True):
-    """What the gateway last answered, and when it was asked."""
+    """The gateway's last answer, and the time at which the gateway was asked."""
 
     reading: Reading
     read_at_ms: int
 
 
-class _StoredReading(msgspec.Struct, frozen=True, array_like=True):
-    """What of a reading is sealed: what a client is shown of it."""
+class _SealedReading(msgspec.Struct, frozen=True, array_like=True):
+    """The sealed part of a reading: the members that a client is shown."""
 
     msg: str
     raw_msg: bytes | None
@@ -45,23 +46,23 @@ class _StoredReading(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_StoredReading).decode
+_decode = msgspec.msgpack.Decoder(_SealedReading).decode
 
 
 class ReadingStore:
-    """Keeps the last positive answer to each read of each merchant account."""
+    """Stores the last positive answer to each read of each merchant account."""
 
     def __init__(self, database: Database, seal: Seal) -> None:
         self._database = database
         self._seal = seal
 
     async def version(self, merchant: str, call: Read) -> Version:
-        """Gives the version of what a read shows, with all that was committed before. Raises StoreUnavailable."""
+        """Gives the version of a read's subject, with everything that was committed before. Raises StoreUnavailable."""
         row = await self._database.read(first_row(_version_of(merchant, call)))
         return () if row is None else tuple(int(value) for value in row if value is not None)
 
     async def last(self, merchant: str, call: Read) -> StoredReading | None:
-        """Gives what is kept; None also where it can't be opened. Raises StoreUnavailable."""
+        """Gives the stored answer; None also where it can't be opened. Raises StoreUnavailable."""
         subject = subject_of(call)
         row = await self._database.read(first_row(Statement(statements.LAST_READING, (merchant, subject))))
         if row is None:
@@ -70,32 +71,32 @@ class ReadingStore:
         assert isinstance(sealed, bytes)  # noqa: S101, a column that is not null
         assert isinstance(read_at_ms, int)  # noqa: S101, a column that is not null
         try:
-            kept = _decode(self._seal.open(sealed, context_of(merchant, subject)))
+            sealed_part = _decode(self._seal.open(sealed, context_of(merchant, subject)))
         except (StoreUnusable, msgspec.DecodeError):
-            return None  # sealed with a key that is gone, or by another release: the next answer takes its place
-        reading = Reading(code=None, msg=kept.msg, raw_msg=kept.raw_msg, raw_data=kept.raw_data)
+            return None  # sealed with a missing key or by another release: the next answer replaces it
+        reading = Reading(code=None, msg=sealed_part.msg, raw_msg=sealed_part.raw_msg, raw_data=sealed_part.raw_data)
         return StoredReading(reading, read_at_ms)
 
     async def keep(
         self, merchant: str, call: Read, reading: Reading, payments: Iterable[Payment], *, read_at_ms: int
     ) -> None:
-        """Keeps a positive answer, unless it is too long, and notes how the payments in it stood.
+        """Stores a positive answer, unless it is too long, and notes the status of the payments in it.
 
-        ``read_at_ms`` is when the gateway was asked: what was asked for later is never replaced by it.
-        Raises StoreUnavailable.
+        ``read_at_ms`` is the time at which the gateway was asked: an answer never replaces one that was asked for
+        later. Raises StoreUnavailable.
         """
         noted = _notes(merchant, payments, read_at_ms)
-        plain = _encode(_StoredReading(reading.msg, reading.raw_msg, reading.raw_data))
+        plain = _encode(_SealedReading(reading.msg, reading.raw_msg, reading.raw_data))
         if len(plain) > ANSWER_BYTES_MAX:
             await self._database.write(_all_of(noted))
             return
         subject = subject_of(call)
         sealed = self._seal.seal(plain, context_of(merchant, subject))
-        kept = Statement(statements.KEEP_READING, (merchant, subject, sealed, read_at_ms), is_whole=not noted)
-        await self._database.write(_all_of([kept, *noted]))
+        stored = Statement(statements.KEEP_READING, (merchant, subject, sealed, read_at_ms), is_whole=not noted)
+        await self._database.write(_all_of([stored, *noted]))
 
     async def note_payments(self, merchant: str, payments: Iterable[Payment], now_ms: int) -> None:
-        """Notes how payments stood at a moment, where nothing later is known of them. Raises StoreUnavailable."""
+        """Notes the status of payments at a time, unless a later one is known. Raises StoreUnavailable."""
         await self._database.write(_all_of(_notes(merchant, payments, now_ms)))
 
     async def forget(self, merchant: str, calls: Iterable[Read]) -> None:
@@ -105,7 +106,7 @@ class ReadingStore:
         await self._database.write(_all_of(forgotten))
 
     async def prune(self, before_ms: int, limit: int) -> int:
-        """Forgets at most ``limit`` answers from before a moment, the oldest first; gives how many there were."""
+        """Forgets at most ``limit`` answers from before a time, the oldest first; gives their number."""
         parameters = (before_ms, min(limit, PRUNED_MAX))
         return await self._database.write(
             count_rows(Statement(statements.PRUNE_CACHED_READINGS, parameters, is_whole=True))
@@ -113,7 +114,7 @@ class ReadingStore:
 
 
 def subject_of(call: Read) -> str:
-    """Names what a read is about, within one merchant account. What it is about is no secret."""
+    """Names the subject of a read, within one merchant account. The subject is no secret."""
     match call:
         case PaymentsOfOrder():
             return f"order/{call.order_id}"
@@ -136,15 +137,15 @@ def _version_of(merchant: str, call: Read) -> Statement:
 
 
 def context_of(merchant: str, subject: str) -> bytes:
-    """Names the place of a sealed answer."""
+    """Gives the seal context of an answer."""
     # A merchant is a hash in hex: no slash in it, so that no other pair of the two reads the same.
     return f"reading/{merchant}/{subject}".encode()
 
 
 def _notes(merchant: str, payments: Iterable[Payment], at_ms: int) -> list[Statement]:
-    """Gives a statement for each payment whose amount could be read, always in the same order.
+    """Gives a statement for each payment with a readable amount, always in one order.
 
-    Two that note the same payments at once would wait for each other otherwise.
+    Otherwise, two units that note the same payments at once would wait for each other.
     """
     known = {payment.payment_id: payment for payment in payments if payment.amount_minor is not None}
     return [
@@ -156,6 +157,6 @@ def _notes(merchant: str, payments: Iterable[Payment], at_ms: int) -> list[State
     ]
 
 
-def _all_of(wanted: list[Statement]) -> Unit[None]:
-    for statement in wanted:  # noqa: UP028, a list can't be sent the rows
+def _all_of(writes: list[Statement]) -> Unit[None]:
+    for statement in writes:  # noqa: UP028, a list can't be sent the rows
         yield statement

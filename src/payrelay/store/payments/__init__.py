@@ -1,1 +1,1 @@
-"""Where operations and their histories are kept."""
+"""Stores operations and their histories."""

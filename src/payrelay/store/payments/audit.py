@@ -1,6 +1,6 @@
-"""What the audit reads of the journal, raw as it lies there, and the anchors that it leaves behind.
+"""The audit's view of the journal: rows as they lie in the database, and the anchors over them.
 
-Nothing here trusts what it reads: whoever changed a row may have put anything into it.
+Nothing here trusts a row, because an attacker may have put anything into it.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from payrelay.store.payments.entries import answer_context, call_context
 from payrelay.store.statements.payments import audit as statements
 
 PAGE: Final = 500
-"""Rows that are read at once: little enough that a server which does it holds up nobody."""
+"""Rows that are read at once: few enough that a server which reads them delays no request."""
 ENTRIES_OF_ONE_MAX: Final = 1_000_000
-"""More lines than any operation comes to in its life."""
+"""More journal entries than any operation ever has."""
 READINGS_MAX: Final = 10
-"""How often an operation may change while it is read once more; each change of one takes a call to the gateway."""
+"""How often an operation may change while it is read again; each change takes a call to the gateway."""
 
 _COLUMNS: Final = tuple(Operation.__struct_fields__)
 _BEFORE_ALL: Final = -(2**63)
@@ -28,35 +28,35 @@ _NO_ANSWER: Final = ""
 
 
 class ChainedEntry(NamedTuple):
-    """A line of history as it lies there: what is hashed of it, and the hash."""
+    """A journal entry as it lies in the database: its hashed members, and the hash."""
 
     link: Link
     hash: str
 
 
-_Lines: TypeAlias = tuple[ChainedEntry, ...]
+_Entries: TypeAlias = tuple[ChainedEntry, ...]
 
 
 class AuditRecord(NamedTuple):
-    """All that is kept of one operation.
+    """Everything that is stored of one operation.
 
     Attributes:
-        operation_id: whose it is.
+        operation_id: its id.
         row: its columns by name; None where there is no such operation.
-        entries: its history, oldest line first.
+        entries: its history, the oldest entry first.
         can_open_call: whether the sealed call is this operation's, and unchanged.
-        answer_digest: of the answer that is kept, empty where none is; None where it can't be opened.
+        answer_digest: of the stored answer, empty where there is none; None where it can't be opened.
     """
 
     operation_id: str
     row: dict[str, Value] | None
-    entries: _Lines
+    entries: _Entries
     can_open_call: bool
     answer_digest: str | None
 
 
 class Anchor(NamedTuple):
-    """One anchor: how many lines of history a span of time has, and a digest over them and the anchor before."""
+    """One anchor: the number of journal entries in a span of time, and a digest over them and the anchor before."""
 
     number: int
     from_ms: int
@@ -67,12 +67,12 @@ class Anchor(NamedTuple):
 
     @property
     def span(self) -> AnchoredSpan:
-        """What it covers."""
+        """The span that it covers."""
         return AnchoredSpan(self.number, self.from_ms, self.until_ms, self.made_at_ms)
 
 
 class Trail:
-    """Reads what the journal has left behind, and keeps anchors."""
+    """Reads the journal for the audit, and stores anchors."""
 
     def __init__(self, database: Database, seal: Seal, key: ChainKey) -> None:
         self._database = database
@@ -85,16 +85,16 @@ class Trail:
         return cast("int", rows[0][0])
 
     async def records(self) -> AsyncIterator[AuditRecord]:
-        """Reads everything, in the order of the operations' ids; lines without an operation too.
+        """Reads everything, in the order of the operations' ids; also journal entries without an operation.
 
-        A row and its lines are read one after the other: where the two disagree, ``record`` tells for certain.
+        A row and its entries are read one after the other. Where the two disagree, ``record`` tells for certain.
         """
         operations, histories = self._operations(), self._histories()
         row, history = await anext(operations, None), await anext(histories, None)
         while row is not None or history is not None:
             ids = [str(row[0])] if row is not None else []
             operation_id = min([*ids, history[0].link.operation_id] if history else ids)
-            entries: _Lines = ()
+            entries: _Entries = ()
             if history and history[0].link.operation_id == operation_id:
                 entries, history = history, await anext(histories, None)
             if row is not None and row[0] == operation_id:
@@ -127,14 +127,14 @@ class Trail:
         return bool(await self._database.write(all_rows(statement)))
 
     async def time_of_entry(self, number: int, from_ms: int, until_ms: int) -> int | None:
-        """Tells when the n-th line of a span was written, counted from 0; None where there are fewer."""
+        """Gives the time of the n-th journal entry in a span, counted from 0; None where there are fewer."""
         rows = await self._rows(Statement(statements.NTH_ENTRY_AT, (from_ms, until_ms, number)))
         return cast("int", rows[0][0]) if rows else None
 
     async def anchor(self, previous: str, span: AnchoredSpan) -> Anchor:
-        """Computes the anchor over the lines that a span has now; nothing is stored.
+        """Computes the anchor over the journal entries that a span has now; stores nothing.
 
-        A line from before the chain has no hash, and is anchored by what it says.
+        An entry from before the chain has no hash, and its content is anchored.
         """
         digest = self.key.anchor(previous, span)
         async for link, entry_hash in self._entries_of(span):
@@ -159,7 +159,7 @@ class Trail:
                 yield row
             operation_id = str(rows[-1][0])
 
-    async def _histories(self) -> AsyncIterator[_Lines]:
+    async def _histories(self) -> AsyncIterator[_Entries]:
         operation_id, version = "", _BEFORE_ALL
         entries: list[ChainedEntry] = []
         while rows := await self._rows(Statement(statements.AUDIT_ENTRIES, (operation_id, version, PAGE))):
@@ -177,7 +177,7 @@ class Trail:
         await asyncio.sleep(0)
         return await self._database.read(all_rows(statement))
 
-    def _record(self, operation_id: str, row: Row | None, entries: _Lines) -> AuditRecord:
+    def _record(self, operation_id: str, row: Row | None, entries: _Entries) -> AuditRecord:
         if row is None:
             return AuditRecord(operation_id, None, entries, can_open_call=False, answer_digest=None)
         *values, call, answer = row
@@ -202,8 +202,8 @@ class Trail:
             return None
 
 
-def _reading(operation_id: str) -> Unit[tuple[Row | None, _Lines]]:
-    """Reads the row before and after the lines, until it is the same: then the lines are of that moment."""
+def _reading(operation_id: str) -> Unit[tuple[Row | None, _Entries]]:
+    """Reads the row before and after its entries, until both are equal: then the entries are of that moment."""
     row_statement = Statement(statements.AUDIT_ROW, (operation_id,))
     before = yield row_statement
     entries: list[Row] = []
@@ -222,4 +222,4 @@ def _entry(row: Row) -> ChainedEntry:
 
 
 def _anchor(row: Row) -> Anchor:
-    return Anchor(*row)  # type: ignore[arg-type] # the same
+    return Anchor(*row)  # type: ignore[arg-type] # columns have their types by the schema

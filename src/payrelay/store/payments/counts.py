@@ -1,4 +1,4 @@
-"""How many operations are open, and since when the oldest of them is: what an operator's alarm looks at."""
+"""Counts open operations, and gives the age of the oldest, for operators' alarms."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from payrelay.store.engine.database import Database, Statement, Value, all_rows
 from payrelay.store.statements.payments import counts as statements
 
 COUNTED: Final = (State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION)
-"""What is open and nobody is working on at this moment; the store has an index of just these."""
+"""Open states in which no process is working on the operation at this moment; the store has an index of just these."""
 
 
 class Counts:
@@ -19,7 +19,7 @@ class Counts:
         self._database = database
 
     async def open_operations(self) -> dict[State, OpenCount]:
-        """Counts the open operations by state, all of COUNTED; raises StoreUnavailable."""
+        """Counts the open operations by state, for each state of COUNTED; raises StoreUnavailable."""
         rows = await self._database.read(all_rows(Statement(statements.COUNT_OPEN, ())))
         found = {State(str(state)): _count(total, oldest) for state, total, oldest in rows}
         return {state: found.get(state, OpenCount()) for state in COUNTED}

@@ -1,6 +1,6 @@
-"""What is written of an operation, and read back: its row, its chained line of history, its sealed call and answer.
+"""Converts an operation to rows and back: its row, its chained journal entry, its sealed call and answer.
 
-A line answers for the whole row, and for the answer that is kept with it: their digests are in its hash.
+A journal entry covers the whole row and the stored answer: their digests are in its hash.
 """
 
 from typing import Final
@@ -20,13 +20,13 @@ from payrelay.store.events import outbox
 from payrelay.store.statements.payments import operations as statements
 
 _CHARGES: Final = frozenset({Kind.CHARGE, Kind.AUTHORIZATION})
-"""They ask for an order, an amount and a currency; a reply with others is a difference, not news."""
-_NOTHING_BEFORE: Final = ""
-"""What the first line of a history is chained to."""
+"""They ask for an order, an amount and a currency. A reply with others is a difference, and changes none of them."""
+_CHAIN_START: Final = ""
+"""The hash to which the first journal entry is chained."""
 _NO_ANSWER: Final = ""
 
 COLUMNS: Final = tuple(Operation.__struct_fields__)
-_KIND_AT: Final = COLUMNS.index("kind")
+_KIND_INDEX: Final = COLUMNS.index("kind")
 _ENTRY_COLUMNS: Final = tuple(JournalEntry.__struct_fields__)
 
 _encode_call = msgspec.msgpack.Encoder().encode
@@ -37,21 +37,21 @@ _encode_evidence = msgspec.json.Encoder().encode
 
 
 class Entries:
-    """Makes rows and lines of what is stored, and reads them: sealed by one key, chained by another."""
+    """Makes rows and journal entries, and reads them: sealed by one key, chained by another."""
 
     def __init__(self, seal: Seal, chain_key: bytes) -> None:
         self._seal = seal
         self.key = ChainKey(chain_key)
 
     def accepted(self, operation: Operation, entry: JournalEntry, call: Effect) -> tuple[Operation, tuple[Value, ...]]:
-        """Chains a new operation to nothing; gives it as it is stored, and its columns with its first line and call."""
+        """Chains a new operation; gives it as it is stored, and its columns with its first entry and its call."""
         sealed = self._seal.seal(_encode_call(call), call_context(operation.id))
         link = _link(operation, entry, _NO_ANSWER)
-        chained = msgspec.structs.replace(operation, chain=self.key.entry(_NOTHING_BEFORE, link))
+        chained = msgspec.structs.replace(operation, chain=self.key.entry(_CHAIN_START, link))
         return chained, _accept_parameters(chained, link, sealed)
 
     def changed(self, operation: Operation, entry: JournalEntry, answer: Answer | None) -> tuple[Operation, Statement]:
-        """Chains a change to the line before; gives the operation as it is stored, and the statement that stores it."""
+        """Chains a change to the entry before; gives the operation as it is stored, and the storing statement."""
         sealed, digest = None, _NO_ANSWER
         if answer is not None:
             plain = _encode_answer(answer)
@@ -62,13 +62,14 @@ class Entries:
         return chained, _record_statement(chained, link, sealed, operation.chain, of_operation(operation, entry))
 
     def answer(self, operation_id: str, sealed: Value) -> Answer:
-        """Opens the answer that is kept of an operation. Raises StoreUnusable."""
+        """Opens the stored answer of an operation. Raises StoreUnusable."""
         return _decode_answer(self._seal.open(blob_of(sealed), answer_context(operation_id)))
 
     def call(self, operation_id: str, sealed: Value) -> Effect:
-        """Opens what an operation was asked to do.
+        """Opens the call of an operation.
 
-        Raises StoreUnusable where a newer version asked for what this one doesn't know; that one may go on with it.
+        Raises StoreUnusable where a newer version of Payrelay wrote a call that this one doesn't know. The newer
+        version can go on with it.
         """
         plain = self._seal.open(blob_of(sealed), call_context(operation_id))
         try:
@@ -79,19 +80,19 @@ class Entries:
 
 
 def call_context(operation_id: str) -> bytes:
-    """Names the place of a sealed call, so that it opens nowhere else."""
+    """Gives the seal context of an operation's call."""
     return f"{operation_id}/call".encode()
 
 
 def answer_context(operation_id: str) -> bytes:
-    """Names the place of a sealed answer."""
+    """Gives the seal context of an operation's answer."""
     return f"{operation_id}/answer".encode()
 
 
 def _link(operation: Operation, entry: JournalEntry, digest_of_answer: str) -> Link:
-    """Gives what is hashed of a line; raises ValueError where it belongs to another version."""
+    """Gives the hashed members of a journal entry; raises ValueError where it belongs to another version."""
     if (entry.version, entry.state) != (operation.version, operation.state):
-        raise ValueError("the line of history belongs to another version of the operation")
+        raise ValueError("the journal entry belongs to another version of the operation")
     return Link(
         operation.id,
         entry.version,
@@ -106,7 +107,7 @@ def _link(operation: Operation, entry: JournalEntry, digest_of_answer: str) -> L
 
 def _accept_parameters(operation: Operation, link: Link, sealed: bytes) -> tuple[Value, ...]:
     columns = list(msgspec.structs.astuple(operation))
-    columns[_KIND_AT] = operation.kind.stored
+    columns[_KIND_INDEX] = operation.kind.stored
     return (*columns, sealed, link.at_ms, link.event, link.evidence, link.row_digest)
 
 
@@ -138,18 +139,18 @@ def _record_statement(
         parameters += (operation.order_id, operation.subscription_id, operation.amount_minor, operation.currency)
     if event is not None:
         parameters += outbox.parameters_of(event)
-    wanted = statements.RecordStatement(is_answered, operation.claim is None, event is not None)
-    return Statement(statements.RECORDS[wanted], parameters, is_whole=True)
+    choice = statements.RecordStatement(is_answered, operation.claim is None, event is not None)
+    return Statement(statements.RECORDS[choice], parameters, is_whole=True)
 
 
 def operation_of(row: Row) -> Operation:
-    """Makes an operation of a row that has its columns in their order."""
-    if row[_KIND_AT] == Kind.VOID.stored:
-        row = (*row[:_KIND_AT], Kind.VOID.value, *row[_KIND_AT + 1 :])
+    """Converts a row that has the columns of an operation in their order."""
+    if row[_KIND_INDEX] == Kind.VOID.stored:
+        row = (*row[:_KIND_INDEX], Kind.VOID.value, *row[_KIND_INDEX + 1 :])
     return struct_of(row, Operation)
 
 
 def entry_of(row: Row) -> JournalEntry:
-    """Makes a line of history of a row that has its columns in their order."""
+    """Converts a row that has the columns of a journal entry in their order."""
     members = dict(zip(_ENTRY_COLUMNS, row, strict=True))
     return msgspec.convert(members | {"evidence": msgspec.json.decode(str(members["evidence"]))}, JournalEntry)

@@ -1,4 +1,4 @@
-"""What settling asks the store: what is to be looked for, and whom a payment that is found belongs to."""
+"""The queries of resolution: which operations are due, and to which operation or checkout a payment belongs."""
 
 from typing import Final, TypeAlias
 
@@ -11,28 +11,28 @@ from payrelay.store.payments.entries import operation_of
 from payrelay.store.statements.payments import resolution as statements
 
 PAGE: Final = 200
-"""Operations that are read at once where all of a state are gone through."""
+"""Operations of one page, where all in a state are read."""
 
 _Operations: TypeAlias = list[Operation]
 
 
 class ResolutionStore:
-    """Questions about operations in the journal's tables; changes nothing but when they are looked for next."""
+    """Queries about operations in the journal's tables. Changes only the times of the next status inquiries."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def next_due_ms(self) -> int | None:
-        """Tells when the next operation is to be looked for; None where none is."""
+        """Gives the time at which the next operation is due for a status inquiry; None where none is."""
         return await self._database.read(moment_in(Statement(statements.NEXT_DUE, ())))
 
-    async def take_due(self, now_ms: int, *, until_ms: int, limit: int) -> _Operations:
-        """Takes at most ``limit`` operations that are due; until then nobody else is given them."""
-        statement = Statement(statements.TAKE_DUE, (now_ms, until_ms, limit), is_whole=True)
+    async def lease_due(self, now_ms: int, *, leased_until_ms: int, limit: int) -> _Operations:
+        """Leases at most ``limit`` operations that are due. No other process gets them before the lease ends."""
+        statement = Statement(statements.LEASE_DUE, (now_ms, leased_until_ms, limit), is_whole=True)
         return [operation_of(row) for row in await self._database.write(all_rows(statement))]
 
     async def postpone(self, operation: Operation, inquire_at_ms: int) -> None:
-        """Says when it is looked for next; does nothing where it was changed, or is settled."""
+        """Stores the time of the next status inquiry; does nothing where the operation was changed, or is final."""
         statement = Statement(statements.POSTPONE, (operation.id, operation.version, inquire_at_ms), is_whole=True)
         await self._database.write(all_rows(statement))
 
@@ -42,42 +42,41 @@ class ResolutionStore:
         return [operation_of(row) for row in await self._database.read(all_rows(statement))]
 
     async def owned_by_others(self, operation: Operation, payment_ids: tuple[str, ...]) -> frozenset[str]:
-        """Tells which of these payments belong to other operations of the merchant account."""
+        """Gives those of the payments that belong to other operations of the merchant account, or to checkouts."""
         return await self._database.read(_owned(operation, payment_ids))
 
     async def has_competing(self, operation: Operation, *, failed_since_ms: int) -> bool:
-        """Tells whether another operation, or a checkout, may own a payment of the same order.
+        """Tells whether another operation, or a checkout, may own a payment of the order.
 
-        An operation that is open, or that failed; of those that failed only such count that could be sent after
-        ``failed_since_ms``: what was decided or proved of them too early could show itself, and be taken for this
-        one's. A checkout that is open, that asked for the same amount and isn't completed, or that asked for a
-        subscription.
+        An operation counts that is open, or that failed and could still be sent after ``failed_since_ms``. The payment
+        of one that was decided or proved too early could show itself, and be taken for this operation's. A checkout
+        counts that is open, or that asked for an equal amount and isn't completed, or that asked for a subscription.
         """
         money = (operation.amount_minor, operation.currency)
         parameters = (operation.order_id, operation.merchant, operation.id, failed_since_ms, *money)
         return await self._database.read(first_row(Statement(statements.COMPETING_OPERATIONS, parameters))) is not None
 
     async def has_competing_retry(self, operation: Operation, *, from_ms: int, until_ms: int) -> bool:
-        """Tells whether another retry of the subscription, under way between the two, may own a payment of it."""
+        """Tells whether another retry of the subscription, under way between two times, may own a payment of it."""
         parameters = (operation.subscription_id, operation.merchant, operation.id, from_ms, until_ms)
         return await self._database.read(first_row(Statement(statements.COMPETING_RETRIES, parameters))) is not None
 
     async def has_other_refund(self, merchant: str, payment_id: str, operation_id: str) -> bool:
-        """Tells whether another refund of the payment was, or may have been, made through us."""
+        """Tells whether another refund of the payment was, or may have been, made by Payrelay."""
         statement = Statement(statements.OTHER_REFUNDS, (payment_id, merchant, operation_id))
         return await self._database.read(first_row(statement)) is not None
 
     async def order_of_payment(self, merchant: str, payment_id: str) -> str | None:
-        """Finds the order of a payment that was made through us."""
+        """Finds the order of a payment that an operation made."""
         return await self._text(Statement(statements.ORDER_OF_PAYMENT, (payment_id, merchant)))
 
     async def payment_seen(self, merchant: str, payment_id: str) -> tuple[str, PaymentStatus] | None:
-        """Gives the order and the status of a payment as it was last seen at the gateway."""
+        """Gives the order and the status of a payment as they were last seen at the gateway."""
         row = await self._database.read(first_row(Statement(statements.PAYMENT_SEEN, (merchant, payment_id))))
         return None if row is None else (str(row[0]), status_of(str(row[1])))
 
     async def paid_order(self, merchant: str, *, other_than: str, before_ms: int) -> str | None:
-        """Finds an order that is known to be paid: rather one that was paid before a moment than a newer one."""
+        """Finds an order that is known to be paid: preferably one that was paid before a time."""
         for at_ms in (before_ms, NEVER_MS):
             order_id = await self._text(Statement(statements.PAID_ORDER, (merchant, other_than, at_ms)))
             if order_id is not None:

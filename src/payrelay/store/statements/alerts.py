@@ -1,6 +1,6 @@
-"""Alerts: one for each time that an operation or a notification came to need a person, or an endpoint was stopped.
+"""Alerts: one for each time that an operation or a notification came to need attention, or an endpoint was stopped.
 
-Each kind has a table of its own, of the same shape but for the name of what it is about.
+Each kind of subject has a table of its own. The tables differ only in the name of the subject's column.
 """
 
 # ruff: noqa: S608 - what is put into the texts are tables and columns named here; values are always parameters
@@ -14,14 +14,13 @@ class AlertQueries(NamedTuple):
     """The statements on one of the tables.
 
     Attributes:
-        take: takes alerts that are due, and puts them off for as long as giving them may last, so that no other process
-            gives the same at the same time.
-        next_due: reads when the next alert is to be given.
-        end: says that an alert is not given again, and to whom it was.
-        put_off: says when an alert is tried again, unless somebody else has taken it meanwhile.
+        lease_due: leases alerts that are due until $2, so that no other process gives them meanwhile.
+        next_due: reads when the next alert is due.
+        end: stores that an alert is not given again, and which channels have it.
+        put_off: stores when an alert is due again, unless another process has leased it meanwhile.
     """
 
-    take: Query
+    lease_due: Query
     next_due: Query
     end: Query
     put_off: Query
@@ -30,8 +29,8 @@ class AlertQueries(NamedTuple):
 def _queries(table: str, key: str) -> AlertQueries:
     columns = f"{key}, version, created_at_ms, next_try_at_ms, attempts, given_to"
     return AlertQueries(
-        take=query(
-            f"take_{table}",
+        lease_due=query(
+            f"lease_{table}",
             f"""
             UPDATE {table} SET next_try_at_ms = $2::bigint
             WHERE ({key}, version) IN (
@@ -71,7 +70,8 @@ ADD_OPERATION_ALERT: Final = query(
         SELECT 1 FROM history WHERE operation_id = $1::text AND version = $2::bigint - 1 AND state = 'needs_attention'
     )""",
 )
-"""Notes, beside the change that did it, that an operation came to need a person; not where it needed one before."""
+"""Writes, beside the change, the alert that an operation came to need attention; not where it needed attention before.
+"""
 
 ADD_NOTIFICATION_ALERT: Final = query(
     "add_notification_alert",
@@ -80,7 +80,7 @@ ADD_NOTIFICATION_ALERT: Final = query(
     VALUES ($1, $2, $3, $4, $5, $6::bigint, $6::bigint)
     ON CONFLICT DO NOTHING""",
 )
-"""Notes, beside the change that did it, that a notification came to need a person; once a day for the same subject."""
+"""Writes, beside the change, the alert that a notification came to need attention; once a day for one subject."""
 
 ADD_REFUSALS_ALERT: Final = query(
     "add_refusals_alert",
@@ -93,7 +93,8 @@ ADD_REFUSALS_ALERT: Final = query(
     ) AS refused) >= $7
     ON CONFLICT DO NOTHING""",
 )
-"""Notes that so many notifications were refused since $6 that a person should see why; once a day."""
+"""Writes the alert that so many notifications were refused since $6 that an operator should find the cause; once a day.
+"""
 
 ADD_ENDPOINT_ALERT: Final = query(
     "add_endpoint_alert",
@@ -101,7 +102,7 @@ ADD_ENDPOINT_ALERT: Final = query(
     INSERT INTO endpoint_alerts (endpoint_id, version, created_at_ms, next_try_at_ms)
     VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING""",
 )
-"""Notes, beside the change that did it, that an endpoint was stopped."""
+"""Writes, beside the change, the alert that an endpoint was stopped."""
 
 FORGET_ENDPOINT_ALERTS: Final = query("forget_endpoint_alerts", "DELETE FROM endpoint_alerts WHERE endpoint_id = $1")
 """Forgets the alerts about an endpoint."""

@@ -18,7 +18,7 @@ ADD_CHARGEBACK: Final = query(
     ON CONFLICT (merchant, payment_id) DO NOTHING
     RETURNING payment_id""",
 )
-"""Keeps a chargeback; gives no row where one of the payment is kept already."""
+"""Stores a chargeback; gives no row where the payment has one already."""
 
 CHARGEBACKS_OF_OPERATION: Final = query(
     "chargebacks_of_operation",

@@ -12,19 +12,19 @@ COLUMNS: Final = (
     " secret_hash, idempotency_key, request_id, customer_reference, bound_customer_id, payment_id,"
     " subscription_id, customer_id, created_at_ms, updated_at_ms, expires_at_ms, opened_at_ms, ends_at_ms, look_at_ms"
 )
-_PLACES: Final = ", ".join(f"${number}" for number in range(1, 28))
+_PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, 28))
 
 ADD: Final = query(
     "add_checkout",
-    f"INSERT INTO checkouts ({COLUMNS}, sealed) VALUES ({_PLACES}) ON CONFLICT DO NOTHING RETURNING id",
+    f"INSERT INTO checkouts ({COLUMNS}, sealed) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING RETURNING id",
 )
-"""Stores a new checkout; gives no row where its order or its key is taken."""
+"""Stores a new checkout; gives no row where its order is held or its key exists."""
 
 GET: Final = query("get_checkout", f"SELECT {COLUMNS} FROM checkouts WHERE id = $1")
 """Reads one checkout."""
 
 SEALED: Final = query("sealed_checkout", "SELECT sealed FROM checkouts WHERE id = $1")
-"""Reads what is sealed of a checkout; null once it was forgotten."""
+"""Reads the sealed details of a checkout; null once they were forgotten."""
 
 OF_KEY: Final = query(
     "checkout_of_key", f"SELECT {COLUMNS} FROM checkouts WHERE principal = $1 AND idempotency_key = $2"
@@ -45,7 +45,7 @@ OF_ORDER: Final = query(
 LOCK_ORDER: Final = query(
     "lock_order", "SELECT id FROM checkouts WHERE merchant = $1 AND order_id = $2 ORDER BY id FOR UPDATE"
 )
-"""Keeps others from changing the checkouts of an order until the unit is over."""
+"""Locks the checkouts of an order until the unit's end."""
 
 CHANGE: Final = query(
     "change_checkout",
@@ -63,8 +63,9 @@ CHANGE: Final = query(
     WHERE id = $1 AND version = $2::bigint
     RETURNING id""",
 )
-"""Changes a checkout that has this version; gives no row where it has another. One that is completed after its order
-was taken by another one holds it no more: that the order is paid twice is for people to see, not for an index."""
+"""Changes a checkout that has this version; gives no row where it has another. A checkout that is completed after
+another one took its order holds the order no more. Operators then see that the order is paid twice; no index may refuse
+that."""
 
 MARK_OPENED: Final = query(
     "mark_checkout_opened",
@@ -73,16 +74,16 @@ MARK_OPENED: Final = query(
     WHERE id = $1 AND opened_at_ms IS NULL AND state = 'open'
     RETURNING id""",
 )
-"""Notes that the page of a checkout was shown, the first time."""
+"""Stores that the page of a checkout was shown, the first time."""
 
-TAKE_DUE_INQUIRY: Final = query(
-    "take_look_at_checkout",
+LEASE_INQUIRY: Final = query(
+    "lease_inquiry",
     "UPDATE checkouts SET look_at_ms = $3 WHERE id = $1 AND look_at_ms <= $2 RETURNING id",
 )
-"""Lets one of those who want to look at the gateway do so; gives no row to the others."""
+"""Lets one of several callers make the status inquiry; gives the others no row."""
 
-TAKE_ENDING: Final = query(
-    "take_ending_checkouts",
+LEASE_ENDING: Final = query(
+    "lease_ending_checkouts",
     f"""
     UPDATE checkouts SET ends_at_ms = $2
     WHERE id IN (
@@ -91,13 +92,13 @@ TAKE_ENDING: Final = query(
     )
     RETURNING {COLUMNS}""",
 )
-"""Takes the checkouts whose time has ended; until then nobody else is given them."""
+"""Leases checkouts whose time has ended, until $2."""
 
-TAKE_OVERDUE: Final = query(
-    "take_overdue_checkout",
+LEASE_OVERDUE: Final = query(
+    "lease_overdue_checkout",
     "UPDATE checkouts SET ends_at_ms = $3 WHERE id = $1 AND state = 'open' AND ends_at_ms <= $2 RETURNING id",
 )
-"""Takes one checkout whose time has ended; gives no row where it isn't that, or was taken by somebody else."""
+"""Leases one checkout whose time has ended; gives no row where it is no such one, or another process has leased it."""
 
 ANY_ENDING: Final = query(
     "any_ending_checkout", "SELECT id FROM checkouts WHERE state = 'open' AND ends_at_ms <= $1 LIMIT 1"
@@ -114,7 +115,7 @@ FORGET: Final = query(
     )
     RETURNING id""",
 )
-"""Forgets what is sealed of checkouts that have long had their outcome, and gives their keys back."""
+"""Forgets the sealed details and the keys of checkouts that have had their outcome for a long time."""
 
 FORGET_ORDER: Final = query(
     "forget_checkouts_of_order",
@@ -123,11 +124,10 @@ FORGET_ORDER: Final = query(
     WHERE merchant = $1 AND principal = $2 AND order_id = $3 AND state <> 'open'
     RETURNING id""",
 )
-"""Forgets who the customer of a principal's checkouts of an order was, of those that have their outcome; a key may have
-a person's name in it."""
+"""Forgets the customer in a principal's finished checkouts of an order, and their keys, which may contain a name."""
 
-OF_PERSON: Final = query(
-    "checkouts_of_person",
+OF_CUSTOMER: Final = query(
+    "checkouts_of_customer",
     f"""
     SELECT {COLUMNS} FROM checkouts
     WHERE id IN (
@@ -139,14 +139,14 @@ OF_PERSON: Final = query(
     ) AND id > $5
     ORDER BY id LIMIT $6""",
 )
-"""Reads one page of the checkouts of a person, by their ids: those that made a customer, that its phone opened, and
-that have the person's reference, where there is one."""
+"""Reads one page of a customer's checkouts, by their ids. They are those that made the customer, those that the
+customer's app opened, and those with the customer's reference, where there is one."""
 
 PAYMENT_IS_OWNED: Final = query("payment_is_owned", owners_of_payment(asking="checkouts"))
 """Tells whether a payment belongs to an operation or to another checkout."""
 
 ORDER_HAS_COMPETING: Final = query(
-    "order_has_rival",
+    "order_has_competing",
     f"""
     SELECT id FROM operations
     WHERE order_id = $1 AND merchant = $2 AND kind IN ('charge', 'authorization') AND {IS_OPEN_OR_FAILED}
@@ -157,6 +157,6 @@ ORDER_HAS_COMPETING: Final = query(
            OR (kind <> 'payment' AND state <> 'completed' AND amount_minor IS NOT NULL))
     LIMIT 1""",
 )
-"""Tells whether a payment of an order may turn out to belong to a charge that is open, or that was taken for failed; or
-to another checkout, at which the customer is now, or which asked for something else and may have been paid late. Of a
-plan there may always be one payment more."""
+"""Tells whether a payment of an order may turn out to belong to a charge that is open or failed, or to another
+checkout. Such a checkout is open, or asked for something else and may have been paid late. A plan may always have one
+more payment."""

@@ -12,7 +12,7 @@ _COLUMNS: Final = (
     " created_at_ms, updated_at_ms"
 )
 CUSTOMER_COLUMNS: Final = f"{_COLUMNS}, sealed_names, CASE WHEN sealed_holder IS NULL THEN 0 ELSE 1 END"
-"""What is read of a customer: never the token, never the name on the card."""
+"""The columns that are read of a customer: never the token, never the name on the card."""
 
 ADD_CUSTOMER: Final = query(
     "add_customer",
@@ -22,7 +22,7 @@ ADD_CUSTOMER: Final = query(
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )
-"""Stores a customer; gives no row where the principal has an active one with the same token."""
+"""Stores a customer; gives no row where the principal has an active one with an equal token."""
 
 CHANGE_CUSTOMER: Final = query(
     "change_customer",
@@ -35,7 +35,7 @@ CHANGE_CUSTOMER: Final = query(
     WHERE id = $1 AND version = $2::bigint - 1
     RETURNING id""",
 )
-"""Changes a customer that still has the version before; one that is not active loses its token and holder."""
+"""Changes a customer that still has the version before; an inactive one loses its token and holder."""
 
 GET_CUSTOMER: Final = query("get_customer", f"SELECT {CUSTOMER_COLUMNS} FROM customers WHERE id = $1")
 """Reads one customer."""
@@ -52,4 +52,4 @@ TOKEN_OF_CUSTOMER: Final = query("token_of_customer", "SELECT sealed_token FROM 
 """Reads the sealed token of a customer; null where it was destroyed."""
 
 LIST_CUSTOMERS: Final = Listing("customers", CUSTOMER_COLUMNS)
-"""Customers, as they are listed."""
+"""The listed columns of customers."""

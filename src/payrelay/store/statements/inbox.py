@@ -1,4 +1,4 @@
-"""Notifications, and the tokens that were accepted of them."""
+"""Notifications, and the tokens that were accepted from them."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -35,8 +35,9 @@ PUT_NOTIFICATION: Final = query(
     ON CONFLICT (merchant, digest) DO NOTHING
     RETURNING id""",
 )
-"""Stores a notification and its sealed body; gives no row, and writes nothing, where it is there already, or where so
-many are kept that were refused, or came of its order since $26 and told the same, that this may be a flood."""
+"""Stores a notification and its sealed body. Gives no row, and writes nothing, where it is there already, or where a
+flood is likely. That is where too many refused ones are stored, or too many of its order and reported status since
+$26."""
 
 REPEAT_NOTIFICATION: Final = query(
     "repeat_notification",
@@ -45,7 +46,7 @@ REPEAT_NOTIFICATION: Final = query(
     WHERE merchant = $1 AND digest = $2
     RETURNING {NOTIFICATION_COLUMNS}""",
 )
-"""Notes that a notification came again; gives no row where it is not there."""
+"""Counts a repeat of a notification; gives no row where it is not there."""
 
 RECORD_NOTIFICATION: Final = query(
     "record_notification",
@@ -56,7 +57,7 @@ RECORD_NOTIFICATION: Final = query(
     WHERE id = $1 AND version = $2::bigint - 1
     RETURNING id""",
 )
-"""Changes where a notification stands; gives no row, and writes nothing, where it has another version."""
+"""Changes a notification; gives no row, and writes nothing, where it has another version."""
 
 GET_NOTIFICATION: Final = query("get_notification", f"SELECT {NOTIFICATION_COLUMNS} FROM notifications WHERE id = $1")
 """Reads one notification."""
@@ -64,8 +65,8 @@ GET_NOTIFICATION: Final = query("get_notification", f"SELECT {NOTIFICATION_COLUM
 BODY_OF_NOTIFICATION: Final = query("body_of_notification", "SELECT sealed_body FROM notifications WHERE id = $1")
 """Reads the sealed body of a notification; null once it was forgotten."""
 
-TAKE_NOTIFICATIONS: Final = query(
-    "take_notifications",
+LEASE_NOTIFICATIONS: Final = query(
+    "lease_notifications",
     f"""
     UPDATE notifications SET next_at_ms = $2::bigint
     WHERE id IN (
@@ -73,19 +74,18 @@ TAKE_NOTIFICATIONS: Final = query(
     )
     RETURNING {NOTIFICATION_COLUMNS}""",
 )
-"""Takes notifications that are to be worked on now, and puts them off for as long as that may last, so that no other
-process works on the same at the same time."""
+"""Leases due notifications until $2, so that no other process works on them meanwhile."""
 
 NEXT_NOTIFICATION: Final = query(
     "next_notification", "SELECT min(next_at_ms) FROM notifications WHERE next_at_ms IS NOT NULL"
 )
 """Reads when the next notification is to be worked on."""
 
-TAKE_UP_NOTIFICATIONS: Final = query(
-    "take_up_notifications",
+EXPIRE_LEASES: Final = query(
+    "expire_leases",
     "UPDATE notifications SET next_at_ms = $1 WHERE state = 'received' AND next_at_ms > $1 RETURNING id",
 )
-"""Gives back what a process had taken that is gone."""
+"""Makes notifications due that a dead process was about to work on for the first time."""
 
 FORGET_REFUSED: Final = query(
     "forget_refused",
@@ -95,7 +95,7 @@ FORGET_REFUSED: Final = query(
     )
     RETURNING id""",
 )
-"""Removes refused notifications from before a moment, some at a time."""
+"""Removes refused notifications from before a time, a limited number at a time."""
 
 FORGET_BODIES: Final = query(
     "forget_bodies",
@@ -106,7 +106,7 @@ FORGET_BODIES: Final = query(
     )
     RETURNING id""",
 )
-"""Forgets the bodies of finished notifications from before a moment, some at a time."""
+"""Forgets the bodies of finished notifications from before a time, a limited number at a time."""
 
 FORGET_BODIES_OF_ORDER: Final = query(
     "forget_bodies_of_order",
@@ -118,7 +118,7 @@ FORGET_BODIES_OF_ORDER: Final = query(
 """Forgets the bodies of all finished notifications of an order."""
 
 LIST_NOTIFICATIONS: Final = Listing("notifications", NOTIFICATION_COLUMNS)
-"""Notifications, as they are listed."""
+"""The listed columns of notifications."""
 
 ACCEPT_TOKEN: Final = query(
     "accept_token",
@@ -133,7 +133,7 @@ ACCEPTED_TOKEN: Final = query(
     "accepted_token",
     "SELECT token_hash, sealed_token FROM accepted_tokens WHERE merchant = $1 AND order_id = $2 AND kind = $3",
 )
-"""Reads the hash of the token that was accepted for an order, and the token, sealed."""
+"""Reads the hash of the token that was accepted for an order, and the sealed token."""
 
 EMPTY_TOKEN: Final = query(
     "empty_token",
@@ -141,7 +141,7 @@ EMPTY_TOKEN: Final = query(
     UPDATE accepted_tokens SET sealed_token = $4 WHERE merchant = $1 AND order_id = $2 AND kind = $3
     RETURNING order_id""",
 )
-"""Puts something else in the place of the sealed token that was accepted for an order; its hash stays."""
+"""Replaces the sealed token that was accepted for an order; its hash stays."""
 
 
 OWNER_OF_PAYMENT: Final = query(
@@ -151,4 +151,4 @@ OWNER_OF_PAYMENT: Final = query(
     WHERE payment_id = $1 AND merchant = $2 AND {OPERATION_OWNS}
     ORDER BY id LIMIT 1""",
 )
-"""Finds the operation that a payment belongs to, where it was made through us."""
+"""Finds the operation that a payment belongs to, where an operation made it."""

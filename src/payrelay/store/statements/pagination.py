@@ -16,7 +16,7 @@ PAGE_MAX: Final = 1_000
 
 
 class Listing(NamedTuple):
-    """What is read page by page: which columns of which table. Its ids sort by time."""
+    """A table that is read page by page, and the columns that are read. Its ids sort by time."""
 
     table: str
     columns: str
@@ -32,9 +32,9 @@ def page_of(listing: Listing, equal: Mapping[str, Value], *, before: str | None,
     return Statement(composed, (*equal.values(), *last, min(limit, PAGE_MAX)))
 
 
-def given_of(wanted: msgspec.Struct) -> dict[str, Value]:
-    """Gives the fields of a filter that are given, which are named as the columns are."""
-    return {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not None}
+def columns_of(filters: msgspec.Struct) -> dict[str, Value]:
+    """Gives the fields of a filter that are set, which have the names of their columns."""
+    return {name: value for name in filters.__struct_fields__ if (value := getattr(filters, name)) is not None}
 
 
 @lru_cache(maxsize=1_024)  # of operations alone there are 2 to the 9th combinations

@@ -1,4 +1,4 @@
-"""Whom a payment belongs to: said once, in the core's words, for every query that asks it."""
+"""The owner of a payment: defined once, in the core's words, for every query that asks for it."""
 
 # ruff: noqa: S608 - what is put into the texts are our own states, kinds and tables; values are always parameters
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, Literal
 
-from payrelay.core.payments.operation import OPEN_STATES, TAKING, WITHOUT_EFFECT, State
+from payrelay.core.payments.operation import OPEN_STATES, PAYMENT_KINDS, WITHOUT_EFFECT, State
 
 
 def listed(members: Iterable[StrEnum]) -> str:
@@ -15,29 +15,29 @@ def listed(members: Iterable[StrEnum]) -> str:
 
 
 TOOK_NO_EFFECT: Final = f"state IN {listed(WITHOUT_EFFECT)}"
-"""An operation to which no payment can belong, nor a refund, as it stands."""
+"""An operation to which neither a payment nor a refund can belong, in its present state."""
 
 WAS_NOT_EXECUTED: Final = f"state IN {listed(WITHOUT_EFFECT - {State.FAILED})}"
-"""The same, but for what was only taken for failed, and may show itself after all."""
+"""TOOK_NO_EFFECT without the failed operations, which may prove to have a payment after all."""
 
 IS_OPEN: Final = f"state IN {listed(OPEN_STATES)}"
-"""An operation of which nobody knows yet what became of it."""
+"""An operation whose outcome nobody knows yet."""
 
 IS_OPEN_OR_FAILED: Final = f"state IN {listed(OPEN_STATES | {State.FAILED})}"
-"""The same, and what was only taken for failed."""
+"""An operation whose outcome nobody knows yet, or that counts as failed."""
 
-OPERATION_OWNS: Final = f"kind IN {listed(TAKING)} AND NOT {TOOK_NO_EFFECT}"
-"""An operation to which the payment belongs that it names: a refund names one too, and owns none."""
+OPERATION_OWNS: Final = f"kind IN {listed(PAYMENT_KINDS)} AND NOT {TOOK_NO_EFFECT}"
+"""An operation that owns the payment that it names. A refund names a payment too, and owns none."""
 
 _CHECKOUT_OWNS: Final = "kind IN ('payment', 'recurring') OR kind = 'preapproval' AND amount_minor IS NOT NULL"
 """A checkout whose payment the gateway shows."""
 
 
 def owners_of_payment(asking: Literal["operations", "checkouts"]) -> str:
-    """Finds whom payment $1 of merchant $2 belongs to beside the operation or checkout $3 that asks, of this table.
+    """Finds the owner of payment $1 of merchant $2, other than the operation or checkout $3 of the asking table.
 
-    The payment of a hold, or of an approval that takes nothing, is shown by nothing: it is what somebody said, and
-    could be that of another order. So it counts on its own order alone.
+    No record of the gateway's shows the payment of an authorization, or of an approval that charges nothing. Its number
+    comes from a report, and could be that of another order. So it counts only within its own order.
     """
     return f"""
     SELECT id FROM operations

@@ -1,4 +1,4 @@
-"""What is sealed, wherever it lies: counted by key, read page by page, and exchanged for itself under another key.
+"""Sealed values of all tables: counted by key, read page by page, and replaced by themselves under another key.
 
 The first byte of a sealed value is its format, the next four name its key.
 """
@@ -21,7 +21,7 @@ def count_by_key(table: str, column: str) -> Query:
 
 @cache
 def page_of_others(table: str, column: str, keys: tuple[str, ...]) -> Query:
-    """Composes the query of one page: what is not sealed with key $1, behind the row named by $2, …; then limit."""
+    """Composes the query of one page: values not sealed with key $1, behind the row named by $2, …; then limit."""
     names, last = ", ".join(keys), len(keys) + 1
     behind = ", ".join(f"${number}" for number in range(2, last + 1))
     return query(
@@ -35,7 +35,7 @@ def page_of_others(table: str, column: str, keys: tuple[str, ...]) -> Query:
 
 @cache
 def exchange(table: str, column: str, keys: tuple[str, ...]) -> Query:
-    """Composes the statement that puts $1 in the place of $2 in the row named by $3, …; no row where it has changed."""
+    """Composes the statement that replaces $2 by $1 in the row named by $3, …; no row where the value has changed."""
     named = " AND ".join(f"{key} = ${number}" for number, key in enumerate(keys, 3))
     return query(
         "exchange_seal", f"UPDATE {table} SET {column} = $1 WHERE {column} = $2 AND {named} RETURNING {keys[0]}"

@@ -1,4 +1,4 @@
-"""What is known of subscriptions, and their installments."""
+"""The known facts of subscriptions, and their installments."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -15,7 +15,7 @@ GET_SUBSCRIPTION: Final = query(
     "get_subscription",
     f"SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE merchant = $1 AND subscription_id = $2",
 )
-"""Reads what is known of one subscription."""
+"""Reads the known facts of one subscription."""
 
 ADD_SUBSCRIPTION: Final = query(
     "add_subscription",
@@ -25,7 +25,7 @@ ADD_SUBSCRIPTION: Final = query(
     ON CONFLICT (merchant, subscription_id) DO NOTHING
     RETURNING version""",
 )
-"""Notes a subscription; gives no row, and writes nothing, where it is there already."""
+"""Stores a subscription; gives no row, and writes nothing, where it is there already."""
 
 CHANGE_SUBSCRIPTION: Final = query(
     "change_subscription",
@@ -36,7 +36,7 @@ CHANGE_SUBSCRIPTION: Final = query(
     WHERE merchant = $1 AND subscription_id = $2 AND version = $14::bigint - 1
     RETURNING version""",
 )
-"""Changes what is known of a subscription; gives no row, and writes nothing, where it has another version."""
+"""Changes the known facts of a subscription; gives no row, and writes nothing, where it has another version."""
 
 ADD_INSTALLMENT: Final = query(
     "add_installment",
@@ -48,7 +48,7 @@ ADD_INSTALLMENT: Final = query(
     WHERE installments.is_paid < excluded.is_paid
     RETURNING payment""",
 )
-"""Notes an installment; gives no row where it was noted before. One that was paid after all is paid."""
+"""Stores an installment; gives no row where it is there already. A failed one that was paid after all becomes paid."""
 
 LIST_INSTALLMENTS: Final = query(
     "list_installments",
@@ -79,7 +79,7 @@ LAST_INSTALLMENT: Final = query(
     WHERE merchant = $1 AND subscription_id = $2 AND is_paid = $3
     ORDER BY CASE WHEN payment LIKE 'ntf:%' THEN 0 ELSE length(payment) END DESC, payment DESC LIMIT 1""",
 )
-"""Reads the last installment that was paid, or that failed: ids grow; those without one come first."""
+"""Reads the last installment that was paid, or that failed. Ids grow; payments without one sort before all others."""
 
 LIST_SUBSCRIPTIONS: Final = query(
     "list_known_subscriptions",
@@ -87,4 +87,4 @@ LIST_SUBSCRIPTIONS: Final = query(
     SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
     WHERE merchant = $1 AND subscription_id > $2 ORDER BY subscription_id LIMIT $3""",
 )
-"""Reads one page of what is known of a merchant account's subscriptions."""
+"""Reads one page of the known facts of a merchant account's subscriptions."""

@@ -170,7 +170,7 @@ REPLIES: Final = [
     (CAPTURE, 409, envelope(-2, "Authorization is already REFUNDED"), CONFLICT),
     (CAPTURE, 200, envelope(-1, "Something else"), UNKNOWN),
     (CAPTURE, 200, envelope(-2, "Something else"), UNKNOWN),
-    # refund and release
+    # refund and void
     (REFUND, 200, envelope(1, "Successfully processed the refund", "560034010257"), SUCCEEDED),
     (REFUND, 200, envelope(1, "Successfully processed the refund"), UNKNOWN),
     (REFUND, 200, envelope(1, "Successfully processed the refund", "{}"), UNKNOWN),
@@ -321,7 +321,7 @@ def test_what_is_passed_on_does_not_hold_the_buffer() -> None:
     ],
 )
 def test_facts_of_a_success(call: Effect, body: str, facts: Facts) -> None:
-    """What later steps rely on: ids as text, money in hundredths, a hold's token only where one was asked for."""
+    """What later steps rely on: ids as text, money in hundredths, a token only from an authorization."""
     assert decide(call, body).facts == facts
 
 
@@ -334,8 +334,8 @@ def test_facts_of_a_success(call: Effect, body: str, facts: Facts) -> None:
         (ExpectedReply(amount_minor=9999), "other_amount"),
     ],
 )
-def test_a_capture_is_held_against_what_is_known_of_its_hold(expected: ExpectedReply, cause: str | None) -> None:
-    """The call names only a token; the order, currency and amount behind it are known to whoever made the hold."""
+def test_a_capture_is_compared_with_its_authorization(expected: ExpectedReply, cause: str | None) -> None:
+    """The call names only a token; the order, currency and amount behind it are known from the authorization."""
     outcome = decide(CAPTURE, captured(), expected=expected)
     assert outcome.evidence.cause == cause
     assert outcome.kind is (OutcomeKind.SUCCEEDED if cause is None else OutcomeKind.DIFFERED)
@@ -349,8 +349,8 @@ def test_a_capture_is_held_against_what_is_known_of_its_hold(expected: ExpectedR
         (charged().replace("Order12345", CUSTOMER), f"345.67 LKR for order {STARS}"),
     ],
 )
-def test_what_a_different_success_was_for_is_kept(body: str, answered: str) -> None:
-    """A person who decides needs to see how much was taken instead; but no token, should the gateway repeat it."""
+def test_the_subject_of_a_different_success_is_evidence(body: str, answered: str) -> None:
+    """An operator who decides needs to see how much was charged instead; but no token, should the gateway repeat it."""
     assert decide(CHARGE, body).evidence.answered == answered
 
 
@@ -410,7 +410,7 @@ def test_evidence_is_short() -> None:
 
 
 def test_evidence_says_what_was_seen() -> None:
-    """Both numbers and the HTTP status, for whoever has to settle it with the gateway's support."""
+    """Both numbers and the HTTP status, for the operator who clarifies it with the gateway's support."""
     evidence = decide(CHARGE, charged(7), 200).evidence
     assert (evidence.http_status, evidence.gateway_status, evidence.status_code) == (200, 1, 7)
     assert evidence.cause == "unexpected_reply"

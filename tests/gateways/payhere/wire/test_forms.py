@@ -97,7 +97,7 @@ def test_the_digest_of_the_secret_is_in_capitals() -> None:
         ),
     ],
 )
-def test_what_is_hashed_is_what_is_taken_first(what: HostedPayment, amount: str, currency: str) -> None:
+def test_the_hashed_amount_is_the_first_charge(what: HostedPayment, amount: str, currency: str) -> None:
     """The field `amount` stays the recurring part; the hash has the first payment, or the gateway's own amount."""
     form = build_form(MERCHANT, what, RETURNS, today=TODAY)
 
@@ -221,14 +221,14 @@ def test_everything_that_can_be_said_is_posted() -> None:
     }
 
 
-def test_an_approval_that_takes_nothing_posts_no_amount() -> None:
-    """An amount would be taken beside the approval."""
+def test_an_approval_that_charges_nothing_posts_no_amount() -> None:
+    """An amount would be charged beside the approval."""
     fields = build_form(MERCHANT, asked(kind=CheckoutKind.PREAPPROVAL, amount_minor=None), RETURNS, today=TODAY).fields
 
     assert "amount" not in fields
 
 
-def test_a_form_prints_nothing_of_a_person() -> None:
+def test_a_form_prints_nothing_of_the_customer() -> None:
     """It may stand in a traceback."""
     assert "Saman" not in repr(build_form(MERCHANT, ASKED, RETURNS, today=TODAY))
 

@@ -62,7 +62,7 @@ def test_no_token_is_granted(http_status: int, body: bytes, code: Code) -> None:
     assert refused.code is code
 
 
-def test_a_denied_domain_is_told_apart_from_wrong_credentials() -> None:
+def test_a_denied_domain_is_distinguished_from_wrong_credentials() -> None:
     """The cure is another one: an e-mail to the gateway's support, not a new secret."""
     refused = read_grant(401, b'{"status":-1,"msg":"Access denied for the domain","data":null}')
     assert isinstance(refused, RejectedCall)

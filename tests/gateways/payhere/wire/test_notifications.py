@@ -116,7 +116,7 @@ def test_the_signature_is_over_the_text_and_not_the_number() -> None:
     assert content_of(read_form(signed)).amount_minor == 100_000
 
 
-def test_who_it_is_for_is_looked_at() -> None:
+def test_the_merchant_is_checked() -> None:
     """Another merchant's genuine notification, or one of an account without a secret, is not ours to act on."""
     form = read_form(SAMPLE)
 
@@ -145,7 +145,7 @@ def test_who_it_is_for_is_looked_at() -> None:
         (SAMPLE.replace(b"payhere_amount=1000.00", b"payhere_amount=01000.00"), "payhere_amount"),
     ],
 )
-def test_what_is_no_notification_is_told_by_name(body: bytes, why: str) -> None:
+def test_a_body_that_is_no_notification_has_a_reason(body: bytes, why: str) -> None:
     """Somebody who sets up the address wrongly should see what is wrong with what came."""
     with pytest.raises(UnreadableError, match=why):
         read_form(body)
@@ -155,7 +155,7 @@ def test_what_is_no_notification_is_told_by_name(body: bytes, why: str) -> None:
     "order_id", ["\u0dc1\u0dca\u200d\u0dbb\u0dd3 1", "No.\u00a07", "a\u3000b", "a\u00adb", "\ue000"]
 )
 def test_every_text_that_a_form_takes_comes_back(order_id: str) -> None:
-    """An order whose notification can't be read is paid, and nobody is told; an approval is lost for good."""
+    """An order whose notification can't be read is paid without an event; an approval is lost for good."""
     content = content_of(read_form(body_of(order_id=order_id, card_holder_name=order_id)))
 
     assert content.order_id == order_id
@@ -179,7 +179,7 @@ def test_a_field_that_nobody_reads_may_be_there_twice() -> None:
         ({"status_code": "-3", "subscription_id": "420075044317"}, NotificationKind.CHARGEBACK),
     ],
 )
-def test_the_kinds_are_told_apart_by_their_fields(fields: dict[str, str], kind: NotificationKind) -> None:
+def test_the_kinds_are_distinguished_by_their_fields(fields: dict[str, str], kind: NotificationKind) -> None:
     """No field says what a notification is about."""
     assert content_of(read_form(body_of(**fields))).kind is kind
 
@@ -233,7 +233,7 @@ def test_what_cannot_be_read_is_not_there(fields: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("amount", ["", "much", "0.001", "9" * 40])
 def test_an_amount_that_is_none_is_not_read(amount: str) -> None:
-    """What the books are compared with is a number that the gateway told, or nothing; never one made of a text."""
+    """An amount is a number that the gateway reported, or None; never one made of a text."""
     fields = {name: value.encode() for name, value in (FIELDS | {"payhere_amount": amount}).items()}
 
     assert content_of(Form(fields)).amount_minor is None

@@ -114,7 +114,7 @@ def test_a_list_is_passed_on_byte_for_byte() -> None:
 
 
 def test_a_missing_order_keeps_the_gateways_words() -> None:
-    """Exactly "No payments found" is what settling counts as an observation."""
+    """Exactly "No payments found" is what resolution counts as an observation."""
     reading = decide(ORDER, envelope(-1, "No payments found"))
     assert (reading.msg, reading.evidence.gateway_msg, reading.evidence.gateway_status) == (
         "No payments found",

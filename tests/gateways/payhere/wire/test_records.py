@@ -66,7 +66,7 @@ def test_a_record_is_read_as_it_was_meant() -> None:
 @pytest.mark.parametrize("name", ["payment_id", "order_id", "status", "currency", "amount"])
 @pytest.mark.parametrize("is_absent", [True, False])
 def test_a_record_that_is_not_whole_proves_nothing(name: str, *, is_absent: bool) -> None:
-    """Nor does the answer that holds it: a payment without an amount might be the one that is looked for."""
+    """Nor does the answer that holds it: a payment without an amount might be the one that is searched for."""
     broken: dict[str, object] = {key: value for key, value in RECORD.items() if key != name or not is_absent}
     if not is_absent:
         broken[name] = None

@@ -75,7 +75,7 @@ def test_why_a_body_is_not_read(body: bytes, cause: Cause) -> None:
 
 
 def test_the_two_shapes_of_a_reply() -> None:
-    """A business answer and an OAuth answer are told apart by their members, not by the HTTP status."""
+    """A business answer and an OAuth answer are distinguished by their members, not by the HTTP status."""
     assert read_shape(b'{"error":"x","error_description":"y"}') == OauthError(error="x", description="y")
     assert read_shape(b'{"data":[],"msg":"m","status":-2}') == Envelope(
         status=-2, msg="m", raw_msg=b'"m"', raw_data=b"[]"

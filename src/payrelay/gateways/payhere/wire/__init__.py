@@ -1,1 +1,1 @@
-"""Writes and reads what travels to and from PayHere; pure."""
+"""Writes and reads what travels to and from PayHere. Pure."""

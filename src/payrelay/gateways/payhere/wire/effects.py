@@ -1,12 +1,12 @@
-"""Decides what the reply to an effect means: the place where a false answer would be made. Pure.
+"""Decides what the reply to an effect means. A mistake here would be a false answer. Pure.
 
 Rules:
 
-1. *Succeeded* only if the gateway says so twice (``status`` and ``status_code``) about the order, amount and currency
-   that were asked. A success about others is *differed*.
-2. *Declined* and *refused* only by a reply that is listed here, about the order that was asked. They tell somebody that
-   no money moved, and that they may try again.
-3. Whatever is left is *unknown*. A line is added here when the gateway documents a reply, not when one would be handy.
+1. *Succeeded* needs a reply that says so twice (``status`` and ``status_code``), about the order, amount and currency
+   of the call. A success about others is *differed*.
+2. *Declined* and *refused* need a reply that is listed here, about the order of the call. They tell the client that no
+   money moved, and that it may try again.
+3. Every other reply is *unknown*. A reply is added here when the gateway documents it, not when it would be handy.
 
 To be changed together: the tables below and the table of replies in the tests.
 """
@@ -68,7 +68,7 @@ CANCELLED_OR_FAILED: Final = frozenset({-1, -2})
 
 
 class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """A reply by which the gateway says no: its numbers and text, and what it means."""
+    """A reply by which the gateway says no: its numbers and text, and their meaning."""
 
     numbers: frozenset[int]
     text: re.Pattern[str]
@@ -91,8 +91,8 @@ def _refusal(
     return _Refusal(numbers=frozenset(numbers), text=pattern, kind=kind, code=code, field=field, cause=cause)
 
 
-# What the gateway says of an unknown subscription is not documented. These are the ways in which such a thing is said
-# and nothing else is; any other text of a failure stays unknown, since a retry takes money.
+# PayHere doesn't document its reply about an unknown subscription. These texts can say nothing else. Any other text of
+# a failure stays unknown, because a retry charges money.
 _NO_SUBSCRIPTION: Final = (
     r"(?:\w+: )?(?:(?:unknown|invalid|no such) subscription(?:[ _]id)?|no subscriptions? found"
     r"|subscription(?:[ _]id)? (?:was |is )?(?:not found|unknown|invalid)|subscription does(?: not|n't) exist)"
@@ -138,11 +138,11 @@ REFUSALS: Final[Mapping[type, tuple[_Refusal, ...]]] = MappingProxyType(
         CancelSubscription: _OF_SUBSCRIPTION,
     }
 )
-"""For each call, the replies without data that say no; the first that fits counts."""
+"""For each call, the replies without data that say no. The first that fits counts."""
 
 
 class _Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """A readable reply and what it is compared with."""
+    """A readable reply, with the values that it is compared with."""
 
     http_status: int
     envelope: Envelope
@@ -150,7 +150,7 @@ class _Reply(msgspec.Struct, frozen=True, kw_only=True):
     expected: ExpectedReply
 
     def evidence(self, *, cause: Cause | None = None, status_code: int | None = None) -> Evidence:
-        """Writes down what was seen."""
+        """Gives the evidence of this reply."""
         seen = evidence_of(self.http_status, self.envelope, self.call, cause=cause)
         return seen if status_code is None else msgspec.structs.replace(seen, status_code=status_code)
 
@@ -174,7 +174,7 @@ def classify(
 
 
 def rejected(reason: RejectedCall, http_status: int | None) -> Outcome:
-    """Tells that it reached the gateway and was not executed."""
+    """Gives the outcome of an effect that reached the gateway and was not executed."""
     evidence = Evidence(http_status=http_status, cause=reason.cause)
     return Outcome(
         kind=OutcomeKind.NOT_EXECUTED,
@@ -186,12 +186,12 @@ def rejected(reason: RejectedCall, http_status: int | None) -> Outcome:
 
 
 def unknown(evidence: Evidence) -> Outcome:
-    """Tells that it may have taken effect."""
+    """Gives the outcome of an effect that may have been executed."""
     return Outcome(kind=OutcomeKind.UNKNOWN, code=Code.OUTCOME_UNKNOWN, msg=UNKNOWN_SENTENCE, evidence=evidence)
 
 
 def not_sent(code: Code, cause: str) -> Outcome:
-    """Tells that not a byte of it left."""
+    """Gives the outcome of an effect of which no byte was sent."""
     return Outcome(kind=OutcomeKind.NOT_SENT, code=code, msg=NOT_SENT_SENTENCE, evidence=Evidence(cause=cause))
 
 
@@ -222,15 +222,15 @@ def _refused(reply: _Reply, refusal: _Refusal) -> Outcome:
 
 
 def _of_charge(reply: _Reply) -> Outcome:
-    """Reads ``status`` 1 of a charge, which alone says only that the call was well-formed."""
+    """Reads ``status`` 1 of a charge, which alone only says that the call was well-formed."""
     call = reply.call
     assert isinstance(call, Charge)  # noqa: S101, the table below pairs them
     members = members_of(reply.envelope.raw_data)
     status_code = whole_in(members, "status_code")
-    wanted = {COMPLETED, AUTHORIZED} if call.authorize else {COMPLETED}
-    if status_code in wanted:
+    successes = {COMPLETED, AUTHORIZED} if call.authorize else {COMPLETED}
+    if status_code in successes:
         return _charged(reply, call, members)
-    difference = _difference(members, _asked_of(call))
+    difference = _difference(members, _charged_values(call))
     if difference is not None:
         return unknown(reply.evidence(cause=difference, status_code=status_code))
     if status_code in CANCELLED_OR_FAILED:
@@ -249,25 +249,25 @@ def _of_charge(reply: _Reply) -> Outcome:
 def _charged(reply: _Reply, call: Charge, members: dict[str, bytes]) -> Outcome:
     facts = _facts(members)
     if call.authorize:
-        # Without its token a hold can't be captured or released by anybody: that is not what was asked.
+        # Without its token an authorization can be neither captured nor voided, so the call didn't succeed.
         token = text_in(members, "authorization_token")
         if not token:
             raise WrongShape
         facts = msgspec.structs.replace(facts, authorization_token=token)
-    return _succeeded(reply, members, facts, _difference(members, _asked_of(call), is_complete=True))
+    return _succeeded(reply, members, facts, _difference(members, _charged_values(call), is_complete=True))
 
 
-def _asked_of(call: Charge) -> dict[str, str | int | None]:
+def _charged_values(call: Charge) -> dict[str, str | int | None]:
     return {"order_id": call.order_id, "currency": call.currency, "amount": call.amount_minor}
 
 
 def _declined_with_data(reply: _Reply) -> Outcome:
-    """Reads ``status`` -1 of a charge that comes with data: declined, unless the data tells another story."""
+    """Reads ``status`` -1 of a charge that comes with data: declined, unless the data contradicts that."""
     call = reply.call
-    assert isinstance(call, Charge)  # noqa: S101, the caller asked
+    assert isinstance(call, Charge)  # noqa: S101, the caller checked
     members = members_of(reply.envelope.raw_data)
     status_code = whole_in(members, "status_code")
-    difference = _difference(members, _asked_of(call))
+    difference = _difference(members, _charged_values(call))
     if difference is not None or status_code not in CANCELLED_OR_FAILED | {None}:
         return unknown(reply.evidence(cause=difference or Cause.UNEXPECTED_REPLY, status_code=status_code))
     return _declined(reply, members)
@@ -288,9 +288,9 @@ def _declined(reply: _Reply, members: dict[str, bytes]) -> Outcome:
 
 
 def _reason_of_decline(envelope: Envelope, members: dict[str, bytes]) -> tuple[bytes | None, str]:
-    """Chooses the text of a decline: the envelope's, unless that speaks of success, then the one inside the data.
+    """Chooses the text of a decline: the envelope's, unless it speaks of success; then the one inside the data.
 
-    ``status`` 1 with ``status_code`` -2 comes under a heading about the call, and a client would show it as it is.
+    ``status`` 1 with ``status_code`` -2 comes with a text about the call, which a client would show as it is.
     """
     inside = text_in(members, "status_message") or ""
     for raw_msg, msg in ((envelope.raw_msg, envelope.msg), (members.get("status_message"), inside)):
@@ -305,7 +305,7 @@ def _of_capture(reply: _Reply) -> Outcome:
     expected = reply.expected
     members = members_of(reply.envelope.raw_data)
     status_code = whole_in(members, "status_code")
-    asked = {
+    expected_values = {
         "order_id": expected.order_id,
         "currency": expected.currency,
         "amount": expected.amount_minor,
@@ -315,9 +315,9 @@ def _of_capture(reply: _Reply) -> Outcome:
         facts = _facts(members, amount="captured_amount")
         if facts.order_id is None or facts.currency is None:
             raise WrongShape
-        return _succeeded(reply, members, facts, _difference(members, asked, is_complete=True))
+        return _succeeded(reply, members, facts, _difference(members, expected_values, is_complete=True))
     if status_code == FAILED_OTHERWISE:
-        difference = _difference(members, {**asked, "captured_amount": None})
+        difference = _difference(members, {**expected_values, "captured_amount": None})
         if difference is None:
             return _declined(reply, members)
         return unknown(reply.evidence(cause=difference, status_code=status_code))
@@ -331,7 +331,7 @@ def _of_refund(reply: _Reply) -> Outcome:
 
 
 def _of_void(reply: _Reply) -> Outcome:
-    """Reads ``status`` 1 of a release, which has no number; one that comes all the same does no harm."""
+    """Reads ``status`` 1 of a void. It needs no refund id, and one that comes does no harm."""
     facts = Facts(refund_id=id_text(reply.envelope.raw_data)) if reply.envelope.has_data else Facts()
     return _done(reply, facts)
 
@@ -376,13 +376,13 @@ def _succeeded(reply: _Reply, members: dict[str, bytes], facts: Facts, differenc
         msg=DIFFERED_SENTENCE,
         facts=facts,
         evidence=msgspec.structs.replace(
-            reply.evidence(cause=difference, status_code=status_code), answered=_was_for(reply, facts)
+            reply.evidence(cause=difference, status_code=status_code), answered=_description_of(reply, facts)
         ),
     )
 
 
-def _was_for(reply: _Reply, facts: Facts) -> str | None:
-    """Tells what a success was for, as far as the reply says it in a form that we can read."""
+def _description_of(reply: _Reply, facts: Facts) -> str | None:
+    """Describes the order and amount of a success, as far as the reply has them in a readable form."""
     amount = None if facts.amount_minor is None else decimal_text(facts.amount_minor)
     order = None if facts.order_id is None else f"for order {facts.order_id}"
     words = " ".join(filter(None, (amount, facts.currency, order)))
@@ -398,21 +398,21 @@ _DIFFERENCES: Final = {
 
 
 def _difference(
-    members: dict[str, bytes], asked: Mapping[str, str | int | None], *, is_complete: bool = False
+    members: dict[str, bytes], expected: Mapping[str, str | int | None], *, is_complete: bool = False
 ) -> Cause | None:
-    """Names the first member that is not what was asked; an asked None stands for anything.
+    """Names the first member that differs from the call's value; an expected None fits any value.
 
-    With ``is_complete`` an absent member is a WrongShape: a success must say what it is about.
+    With ``is_complete``, an absent member raises WrongShape, because a success must say what it is about.
     """
-    for name, wanted in asked.items():
-        if wanted is None:
+    for name, value in expected.items():
+        if value is None:
             continue
-        got = text_in(members, name) if isinstance(wanted, str) else amount_in(members, name)
+        got = text_in(members, name) if isinstance(value, str) else amount_in(members, name)
         if got is None:
             if is_complete:
                 raise WrongShape
             continue
-        if got != wanted:
+        if got != value:
             return _DIFFERENCES[name]
     return None
 

@@ -2,11 +2,11 @@
 
 Rules:
 
-1. The hash is made of the amount with two decimals and a point, whatever is posted. Where nothing is taken at once (an
-   approval alone, a plan that begins later) the gateway wants an amount of its own in it; those differ between its
-   environments and have changed without notice, and so are settings.
+1. The hash is made of the amount with two decimals and a point, whatever is posted. Where nothing is charged at once
+   (an approval alone, a plan that begins later), the gateway wants a special amount in it. These amounts differ between
+   its environments and have changed without notice, so they are settings.
 2. The digest of the secret is written in capitals, never the secret.
-3. What isn't known isn't posted: an empty field is not the same as none to every gateway.
+3. An unknown value is not posted, because some gateways tell an empty field from an absent one.
 """
 
 import hashlib
@@ -35,10 +35,10 @@ PATHS: Final[Mapping[CheckoutKind, str]] = MappingProxyType(
 
 
 class HashAmounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in the hash where nothing is taken at once, in hundredths.
+    """The amounts in the hash where nothing is charged at once, in hundredths.
 
     Attributes:
-        preapproval_lkr_minor, preapproval_other_minor: of an approval that takes nothing, in rupees and in any other
+        preapproval_lkr_minor, preapproval_other_minor: of an approval that charges nothing, in rupees and in any other
             currency.
         trial_lkr_minor, trial_other_minor: of a plan that begins on a later day.
     """
@@ -50,7 +50,7 @@ class HashAmounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Merchant(msgspec.Struct, frozen=True, kw_only=True):
-    """Who signs, and where the form goes; ``base_url`` has no slash at its end."""
+    """The merchant that signs, and the address for the form; ``base_url`` has no slash at its end."""
 
     base_url: str
     merchant_id: str
@@ -58,75 +58,74 @@ class Merchant(msgspec.Struct, frozen=True, kw_only=True):
     amounts: HashAmounts = HashAmounts()
 
 
-def build_form(merchant: Merchant, asked: HostedPayment, returns: ReturnUrls, *, today: date) -> CheckoutForm:
-    """Writes the form; ``today`` is the day at the gateway, after which a plan's first day is a later one."""
-    person = asked.person
+def build_form(merchant: Merchant, payment: HostedPayment, returns: ReturnUrls, *, today: date) -> CheckoutForm:
+    """Writes the form. ``today`` is the gateway's day: a plan whose first day is after it begins later."""
+    customer = payment.person
     fields: dict[str, str | None] = {
         "merchant_id": merchant.merchant_id,
         "return_url": returns.return_url,
         "cancel_url": returns.cancel_url,
         "notify_url": returns.notify_url,
-        "first_name": person.first_name,
-        "last_name": person.last_name,
-        "email": person.email,
-        "phone": person.phone,
-        "address": person.home.address,
-        "city": person.home.city,
-        "country": person.home.country,
-        "order_id": asked.order_id,
-        "items": asked.items,
-        "currency": asked.currency,
-        "amount": None if asked.amount_minor is None else decimal_text(asked.amount_minor),
-        "hash": hash_of(merchant, asked, today=today),
-        **_delivery(asked),
-        **_lines(asked.item_list),
-        "platform": asked.platform,
-        "custom_1": asked.custom_1,
-        "custom_2": asked.custom_2,
-        "payment_method": asked.payment_method,
-        **({} if asked.plan is None else _plan(asked.plan)),
+        "first_name": customer.first_name,
+        "last_name": customer.last_name,
+        "email": customer.email,
+        "phone": customer.phone,
+        "address": customer.home.address,
+        "city": customer.home.city,
+        "country": customer.home.country,
+        "order_id": payment.order_id,
+        "items": payment.items,
+        "currency": payment.currency,
+        "amount": None if payment.amount_minor is None else decimal_text(payment.amount_minor),
+        "hash": hash_of(merchant, payment, today=today),
+        **_delivery_fields(payment),
+        **_item_fields(payment.item_list),
+        "platform": payment.platform,
+        "custom_1": payment.custom_1,
+        "custom_2": payment.custom_2,
+        "payment_method": payment.payment_method,
+        **({} if payment.plan is None else _plan_fields(payment.plan)),
     }
     return CheckoutForm(
-        action=merchant.base_url + PATHS[asked.kind],
+        action=merchant.base_url + PATHS[payment.kind],
         fields={name: value for name, value in fields.items() if value is not None},
     )
 
 
-def hash_of(merchant: Merchant, asked: HostedPayment, *, today: date) -> str:
+def hash_of(merchant: Merchant, payment: HostedPayment, *, today: date) -> str:
     """Gives the field ``hash``."""
-    amount = decimal_text(hashed_minor(asked, merchant.amounts, today=today))
+    amount = decimal_text(hashed_minor(payment, merchant.amounts, today=today))
     secret_digest = md5_capitals(merchant.merchant_secret.reveal())
-    return md5_capitals(merchant.merchant_id + asked.order_id + amount + asked.currency + secret_digest)
+    return md5_capitals(merchant.merchant_id + payment.order_id + amount + payment.currency + secret_digest)
 
 
-def hashed_minor(asked: HostedPayment, amounts: HashAmounts, *, today: date) -> int:
+def hashed_minor(payment: HostedPayment, amounts: HashAmounts, *, today: date) -> int:
     """Gives the amount in the hash, in hundredths."""
-    is_lkr = asked.currency == LKR
-    starts_on = None if asked.plan is None else asked.plan.starts_on
+    is_lkr = payment.currency == LKR
+    starts_on = None if payment.plan is None else payment.plan.starts_on
     if starts_on is not None and starts_on > today:
         return amounts.trial_lkr_minor if is_lkr else amounts.trial_other_minor
-    if asked.first_minor is None:
+    if payment.first_minor is None:
         return amounts.preapproval_lkr_minor if is_lkr else amounts.preapproval_other_minor
-    return asked.first_minor
+    return payment.first_minor
 
 
 def md5_capitals(text: str) -> str:
-    """Gives the digest that the gateway's signatures are made of; the algorithm is its choice, and no protection."""
+    """Gives the digest that the gateway's signatures are made of.
+
+    The gateway chose the algorithm, which is no protection.
+    """
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest().upper()
 
 
-def _delivery(asked: HostedPayment) -> dict[str, str | None]:
-    place = asked.delivery
-    if place is None:
+def _delivery_fields(payment: HostedPayment) -> dict[str, str | None]:
+    to = payment.delivery
+    if to is None:
         return {}
-    return {
-        "delivery_address": place.address,
-        "delivery_city": place.city,
-        "delivery_country": place.country,
-    }
+    return {"delivery_address": to.address, "delivery_city": to.city, "delivery_country": to.country}
 
 
-def _lines(items: tuple[Item, ...]) -> dict[str, str]:
+def _item_fields(items: tuple[Item, ...]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for number, item in enumerate(items, start=1):
         fields[f"item_name_{number}"] = item.name
@@ -136,7 +135,7 @@ def _lines(items: tuple[Item, ...]) -> dict[str, str]:
     return fields
 
 
-def _plan(plan: Plan) -> dict[str, str | None]:
+def _plan_fields(plan: Plan) -> dict[str, str | None]:
     return {
         "recurrence": plan.recurrence,
         "duration": plan.duration,

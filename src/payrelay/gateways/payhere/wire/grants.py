@@ -1,6 +1,6 @@
 """Reads the reply to a token request. Pure.
 
-Nothing of the effect or read that wanted the token was sent, so that every failure here is a safe one.
+The effect or read that needs the token was not sent yet, so every failure here is a safe one.
 """
 
 import re
@@ -27,7 +27,7 @@ from payrelay.gateways.payhere.wire.replies import (
 )
 
 EXPIRES_IN_S: Final = 60
-"""Taken where the gateway doesn't say how long a token is good for; its documents say 599."""
+"""Assumed where the gateway doesn't say how long a token lives; its documents say 599."""
 EXPIRES_IN_S_MAX: Final = 86_400
 
 CREDENTIALS_REFUSED: Final = RejectedCall(
@@ -39,18 +39,18 @@ CREDENTIALS_REFUSED: Final = RejectedCall(
 _HTTP_OK: Final = 200
 _REFUSING: Final = frozenset({200, 400, 401, 403})
 _DENYING: Final = frozenset({401, 403})
-# Only what may stand in a header: a token is text from outside until here.
+# Only characters that a header may have: until here a token is text from outside.
 _TOKEN: Final = re.compile(r"[0-9A-Za-z_.~+/=-]{8,4096}")
 
 
 class TokenGrant(msgspec.Struct, frozen=True, kw_only=True):
-    """An access token and how long it is good for."""
+    """An access token and its life in seconds."""
 
     access_token: str
     expires_in_s: int
 
     def __repr__(self) -> str:
-        return f"Grant(expires_in_s={self.expires_in_s})"
+        return f"TokenGrant(expires_in_s={self.expires_in_s})"
 
 
 def read_grant(http_status: int, body: bytes) -> TokenGrant | RejectedCall:

@@ -2,9 +2,9 @@
 
 Rules:
 
-1. The signature is made over the values as they came, byte for byte; nothing is reformatted before it is checked.
-2. What is signed must be readable, once and whole. Of everything else what can't be read is not there.
-3. Unknown fields are no fault: the body is kept as it came.
+1. The signature is checked over the values as they came, byte for byte, before anything is reformatted.
+2. Each signed field must be there once, readable and complete. An unreadable field of the others counts as absent.
+3. Unknown fields are no error: the body is stored as it came.
 """
 
 import hashlib
@@ -32,11 +32,11 @@ from payrelay.gateways.gateway import ReceivedNotification, UnreadableNotificati
 from payrelay.gateways.payhere.wire.forms import Merchant
 
 BODY_BYTES_MAX: Final = 16_384
-"""A notification has some 600 bytes, and more where somebody puts a long text into the custom fields."""
+"""A notification has some 600 bytes, and more with long texts in the custom fields."""
 FIELDS_MAX: Final = 100
-"""The longest documented one has 25."""
+"""The longest documented notification has 25."""
 ORDER_ID_MAX: Final = 255
-"""Characters; longer ones were never sent by us."""
+"""Characters; Payrelay never sent a longer one."""
 TOKEN_MAX: Final = 256
 """Characters of a token; today's have 32 and 36."""
 TEXT_MAX: Final = 200
@@ -59,7 +59,7 @@ _READ: Final = frozenset(
         "item_rec_status",
     }
 )
-"""Fields that something follows from: named twice, there would be two readings of one notification."""
+"""Fields that have effects. If one came twice, the notification could be read in two ways."""
 
 _STATUSES: Final[Mapping[str, ReportedStatus]] = MappingProxyType(
     {
@@ -85,11 +85,11 @@ _MESSAGE_TYPES: Final[Mapping[str, MessageType]] = MappingProxyType(
     }
 )
 
-# Python calls more than these not printable: the joiner of Sinhala letters too, without which no "Sri" is written.
+# Python calls more characters not printable, such as the joiner of Sinhala letters, which "Sri" needs.
 _control = re.compile(r"[\x00-\x1f\x7f-\x9f]").search
 _number = re.compile(r"[0-9]{1,19}").fullmatch
 _date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").match
-# Without zeros in front: nothing parts the order from the amount in what is signed, and fewer readings are possible so.
+# Without leading zeros: nothing separates the order from the amount in the signed text, so this leaves fewer readings.
 _amount = re.compile(r"(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3})*|[1-9][0-9]{0,14})(?:\.[0-9]{1,9})?").fullmatch
 _currency = re.compile(r"[A-Z]{3}").fullmatch
 _word = re.compile(r"[A-Za-z0-9_-]{1,20}").fullmatch
@@ -101,11 +101,11 @@ _small = re.compile(r"-?[0-9]{1,6}").fullmatch
 
 
 class UnreadableError(ValueError):
-    """The body is no notification; the text says why, and holds nothing of it but names of fields."""
+    """The body is no notification. The text says why; it names fields, and quotes no value."""
 
 
 class Form(msgspec.Struct, frozen=True):
-    """The fields of a notification, the values as they came."""
+    """The fields of a notification, with the values as they came."""
 
     values: Mapping[str, bytes]
 
@@ -113,7 +113,7 @@ class Form(msgspec.Struct, frozen=True):
         return f"Form({', '.join(sorted(self.values))})"
 
     def text(self, name: str, longest: int = TEXT_MAX) -> str | None:
-        """Gives a value as text; None where it is not there, empty, too long, no UTF-8, or holds control characters."""
+        """Gives a value as text; None where it is absent, empty, too long, not UTF-8, or has control characters."""
         try:
             text = self.values.get(name, b"").decode()
         except UnicodeDecodeError:
@@ -122,7 +122,7 @@ class Form(msgspec.Struct, frozen=True):
 
 
 def received(body: bytes, merchant: Merchant | None) -> ReceivedNotification | UnreadableNotification:
-    """Reads a notification and tells who it is from; ``merchant`` as for ``authenticity_of``. Never raises."""
+    """Reads a notification and judges its authenticity; ``merchant`` as for ``authenticity_of``. Never raises."""
     try:
         form = read_form(body)
     except UnreadableError as error:
@@ -131,7 +131,7 @@ def received(body: bytes, merchant: Merchant | None) -> ReceivedNotification | U
 
 
 def read_form(body: bytes) -> Form:
-    """Reads a form. Raises UnreadableError where it is none, or lacks what makes a notification."""
+    """Reads a form. Raises UnreadableError where it is none, or lacks a field that every notification has."""
     if len(body) > BODY_BYTES_MAX:
         raise UnreadableError(f"the body is over {BODY_BYTES_MAX} bytes")
     pieces = [piece for piece in body.split(b"&") if piece]
@@ -164,18 +164,18 @@ def _plain(raw: bytes) -> bytes:
 
 
 def signature_of(form: Form, secret: Secret) -> bytes:
-    """Gives what ``md5sig`` must be."""
+    """Gives the right value of ``md5sig``."""
     key = _md5(secret.reveal().encode())
     return _md5(b"".join(form.values[name] for name in SIGNED) + key)
 
 
 def _md5(data: bytes) -> bytes:
-    # The gateway's choice; it is no protection of ours.
+    # The gateway chose the algorithm; Payrelay uses it for nothing else.
     return hashlib.md5(data, usedforsecurity=False).hexdigest().upper().encode()
 
 
 def authenticity_of(form: Form, merchant: Merchant | None) -> Authenticity:
-    """Tells who a notification is from; the signature is compared in constant time.
+    """Judges whether the gateway sent a notification; the signature is compared in constant time.
 
     ``merchant`` is None where the account has no id or no secret.
     """
@@ -188,11 +188,11 @@ def authenticity_of(form: Form, merchant: Merchant | None) -> Authenticity:
 
 
 def content_of(form: Form) -> NotificationContent:
-    """Says in our words what a notification says. Never raises for what ``read_form`` gave."""
-    told = _STATUSES.get(form.text("status_code") or "", ReportedStatus.OTHER)
+    """Translates a notification into our words. Never raises for a form that ``read_form`` gave."""
+    reported = _STATUSES.get(form.text("status_code") or "", ReportedStatus.OTHER)
     return NotificationContent(
-        kind=_kind_of(form, told),
-        reported=told,
+        kind=_kind_of(form, reported),
+        reported=reported,
         order_id=form.text("order_id", ORDER_ID_MAX) or "",
         amount_minor=_minor(form.text("payhere_amount")),
         currency=form.text("payhere_currency") or "",
@@ -211,20 +211,20 @@ def content_of(form: Form) -> NotificationContent:
     )
 
 
-def _kind_of(form: Form, told: ReportedStatus) -> NotificationKind:
-    if told is ReportedStatus.CHARGED_BACK:
+def _kind_of(form: Form, reported: ReportedStatus) -> NotificationKind:
+    if reported is ReportedStatus.CHARGED_BACK:
         return NotificationKind.CHARGEBACK
     if form.text("subscription_id") is not None or form.text("message_type") is not None:
         return NotificationKind.RECURRING
     if form.text("customer_token", TOKEN_MAX) is not None:
         return NotificationKind.PREAPPROVAL
-    if told is ReportedStatus.AUTHORIZED or form.text("authorization_token", TOKEN_MAX) is not None:
+    if reported is ReportedStatus.AUTHORIZED or form.text("authorization_token", TOKEN_MAX) is not None:
         return NotificationKind.AUTHORIZATION
     return NotificationKind.PAYMENT
 
 
 def _minor(text: str | None) -> int | None:
-    """Reads an amount; separators of thousands were seen once."""
+    """Reads an amount, which may have thousands separators: they were seen once."""
     if text is None or _amount(text) is None:
         return None
     try:
@@ -239,7 +239,7 @@ def _id(form: Form, name: str) -> str | None:
 
 
 def _masked(text: str | None) -> str | None:
-    """Gives a card's number where it is masked; a whole one is none that we would keep in clear."""
+    """Gives a card's number where it is masked. A full number is never stored in clear."""
     if text is None or _card_number(text) is None:
         return None
     return None if _whole_card_number(re.sub(r"[ -]", "", text)) else text

@@ -1,6 +1,6 @@
-"""Reads the gateway's records of subscriptions, where they tell how one stands. Pure.
+"""Reads the facts about subscriptions in the gateway's records. Pure.
 
-A record that is not whole tells nothing; the others beside it do.
+An incomplete record gives no fact; the other records do.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ STATES: Final = {
     "CANCELLED": SubscriptionState.STOPPED,
     "CANCELED": SubscriptionState.STOPPED,
 }
-"""What the gateway calls a state in its records; the words for a cancelled one are not documented."""
+"""The gateway's names of a subscription's states. Its names for a cancelled one are not documented."""
 
 _records: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -32,20 +32,24 @@ _orders: Final = msgspec.json.Decoder(list[_OfOrder])
 
 
 def records_of(order_id: str, raw_data: bytes) -> bytes:
-    """Gives those of a list of records that name an order, as a list; what isn't a list has none. Never raises.
+    """Gives the records of one order from a list of records, as a list; an empty list for what is none. Never raises.
 
-    A merchant may have thousands, and reading one whole takes many times as long as leaving it out.
+    A merchant may have thousands of records, and reading one takes many times as long as leaving it out.
     """
     try:
-        named = _orders.decode(raw_data)
+        orders = _orders.decode(raw_data)
         records = _records.decode(raw_data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return b"[]"
-    return b"[" + b",".join(record for record, of in zip(records, named, strict=True) if of.order_id == order_id) + b"]"
+    return (
+        b"["
+        + b",".join(record for record, each in zip(records, orders, strict=True) if each.order_id == order_id)
+        + b"]"
+    )
 
 
 def facts_in(raw_data: bytes, timezone: str, *, seen_at_ms: int) -> tuple[Fact, ...]:
-    """Gives what a record or a list of records shows, as of the moment at which the gateway was asked. Never raises."""
+    """Gives the facts in a record or a list of records, as of the time of the question. Never raises."""
     try:
         records = _records.decode(raw_data) if raw_data.lstrip().startswith(b"[") else [msgspec.Raw(raw_data)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -79,7 +83,7 @@ def _fact(raw: bytes, zone: ZoneInfo, seen_at_ms: int) -> Fact | None:
 
 
 def _began_at_ms(members: dict[str, bytes], zone: ZoneInfo) -> int | None:
-    """Reads when it was begun; what can't be read of that takes nothing from the rest."""
+    """Reads the start of a subscription; None where it can't be read, which leaves the other facts valid."""
     try:
         return moment_in(text_in(members, "date"), zone)
     except WrongShape:

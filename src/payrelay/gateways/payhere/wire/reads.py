@@ -1,7 +1,7 @@
 """Decides what the reply to a read means. Pure.
 
-A reading is only passed on when it is about what was asked: a reply that came to the wrong asker would show one
-customer's payments to another.
+A reading is only passed on when it is about the call's subject. A reply to another call would show one customer's
+payments to another.
 """
 
 from typing import Final, assert_never
@@ -26,7 +26,7 @@ BAD_REPLY_SENTENCE: Final = "the gateway's answer could not be understood"
 FOUND: Final = 1
 NOT_THERE: Final = -1
 PENDING_OR_DECLINED: Final = frozenset({0, -2})
-"""Of an order: there is a payment, but none that succeeded. What the data holds then is not documented."""
+"""Of an order: it has a payment, but none that succeeded. The data of such a reply is not documented."""
 
 
 class _PaymentRecord(msgspec.Struct, frozen=True):
@@ -60,18 +60,18 @@ def classify_read(call: Read, http_status: int, body: bytes, presented_token: st
 
 
 def rejected(reason: RejectedCall, http_status: int | None) -> Reading:
-    """Tells that the gateway would not let us read."""
+    """Gives the reading of a call that the gateway rejected."""
     evidence = Evidence(http_status=http_status, cause=reason.cause)
     return Reading(code=reason.code, msg=reason.msg, evidence=evidence, retry_after_s=reason.retry_after_s)
 
 
 def bad_reply(evidence: Evidence) -> Reading:
-    """Tells that there was no answer that can be passed on."""
+    """Gives the reading of a reply that can't be passed on."""
     return Reading(code=Code.GATEWAY_BAD_REPLY, msg=BAD_REPLY_SENTENCE, evidence=evidence)
 
 
 def lost(cause: str, *, is_sent: bool) -> Reading:
-    """Tells that no whole answer came."""
+    """Gives the reading of a call without a complete reply."""
     evidence = Evidence(cause=cause)
     if is_sent:
         return Reading(code=Code.GATEWAY_BAD_REPLY, msg="no whole answer came from the gateway", evidence=evidence)
@@ -110,18 +110,18 @@ def _is_empty(raw_data: bytes) -> bool:
 
 
 def _fault_of_data(call: Read, raw_data: bytes) -> Cause | None:
-    """Names what is wrong with the data of a positive reply; None when it has the shape and is about what was asked."""
+    """Names the fault in the data of a positive reply; None where its shape and its subject are right."""
     try:
         match call:
             case PaymentsOfOrder():
                 payments = _payments_of_order.decode(raw_data)
-                is_asked = all(payment.order_id == call.order_id for payment in payments)
-                return None if is_asked else Cause.OTHER_ORDER
+                is_about_call = all(payment.order_id == call.order_id for payment in payments)
+                return None if is_about_call else Cause.OTHER_ORDER
             case AllSubscriptions():
                 _subscriptions.decode(raw_data)
             case OneSubscription():
-                is_asked = _subscription.decode(raw_data).subscription_id == call.subscription_id
-                return None if is_asked else Cause.OTHER_SUBSCRIPTION
+                is_about_call = _subscription.decode(raw_data).subscription_id == call.subscription_id
+                return None if is_about_call else Cause.OTHER_SUBSCRIPTION
             case PaymentsOfSubscription():
                 _payments.decode(raw_data)
             case _:

@@ -1,7 +1,7 @@
-"""Reads the gateway's payment records, where they are to prove something. Pure.
+"""Reads the gateway's payment records where they are evidence. Pure.
 
-Stricter than what passes a record on to a client: a record that is not whole proves nothing, and neither does an answer
-that holds one.
+This is stricter than passing a record on to a client: an incomplete record proves nothing, and neither does an answer
+that contains one.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ from payrelay.gateways.payhere.wire.replies import (
 )
 
 NO_PAYMENTS: Final = "no payments found"
-"""What the gateway says, alone and exactly, where it shows no payment of an order."""
+"""The gateway's text, alone and exactly, where it shows no payment of an order."""
 DATE_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
 
 STATUSES: Final[Mapping[str, PaymentStatus]] = MappingProxyType(
@@ -46,33 +46,33 @@ STATUSES: Final[Mapping[str, PaymentStatus]] = MappingProxyType(
         "CHARGEBACKED": PaymentStatus.CHARGED_BACK,
     }
 )
-"""What the gateway calls how a payment stands, in capitals."""
+"""The gateway's names of a payment's status, in capitals."""
 
 _records = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def observation_of(call: PaymentsOfOrder | PaymentsOfSubscription, reading: Reading, timezone: str) -> Observation:
-    """Tells what a read showed: payments, that there are none, or nothing that proves anything. Never raises."""
+    """Gives what a read showed: payments, no payments, or nothing that proves anything. Never raises."""
     if reading.code is Code.NOT_FOUND:
         text = reading.msg.strip().removesuffix(".").casefold()
-        is_negative = reading.evidence.gateway_status == NOT_THERE  # not "pending", not "declined"
+        is_negative = reading.evidence.gateway_status == NOT_THERE  # neither "pending" nor "declined"
         is_nothing = is_negative and text == NO_PAYMENTS and reading.raw_data in {None, b"null"}
-        return NothingShown(evidence=reading.evidence) if is_nothing else _unseen(reading, Code.NOT_FOUND)
+        return NothingShown(evidence=reading.evidence) if is_nothing else _nothing_observed(reading, Code.NOT_FOUND)
     if reading.code is not None:
-        return _unseen(reading, reading.code)
+        return _nothing_observed(reading, reading.code)
     try:
         payments = payments_in(reading.raw_data or b"", timezone)
     except WrongShape:
-        return _unseen(reading, Code.GATEWAY_BAD_REPLY)
+        return _nothing_observed(reading, Code.GATEWAY_BAD_REPLY)
     if not payments and isinstance(call, PaymentsOfSubscription):
         return NothingShown(evidence=reading.evidence)
     return PaymentsSeen(payments=payments, evidence=reading.evidence)
 
 
 def records_without(raw_data: bytes, payment_ids: frozenset[str]) -> bytes | None:
-    """Leaves some payments out of a list of records, the others byte for byte; None where none is left.
+    """Removes payments from a list of records, and leaves the others byte for byte; None where none is left.
 
-    A record whose number can't be read is left out too: nobody knows whose it is.
+    A record whose number can't be read is removed too, because its owner can't be found.
     """
     try:
         records = _records.decode(raw_data)
@@ -89,12 +89,12 @@ def _number(record: msgspec.Raw) -> str | None:
         return None
 
 
-def _unseen(reading: Reading, code: Code) -> NoObservation:
+def _nothing_observed(reading: Reading, code: Code) -> NoObservation:
     return NoObservation(code=code, evidence=reading.evidence)
 
 
 def payments_in(raw_data: bytes, timezone: str) -> tuple[Payment, ...]:
-    """Reads a list of payment records. Raises WrongShape where it is none, or one of them is not whole."""
+    """Reads a list of payment records. Raises WrongShape where it is none, or one of them is incomplete."""
     try:
         records = _records.decode(raw_data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -124,7 +124,7 @@ def _payment(raw: bytes, zone: ZoneInfo) -> Payment:
 
 
 def moment_in(date: str | None, zone: ZoneInfo) -> int | None:
-    """Reads a date of the gateway's; None where it is none."""
+    """Reads a date of the gateway's; None where it can't be read."""
     try:
         moment = datetime.strptime(date or "", DATE_FORMAT).replace(tzinfo=zone)
     except ValueError:

@@ -1,11 +1,11 @@
-"""Reads what every reply of PayHere's has in common: its shape, and whether it turned us away. Pure.
+"""Reads what all replies of PayHere's have in common: their shape, and whether the gateway rejected the call. Pure.
 
 Rules:
 
-1. A reply is what its HTTP status, its shape and its text say *together*. -1 means "no payment" and "access denied",
-   -2 means "declined", "already captured" and "not authenticated": the number alone says nothing.
-2. Nothing is read that isn't whole: valid UTF-8, complete JSON, no member of an object named twice.
-3. ``msg`` and ``data`` stay the bytes that they were. They are copied, so that no reply keeps a buffer alive.
+1. HTTP status, shape and text of a reply decide *together*. -1 means "no payment" and "access denied"; -2 means
+   "declined", "already captured" and "not authenticated". The number alone says nothing.
+2. Only complete replies are read: valid UTF-8, complete JSON, no member of an object named twice.
+3. ``msg`` and ``data`` stay byte for byte. They are copied, so that no reply keeps a buffer alive.
 4. A reply that repeats our access token is not passed on, whatever else it says.
 """
 
@@ -25,24 +25,24 @@ from payrelay.errors import Code
 from payrelay.gateways.gateway import EffectCause
 
 BUSINESS_STATUSES: Final = frozenset({200, 400, 402, 404, 409, 422})
-"""HTTP statuses with which an envelope is believed: the gateway documents none of them, and clients saw several."""
+"""HTTP statuses with which an envelope is believed. The gateway documents none of them, and clients saw several."""
 REJECTED_STATUSES: Final = BUSINESS_STATUSES | {401, 403}
-"""HTTP statuses with which we may be told that we aren't let in."""
+"""HTTP statuses with which the gateway may reject our credentials."""
 TOO_MANY_REQUESTS: Final = 429
 SERVER_ERRORS_FROM: Final = 500
 REDIRECTS: Final = range(300, 400)
 
 GATEWAY_MSG_MAX: Final = 200
-"""Characters of the gateway's text that are kept as evidence; its documented texts have at most 70."""
+"""Characters of the gateway's text that are stored as evidence; its documented texts have at most 70."""
 
 NO_AMOUNT: Final = -1
-"""Less than every amount, so that it is never equal to the one that was asked."""
+"""Less than every amount, so that it never equals the amount of a call."""
 
 JSON_NULL: Final = b"null"
 
 
 class Cause(StrEnum):
-    """Why a call came to what it came to: the words that stand in an operation's evidence."""
+    """The causes of an outcome or a reading, as an operation's evidence has them."""
 
     RATE_LIMITED = "rate_limited"
     AUTHENTICATION_ERROR = "authentication_error"
@@ -59,7 +59,7 @@ class Cause(StrEnum):
     OTHER_SHAPE = "other_shape"
     TOKEN_ECHOED = "token_echoed"  # noqa: S105, the word for what happened, not a token
     UNEXPECTED_REPLY = "unexpected_reply"
-    """Whole and well-formed, and not one of the replies that we know the meaning of."""
+    """Complete and well-formed, but none of the replies whose meaning is known."""
     ALREADY_CAPTURED = EffectCause.ALREADY_CAPTURED
     ALREADY_VOIDED = EffectCause.ALREADY_VOIDED
     ALREADY_CANCELLED = EffectCause.ALREADY_CANCELLED
@@ -75,7 +75,7 @@ class Cause(StrEnum):
 
 
 class WrongShape(ValueError):
-    """A value is not what the gateway documents; ``cause`` says in which way."""
+    """A value does not have the documented shape; ``cause`` says in which way."""
 
     def __init__(self, cause: Cause = Cause.OTHER_SHAPE) -> None:
         super().__init__(cause)
@@ -92,7 +92,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The text as it is compared: without its case, its white space at the ends and its full stop."""
+        """The text as it is compared: in lower case, without white space at its ends and without its full stop."""
         return self.msg.strip().removesuffix(".").strip().casefold()
 
     @property
@@ -102,7 +102,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OauthError(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer of the gateway's OAuth layer, in place of a business answer."""
+    """An answer of the gateway's OAuth layer instead of a business answer."""
 
     error: str
     description: str
@@ -115,7 +115,7 @@ class InvalidToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RejectedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing was executed: we are not let in, or too many calls were made."""
+    """The gateway executed nothing: it rejected our credentials, or too many calls were made."""
 
     code: Code
     cause: str
@@ -124,7 +124,7 @@ class RejectedCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnreadableReply(msgspec.Struct, frozen=True, kw_only=True):
-    """There is no answer here that can be relied on."""
+    """A reply that can't be relied on."""
 
     cause: Cause
 
@@ -154,23 +154,23 @@ _REJECTED_NUMBERS: Final = frozenset({-1, -2})
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _text_decoder = msgspec.json.Decoder(str)
 
-# One member's name and what stands before its value; only used on text that is known to be well-formed.
+# One member's name and what precedes its value; only used on text that is known to be well-formed.
 _MEMBER: Final = re.compile(rb'[\s{,]*"((?:[^"\\]|\\.)*)"\s*:\s*')
 # Two quotes, a colon, and the comma or brace behind it.
 _AROUND_MEMBER: Final = 4
 _END: Final = re.compile(rb"[\s{]*}\s*")
 _WHOLE: Final = re.compile(rb"-?(?:0|[1-9][0-9]{0,18})")
-# Exponents are meant: a double of ten millions and more is written as 1.0E7 by many a program.
+# With exponents, because many programs write a double of ten millions or more as 1.0E7.
 _DECIMAL: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,19})(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
 _ID_TEXT: Final = re.compile(r"[0-9]{1,32}")
-# What may stand directly before a token in a text: anything that could not be a part of it.
+# Characters of a token: none of them may stand directly before a token in a text.
 _TOKEN_CHARACTER: Final = re.compile(r"[0-9A-Za-z_.~+/=-]")
 
 
 def understand(
     http_status: int, body: bytes, presented_token: str
 ) -> Envelope | InvalidToken | RejectedCall | UnreadableReply:
-    """Reads a reply as far as it is the same for every call. Never raises."""
+    """Reads a reply as far as all calls have it in common. Never raises."""
     if http_status == TOO_MANY_REQUESTS:
         return BUSY
     if http_status not in REJECTED_STATUSES:
@@ -191,7 +191,7 @@ def understand(
 
 
 def rejection_in(envelope: Envelope) -> RejectedCall | None:
-    """Tells whether an envelope is one of the two documented ways to say that we aren't let in."""
+    """Gives the rejection in an envelope, where it has one of the two documented texts for it."""
     if envelope.status not in _REJECTED_NUMBERS or envelope.has_data:
         return None
     return _REJECTED_TEXTS.get(envelope.text)
@@ -227,10 +227,10 @@ def _envelope(members: dict[str, bytes]) -> Envelope:
 
 
 def members_of(raw: bytes) -> dict[str, bytes]:
-    """Reads an object's members, each value as the bytes that stand there. Raises WrongShape."""
+    """Reads an object's members, each value as the bytes that are there. Raises WrongShape."""
     try:
         if not raw.isascii():
-            raw.decode()  # the JSON decoder steps over values without a look at their encoding
+            raw.decode()  # the JSON decoder skips values without checking their encoding
         members = {name: bytes(value) for name, value in _members_decoder.decode(raw).items()}
     except UnicodeDecodeError as error:
         raise WrongShape(Cause.NOT_UTF8) from error
@@ -243,11 +243,12 @@ def members_of(raw: bytes) -> dict[str, bytes]:
 
 
 def _require_single(raw: bytes, members: dict[str, bytes]) -> None:
-    """Raises WrongShape where a name stands twice: the decoder keeps the last, and another reader might the first.
+    """Raises WrongShape where an object has a name twice.
 
-    An object that is just as long as its members need, without white space, has no room for another one. Any other is
-    walked over once: behind each name must stand the value that was kept for it, and no name may come again. A first
-    value that is not the kept one doesn't fit, or leaves the walk at a place where no name begins.
+    The decoder keeps the last value of such a name, and another reader might keep the first. An object that is exactly
+    as long as its members need, without white space, has no room for another member. Every other object is walked over
+    once. Behind each name must come the value that the decoder kept, and no name may come again. A first value that
+    differs from the kept one doesn't fit, or ends the walk where no name begins.
     """
     if len(raw) == 1 + sum(map(len, members)) + sum(map(len, members.values())) + _AROUND_MEMBER * len(members):
         return
@@ -282,7 +283,7 @@ def id_in(members: dict[str, bytes], name: str) -> str | None:
 
 
 def id_text(raw: bytes) -> str:
-    """Gives the digits of an id, without zeros in front: with them it would be another text for the same id.
+    """Gives the digits of an id without leading zeros, which would make another text of one id.
 
     Raises WrongShape.
     """
@@ -295,9 +296,8 @@ def id_text(raw: bytes) -> str:
 def amount_in(members: dict[str, bytes], name: str) -> int | None:
     """Gives an amount in hundredths, from a number or from a number in a string; None where it is null or absent.
 
-    NO_AMOUNT stands for a number that is no amount of whole hundredths greater than 0. Raises WrongShape for what is
-    no number. The string is let in because its value is compared exactly all the same; nothing is gained by not
-    knowing it.
+    NO_AMOUNT stands for a number that is no amount of whole hundredths greater than 0. Raises WrongShape for a value
+    that is no number. A number in a string is accepted, because its value is compared exactly all the same.
     """
     raw = members.get(name, JSON_NULL)
     if raw == JSON_NULL:
@@ -312,7 +312,7 @@ def amount_in(members: dict[str, bytes], name: str) -> int | None:
 
 
 def evidence_of(http_status: int, envelope: Envelope, call: Effect | Read, *, cause: Cause | None = None) -> Evidence:
-    """Writes down what was seen of a readable reply, without the tokens of the call."""
+    """Gives the evidence of a readable reply, without the tokens of the call."""
     return Evidence(
         http_status=http_status,
         cause=cause,
@@ -322,7 +322,7 @@ def evidence_of(http_status: int, envelope: Envelope, call: Effect | Read, *, ca
 
 
 def redacted(text: str, call: Effect | Read) -> str:
-    """Puts stars in place of a token that the call carried, should the gateway repeat it."""
+    """Replaces a token of the call by stars, in case the gateway repeats it."""
     token = _token_of(call)
     return text.replace(token, STARS) if token else text
 
@@ -338,7 +338,7 @@ def _token_of(call: Effect | Read) -> str | None:
 
 
 def _is_about_token(answer: OauthError, token: str) -> bool:
-    """True when the answer names exactly the token that we presented, so that it can't be about another call's."""
+    """True where the answer names exactly the token that we presented, so that it can't be about another call's."""
     if answer.error != Cause.INVALID_TOKEN or not token or not answer.description.endswith(token):
         return False
     before = answer.description[: -len(token)]

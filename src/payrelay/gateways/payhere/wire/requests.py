@@ -1,8 +1,8 @@
 """Writes every call to PayHere's merchant API as it goes over the wire. Pure.
 
-Amounts are written digit by digit from integer hundredths. The charge and the capture take them as JSON numbers, the
-refund as a string; ids are numbers to the subscription calls and strings to the refund. That is how the gateway's
-documents have it, and a call is not the place to find out what else it accepts.
+Amounts are written digit by digit from integer hundredths. The charge and the capture have them as JSON numbers, the
+refund as a string. Subscription calls have ids as numbers, refunds as strings. PayHere's documents say so, and no call
+tries out what else it accepts.
 """
 
 import base64
@@ -49,7 +49,7 @@ def token_request() -> WireRequest:
 
 
 def basic_authorization(app_id: str, app_secret: str) -> str:
-    """Writes the header that the token request carries. Raises UnicodeEncodeError for text that is not Unicode."""
+    """Writes the header of the token request. Raises UnicodeEncodeError for text that is not Unicode."""
     return "Basic " + base64.b64encode(f"{app_id}:{app_secret}".encode()).decode()
 
 
@@ -70,7 +70,7 @@ def build(call: Effect | Read, *, notify_url: str | None = None) -> WireRequest:
         case CancelSubscription():
             return _post("subscription/cancel", {"subscription_id": call.subscription_id})
         case PaymentsOfOrder():
-            # No character is safe: what an order id holds is a value and never another parameter.
+            # No character is safe: an order id is one value, and never another parameter.
             return _get(f"payment/search?order_id={quote(call.order_id, safe='')}")
         case AllSubscriptions():
             return _get("subscription")
@@ -127,7 +127,7 @@ def _capture_body(call: Capture) -> dict[str, object]:
 
 
 def _refund_body(call: Refund | Void) -> dict[str, object]:
-    """Names exactly one of payment and authorization; with both the gateway's behaviour is not documented."""
+    """Names exactly one of payment and authorization; PayHere doesn't document what both would do."""
     subject: dict[str, object] = (
         {"payment_id": call.payment_id}
         if isinstance(call, Refund)
@@ -138,5 +138,5 @@ def _refund_body(call: Refund | Void) -> dict[str, object]:
 
 
 def _number(amount_minor: int) -> msgspec.Raw:
-    """Writes an amount as a JSON number with two decimals; it is never a float on the way."""
+    """Writes an amount as a JSON number with two decimals, without a float on the way."""
     return msgspec.Raw(decimal_text(amount_minor).encode())

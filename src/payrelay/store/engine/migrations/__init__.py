@@ -1,7 +1,7 @@
-"""Migrations: plain SQL files, numbered, one folder a database; this decides which of them are still to be run.
+"""Migrations: numbered SQL files, one folder for each database. This module decides which of them are pending.
 
-The engines run what ``pending`` gives, each file in one transaction together with its row in ``schema_version``.
-A file that was released is never changed: what comes later comes in a new one.
+The engines run the files that ``pending`` gives, each in one transaction together with its row in ``schema_version``. A
+released file is never changed: a later change is a new file.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ CREATE_VERSION_TABLE: Final = """
         checksum      TEXT    NOT NULL,
         applied_at_ms BIGINT  NOT NULL
     )"""
-"""The same words in both databases."""
+"""Valid SQL in both databases."""
 
 READ_VERSIONS: Final = "SELECT number, name, checksum FROM schema_version ORDER BY number"
 
 
 class AppliedMigration(NamedTuple):
-    """A migration that the database has had, as it is written there."""
+    """A migration that the database has had, as ``schema_version`` has it."""
 
     number: int
     name: str
@@ -48,7 +48,7 @@ class Migration(NamedTuple):
 
 
 def shipped(dialect: str) -> tuple[Migration, ...]:
-    """Reads the files of this program for ``sqlite`` or ``postgresql``, in their order."""
+    """Reads this program's files for ``sqlite`` or ``postgresql``, in their order."""
     folder = resources.files(__name__) / dialect
     found = []
     for file in folder.iterdir():
@@ -58,20 +58,20 @@ def shipped(dialect: str) -> tuple[Migration, ...]:
     return tuple(sorted(found))
 
 
-def pending(applied: Sequence[AppliedMigration], known: Sequence[Migration], place: str) -> Sequence[Migration]:
-    """Decides which migrations are still to be run; ``place`` names the database in what is raised.
+def pending(applied: Sequence[AppliedMigration], known: Sequence[Migration], name: str) -> Sequence[Migration]:
+    """Decides which migrations are still to be run; ``name`` is the name of the database in errors.
 
-    Raises StoreUnusable where the database is newer than the program, or had another text under the same number.
+    Raises StoreUnusable where the database is newer than the program, or had another text under an equal number.
     """
     if len(applied) > len(known):
         raise StoreUnusable(
-            f"{place}: the schema has version {applied[-1].number}, this program knows version {known[-1].number};"
+            f"{name}: the schema has version {applied[-1].number}, this program knows version {known[-1].number};"
             " install a newer Payrelay"
         )
     for there, here in zip(applied, known, strict=False):
         if (there.number, there.checksum) != (here.number, here.checksum):
             raise StoreUnusable(
-                f"{place}: migration {there.number} ({there.name}) is not the one of this program ({here.name});"
+                f"{name}: migration {there.number} ({there.name}) is not the one of this program ({here.name});"
                 " the database was made by another build"
             )
     return known[len(applied) :]

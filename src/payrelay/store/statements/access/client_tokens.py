@@ -22,7 +22,7 @@ ADD_CLIENT_TOKEN: Final = query(
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )
-"""Stores a token that is about to be issued; gives no row where its id is taken."""
+"""Stores a token that is about to be issued; gives no row where its id exists."""
 
 FIND_PARENT: Final = query(
     "find_parent",
@@ -38,7 +38,7 @@ REVOKE_CLIENT_TOKEN: Final = query(
     UPDATE client_tokens SET revoked_at_ms = coalesce(revoked_at_ms, $4)
     WHERE id = $1 AND principal = $2 AND account = $3 RETURNING id""",
 )
-"""Revokes a principal's token on an account; the first time stands."""
+"""Revokes a principal's token on an account; the time of the first revocation stays."""
 
 REVOKE_OF_CUSTOMER: Final = query(
     "revoke_of_customer",
@@ -65,7 +65,7 @@ PRUNE_CLIENT_TOKENS: Final = query(
     WHERE id IN (SELECT id FROM client_tokens WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT $2)
     RETURNING id""",
 )
-"""Forgets tokens that have ended, some at a time."""
+"""Forgets expired tokens, a limited number at a time."""
 
 LIST_CLIENT_TOKENS: Final = Listing("client_tokens", ISSUED_COLUMNS)
-"""Tokens, as they are listed."""
+"""The listed columns of tokens."""

@@ -19,7 +19,7 @@ ADD_CREDENTIAL: Final = query(
     ON CONFLICT DO NOTHING
     RETURNING id""",
 )
-"""Stores a credential; gives no row where its id is taken."""
+"""Stores a credential; gives no row where its id exists."""
 
 GET_CREDENTIAL: Final = query("get_credential", f"SELECT {CREDENTIAL_COLUMNS} FROM credentials WHERE id = $1")
 """Reads one credential."""
@@ -33,4 +33,4 @@ REVOKE_CREDENTIAL: Final = query(
     "revoke_credential",
     "UPDATE credentials SET revoked_at_ms = $2 WHERE id = $1 AND revoked_at_ms IS NULL RETURNING id",
 )
-"""Revokes a credential that isn't revoked yet; the first time stands."""
+"""Revokes a credential that isn't revoked yet; the time of the first revocation stays."""

@@ -1,4 +1,4 @@
-"""Deliveries: each event that is to be sent to an endpoint, and what became of it."""
+"""Deliveries: each event for an endpoint, and its outcome."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -14,11 +14,11 @@ DELIVERY_COLUMNS: Final = (
 LISTENING: Final = query(
     "listening", "SELECT id, merchant, principal, types FROM endpoints WHERE state <> 'stopped' ORDER BY id"
 )
-"""Reads for which endpoints events are queued."""
+"""Reads the endpoints for which events are queued."""
 
 _IN_ORDER: Final = "INDEXED BY deliveries_in_order"
-"""SQLite has no statistics by which to know that a subject has few deliveries and an endpoint many; nor has PostgreSQL
-at first, which is kept from other indexes by a sum."""
+"""SQLite has no statistics to know that a subject has few deliveries and an endpoint many. PostgreSQL has none at
+first; there a sum keeps it from other indexes."""
 
 _QUEUE: Final = """
     INSERT INTO deliveries (endpoint_id, position, event_id, subject, state, attempts, queued_at_ms, next_try_at_ms)
@@ -50,15 +50,15 @@ QUEUE: Final = query(
     _QUEUE.format(index="", queued=_QUEUED, conflict=_NOT_TWICE.format(where="")),
     sqlite=(_QUEUE.format(index=_IN_ORDER, queued=_QUEUED_SQLITE, conflict=_NOT_TWICE.format(where="WHERE true")),),
 )
-"""Queues deliveries: a JSON list of endpoint, position, event and subject of each. One of a subject that an endpoint
-fails to take waits for that one's next try."""
+"""Queues deliveries: a JSON list of endpoint, position, event and subject of each. Where the endpoint failed to accept
+an event of the subject, the new one waits for that one's next attempt."""
 
 QUEUE_AGAIN: Final = query(
     "queue_again",
     _QUEUE.format(index="", queued=_QUEUED, conflict=_AGAIN.format(where="")),
     sqlite=(_QUEUE.format(index=_IN_ORDER, queued=_QUEUED_SQLITE, conflict=_AGAIN.format(where="WHERE true")),),
 )
-"""The same for what was queued before; one that waits is left as it is."""
+"""Queues deliveries that were queued before, as QUEUE does; a waiting one stays as it is."""
 
 ENDPOINTS_DUE: Final = query(
     "endpoints_due",
@@ -69,7 +69,7 @@ ENDPOINTS_DUE: Final = query(
     )
     ORDER BY id""",
 )
-"""Reads to which endpoints something is to be sent now."""
+"""Reads the endpoints that have a delivery due."""
 
 NEXT_DELIVERY: Final = query(
     "next_delivery",
@@ -77,9 +77,9 @@ NEXT_DELIVERY: Final = query(
     SELECT min(next_try_at_ms) FROM deliveries
     WHERE next_try_at_ms IS NOT NULL AND endpoint_id IN (SELECT id FROM endpoints WHERE state = 'active')""",
 )
-"""Reads when something is to be sent next."""
+"""Reads when the next delivery is due."""
 
-_TAKE: Final = """
+_LEASE: Final = """
     UPDATE deliveries SET next_try_at_ms = $3::bigint, last_try_at_ms = $2::bigint, attempts = attempts + 1
     WHERE endpoint_id = $1 AND position IN (
         SELECT due.position FROM (
@@ -95,18 +95,17 @@ _TAKE: Final = """
     )
     RETURNING position, subject, attempts"""
 
-TAKE_DELIVERIES: Final = query(
-    "take_deliveries",
-    _TAKE.format(index=""),
-    sqlite=(_TAKE.format(index=_IN_ORDER),),
+LEASE_DELIVERIES: Final = query(
+    "lease_deliveries",
+    _LEASE.format(index=""),
+    sqlite=(_LEASE.format(index=_IN_ORDER),),
 )
-"""Takes deliveries to an endpoint that are due, of each subject the first that waits, and puts them off for as long as
-sending them may last."""
+"""Leases due deliveries to an endpoint until $3: of each subject only the first that waits."""
 
 _POSITIONS: Final = "= ANY (ARRAY(SELECT taken::bigint FROM json_array_elements_text($2::json) AS taken))"
 _POSITIONS_SQLITE: Final = "IN (SELECT value FROM json_each($2))"
 
-_GIVE_BACK: Final = """
+_END_LEASES: Final = """
     UPDATE deliveries SET next_try_at_ms = $3::bigint, attempts = attempts - 1
     WHERE endpoint_id = $1 AND position {positions} AND next_try_at_ms + 0 = $4::bigint"""
 
@@ -119,25 +118,25 @@ DELIVERED: Final = query(
     _DELIVERED.format(positions=_POSITIONS),
     sqlite=(_DELIVERED.format(positions=_POSITIONS_SQLITE),),
 )
-"""Says that deliveries were taken by the receiver: a JSON list of positions."""
+"""Stores that the receiver accepted deliveries: a JSON list of positions."""
 
-GIVE_BACK: Final = query(
-    "give_back",
-    _GIVE_BACK.format(positions=_POSITIONS),
-    sqlite=(_GIVE_BACK.format(positions=_POSITIONS_SQLITE),),
+END_LEASES: Final = query(
+    "end_leases",
+    _END_LEASES.format(positions=_POSITIONS),
+    sqlite=(_END_LEASES.format(positions=_POSITIONS_SQLITE),),
 )
-"""Says that deliveries which were taken up to a moment were not tried, and are due."""
+"""Makes leased deliveries due that were not attempted; only those whose lease ends at $4."""
 
 _MOVE_SUBJECT: Final = """
     UPDATE deliveries {index} SET next_try_at_ms = $3
     WHERE endpoint_id = $1 AND subject = $2 AND next_try_at_ms {compared} $3"""
 
 FREE_SUBJECT: Final = query(
-    "release_subject",
+    "free_subject",
     _MOVE_SUBJECT.format(index="", compared=">"),
     sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared=">"),),
 )
-"""Lets the events about a subject go on that waited for one before them."""
+"""Makes the events about a subject due that waited for an earlier one."""
 
 PUT_OFF: Final = query(
     "put_off",
@@ -146,14 +145,14 @@ PUT_OFF: Final = query(
     WHERE endpoint_id = $1 AND position = $2 AND next_try_at_ms = $3
     RETURNING position""",
 )
-"""Says when a delivery is tried again, unless somebody else has taken it meanwhile."""
+"""Stores when a delivery is attempted again, unless another process has leased it meanwhile."""
 
 DEFER_SUBJECT: Final = query(
-    "hold_subject",
+    "defer_subject",
     _MOVE_SUBJECT.format(index="", compared="<"),
     sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared="<"),),
 )
-"""Lets the events about a subject wait for the one before them."""
+"""Makes the events about a subject wait for the earlier one."""
 
 GIVE_UP: Final = query(
     "give_up",
@@ -162,7 +161,7 @@ GIVE_UP: Final = query(
     WHERE endpoint_id = $1 AND position = $2 AND next_try_at_ms = $3
     RETURNING position""",
 )
-"""Says that a delivery is not tried again."""
+"""Gives a delivery up."""
 
 GIVE_ALL_UP: Final = query(
     "give_all_up",
@@ -170,7 +169,7 @@ GIVE_ALL_UP: Final = query(
     UPDATE deliveries SET state = 'given_up', next_try_at_ms = NULL, last_failure = $2
     WHERE endpoint_id = $1 AND next_try_at_ms IS NOT NULL""",
 )
-"""Says that of all deliveries to an endpoint that wait."""
+"""Gives all waiting deliveries to an endpoint up."""
 
 FORGET_OF_ENDPOINT: Final = query("forget_of_endpoint", "DELETE FROM deliveries WHERE endpoint_id = $1")
 """Forgets all deliveries to an endpoint."""
@@ -189,7 +188,7 @@ LIST_DELIVERIES_IN: Final = query(
     "list_deliveries_in",
     LIST_DELIVERIES.postgresql.replace("ORDER BY", "AND deliveries.state = $4 ORDER BY"),
 )
-"""Those in one state."""
+"""Reads the deliveries to an endpoint in one state, newest first, below a position."""
 
 COUNT_WAITING: Final = query(
     "count_waiting",
@@ -197,4 +196,4 @@ COUNT_WAITING: Final = query(
     SELECT count(*), min(queued_at_ms) FROM deliveries
     WHERE next_try_at_ms IS NOT NULL AND endpoint_id IN (SELECT id FROM endpoints)""",
 )
-"""Counts what waits to be delivered, with since when the oldest of it waits."""
+"""Counts the waiting deliveries, and reads since when the oldest waits."""

@@ -1,4 +1,4 @@
-"""Endpoints: where events are sent."""
+"""Endpoints: the addresses for events."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -30,7 +30,7 @@ GET_ENDPOINT: Final = query("get_endpoint", f"SELECT {ENDPOINT_COLUMNS} FROM end
 GET_WITH_SECRETS: Final = query(
     "get_with_secrets", f"SELECT {ENDPOINT_COLUMNS}, sealed_secret, sealed_older FROM endpoints WHERE id = $1"
 )
-"""The same with its sealed secrets."""
+"""Reads one endpoint with its sealed secrets."""
 
 LIST_ENDPOINTS: Final = query(
     "list_endpoints",
@@ -41,7 +41,7 @@ LIST_ENDPOINTS: Final = query(
 LIST_ALL_ENDPOINTS: Final = query(
     "list_all_endpoints", f"SELECT {ENDPOINT_COLUMNS} FROM endpoints ORDER BY merchant, principal, id LIMIT $1"
 )
-"""Reads everybody's endpoints."""
+"""Reads the endpoints of all principals."""
 
 CHANGE_ENDPOINT: Final = query(
     "change_endpoint",
@@ -52,7 +52,7 @@ CHANGE_ENDPOINT: Final = query(
     WHERE id = $1 AND state = $10
     RETURNING {ENDPOINT_COLUMNS}""",
 )
-"""Changes what may be changed of an endpoint that is still in the state in which it was read."""
+"""Changes the changeable columns of an endpoint that is still in the state in which it was read."""
 
 ROTATE_SECRET: Final = query(
     "rotate_secret",
@@ -62,7 +62,7 @@ ROTATE_SECRET: Final = query(
     WHERE id = $1
     RETURNING {ENDPOINT_COLUMNS}""",
 )
-"""Puts a new secret in place, and keeps the one before for a while."""
+"""Stores a new secret, and keeps the one before for a while."""
 
 STOP_ENDPOINT: Final = query(
     "stop_endpoint",
@@ -71,7 +71,7 @@ STOP_ENDPOINT: Final = query(
     WHERE id = $1 AND state <> 'stopped' AND ($4::text IS NULL OR url = $4::text)
     RETURNING {ENDPOINT_COLUMNS}""",
 )
-"""Stops an endpoint; gives no row where it is stopped already, or stands at another address than $4."""
+"""Stops an endpoint; gives no row where it is stopped already, or has another address than $4."""
 
 REMOVE_ENDPOINT: Final = query("remove_endpoint", "DELETE FROM endpoints WHERE id = $1 RETURNING id")
 """Removes an endpoint."""
@@ -79,7 +79,7 @@ REMOVE_ENDPOINT: Final = query("remove_endpoint", "DELETE FROM endpoints WHERE i
 NOTE_SUCCESS: Final = query(
     "note_success", "UPDATE endpoints SET failing_since_ms = NULL WHERE id = $1 AND failing_since_ms IS NOT NULL"
 )
-"""Says that an endpoint takes what it is sent."""
+"""Stores that an endpoint accepts its events."""
 
 NOTE_FAILURE: Final = query(
     "note_failure",
@@ -90,8 +90,8 @@ NOTE_FAILURE: Final = query(
     WHERE id = $1 AND ($4::text IS NULL OR url = $4::text)
     RETURNING failing_since_ms""",
 )
-"""Says that an endpoint failed to take something, and until when it wants nothing; gives since when it fails, and no
-row where it stands at another address than $4."""
+"""Stores that an endpoint failed to accept an event, and until when it is sent nothing. Gives since when it fails, and
+no row where it has another address than $4."""
 
 COUNT_BY_STATE: Final = query("count_by_state", "SELECT state, count(*) FROM endpoints GROUP BY state")
 """Counts endpoints by state."""

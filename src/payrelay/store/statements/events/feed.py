@@ -1,4 +1,4 @@
-"""The feed: events in the order in which all can see them."""
+"""The feed: events in the order in which all readers see them."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -8,14 +8,14 @@ from payrelay.store.engine.queries import query
 
 EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
 
-LOCK_FEED: Final = query("hold_feed", "SELECT position FROM feed WHERE one = 1 FOR UPDATE")
-"""Reads the last position that was given, and lets nobody else give one until the end of the unit."""
+LOCK_FEED: Final = query("lock_feed", "SELECT position FROM feed WHERE one = 1 FOR UPDATE")
+"""Reads the last position, and keeps others from giving one until the unit's end."""
 
 MOVE_FEED: Final = query("move_feed", "UPDATE feed SET position = $1 WHERE one = 1")
-"""Says which position was given last."""
+"""Stores the last position."""
 
 LAST_POSITION: Final = query("last_position", "SELECT position FROM feed WHERE one = 1")
-"""Reads the last position that was given."""
+"""Reads the last position."""
 
 PUBLISH: Final = query(
     "publish",
@@ -36,11 +36,11 @@ PUBLISH: Final = query(
         RETURNING position""",
     ),
 )
-"""Adds events to the feed: a JSON list of the columns of each. One that is there already stays where it is; gives the
-positions of the others."""
+"""Adds events to the feed: a JSON list of the columns of each. An event that is there already stays at its position.
+Gives the positions of the others."""
 
 TAIL: Final = query("tail", f"SELECT {EVENT_COLUMNS} FROM events WHERE position > $1 ORDER BY position LIMIT $2")
-"""Reads everybody's events behind a position."""
+"""Reads the events of all principals behind a position."""
 
 READ_FEED: Final = query(
     "read_feed",
@@ -56,17 +56,17 @@ READ_ABOUT: Final = query(
     SELECT {EVENT_COLUMNS} FROM events
     WHERE subject = $5 AND merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4""",
 )
-"""The same of the events about one subject."""
+"""Reads one page of a principal's events about one subject behind a position."""
 
 SCAN: Final = query(
-    "look_through",
+    "scan",
     """
     SELECT max(position) FROM (
         SELECT position FROM events
         WHERE merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4
     ) AS looked_at""",
 )
-"""Reads how far so many of a principal's events reach."""
+"""Reads the position of the last of so many of a principal's events."""
 
 READ_TYPES: Final = query(
     "read_types",
@@ -75,7 +75,7 @@ READ_TYPES: Final = query(
     WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND substr(type, 1, $5::int) = $6
     ORDER BY position LIMIT $7""",
 )
-"""Reads a principal's events between two positions whose types begin in a certain way."""
+"""Reads a principal's events between two positions whose types begin with $6."""
 
 EVENTS_AT: Final = query(
     "events_at",
@@ -109,7 +109,7 @@ READ_BETWEEN: Final = query(
     WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND at_ms >= $5 AND at_ms < $6
     ORDER BY position""",
 )
-"""Reads a principal's events between two positions and two moments."""
+"""Reads a principal's events between two positions and two times."""
 
 PRUNABLE: Final = query(
     "prunable",
@@ -117,7 +117,7 @@ PRUNABLE: Final = query(
     SELECT max(position) FROM (SELECT position, at_ms FROM events ORDER BY position LIMIT $2) AS oldest
     WHERE at_ms < $1""",
 )
-"""Reads up to where the oldest events, some at a time, may be forgotten."""
+"""Reads the position up to which the oldest events may be forgotten, a limited number at a time."""
 
 FORGET_EVENTS: Final = query("forget_events", "DELETE FROM events WHERE position <= $1 AND at_ms < $2")
 """Forgets events."""
@@ -126,7 +126,7 @@ FORGET_DELIVERIES: Final = query(
     "forget_deliveries",
     "DELETE FROM deliveries WHERE endpoint_id IN (SELECT id FROM endpoints) AND position <= $1",
 )
-"""Forgets what became of them."""
+"""Forgets the deliveries of events up to a position."""
 
 OUTBOX_WAITING: Final = query("outbox_waiting", "SELECT count(*), min(at_ms) FROM outbox")
-"""Counts what is not published yet, with when the oldest of it happened."""
+"""Counts the unpublished events, and reads the time of the oldest."""

@@ -1,4 +1,4 @@
-"""Events that are to be told, until they are published."""
+"""The outbox: events that are not published yet."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ ADD_EVENT: Final = query(
 """Adds an event, which has no position in the feed yet."""
 
 HAS_UNPUBLISHED: Final = query("has_unpublished", "SELECT seq FROM outbox LIMIT 1")
-"""Tells whether there is anything to be published."""
+"""Tells whether an event waits to be published."""
 
 TAKE_UNPUBLISHED: Final = query(
     "take_unpublished",
@@ -21,4 +21,4 @@ TAKE_UNPUBLISHED: Final = query(
     DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox ORDER BY seq LIMIT $1)
     RETURNING seq, id, type, account, merchant, principal, subject, at_ms, data""",
 )
-"""Takes events out, those that were written first; the rows come in any order."""
+"""Takes the oldest events out of the outbox; the rows come in any order."""

@@ -14,7 +14,7 @@ FIND_ACCESS_TOKEN: Final = query(
     FROM access_tokens WHERE account = $1 AND $2::bigint IS NOT NULL""",
     sqlite=("SELECT sealed_token, $2 - obtained_at_ms, ends_at_ms - $2 FROM access_tokens WHERE account = $1",),
 )
-"""Reads an account's access token, how old it is, and how long it is good for."""
+"""Reads an account's access token, its age, and its remaining life."""
 
 LEASE_ACCESS_TOKEN: Final = query(
     "lease_access_token",
@@ -32,7 +32,7 @@ LEASE_ACCESS_TOKEN: Final = query(
         RETURNING account""",
     ),
 )
-"""Makes one process the one that fetches the next access token, for a while; gives no row where another one is."""
+"""Leases the fetching of the next access token to one process; gives no row where another one has the lease."""
 
 PUT_ACCESS_TOKEN: Final = query(
     "put_access_token",
@@ -51,7 +51,7 @@ PUT_ACCESS_TOKEN: Final = query(
             ends_at_ms = excluded.ends_at_ms, lease_until_ms = 0""",
     ),
 )
-"""Stores an access token, and lets the next one be fetched by anybody."""
+"""Stores an access token, and ends the lease."""
 
 END_TOKEN_LEASE: Final = query(
     "end_token_lease",
@@ -60,9 +60,9 @@ END_TOKEN_LEASE: Final = query(
     WHERE account = $1 AND $3::bigint IS NOT NULL""",
     sqlite=("UPDATE access_tokens SET lease_until_ms = $3 + $2 WHERE account = $1",),
 )
-"""Says when another process may try to fetch an access token."""
+"""Stores when another process may lease the fetching of an access token."""
 
 DROP_ACCESS_TOKEN: Final = query(
     "drop_access_token", "UPDATE access_tokens SET sealed_token = NULL WHERE account = $1 AND sealed_token = $2"
 )
-"""Forgets an access token, unless another one has taken its place."""
+"""Forgets an access token, unless another one has replaced it."""

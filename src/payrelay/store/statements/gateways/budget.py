@@ -1,4 +1,4 @@
-"""The budget of calls that processes share: a row for each place."""
+"""The budget of calls that processes share: a row for each permit."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -7,11 +7,11 @@ from typing import Final
 from payrelay.store.engine.queries import query
 
 SERVER_NOW_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-"""One clock for all who share a budget or a token. SQLite has none that doesn't jump: there the last parameter is the
-time, which PostgreSQL is given and has no use for."""
+"""One clock for all processes that share a budget or a token. SQLite has no clock that never jumps: there the last
+parameter is the time. PostgreSQL gets it too, and doesn't use it."""
 
 ADD_PERMITS: Final = query(
-    "add_places",
+    "add_permits",
     """
     INSERT INTO places (merchant, slot, free_at_ms)
     SELECT $1, slot, 0 FROM generate_series(0, $2::bigint - 1) AS slot
@@ -23,19 +23,19 @@ ADD_PERMITS: Final = query(
         ON CONFLICT DO NOTHING""",
     ),
 )
-"""Makes those places of a merchant's budget that aren't there yet; free at once."""
+"""Adds the missing permits of a merchant's budget; they are free at once."""
 
 CUT_PERMITS: Final = query(
-    "cut_places",
+    "cut_permits",
     f"""
     UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $2::bigint
     WHERE merchant = $1 AND free_at_ms > {SERVER_NOW_MS} + $2::bigint AND $3::bigint IS NOT NULL""",
     sqlite=("UPDATE places SET free_at_ms = $3 + $2 WHERE merchant = $1 AND free_at_ms > $3 + $2",),
 )
-"""Brings places that are free later than any place can be, because the clock was set back, within that time."""
+"""Shortens the wait for permits that would be free later than any permit can be, because the clock was set back."""
 
 TAKE_PERMITS: Final = query(
-    "take_places",
+    "take_permits",
     f"""
     WITH free AS (
         SELECT slot FROM places
@@ -60,13 +60,13 @@ TAKE_PERMITS: Final = query(
         RETURNING slot""",
     ),
 )
-"""Takes free places of the first so many slots, until the latest possible end of their calls and a window after that.
+"""Takes free permits of the first so many slots, until one window after the latest possible end of their calls.
 
-The slot -1 is no place: until it is free, none is.
+The slot -1 is no permit: until it is free, no permit is.
 """
 
 NEXT_PERMIT: Final = query(
-    "next_place",
+    "next_permit",
     f"""
     SELECT count(*), GREATEST(min(free_at_ms), (SELECT free_at_ms FROM places WHERE merchant = $1 AND slot = -1))
         - {SERVER_NOW_MS}
@@ -78,10 +78,10 @@ NEXT_PERMIT: Final = query(
         FROM places WHERE merchant = $1 AND slot >= 0 AND slot < $2""",
     ),
 )
-"""Counts the first so many slots, and reads in how many milliseconds there may be a free one."""
+"""Counts the first so many slots, and reads in how many milliseconds one of them may be free."""
 
 END_PERMIT: Final = query(
-    "end_place",
+    "end_permit",
     f"""
     UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $4::bigint, holding = NULL
     WHERE merchant = $1 AND slot = $2 AND holding = $3 AND $5::bigint IS NOT NULL""",
@@ -91,10 +91,10 @@ END_PERMIT: Final = query(
         WHERE merchant = $1 AND slot = $2 AND holding = $3""",
     ),
 )
-"""Says when a place is free again, unless it is no longer held by this taking."""
+"""Stores when a permit is free again, unless another taking holds it by now."""
 
 BLOCK_PERMITS: Final = query(
-    "block_places",
+    "block_permits",
     f"""
     INSERT INTO places (merchant, slot, free_at_ms)
     SELECT $1, -1, {SERVER_NOW_MS} + $2::bigint WHERE $3::bigint IS NOT NULL
@@ -105,4 +105,4 @@ BLOCK_PERMITS: Final = query(
         ON CONFLICT (merchant, slot) DO UPDATE SET free_at_ms = max(places.free_at_ms, excluded.free_at_ms)""",
     ),
 )
-"""Keeps every place of a merchant's from being taken for a while."""
+"""Keeps all permits of a merchant's from being taken for a while."""

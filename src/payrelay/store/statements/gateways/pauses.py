@@ -1,4 +1,4 @@
-"""Accounts that take no new effects."""
+"""Pauses: accounts that accept no new effects."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The last known answers to reads, and the versions that make them void."""
+"""The last known answers to reads, and the versions that outdate them."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -14,12 +14,13 @@ VERSION_OF_MERCHANT: Final = query("version_of_merchant", f"SELECT {_INVALIDATES
 """Reads how often something happened that may change any reading of a merchant account's."""
 
 VERSION_OF_ORDER: Final = query("version_of_order", _OPERATIONS_WITH + "order_id = $2 AND merchant = $1")
-"""Reads that, and how far the operations on an order are: none is ever removed, and each change raises its version."""
+"""Reads the version of the merchant account, and the number and versions of the operations on an order. No operation is
+ever removed, and each change raises its version."""
 
 VERSION_OF_SUBSCRIPTION: Final = query(
     "version_of_subscription", _OPERATIONS_WITH + "subscription_id = $2 AND merchant = $1"
 )
-"""The same for a subscription."""
+"""Reads the version of the merchant account, and the number and versions of the operations on a subscription."""
 
 LAST_READING: Final = query(
     "last_reading", "SELECT sealed, read_at_ms FROM readings WHERE merchant = $1 AND subject = $2"
@@ -33,7 +34,7 @@ KEEP_READING: Final = query(
     ON CONFLICT (merchant, subject) DO UPDATE SET sealed = excluded.sealed, read_at_ms = excluded.read_at_ms
     WHERE readings.read_at_ms <= excluded.read_at_ms""",
 )
-"""Keeps an answer to a read in place of an earlier one."""
+"""Stores an answer to a read in place of an earlier one."""
 
 NOTE_PAYMENT: Final = query(
     "note_payment",
@@ -45,7 +46,7 @@ NOTE_PAYMENT: Final = query(
         amount_minor = excluded.amount_minor, seen_at_ms = excluded.seen_at_ms
     WHERE payments_seen.seen_at_ms <= excluded.seen_at_ms""",
 )
-"""Notes how a payment stood, unless a later look is known."""
+"""Notes the status of a payment, unless a later one is known."""
 
 FORGET_READING: Final = query(
     "forget_reading", "DELETE FROM readings WHERE merchant = $1 AND subject = $2 RETURNING subject"
@@ -60,4 +61,4 @@ PRUNE_CACHED_READINGS: Final = query(
     )
     RETURNING subject""",
 )
-"""Forgets the oldest answers to reads, some at a time."""
+"""Forgets the oldest answers to reads, a limited number at a time."""

@@ -11,41 +11,41 @@ AUDIT_ROWS: Final = query(
     "audit_rows",
     f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
 )
-"""Reads operations with all that is kept of them, in the order of their ids."""
+"""Reads operations with their sealed values, in the order of their ids."""
 
 AUDIT_ROW: Final = query(
     "audit_row", f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id = $1"
 )
-"""Reads one operation with all that is kept of it."""
+"""Reads one operation with its sealed values."""
 
 _ENTRY_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
 
 AUDIT_ENTRIES: Final = query(
-    "audit_lines",
+    "audit_entries",
     f"""
     SELECT {_ENTRY_COLUMNS} FROM history
     WHERE (operation_id, version) > ($1, $2) ORDER BY operation_id, version LIMIT $3""",
 )
-"""Reads lines of history with their hashes, one operation's after the other's."""
+"""Reads journal entries with their hashes, one operation's after the other's."""
 
 AUDIT_ENTRIES_OF: Final = query(
-    "audit_lines_of", f"SELECT {_ENTRY_COLUMNS} FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2"
+    "audit_entries_of", f"SELECT {_ENTRY_COLUMNS} FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2"
 )
-"""Reads the lines of one operation with their hashes."""
+"""Reads the journal entries of one operation with their hashes."""
 
 AUDIT_ENTRIES_BY_TIME: Final = query(
-    "audit_lines_by_time",
+    "audit_entries_by_time",
     f"""
     SELECT {_ENTRY_COLUMNS} FROM history
     WHERE at_ms >= $1 AND at_ms < $2 AND (at_ms, operation_id, version) > ($1, $3, $4)
     ORDER BY at_ms, operation_id, version LIMIT $5""",
 )
-"""Reads the lines of a span of time with their hashes, from one of them on."""
+"""Reads the journal entries of a span of time with their hashes, from one of them on."""
 
 NTH_ENTRY_AT: Final = query(
-    "nth_line_at", "SELECT at_ms FROM history WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1 OFFSET $3"
+    "nth_entry_at", "SELECT at_ms FROM history WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1 OFFSET $3"
 )
-"""Reads when the n-th line of a span of time was written, counted from 0."""
+"""Reads the time of the n-th journal entry in a span, counted from 0."""
 
 COUNT_OPERATIONS: Final = query("count_operations", "SELECT count(*) FROM operations")
 """Counts all operations."""

@@ -1,4 +1,4 @@
-"""What the metrics tell of open operations."""
+"""The numbers of open operations, for the metrics."""
 
 from typing import Final
 
@@ -13,4 +13,4 @@ COUNT_OPEN: Final = query(
         WHERE state IN ('pending', 'unknown', 'needs_attention') GROUP BY state
     ) AS counted JOIN operations AS oldest ON oldest.id = counted.id""",
 )
-"""Counts the operations that are open by state, with when the oldest of them was made; ids sort by that."""
+"""Counts the open operations by state, and reads when the oldest of each was made; ids sort by that."""

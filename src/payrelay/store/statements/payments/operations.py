@@ -1,6 +1,6 @@
-"""The journal: operations, their history, and what is written beside them in the same unit of work.
+"""The journal: operations, their histories, and the rows that are written beside them in one unit of work.
 
-The columns of ``operations`` stand in the order of ``core.payments.operation.Operation``; a test holds that.
+The columns of ``operations`` have the order of ``core.payments.operation.Operation``; a test checks that.
 """
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
@@ -38,8 +38,8 @@ ACCEPT: Final = query(
            VALUES ($1, $7, $28, $29, $6, $30, $31, $25)""",
     ),
 )
-"""Stores an operation and its sealed call with the first line of its history; gives no row, and writes nothing, where
-its id, claim or guard is taken."""
+"""Stores an operation and its sealed call with its first journal entry. Gives no row, and writes nothing, where its id
+exists or its claim or guard is held."""
 
 _UPDATE_OPERATION: Final = """
     UPDATE operations
@@ -57,30 +57,30 @@ _PUT_EVENT: Final = "INSERT INTO outbox (id, type, account, merchant, principal,
 
 
 class RecordStatement(NamedTuple):
-    """Which of the statements that change an operation is meant.
+    """Selects one of the statements that change an operation.
 
     Attributes:
-        is_answered: it may learn its order, subscription and amount from the reply.
+        is_answered: the reply may set its order, subscription and amount.
         gives_claim_back: it gives its claim back.
-        is_told: an event tells of it.
+        has_event: the change has an event.
     """
 
     is_answered: bool
     gives_claim_back: bool
-    is_told: bool
+    has_event: bool
 
 
-def _record(wanted: RecordStatement) -> Query:
+def _record(choice: RecordStatement) -> Query:
     update = _UPDATE_OPERATION.format(
-        more=(_ANSWERED if wanted.is_answered else "") + (_CLAIM_GIVEN_BACK if wanted.gives_claim_back else "")
+        more=(_ANSWERED if choice.is_answered else "") + (_CLAIM_GIVEN_BACK if choice.gives_claim_back else "")
     )
-    first = 23 if wanted.is_answered else 19
-    places = [f"${number}" for number in range(first, first + 8)]
-    *texts, at_ms, data = places
-    typed = ", ".join([*(f"{place}::text" for place in texts), f"{at_ms}::bigint", f"{data}::text"])
-    told = f", told AS ({_PUT_EVENT} SELECT {typed} FROM changed)" if wanted.is_told else ""
+    first = 23 if choice.is_answered else 19
+    numbers = [f"${number}" for number in range(first, first + 8)]
+    *texts, at_ms, data = numbers
+    typed = ", ".join([*(f"{number}::text" for number in texts), f"{at_ms}::bigint", f"{data}::text"])
+    event_part = f", told AS ({_PUT_EVENT} SELECT {typed} FROM changed)" if choice.has_event else ""
     return query(
-        "record" + "".join(f"_{word}" for word, is_so in zip(_WORDS, wanted, strict=True) if is_so),
+        "record" + "".join(f"_{word}" for word, is_so in zip(_NAME_PARTS, choice, strict=True) if is_so),
         f"""
         WITH changed AS ({update} RETURNING id),
         line AS (
@@ -89,7 +89,7 @@ def _record(wanted: RecordStatement) -> Query:
             )
             SELECT id, $3::bigint, $11::bigint, $12::text, $2::text, $13::text, $16::text, $17::text, $15::text
             FROM changed
-        ){told}
+        ){event_part}
         SELECT id FROM changed""",
         sqlite=(
             update,
@@ -97,24 +97,26 @@ def _record(wanted: RecordStatement) -> Query:
                    operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash
                )
                VALUES ($1, $3, $11, $12, $2, $13, $16, $17, $15)""",
-            *([f"{_PUT_EVENT} VALUES ({', '.join(places)})"] if wanted.is_told else ()),
+            *([f"{_PUT_EVENT} VALUES ({', '.join(numbers)})"] if choice.has_event else ()),
         ),
     )
 
 
-_WORDS: Final = ("answered", "released", "told")
+_NAME_PARTS: Final = ("answered", "without_claim", "with_event")
 
 RECORDS: Final = {
-    wanted: _record(wanted)
-    for wanted in (RecordStatement(*choices) for choices in itertools.product((False, True), repeat=3))
+    choice: _record(choice)
+    for choice in (RecordStatement(*choices) for choices in itertools.product((False, True), repeat=3))
 }
-"""Change an operation that still has the version before, add the line, and keep the sealed answer where there is one;
-give no row, and write nothing, where the version, or the hash that the new line is chained to, is another.
+"""The statements that change an operation that still has the version before.
 
-The claim stays as it is unless it is given back, so that one that has lapsed and was taken by another operation is not
-taken back. So does what a charge asked for and its reply can't change, because a database rewrites an index for every
-column that is set. One that is answered takes four parameters more, and after them one that is told takes an event's
-eight: it is written by the same statement, which costs PostgreSQL no round trip.
+They add the journal entry, and store the sealed answer where there is one. They give no row, and write nothing, where
+the version, or the hash to which the new entry is chained, is another.
+
+The claim stays as it is unless it is given back. So a claim that has lapsed, and that another operation took over, is
+not taken back. The order and amount of a charge stay too. Its reply can't change them, and a database rewrites an index
+for every column that is set. An answered change takes four parameters more, and after them a change with an event takes
+the event's eight. One statement writes both, which costs PostgreSQL no round trip.
 """
 
 FIND_CLAIM: Final = query(
@@ -124,7 +126,7 @@ FIND_CLAIM: Final = query(
 """Finds the operation that holds a claim, lapsed or not, and its sealed answer."""
 
 GIVE_CLAIM_BACK: Final = query(
-    "release_claim",
+    "give_claim_back",
     """
     UPDATE operations SET claim = NULL, claim_ends_at_ms = NULL
     WHERE id = $1 AND claim_ends_at_ms <= $2
@@ -152,7 +154,7 @@ HISTORY: Final = query(
     SELECT version, at_ms, event, state, evidence FROM history
     WHERE operation_id = $1 ORDER BY version LIMIT $2""",
 )
-"""Reads the history of an operation, oldest line first."""
+"""Reads the history of an operation, the oldest journal entry first."""
 
 NEWEST_BY_KEY: Final = query(
     "newest_by_key",
@@ -183,7 +185,7 @@ STRANDED: Final = query(
     SELECT {OPERATION_COLUMNS} FROM operations
     WHERE state IN ('accepted', 'sending') AND send_by_ms < $1 ORDER BY send_by_ms LIMIT $2""",
 )
-"""Finds operations under way whose time to be sent ended before a moment, the longest ended first."""
+"""Finds operations under way whose time to be sent ended before a time, the longest ended first."""
 
 AUTHORIZATION_OF: Final = query(
     "authorization_of",
@@ -202,15 +204,15 @@ PRUNE: Final = query(
     )
     RETURNING id""",
 )
-"""Takes lapsed claims from the operations that hold them, some at a time."""
+"""Takes lapsed claims from the operations that hold them, a limited number at a time."""
 
 LIST_OPERATIONS: Final = Listing("operations", OPERATION_COLUMNS)
-"""Operations, as they are listed."""
+"""The listed columns of operations."""
 
 INVALIDATE: Final = query(
-    "bump",
+    "invalidate",
     """
     INSERT INTO bumps (merchant, version) VALUES ($1, 1)
     ON CONFLICT (merchant) DO UPDATE SET version = bumps.version + 1""",
 )
-"""Says that something happened that may change any reading of a merchant account's."""
+"""Counts that something happened that may change any reading of a merchant account's."""

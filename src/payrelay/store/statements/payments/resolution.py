@@ -1,4 +1,4 @@
-"""What settling asks: what is due, and what speaks for or against a proof."""
+"""The queries of resolution: which operations are due, and which rows support or contradict a proof."""
 
 # ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
 
@@ -8,8 +8,8 @@ from payrelay.store.engine.queries import query
 from payrelay.store.statements.payment_owners import IS_OPEN, TOOK_NO_EFFECT, WAS_NOT_EXECUTED, owners_of_payment
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
-TAKE_DUE: Final = query(
-    "take_due",
+LEASE_DUE: Final = query(
+    "lease_due",
     f"""
     UPDATE operations SET probe_at_ms = $2::bigint
     WHERE id IN (
@@ -17,16 +17,16 @@ TAKE_DUE: Final = query(
     )
     RETURNING {OPERATION_COLUMNS}""",
 )
-"""Takes operations that are to be looked for now, and puts them off for as long as the look may last, so that no other
-process looks for the same at the same time."""
+"""Leases operations that are due for a status inquiry until $2, so that no other process inquires about them meanwhile.
+"""
 
 POSTPONE: Final = query(
     "postpone", "UPDATE operations SET probe_at_ms = $3 WHERE id = $1 AND version = $2 AND probe_at_ms IS NOT NULL"
 )
-"""Says when an operation is looked for next, unless it was changed meanwhile."""
+"""Stores when the next status inquiry about an operation is due, unless the operation was changed meanwhile."""
 
 NEXT_DUE: Final = query("next_due", "SELECT min(probe_at_ms) FROM operations WHERE probe_at_ms IS NOT NULL")
-"""Reads when the next operation is to be looked for."""
+"""Reads when the next operation is due for a status inquiry."""
 
 OPEN_OPERATIONS: Final = query(
     "open_operations",
@@ -40,7 +40,7 @@ OWNERS_OF_PAYMENT: Final = query("owners_of_payment", owners_of_payment(asking="
 """Finds another operation, or a checkout, that a payment belongs to."""
 
 COMPETING_OPERATIONS: Final = query(
-    "rivals",
+    "competing_operations",
     f"""
     SELECT id FROM operations
     WHERE order_id = $1 AND merchant = $2 AND id <> $3 AND kind IN ('charge', 'authorization', 'capture')
@@ -52,21 +52,23 @@ COMPETING_OPERATIONS: Final = query(
            OR (kind IN ('payment', 'preapproval') AND state <> 'completed' AND amount_minor = $5 AND currency = $6))
     LIMIT 1""",
 )
-"""Finds another operation on an order that may turn out to own a payment of it: one that is open, or one that failed
-and could still be sent after a moment; or a checkout that is open, which may be paid without our page ever having been
-shown: whoever asked for it was given the signed form as well. One of the same amount stays a rival until it is paid: a
-customer who turned back may go on on the gateway's page all the same. One that asked for a subscription stays one for
-good: installments have the order's id, and a customer may have subscribed twice."""
+"""Finds another operation or a checkout on an order that may turn out to own a payment of it.
+
+An operation competes that is open, or that failed and could still be sent after a time. An open checkout competes, even
+where our page was never shown: whoever asked for it got the signed form as well. A checkout of an equal amount competes
+until it is paid, because a customer who turned back may still go on on the gateway's page. One that asked for a
+subscription always competes: installments have the order's id, and a customer may have subscribed twice.
+"""
 
 COMPETING_RETRIES: Final = query(
-    "rival_retries",
+    "competing_retries",
     f"""
     SELECT id FROM operations
     WHERE subscription_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'retry' AND payment_id IS NULL
       AND NOT {WAS_NOT_EXECUTED} AND send_by_ms >= $4 AND created_at_ms <= $5 LIMIT 1""",
 )
-"""Finds another retry of a subscription that was, or may have been, made at about the same time, and of which nobody
-knows which payment came of it."""
+"""Finds another retry of a subscription that was, or may have been, made at about the same time, and whose payment
+nobody knows."""
 
 OTHER_REFUNDS: Final = query(
     "other_refunds",
@@ -83,7 +85,7 @@ ORDER_OF_PAYMENT: Final = query(
     WHERE payment_id = $1 AND merchant = $2 AND kind IN ('charge', 'capture') AND state = 'succeeded'
       AND order_id IS NOT NULL ORDER BY id DESC LIMIT 1""",
 )
-"""Finds the order of a payment that was made through us."""
+"""Finds the order of a payment that an operation made."""
 
 PAID_ORDER: Final = query(
     "paid_order",
@@ -93,7 +95,7 @@ PAID_ORDER: Final = query(
       AND payment_id IS NOT NULL
     ORDER BY id DESC LIMIT 1""",
 )
-"""Finds an order other than one that was paid through us before a moment."""
+"""Finds another order that an operation paid before a time."""
 
 SEEN_ORDER: Final = query(
     "seen_order",
@@ -101,9 +103,9 @@ SEEN_ORDER: Final = query(
     SELECT order_id FROM payments_seen
     WHERE merchant = $1 AND status = 'RECEIVED' AND order_id <> $2 LIMIT 1""",
 )
-"""Finds an order other than one that was seen paid at the gateway."""
+"""Finds another order that was seen paid at the gateway."""
 
 PAYMENT_SEEN: Final = query(
     "payment_seen", "SELECT order_id, status FROM payments_seen WHERE merchant = $1 AND payment_id = $2"
 )
-"""Reads how a payment stood when it was last seen."""
+"""Reads the status of a payment when it was last seen."""
