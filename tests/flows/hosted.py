@@ -26,7 +26,7 @@ SIGNER: Final = Merchant(
 PUBLIC_URL: Final = "https://pay.example"
 LIFE_S: Final = 600
 
-_TOLD: Final = query("outbox_in_test", "SELECT type FROM outbox ORDER BY seq")
+_TOLD: Final = query("SELECT type FROM outbox ORDER BY seq")
 
 
 def hosting(world: World) -> Relay:

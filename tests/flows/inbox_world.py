@@ -50,7 +50,7 @@ AUTHORIZATION_TOKEN: Final = "e34f3059-7b7d-4b62-a57c-784beaa169f4"
 PAYMENT_ID: Final = "320025000001"
 SUBSCRIPTION_ID: Final = "420075044317"
 AMOUNT_MINOR: Final = 100_000
-EVENTS: Final = query("events", "SELECT type, subject, principal FROM outbox ORDER BY seq")
+EVENTS: Final = query("SELECT type, subject, principal FROM outbox ORDER BY seq")
 
 
 def md5(text: str) -> str:

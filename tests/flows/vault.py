@@ -28,7 +28,7 @@ APPROVAL: Final = Approval(
     order_id="APPROVED-1",
 )
 SEAL: Final = Seal((b"k" * 32,))
-_EVENTS: Final = query("events_of_test", "SELECT type, subject FROM outbox ORDER BY seq")
+_EVENTS: Final = query("SELECT type, subject FROM outbox ORDER BY seq")
 
 
 async def approved_in(world: World, **members: object) -> Customer:

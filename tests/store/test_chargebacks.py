@@ -32,7 +32,7 @@ EVENT = OutgoingEvent(
     at_ms=NOW_MS,
     data={"payment_id": "320025000001"},
 )
-EVENTS = query("events", "SELECT id FROM outbox")
+EVENTS = query("SELECT id FROM outbox")
 
 
 async def test_a_chargeback_is_stored_once_with_its_event(database: Database) -> None:

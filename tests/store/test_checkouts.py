@@ -47,8 +47,8 @@ DETAILS: Final = Details(
     ),
     return_to="myshop://paid",
 )
-EVENTS: Final = query("events_in_test", "SELECT type, subject, data FROM outbox ORDER BY seq")
-EVERYTHING: Final = query("everything_of_checkouts_in_test", "SELECT * FROM checkouts")
+EVENTS: Final = query("SELECT type, subject, data FROM outbox ORDER BY seq")
+EVERYTHING: Final = query("SELECT * FROM checkouts")
 
 
 @pytest.fixture
@@ -116,9 +116,7 @@ async def test_what_is_sealed_is_bound_to_its_row(checkouts: Checkouts, database
     """Moved to another row it opens nothing."""
     await checkouts.add(CHECKOUT, DETAILS)
     await checkouts.add(other(2), DETAILS)
-    swap = query(
-        "swap_in_test", "UPDATE checkouts SET sealed = (SELECT sealed FROM checkouts WHERE id = $1) WHERE id = $2"
-    )
+    swap = query("UPDATE checkouts SET sealed = (SELECT sealed FROM checkouts WHERE id = $1) WHERE id = $2")
     await database.write(rows_of(Statement(swap, (CHECKOUT.id, other(2).id))))
 
     with pytest.raises(StoreUnusable):

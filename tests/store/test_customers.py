@@ -41,14 +41,13 @@ APPROVAL = Approval(
 )
 CUSTOMER = approved(APPROVAL, "cus_0001", at_ms=1_000)
 
-EVENTS = query("events_of_test", "SELECT type, subject FROM outbox ORDER BY seq")
-COLUMNS = query("columns_of_test", "SELECT * FROM customers WHERE id = $1")
-SEALED = query("sealed_of_test", "SELECT sealed_token, sealed_holder, sealed_names FROM customers WHERE id = $1")
+EVENTS = query("SELECT type, subject FROM outbox ORDER BY seq")
+COLUMNS = query("SELECT * FROM customers WHERE id = $1")
+SEALED = query("SELECT sealed_token, sealed_holder, sealed_names FROM customers WHERE id = $1")
 EXCHANGE = query(
-    "exchange_of_test",
     "UPDATE customers SET sealed_token = (SELECT o.sealed_token FROM customers AS o WHERE o.id = $2) WHERE id = $1",
 )
-FORCE = query("force_of_test", "UPDATE customers SET state = $2 WHERE id = $1")
+FORCE = query("UPDATE customers SET state = $2 WHERE id = $1")
 
 
 def _rows(statement: Statement) -> Unit[list[Row]]:

@@ -32,8 +32,8 @@ REFUSED_MAX = 20
 OF_AN_ORDER_MAX = 8
 BODY = b"merchant_id=1211149&card_holder_name=S+Perera&customer_token=CANARY59AFEE022CC69CA39D325E1B59"
 NOTIFICATION = msgspec.structs.replace(NOTIFIED, next_at_ms=NOW_MS + 60_000)
-EVERYTHING = query("everything", "SELECT * FROM notifications")
-TOKENS = query("tokens", "SELECT * FROM accepted_tokens")
+EVERYTHING = query("SELECT * FROM notifications")
+TOKENS = query("SELECT * FROM accepted_tokens")
 
 
 def numbered(number: int, **members: object) -> Notification:
@@ -79,7 +79,7 @@ async def test_the_body_lies_sealed_and_bound(inbox: Inbox, database: Database) 
     await inbox.put(NOTIFICATION, BODY)
     stored = await database.read(rows(Statement(EVERYTHING, ())))
     await inbox.put(numbered(2), BODY)
-    move = query("move", "UPDATE notifications SET sealed_body = $1 WHERE id = 'ntf_0002'")
+    move = query("UPDATE notifications SET sealed_body = $1 WHERE id = 'ntf_0002'")
     await database.write(rows(Statement(move, (stored[0][-1],))))
 
     assert await inbox.body_of("ntf_0001") == BODY

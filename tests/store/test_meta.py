@@ -76,7 +76,7 @@ async def test_a_lost_key_is_not_replaced_by_a_new_one(database: Database, tmp_p
 
 
 def _run(sql: str) -> Unit[None]:
-    yield Statement(query("test", sql), ())
+    yield Statement(query(sql), ())
 
 
 async def test_the_key_of_the_chain_is_made_once(database: Database) -> None:

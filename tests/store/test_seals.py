@@ -57,8 +57,8 @@ ENDPOINT: Final = Endpoint(
     updated_at_ms=1,
 )
 READING: Final = Reading(code=None, msg="", raw_msg=b'""', raw_data=b"[]")
-SPOIL: Final = query("spoil_of_test", "UPDATE customers SET sealed_token = $2 WHERE id = $1 RETURNING id")
-SEALED_TOKEN: Final = query("sealed_token_of_test", "SELECT sealed_token FROM customers WHERE id = $1")
+SPOIL: Final = query("UPDATE customers SET sealed_token = $2 WHERE id = $1 RETURNING id")
+SEALED_TOKEN: Final = query("SELECT sealed_token FROM customers WHERE id = $1")
 
 
 def _rows(statement: Statement) -> Unit[list[Row]]:

@@ -12,7 +12,7 @@ from payrelay.store.engine.queries import query
 from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
 OWNER = SubscriptionOwner(account="gateway", merchant="0123456789abcdef", principal="shop")
-EVENTS = query("events", "SELECT type FROM outbox ORDER BY seq")
+EVENTS = query("SELECT type FROM outbox ORDER BY seq")
 
 
 def paid(number: int, **members: object) -> Fact:

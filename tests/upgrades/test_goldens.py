@@ -25,7 +25,7 @@ from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 
 GOLDENS: Final[dict[str, Any]] = msgspec.json.decode(Path(__file__).with_name("goldens.json").read_bytes())
-IN_THE_CLEAR: Final = query("goldens_of_test", "SELECT token_hash, reference_hash FROM customers")
+IN_THE_CLEAR: Final = query("SELECT token_hash, reference_hash FROM customers")
 RANDOM: Final = {"meta.value/chain_key", "meta.value/client_token_keys"}
 
 

@@ -19,8 +19,8 @@ from payrelay.store.engine.sqlite import BATCH_MAX
 
 Book = Any  # conftest.Book; test folders are not packages, so that it can't be imported
 
-ADD = query("add", "INSERT INTO meta (name, value) VALUES ($1, $2) RETURNING name")
-NAMES = query("names", "SELECT name FROM meta ORDER BY name")
+ADD = query("INSERT INTO meta (name, value) VALUES ($1, $2) RETURNING name")
+NAMES = query("SELECT name FROM meta ORDER BY name")
 WRITTEN_MIN = 100
 
 
@@ -71,7 +71,7 @@ async def test_a_unit_that_fails_leaves_the_others_alone(database: Database) -> 
         database.write(add("a", "b")),
         database.write(add("c", then=ZeroDivisionError())),
         database.write(add("d", "d")),
-        database.write(run(query("wrong", "SELECT nonsense FROM meta"))),
+        database.write(run(query("SELECT nonsense FROM meta"))),
         database.write(add("e")),
         return_exceptions=True,
     )
@@ -83,7 +83,7 @@ async def test_a_unit_that_fails_leaves_the_others_alone(database: Database) -> 
 async def test_a_wrong_value_is_refused_without_harm(database: Database) -> None:
     """A number beyond 64 bits is our mistake; the database must outlive it."""
     with pytest.raises((StoreError, OverflowError)):
-        await database.write(run(query("big", "SELECT $1::bigint"), 2**64))
+        await database.write(run(query("SELECT $1::bigint"), 2**64))
 
     await database.ping()
 
@@ -131,9 +131,7 @@ async def test_a_closed_database_is_unavailable(database: Database) -> None:
 
 async def test_a_newer_schema_is_refused(database: Database, url: str) -> None:
     """With both numbers, so that it is clear which program to install."""
-    newer = query(
-        "newer", "INSERT INTO schema_version (number, name, checksum, applied_at_ms) VALUES (99, 'x', 'x', 0)"
-    )
+    newer = query("INSERT INTO schema_version (number, name, checksum, applied_at_ms) VALUES (99, 'x', 'x', 0)")
     await database.write(run(newer))
 
     with pytest.raises(StoreUnusable, match=f"version 99, this program knows version {len(shipped('sqlite'))};"):
@@ -142,7 +140,7 @@ async def test_a_newer_schema_is_refused(database: Database, url: str) -> None:
 
 async def test_a_changed_migration_is_refused(database: Database, url: str) -> None:
     """The tables are then not what this program believes them to be."""
-    await database.write(run(query("changed", "UPDATE schema_version SET checksum = 'x'")))
+    await database.write(run(query("UPDATE schema_version SET checksum = 'x'")))
 
     with pytest.raises(StoreUnusable, match="migration 1"):
         await open_database(url, clock=Clock(), owner=False)
@@ -180,7 +178,7 @@ def _acknowledged_before_a_kill(url: str) -> set[Value]:
 
 
 def _ids() -> Unit[list[Value]]:
-    rows = yield Statement(query("ids", "SELECT id FROM operations"), ())
+    rows = yield Statement(query("SELECT id FROM operations"), ())
     return [row[0] for row in rows]
 
 
@@ -203,4 +201,4 @@ async def test_no_token_lies_in_clear(
 
 
 def _checkpoint() -> Unit[None]:
-    yield Statement(query("checkpoint", "CHECKPOINT"), (), is_whole=True)
+    yield Statement(query("CHECKPOINT"), (), is_whole=True)

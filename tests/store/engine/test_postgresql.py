@@ -21,7 +21,7 @@ AT_ONCE = 40
 
 def run(sql: str, *parameters: Value, is_whole: bool = False) -> Unit[Value]:
     """Runs one statement, and gives the first value."""
-    rows = yield Statement(query("test", sql), parameters, is_whole)
+    rows = yield Statement(query(sql), parameters, is_whole)
     return rows[0][0] if rows else None
 
 

@@ -3,7 +3,7 @@ from payrelay.store.engine.queries import query
 
 def test_parameters_are_picked_in_the_order_of_their_use() -> None:
     """SQLite gets them by place, PostgreSQL by number, and both mean the same."""
-    step = query("name", "SELECT $2, $1, $2 WHERE $3").sqlite[0]
+    step = query("SELECT $2, $1, $2 WHERE $3").sqlite[0]
 
     assert step.text == "SELECT ?, ?, ? WHERE ?"
     assert step.pick(("a", "b", "c")) == ("b", "a", "b", "c")
@@ -11,20 +11,20 @@ def test_parameters_are_picked_in_the_order_of_their_use() -> None:
 
 def test_one_parameter_is_still_a_row_of_parameters() -> None:
     """A text alone would be taken for a row of characters."""
-    assert query("name", "SELECT $2").sqlite[0].pick(("a", "bc")) == ("bc",)
-    assert query("name", "SELECT 1").sqlite[0].pick(("a",)) == ()
+    assert query("SELECT $2").sqlite[0].pick(("a", "bc")) == ("bc",)
+    assert query("SELECT 1").sqlite[0].pick(("a",)) == ()
 
 
 def test_sqlite_is_spared_the_casts() -> None:
     """It has no such syntax, and no need of it."""
-    assert query("name", "SELECT $1::bigint").sqlite[0].text == "SELECT ?"
-    assert query("name", "SELECT $1::bigint").postgresql == "SELECT $1::bigint"
+    assert query("SELECT $1::bigint").sqlite[0].text == "SELECT ?"
+    assert query("SELECT $1::bigint").postgresql == "SELECT $1::bigint"
 
 
 def test_sqlite_is_spared_the_locks_of_rows() -> None:
     """It has no such syntax either: a unit of work that writes has the whole file to itself."""
-    locking = query("name", "SELECT 1 FROM t ORDER BY id LIMIT $1\n    FOR UPDATE SKIP LOCKED")
+    locking = query("SELECT 1 FROM t ORDER BY id LIMIT $1\n    FOR UPDATE SKIP LOCKED")
 
     assert locking.sqlite[0].text == "SELECT 1 FROM t ORDER BY id LIMIT ?"
     assert locking.postgresql.endswith("FOR UPDATE SKIP LOCKED")
-    assert query("name", "SELECT 1 FROM t FOR UPDATE").sqlite[0].text == "SELECT 1 FROM t"
+    assert query("SELECT 1 FROM t FOR UPDATE").sqlite[0].text == "SELECT 1 FROM t"

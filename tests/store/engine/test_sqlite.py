@@ -20,8 +20,8 @@ from payrelay.store.engine.sqlite import InlineExecutor, Sqlite
 P = ParamSpec("P")
 R = TypeVar("R")
 
-ADD = query("add", "INSERT INTO meta (name, value) VALUES ($1, $2)")
-COUNT = query("count", "SELECT count(*) FROM meta")
+ADD = query("INSERT INTO meta (name, value) VALUES ($1, $2)")
+COUNT = query("SELECT count(*) FROM meta")
 BUSY_S = 0.05
 
 
@@ -176,9 +176,7 @@ def test_what_was_acknowledged_on_a_full_disk_is_there(path: Path) -> None:
 
 async def test_a_unit_that_fails_halfway_takes_the_batch_with_it(database: Sqlite) -> None:
     """It has no savepoint to go back to, so all is undone; never is a half of it stored."""
-    halves = query(
-        "halves", "", sqlite=("INSERT INTO meta (name, value) VALUES ($1, $2)", "INSERT INTO history DEFAULT VALUES")
-    )
+    halves = query("", sqlite=("INSERT INTO meta (name, value) VALUES ($1, $2)", "INSERT INTO history DEFAULT VALUES"))
     results = await asyncio.gather(database.write(add("a")), database.write(whole(halves)), return_exceptions=True)
 
     assert [type(result) for result in results] == [StoreUnavailable, StoreUnavailable]
@@ -189,7 +187,7 @@ async def test_a_unit_that_fails_halfway_takes_the_batch_with_it(database: Sqlit
 
 async def test_a_unit_that_fails_before_it_wrote_fails_alone(database: Sqlite) -> None:
     """That is how a whole statement fails, if it ever does."""
-    double = Query("double", "", ADD.sqlite)
+    double = Query("", ADD.sqlite)
     results = await asyncio.gather(
         database.write(add("a")), database.write(whole(double)), database.write(whole(double)), return_exceptions=True
     )

@@ -11,8 +11,8 @@ from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.queries import query
 
 BYTES_MAX = 1_000_000
-ADD = query("add", "INSERT INTO meta (name, value) VALUES ($1, $2)")
-COUNT = query("count", "SELECT count(*) FROM meta")
+ADD = query("INSERT INTO meta (name, value) VALUES ($1, $2)")
+COUNT = query("SELECT count(*) FROM meta")
 
 
 def _add(name: str) -> Unit[None]:

@@ -85,9 +85,9 @@ async def test_a_secret_lies_sealed_and_bound_to_its_row(endpoints: Endpoints, d
     await endpoints.add(endpoint(2), Secret("whsec_b3RoZXI="))
 
     def move() -> Unit[list[bytes]]:
-        rows = yield Statement(query("read", "SELECT sealed_secret FROM endpoints ORDER BY id"), ())
+        rows = yield Statement(query("SELECT sealed_secret FROM endpoints ORDER BY id"), ())
         text = "UPDATE endpoints SET sealed_secret = $1 WHERE id = $2"
-        yield Statement(query("move", text), (rows[0][0], endpoint(2).id))
+        yield Statement(query(text), (rows[0][0], endpoint(2).id))
         return [row[0] for row in rows if isinstance(row[0], bytes)]
 
     assert all(b"CANARY" not in sealed for sealed in await database.write(move()))

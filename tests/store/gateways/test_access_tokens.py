@@ -15,7 +15,7 @@ def access_tokens(database: Database, *, key: bytes = b"k" * 32, account: str = 
 
 
 def _everything() -> Unit[list[Row]]:
-    rows = yield Statement(query("all_tokens", "SELECT * FROM access_tokens"), ())
+    rows = yield Statement(query("SELECT * FROM access_tokens"), ())
     return rows
 
 

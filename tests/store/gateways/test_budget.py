@@ -229,4 +229,4 @@ async def _remove_all(bench: Bench) -> None:
 
 
 def _removal() -> Unit[None]:
-    yield Statement(query("remove_places", "DELETE FROM places"), ())
+    yield Statement(query("DELETE FROM places"), ())

@@ -163,4 +163,4 @@ async def test_what_was_not_stored_is_no_new_version(last: ReadingStore, book: B
 
 
 def _rows(text: str) -> Unit[list[Row]]:
-    return (yield Statement(query("test", text), ()))
+    return (yield Statement(query(text), ()))

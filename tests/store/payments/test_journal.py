@@ -424,7 +424,7 @@ async def test_lapsed_claims_are_taken_back_some_at_a_time(book: Book) -> None:
 
 
 def _run(sql: str, *parameters: Value) -> Unit[None]:
-    yield Statement(query("test", sql), parameters)
+    yield Statement(query(sql), parameters)
 
 
 @pytest.mark.parametrize("sql", ["UPDATE history SET state = 'failed'", "DELETE FROM history"])

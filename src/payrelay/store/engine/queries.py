@@ -23,24 +23,23 @@ class SqliteStep(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A named piece of SQL in both dialects.
+    """One piece of SQL in both dialects.
 
     SQLite knows no WITH that writes, so there a query may take several steps. They count as one: the first step writes
     one row, and the query gives one row without columns; or it writes none, the query gives no row, and the other
     steps are not run. (What a step writes is counted, because RETURNING costs SQLite 5 µs and more.)
     """
 
-    name: str
     postgresql: str
     sqlite: tuple[SqliteStep, ...]
 
 
-def query(name: str, text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
+def query(text: str, *, sqlite: tuple[str, ...] = ()) -> Query:
     """Makes a query; ``sqlite`` only where ``text`` can't serve for both databases.
 
     Type casts and row locks are left out for SQLite.
     """
-    return Query(name, text, tuple(_step(_NOT_IN_SQLITE.sub("", step)) for step in sqlite or (text,)))
+    return Query(text, tuple(_step(_NOT_IN_SQLITE.sub("", step)) for step in sqlite or (text,)))
 
 
 def _step(text: str) -> SqliteStep:

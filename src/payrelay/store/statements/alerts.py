@@ -30,7 +30,6 @@ def _queries(table: str, key: str) -> AlertQueries:
     columns = f"{key}, version, created_at_ms, next_try_at_ms, attempts, given_to"
     return AlertQueries(
         lease_due=query(
-            f"lease_{table}",
             f"""
             UPDATE {table} SET next_try_at_ms = $2::bigint
             WHERE ({key}, version) IN (
@@ -39,16 +38,14 @@ def _queries(table: str, key: str) -> AlertQueries:
             )
             RETURNING {columns}""",
         ),
-        next_due=query(f"next_of_{table}", f"SELECT min(next_try_at_ms) FROM {table} WHERE next_try_at_ms IS NOT NULL"),
+        next_due=query(f"SELECT min(next_try_at_ms) FROM {table} WHERE next_try_at_ms IS NOT NULL"),
         end=query(
-            f"end_{table}",
             f"""
             UPDATE {table} SET next_try_at_ms = NULL, attempts = attempts + 1, given_to = $3
             WHERE {key} = $1 AND version = $2
             RETURNING version""",
         ),
         put_off=query(
-            f"put_off_{table}",
             f"""
             UPDATE {table} SET next_try_at_ms = $4, attempts = attempts + 1, given_to = $5
             WHERE {key} = $1 AND version = $2 AND next_try_at_ms = $3
@@ -62,7 +59,6 @@ OF_NOTIFICATIONS: Final = _queries("notification_alerts", "notification_id")
 OF_ENDPOINTS: Final = _queries("endpoint_alerts", "endpoint_id")
 
 ADD_OPERATION_ALERT: Final = query(
-    "add_operation_alert",
     """
     INSERT INTO alerts (operation_id, version, created_at_ms, next_try_at_ms)
     SELECT $1::text, $2::bigint, $3::bigint, $3::bigint
@@ -74,7 +70,6 @@ ADD_OPERATION_ALERT: Final = query(
 """
 
 ADD_NOTIFICATION_ALERT: Final = query(
-    "add_notification_alert",
     """
     INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
     VALUES ($1, $2, $3, $4, $5, $6::bigint, $6::bigint)
@@ -83,7 +78,6 @@ ADD_NOTIFICATION_ALERT: Final = query(
 """Writes, beside the change, the alert that a notification came to need attention; once a day for one subject."""
 
 ADD_REFUSALS_ALERT: Final = query(
-    "add_refusals_alert",
     """
     INSERT INTO notification_alerts (notification_id, version, merchant, subject, day, created_at_ms, next_try_at_ms)
     SELECT $1::text, $2::bigint, $3::text, '', $4::bigint, $5::bigint, $5::bigint
@@ -97,12 +91,11 @@ ADD_REFUSALS_ALERT: Final = query(
 """
 
 ADD_ENDPOINT_ALERT: Final = query(
-    "add_endpoint_alert",
     """
     INSERT INTO endpoint_alerts (endpoint_id, version, created_at_ms, next_try_at_ms)
     VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING""",
 )
 """Writes, beside the change, the alert that an endpoint was stopped."""
 
-FORGET_ENDPOINT_ALERTS: Final = query("forget_endpoint_alerts", "DELETE FROM endpoint_alerts WHERE endpoint_id = $1")
+FORGET_ENDPOINT_ALERTS: Final = query("DELETE FROM endpoint_alerts WHERE endpoint_id = $1")
 """Forgets the alerts about an endpoint."""

@@ -12,7 +12,6 @@ CHARGEBACK_COLUMNS: Final = (
 )
 
 ADD_CHARGEBACK: Final = query(
-    "add_chargeback",
     f"""
     INSERT INTO chargebacks ({CHARGEBACK_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     ON CONFLICT (merchant, payment_id) DO NOTHING
@@ -21,13 +20,11 @@ ADD_CHARGEBACK: Final = query(
 """Stores a chargeback; gives no row where the payment has one already."""
 
 CHARGEBACKS_OF_OPERATION: Final = query(
-    "chargebacks_of_operation",
     f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE operation_id = $1 ORDER BY payment_id LIMIT $2",
 )
 """Reads the chargebacks of an operation's payments."""
 
 CHARGEBACK_OF_PAYMENT: Final = query(
-    "chargeback_of_payment",
     f"SELECT {CHARGEBACK_COLUMNS} FROM chargebacks WHERE merchant = $1 AND payment_id = $2",
 )
 """Reads the chargeback of a payment."""

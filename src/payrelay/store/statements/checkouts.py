@@ -15,40 +15,33 @@ COLUMNS: Final = (
 _PARAMETERS: Final = ", ".join(f"${number}" for number in range(1, 28))
 
 ADD: Final = query(
-    "add_checkout",
     f"INSERT INTO checkouts ({COLUMNS}, sealed) VALUES ({_PARAMETERS}) ON CONFLICT DO NOTHING RETURNING id",
 )
 """Stores a new checkout; gives no row where its order is held or its key exists."""
 
-GET: Final = query("get_checkout", f"SELECT {COLUMNS} FROM checkouts WHERE id = $1")
+GET: Final = query(f"SELECT {COLUMNS} FROM checkouts WHERE id = $1")
 """Reads one checkout."""
 
-SEALED: Final = query("sealed_checkout", "SELECT sealed FROM checkouts WHERE id = $1")
+SEALED: Final = query("SELECT sealed FROM checkouts WHERE id = $1")
 """Reads the sealed details of a checkout; null once they were forgotten."""
 
-OF_KEY: Final = query(
-    "checkout_of_key", f"SELECT {COLUMNS} FROM checkouts WHERE principal = $1 AND idempotency_key = $2"
-)
+OF_KEY: Final = query(f"SELECT {COLUMNS} FROM checkouts WHERE principal = $1 AND idempotency_key = $2")
 """Finds the checkout that a principal opened under an Idempotency-Key."""
 
-HOLDER: Final = query("checkout_holder", f"SELECT {COLUMNS} FROM checkouts WHERE merchant = $1 AND guard = $2")
+HOLDER: Final = query(f"SELECT {COLUMNS} FROM checkouts WHERE merchant = $1 AND guard = $2")
 """Finds the checkout that holds an order."""
 
 OF_ORDER: Final = query(
-    "checkouts_of_order",
     f"""
     SELECT {COLUMNS} FROM checkouts WHERE merchant = $1 AND order_id = $2
     ORDER BY (guard IS NULL), id DESC LIMIT $3""",
 )
 """Finds the checkouts of an order: the one that holds it first, then the newest."""
 
-LOCK_ORDER: Final = query(
-    "lock_order", "SELECT id FROM checkouts WHERE merchant = $1 AND order_id = $2 ORDER BY id FOR UPDATE"
-)
+LOCK_ORDER: Final = query("SELECT id FROM checkouts WHERE merchant = $1 AND order_id = $2 ORDER BY id FOR UPDATE")
 """Locks the checkouts of an order until the unit's end."""
 
 CHANGE: Final = query(
-    "change_checkout",
     """
     UPDATE checkouts SET state = $3, version = $2::bigint + 1, payment_id = $5, subscription_id = $6, customer_id = $7,
       updated_at_ms = $8,
@@ -68,7 +61,6 @@ another one took its order holds the order no more. Operators then see that the 
 that."""
 
 MARK_OPENED: Final = query(
-    "mark_checkout_opened",
     """
     UPDATE checkouts SET opened_at_ms = $2, ends_at_ms = expires_at_ms + $3::bigint
     WHERE id = $1 AND opened_at_ms IS NULL AND state = 'open'
@@ -77,13 +69,11 @@ MARK_OPENED: Final = query(
 """Stores that the page of a checkout was shown, the first time."""
 
 LEASE_INQUIRY: Final = query(
-    "lease_inquiry",
     "UPDATE checkouts SET look_at_ms = $3 WHERE id = $1 AND look_at_ms <= $2 RETURNING id",
 )
 """Lets one of several callers make the status inquiry; gives the others no row."""
 
 LEASE_ENDING: Final = query(
-    "lease_ending_checkouts",
     f"""
     UPDATE checkouts SET ends_at_ms = $2
     WHERE id IN (
@@ -95,18 +85,14 @@ LEASE_ENDING: Final = query(
 """Leases checkouts whose time has ended, until $2."""
 
 LEASE_OVERDUE: Final = query(
-    "lease_overdue_checkout",
     "UPDATE checkouts SET ends_at_ms = $3 WHERE id = $1 AND state = 'open' AND ends_at_ms <= $2 RETURNING id",
 )
 """Leases one checkout whose time has ended; gives no row where it is no such one, or another process has leased it."""
 
-ANY_ENDING: Final = query(
-    "any_ending_checkout", "SELECT id FROM checkouts WHERE state = 'open' AND ends_at_ms <= $1 LIMIT 1"
-)
+ANY_ENDING: Final = query("SELECT id FROM checkouts WHERE state = 'open' AND ends_at_ms <= $1 LIMIT 1")
 """Tells whether there is a checkout whose time has ended."""
 
 FORGET: Final = query(
-    "forget_checkouts",
     """
     UPDATE checkouts SET sealed = NULL, idempotency_key = NULL
     WHERE id IN (
@@ -118,7 +104,6 @@ FORGET: Final = query(
 """Forgets the sealed details and the keys of checkouts that have had their outcome for a long time."""
 
 FORGET_ORDER: Final = query(
-    "forget_checkouts_of_order",
     """
     UPDATE checkouts SET sealed = NULL, customer_reference = NULL, idempotency_key = NULL
     WHERE merchant = $1 AND principal = $2 AND order_id = $3 AND state <> 'open'
@@ -127,7 +112,6 @@ FORGET_ORDER: Final = query(
 """Forgets the customer in a principal's finished checkouts of an order, and their keys, which may contain a name."""
 
 OF_CUSTOMER: Final = query(
-    "checkouts_of_customer",
     f"""
     SELECT {COLUMNS} FROM checkouts
     WHERE id IN (
@@ -142,11 +126,10 @@ OF_CUSTOMER: Final = query(
 """Reads one page of a customer's checkouts, by their ids. They are those that made the customer, those that the
 customer's app opened, and those with the customer's reference, where there is one."""
 
-PAYMENT_IS_OWNED: Final = query("payment_is_owned", owners_of_payment(asking="checkouts"))
+PAYMENT_IS_OWNED: Final = query(owners_of_payment(asking="checkouts"))
 """Tells whether a payment belongs to an operation or to another checkout."""
 
 ORDER_HAS_COMPETING: Final = query(
-    "order_has_competing",
     f"""
     SELECT id FROM operations
     WHERE order_id = $1 AND merchant = $2 AND kind IN ('charge', 'authorization') AND {IS_OPEN_OR_FAILED}

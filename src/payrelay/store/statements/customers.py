@@ -15,7 +15,6 @@ CUSTOMER_COLUMNS: Final = f"{_COLUMNS}, sealed_names, CASE WHEN sealed_holder IS
 """The columns that are read of a customer: never the token, never the name on the card."""
 
 ADD_CUSTOMER: Final = query(
-    "add_customer",
     f"""
     INSERT INTO customers ({_COLUMNS}, token_hash, reference_hash, sealed_names, sealed_holder, sealed_token)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
@@ -25,7 +24,6 @@ ADD_CUSTOMER: Final = query(
 """Stores a customer; gives no row where the principal has an active one with an equal token."""
 
 CHANGE_CUSTOMER: Final = query(
-    "change_customer",
     """
     UPDATE customers
     SET state = $3::text, version = $2::bigint, method = $4, card_no_masked = $5, card_expiry = $6, order_id = $7,
@@ -37,18 +35,17 @@ CHANGE_CUSTOMER: Final = query(
 )
 """Changes a customer that still has the version before; an inactive one loses its token and holder."""
 
-GET_CUSTOMER: Final = query("get_customer", f"SELECT {CUSTOMER_COLUMNS} FROM customers WHERE id = $1")
+GET_CUSTOMER: Final = query(f"SELECT {CUSTOMER_COLUMNS} FROM customers WHERE id = $1")
 """Reads one customer."""
 
 CUSTOMER_OF_TOKEN: Final = query(
-    "customer_of_token",
     f"""
     SELECT {CUSTOMER_COLUMNS} FROM customers
     WHERE merchant = $1 AND principal = $2 AND token_hash = $3 ORDER BY id DESC LIMIT 1""",
 )
 """Finds a principal's newest customer that has, or had, the token with this hash."""
 
-TOKEN_OF_CUSTOMER: Final = query("token_of_customer", "SELECT sealed_token FROM customers WHERE id = $1")
+TOKEN_OF_CUSTOMER: Final = query("SELECT sealed_token FROM customers WHERE id = $1")
 """Reads the sealed token of a customer; null where it was destroyed."""
 
 LIST_CUSTOMERS: Final = Listing("customers", CUSTOMER_COLUMNS)

@@ -15,7 +15,6 @@ NOTIFICATION_COLUMNS: Final = (
 )
 
 PUT_NOTIFICATION: Final = query(
-    "put_notification",
     f"""
     INSERT INTO notifications ({NOTIFICATION_COLUMNS}, sealed_body)
     SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text,
@@ -40,7 +39,6 @@ flood is likely. That is where too many refused ones are stored, or too many of 
 $26."""
 
 REPEAT_NOTIFICATION: Final = query(
-    "repeat_notification",
     f"""
     UPDATE notifications SET repeats = repeats + 1, last_at_ms = $3
     WHERE merchant = $1 AND digest = $2
@@ -49,7 +47,6 @@ REPEAT_NOTIFICATION: Final = query(
 """Counts a repeat of a notification; gives no row where it is not there."""
 
 RECORD_NOTIFICATION: Final = query(
-    "record_notification",
     """
     UPDATE notifications
     SET verdict = $3, state = $4, why = $5, version = $2::bigint, attempts = $6, next_at_ms = $7, gives_up_at_ms = $8,
@@ -59,14 +56,13 @@ RECORD_NOTIFICATION: Final = query(
 )
 """Changes a notification; gives no row, and writes nothing, where it has another version."""
 
-GET_NOTIFICATION: Final = query("get_notification", f"SELECT {NOTIFICATION_COLUMNS} FROM notifications WHERE id = $1")
+GET_NOTIFICATION: Final = query(f"SELECT {NOTIFICATION_COLUMNS} FROM notifications WHERE id = $1")
 """Reads one notification."""
 
-BODY_OF_NOTIFICATION: Final = query("body_of_notification", "SELECT sealed_body FROM notifications WHERE id = $1")
+BODY_OF_NOTIFICATION: Final = query("SELECT sealed_body FROM notifications WHERE id = $1")
 """Reads the sealed body of a notification; null once it was forgotten."""
 
 LEASE_NOTIFICATIONS: Final = query(
-    "lease_notifications",
     f"""
     UPDATE notifications SET next_at_ms = $2::bigint
     WHERE id IN (
@@ -76,19 +72,15 @@ LEASE_NOTIFICATIONS: Final = query(
 )
 """Leases due notifications until $2, so that no other process works on them meanwhile."""
 
-NEXT_NOTIFICATION: Final = query(
-    "next_notification", "SELECT min(next_at_ms) FROM notifications WHERE next_at_ms IS NOT NULL"
-)
+NEXT_NOTIFICATION: Final = query("SELECT min(next_at_ms) FROM notifications WHERE next_at_ms IS NOT NULL")
 """Reads when the next notification is to be worked on."""
 
 EXPIRE_LEASES: Final = query(
-    "expire_leases",
     "UPDATE notifications SET next_at_ms = $1 WHERE state = 'received' AND next_at_ms > $1 RETURNING id",
 )
 """Makes notifications due that a dead process was about to work on for the first time."""
 
 FORGET_REFUSED: Final = query(
-    "forget_refused",
     """
     DELETE FROM notifications WHERE id IN (
         SELECT id FROM notifications WHERE state = 'refused' AND received_at_ms < $1 ORDER BY received_at_ms LIMIT $2
@@ -98,7 +90,6 @@ FORGET_REFUSED: Final = query(
 """Removes refused notifications from before a time, a limited number at a time."""
 
 FORGET_BODIES: Final = query(
-    "forget_bodies",
     """
     UPDATE notifications SET sealed_body = NULL WHERE id IN (
         SELECT id FROM notifications
@@ -109,7 +100,6 @@ FORGET_BODIES: Final = query(
 """Forgets the bodies of finished notifications from before a time, a limited number at a time."""
 
 FORGET_BODIES_OF_ORDER: Final = query(
-    "forget_bodies_of_order",
     """
     UPDATE notifications SET sealed_body = NULL
     WHERE merchant = $1 AND order_id = $2 AND sealed_body IS NOT NULL AND next_at_ms IS NULL
@@ -121,7 +111,6 @@ LIST_NOTIFICATIONS: Final = Listing("notifications", NOTIFICATION_COLUMNS)
 """The listed columns of notifications."""
 
 ACCEPT_TOKEN: Final = query(
-    "accept_token",
     """
     INSERT INTO accepted_tokens (merchant, order_id, kind, token_hash, sealed_token, notification_id, accepted_at_ms)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -130,13 +119,11 @@ ACCEPT_TOKEN: Final = query(
 """Accepts a token for an order, unless one was accepted before."""
 
 ACCEPTED_TOKEN: Final = query(
-    "accepted_token",
     "SELECT token_hash, sealed_token FROM accepted_tokens WHERE merchant = $1 AND order_id = $2 AND kind = $3",
 )
 """Reads the hash of the token that was accepted for an order, and the sealed token."""
 
 EMPTY_TOKEN: Final = query(
-    "empty_token",
     """
     UPDATE accepted_tokens SET sealed_token = $4 WHERE merchant = $1 AND order_id = $2 AND kind = $3
     RETURNING order_id""",
@@ -145,7 +132,6 @@ EMPTY_TOKEN: Final = query(
 
 
 OWNER_OF_PAYMENT: Final = query(
-    "owner_of_payment",
     f"""
     SELECT id FROM operations
     WHERE payment_id = $1 AND merchant = $2 AND {OPERATION_OWNS}

@@ -44,6 +44,5 @@ def _page(listing: Listing, columns: tuple[str, ...], *, is_continued: bool) -> 
         clauses.append(f"id < ${len(clauses) + 1}")
     where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
     return query(
-        f"list_{listing.table}",
         f"SELECT {listing.columns} FROM {listing.table} {where} ORDER BY id DESC LIMIT ${len(clauses) + 1}",
     )

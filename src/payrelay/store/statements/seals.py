@@ -14,7 +14,6 @@ from payrelay.store.engine.queries import Query, query
 def count_by_key(table: str, column: str) -> Query:
     """Composes the query that counts the sealed values of a column by the ids of their keys."""
     return query(
-        "count_seals",
         f"SELECT substr({column}, 2, 4), count(*) FROM {table} WHERE {column} IS NOT NULL GROUP BY 1",
     )
 
@@ -25,7 +24,6 @@ def page_of_others(table: str, column: str, keys: tuple[str, ...]) -> Query:
     names, last = ", ".join(keys), len(keys) + 1
     behind = ", ".join(f"${number}" for number in range(2, last + 1))
     return query(
-        "page_of_seals",
         f"""
         SELECT {column}, {names} FROM {table}
         WHERE {column} IS NOT NULL AND substr({column}, 2, 4) <> $1 AND ({names}) > ({behind})
@@ -37,6 +35,4 @@ def page_of_others(table: str, column: str, keys: tuple[str, ...]) -> Query:
 def exchange(table: str, column: str, keys: tuple[str, ...]) -> Query:
     """Composes the statement that replaces $2 by $1 in the row named by $3, …; no row where the value has changed."""
     named = " AND ".join(f"{key} = ${number}" for number, key in enumerate(keys, 3))
-    return query(
-        "exchange_seal", f"UPDATE {table} SET {column} = $1 WHERE {column} = $2 AND {named} RETURNING {keys[0]}"
-    )
+    return query(f"UPDATE {table} SET {column} = $1 WHERE {column} = $2 AND {named} RETURNING {keys[0]}")

@@ -12,13 +12,11 @@ SUBSCRIPTION_COLUMNS: Final = (
 )
 
 GET_SUBSCRIPTION: Final = query(
-    "get_subscription",
     f"SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE merchant = $1 AND subscription_id = $2",
 )
 """Reads the known facts of one subscription."""
 
 ADD_SUBSCRIPTION: Final = query(
-    "add_subscription",
     f"""
     INSERT INTO subscriptions ({SUBSCRIPTION_COLUMNS})
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
@@ -28,7 +26,6 @@ ADD_SUBSCRIPTION: Final = query(
 """Stores a subscription; gives no row, and writes nothing, where it is there already."""
 
 CHANGE_SUBSCRIPTION: Final = query(
-    "change_subscription",
     """
     UPDATE subscriptions
     SET account = $3, principal = $4, order_id = $5, currency = $6, amount_minor = $7, told_state = $8, told_paid = $9,
@@ -39,7 +36,6 @@ CHANGE_SUBSCRIPTION: Final = query(
 """Changes the known facts of a subscription; gives no row, and writes nothing, where it has another version."""
 
 ADD_INSTALLMENT: Final = query(
-    "add_installment",
     """
     INSERT INTO installments (merchant, subscription_id, payment, is_paid, amount_minor, at_ms)
     VALUES ($1, $2, $3, $4, $5, $6)
@@ -51,7 +47,6 @@ ADD_INSTALLMENT: Final = query(
 """Stores an installment; gives no row where it is there already. A failed one that was paid after all becomes paid."""
 
 LIST_INSTALLMENTS: Final = query(
-    "list_installments",
     """
     SELECT payment, is_paid, amount_minor, at_ms FROM installments WHERE merchant = $1 AND subscription_id = $2
     ORDER BY at_ms, payment LIMIT $3""",
@@ -59,13 +54,11 @@ LIST_INSTALLMENTS: Final = query(
 """Reads the installments of a subscription, the oldest first."""
 
 COUNT_PAID: Final = query(
-    "count_paid",
     "SELECT count(*) FROM installments WHERE merchant = $1 AND subscription_id = $2 AND is_paid = 1",
 )
 """Counts the paid installments of a subscription."""
 
 IS_PAID: Final = query(
-    "is_paid",
     """
     SELECT payment FROM installments
     WHERE merchant = $1 AND subscription_id = $2 AND payment = $3 AND is_paid = 1""",
@@ -73,7 +66,6 @@ IS_PAID: Final = query(
 """Tells whether an installment is among the paid ones."""
 
 LAST_INSTALLMENT: Final = query(
-    "last_installment",
     """
     SELECT payment, amount_minor, at_ms FROM installments
     WHERE merchant = $1 AND subscription_id = $2 AND is_paid = $3
@@ -82,7 +74,6 @@ LAST_INSTALLMENT: Final = query(
 """Reads the last installment that was paid, or that failed. Ids grow; payments without one sort before all others."""
 
 LIST_SUBSCRIPTIONS: Final = query(
-    "list_known_subscriptions",
     f"""
     SELECT {SUBSCRIPTION_COLUMNS} FROM subscriptions
     WHERE merchant = $1 AND subscription_id > $2 ORDER BY subscription_id LIMIT $3""",

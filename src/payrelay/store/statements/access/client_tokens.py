@@ -15,7 +15,6 @@ ISSUED_COLUMNS: Final = (
 _PARENT_COLUMNS: Final = ", ".join(f"credentials.{column}" for column in CREDENTIAL_COLUMNS.split(", "))
 
 ADD_CLIENT_TOKEN: Final = query(
-    "add_client_token",
     f"""
     INSERT INTO client_tokens ({ISSUED_COLUMNS})
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
@@ -25,7 +24,6 @@ ADD_CLIENT_TOKEN: Final = query(
 """Stores a token that is about to be issued; gives no row where its id exists."""
 
 FIND_PARENT: Final = query(
-    "find_parent",
     f"""
     SELECT client_tokens.revoked_at_ms, {_PARENT_COLUMNS}
     FROM client_tokens JOIN credentials ON credentials.id = client_tokens.credential_id WHERE client_tokens.id = $1""",
@@ -33,7 +31,6 @@ FIND_PARENT: Final = query(
 """Reads when a token was revoked, and the key that issued it."""
 
 REVOKE_CLIENT_TOKEN: Final = query(
-    "revoke_client_token",
     """
     UPDATE client_tokens SET revoked_at_ms = coalesce(revoked_at_ms, $4)
     WHERE id = $1 AND principal = $2 AND account = $3 RETURNING id""",
@@ -41,7 +38,6 @@ REVOKE_CLIENT_TOKEN: Final = query(
 """Revokes a principal's token on an account; the time of the first revocation stays."""
 
 REVOKE_OF_CUSTOMER: Final = query(
-    "revoke_of_customer",
     """
     UPDATE client_tokens SET revoked_at_ms = $3
     WHERE customer_id = $1 AND principal = $2 AND revoked_at_ms IS NULL RETURNING id""",
@@ -49,7 +45,6 @@ REVOKE_OF_CUSTOMER: Final = query(
 """Revokes all of a principal's tokens for a customer."""
 
 REVOKE_SOME: Final = query(
-    "revoke_some",
     """
     UPDATE client_tokens SET revoked_at_ms = $4
     WHERE principal = $1 AND revoked_at_ms IS NULL AND ($2::text IS NULL OR customer_id = $2::text)
@@ -59,7 +54,6 @@ REVOKE_SOME: Final = query(
 """Revokes a principal's tokens: of a customer, of a key, of both, or all of them."""
 
 PRUNE_CLIENT_TOKENS: Final = query(
-    "prune_client_tokens",
     """
     DELETE FROM client_tokens
     WHERE id IN (SELECT id FROM client_tokens WHERE expires_at_ms <= $1 ORDER BY expires_at_ms LIMIT $2)

@@ -11,9 +11,7 @@ DELIVERY_COLUMNS: Final = (
     " last_failure"
 )
 
-LISTENING: Final = query(
-    "listening", "SELECT id, merchant, principal, types FROM endpoints WHERE state <> 'stopped' ORDER BY id"
-)
+LISTENING: Final = query("SELECT id, merchant, principal, types FROM endpoints WHERE state <> 'stopped' ORDER BY id")
 """Reads the endpoints for which events are queued."""
 
 _IN_ORDER: Final = "INDEXED BY deliveries_in_order"
@@ -46,7 +44,6 @@ _AGAIN: Final = """{where} ON CONFLICT (endpoint_id, position) DO UPDATE
     WHERE deliveries.next_try_at_ms IS NULL"""
 
 QUEUE: Final = query(
-    "queue",
     _QUEUE.format(index="", queued=_QUEUED, conflict=_NOT_TWICE.format(where="")),
     sqlite=(_QUEUE.format(index=_IN_ORDER, queued=_QUEUED_SQLITE, conflict=_NOT_TWICE.format(where="WHERE true")),),
 )
@@ -54,14 +51,12 @@ QUEUE: Final = query(
 an event of the subject, the new one waits for that one's next attempt."""
 
 QUEUE_AGAIN: Final = query(
-    "queue_again",
     _QUEUE.format(index="", queued=_QUEUED, conflict=_AGAIN.format(where="")),
     sqlite=(_QUEUE.format(index=_IN_ORDER, queued=_QUEUED_SQLITE, conflict=_AGAIN.format(where="WHERE true")),),
 )
 """Queues deliveries that were queued before, as QUEUE does; a waiting one stays as it is."""
 
 ENDPOINTS_DUE: Final = query(
-    "endpoints_due",
     """
     SELECT id FROM endpoints
     WHERE state = 'active' AND held_until_ms <= $1 AND EXISTS (
@@ -72,7 +67,6 @@ ENDPOINTS_DUE: Final = query(
 """Reads the endpoints that have a delivery due."""
 
 NEXT_DELIVERY: Final = query(
-    "next_delivery",
     """
     SELECT min(next_try_at_ms) FROM deliveries
     WHERE next_try_at_ms IS NOT NULL AND endpoint_id IN (SELECT id FROM endpoints WHERE state = 'active')""",
@@ -96,7 +90,6 @@ _LEASE: Final = """
     RETURNING position, subject, attempts"""
 
 LEASE_DELIVERIES: Final = query(
-    "lease_deliveries",
     _LEASE.format(index=""),
     sqlite=(_LEASE.format(index=_IN_ORDER),),
 )
@@ -114,14 +107,12 @@ _DELIVERED: Final = """
     WHERE endpoint_id = $1 AND position {positions} AND next_try_at_ms + 0 IS NOT NULL"""
 
 DELIVERED: Final = query(
-    "delivered",
     _DELIVERED.format(positions=_POSITIONS),
     sqlite=(_DELIVERED.format(positions=_POSITIONS_SQLITE),),
 )
 """Stores that the receiver accepted deliveries: a JSON list of positions."""
 
 END_LEASES: Final = query(
-    "end_leases",
     _END_LEASES.format(positions=_POSITIONS),
     sqlite=(_END_LEASES.format(positions=_POSITIONS_SQLITE),),
 )
@@ -132,14 +123,12 @@ _MOVE_SUBJECT: Final = """
     WHERE endpoint_id = $1 AND subject = $2 AND next_try_at_ms {compared} $3"""
 
 FREE_SUBJECT: Final = query(
-    "free_subject",
     _MOVE_SUBJECT.format(index="", compared=">"),
     sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared=">"),),
 )
 """Makes the events about a subject due that waited for an earlier one."""
 
 PUT_OFF: Final = query(
-    "put_off",
     """
     UPDATE deliveries SET next_try_at_ms = $4, last_status = $5, last_failure = $6
     WHERE endpoint_id = $1 AND position = $2 AND next_try_at_ms = $3
@@ -148,14 +137,12 @@ PUT_OFF: Final = query(
 """Stores when a delivery is attempted again, unless another process has leased it meanwhile."""
 
 DEFER_SUBJECT: Final = query(
-    "defer_subject",
     _MOVE_SUBJECT.format(index="", compared="<"),
     sqlite=(_MOVE_SUBJECT.format(index=_IN_ORDER, compared="<"),),
 )
 """Makes the events about a subject wait for the earlier one."""
 
 GIVE_UP: Final = query(
-    "give_up",
     """
     UPDATE deliveries SET state = 'given_up', next_try_at_ms = NULL, last_status = $4, last_failure = $5
     WHERE endpoint_id = $1 AND position = $2 AND next_try_at_ms = $3
@@ -164,18 +151,16 @@ GIVE_UP: Final = query(
 """Gives a delivery up."""
 
 GIVE_ALL_UP: Final = query(
-    "give_all_up",
     """
     UPDATE deliveries SET state = 'given_up', next_try_at_ms = NULL, last_failure = $2
     WHERE endpoint_id = $1 AND next_try_at_ms IS NOT NULL""",
 )
 """Gives all waiting deliveries to an endpoint up."""
 
-FORGET_OF_ENDPOINT: Final = query("forget_of_endpoint", "DELETE FROM deliveries WHERE endpoint_id = $1")
+FORGET_OF_ENDPOINT: Final = query("DELETE FROM deliveries WHERE endpoint_id = $1")
 """Forgets all deliveries to an endpoint."""
 
 LIST_DELIVERIES: Final = query(
-    "list_deliveries",
     f"""
     SELECT {", ".join(f"deliveries.{name.strip()}" for name in DELIVERY_COLUMNS.split(","))}, events.type
     FROM deliveries JOIN events ON events.position = deliveries.position
@@ -185,13 +170,11 @@ LIST_DELIVERIES: Final = query(
 """Reads the deliveries to an endpoint, newest first, below a position."""
 
 LIST_DELIVERIES_IN: Final = query(
-    "list_deliveries_in",
     LIST_DELIVERIES.postgresql.replace("ORDER BY", "AND deliveries.state = $4 ORDER BY"),
 )
 """Reads the deliveries to an endpoint in one state, newest first, below a position."""
 
 COUNT_WAITING: Final = query(
-    "count_waiting",
     """
     SELECT count(*), min(queued_at_ms) FROM deliveries
     WHERE next_try_at_ms IS NOT NULL AND endpoint_id IN (SELECT id FROM endpoints)""",

@@ -12,39 +12,30 @@ ENDPOINT_COLUMNS: Final = (
 )
 
 ADD_ENDPOINT: Final = query(
-    "add_endpoint",
     f"""
     INSERT INTO endpoints ({ENDPOINT_COLUMNS}, sealed_secret)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)""",
 )
 """Adds an endpoint."""
 
-COUNT_ENDPOINTS: Final = query(
-    "count_endpoints", "SELECT count(*) FROM endpoints WHERE merchant = $1 AND principal = $2"
-)
+COUNT_ENDPOINTS: Final = query("SELECT count(*) FROM endpoints WHERE merchant = $1 AND principal = $2")
 """Counts a principal's endpoints."""
 
-GET_ENDPOINT: Final = query("get_endpoint", f"SELECT {ENDPOINT_COLUMNS} FROM endpoints WHERE id = $1")
+GET_ENDPOINT: Final = query(f"SELECT {ENDPOINT_COLUMNS} FROM endpoints WHERE id = $1")
 """Reads one endpoint."""
 
-GET_WITH_SECRETS: Final = query(
-    "get_with_secrets", f"SELECT {ENDPOINT_COLUMNS}, sealed_secret, sealed_older FROM endpoints WHERE id = $1"
-)
+GET_WITH_SECRETS: Final = query(f"SELECT {ENDPOINT_COLUMNS}, sealed_secret, sealed_older FROM endpoints WHERE id = $1")
 """Reads one endpoint with its sealed secrets."""
 
 LIST_ENDPOINTS: Final = query(
-    "list_endpoints",
     f"SELECT {ENDPOINT_COLUMNS} FROM endpoints WHERE merchant = $1 AND principal = $2 ORDER BY id LIMIT $3",
 )
 """Reads a principal's endpoints, oldest first."""
 
-LIST_ALL_ENDPOINTS: Final = query(
-    "list_all_endpoints", f"SELECT {ENDPOINT_COLUMNS} FROM endpoints ORDER BY merchant, principal, id LIMIT $1"
-)
+LIST_ALL_ENDPOINTS: Final = query(f"SELECT {ENDPOINT_COLUMNS} FROM endpoints ORDER BY merchant, principal, id LIMIT $1")
 """Reads the endpoints of all principals."""
 
 CHANGE_ENDPOINT: Final = query(
-    "change_endpoint",
     f"""
     UPDATE endpoints
     SET url = $2, types = $3, label = $4, state = $5, reason = $6, failing_since_ms = $7, held_until_ms = $8,
@@ -55,7 +46,6 @@ CHANGE_ENDPOINT: Final = query(
 """Changes the changeable columns of an endpoint that is still in the state in which it was read."""
 
 ROTATE_SECRET: Final = query(
-    "rotate_secret",
     f"""
     UPDATE endpoints
     SET sealed_older = sealed_secret, sealed_secret = $2, older_ends_at_ms = $3, updated_at_ms = $4
@@ -65,7 +55,6 @@ ROTATE_SECRET: Final = query(
 """Stores a new secret, and keeps the one before for a while."""
 
 STOP_ENDPOINT: Final = query(
-    "stop_endpoint",
     f"""
     UPDATE endpoints SET state = 'stopped', reason = $2, updated_at_ms = $3
     WHERE id = $1 AND state <> 'stopped' AND ($4::text IS NULL OR url = $4::text)
@@ -73,16 +62,15 @@ STOP_ENDPOINT: Final = query(
 )
 """Stops an endpoint; gives no row where it is stopped already, or has another address than $4."""
 
-REMOVE_ENDPOINT: Final = query("remove_endpoint", "DELETE FROM endpoints WHERE id = $1 RETURNING id")
+REMOVE_ENDPOINT: Final = query("DELETE FROM endpoints WHERE id = $1 RETURNING id")
 """Removes an endpoint."""
 
 NOTE_SUCCESS: Final = query(
-    "note_success", "UPDATE endpoints SET failing_since_ms = NULL WHERE id = $1 AND failing_since_ms IS NOT NULL"
+    "UPDATE endpoints SET failing_since_ms = NULL WHERE id = $1 AND failing_since_ms IS NOT NULL"
 )
 """Stores that an endpoint accepts its events."""
 
 NOTE_FAILURE: Final = query(
-    "note_failure",
     """
     UPDATE endpoints
     SET failing_since_ms = COALESCE(failing_since_ms, $2::bigint),
@@ -93,5 +81,5 @@ NOTE_FAILURE: Final = query(
 """Stores that an endpoint failed to accept an event, and until when it is sent nothing. Gives since when it fails, and
 no row where it has another address than $4."""
 
-COUNT_BY_STATE: Final = query("count_by_state", "SELECT state, count(*) FROM endpoints GROUP BY state")
+COUNT_BY_STATE: Final = query("SELECT state, count(*) FROM endpoints GROUP BY state")
 """Counts endpoints by state."""

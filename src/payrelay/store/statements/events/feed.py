@@ -8,17 +8,16 @@ from payrelay.store.engine.queries import query
 
 EVENT_COLUMNS: Final = "position, id, type, account, merchant, principal, subject, at_ms, data"
 
-LOCK_FEED: Final = query("lock_feed", "SELECT position FROM feed WHERE one = 1 FOR UPDATE")
+LOCK_FEED: Final = query("SELECT position FROM feed WHERE one = 1 FOR UPDATE")
 """Reads the last position, and keeps others from giving one until the unit's end."""
 
-MOVE_FEED: Final = query("move_feed", "UPDATE feed SET position = $1 WHERE one = 1")
+MOVE_FEED: Final = query("UPDATE feed SET position = $1 WHERE one = 1")
 """Stores the last position."""
 
-LAST_POSITION: Final = query("last_position", "SELECT position FROM feed WHERE one = 1")
+LAST_POSITION: Final = query("SELECT position FROM feed WHERE one = 1")
 """Reads the last position."""
 
 PUBLISH: Final = query(
-    "publish",
     f"""
     INSERT INTO events ({EVENT_COLUMNS})
     SELECT (event ->> 0)::bigint, event ->> 1, event ->> 2, event ->> 3, event ->> 4, event ->> 5, event ->> 6,
@@ -39,11 +38,10 @@ PUBLISH: Final = query(
 """Adds events to the feed: a JSON list of the columns of each. An event that is there already stays at its position.
 Gives the positions of the others."""
 
-TAIL: Final = query("tail", f"SELECT {EVENT_COLUMNS} FROM events WHERE position > $1 ORDER BY position LIMIT $2")
+TAIL: Final = query(f"SELECT {EVENT_COLUMNS} FROM events WHERE position > $1 ORDER BY position LIMIT $2")
 """Reads the events of all principals behind a position."""
 
 READ_FEED: Final = query(
-    "read_feed",
     f"""
     SELECT {EVENT_COLUMNS} FROM events
     WHERE merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4""",
@@ -51,7 +49,6 @@ READ_FEED: Final = query(
 """Reads one page of a principal's events behind a position."""
 
 READ_ABOUT: Final = query(
-    "read_about",
     f"""
     SELECT {EVENT_COLUMNS} FROM events
     WHERE subject = $5 AND merchant = $1 AND principal = $2 AND position > $3 ORDER BY position LIMIT $4""",
@@ -59,7 +56,6 @@ READ_ABOUT: Final = query(
 """Reads one page of a principal's events about one subject behind a position."""
 
 SCAN: Final = query(
-    "scan",
     """
     SELECT max(position) FROM (
         SELECT position FROM events
@@ -69,7 +65,6 @@ SCAN: Final = query(
 """Reads the position of the last of so many of a principal's events."""
 
 READ_TYPES: Final = query(
-    "read_types",
     f"""
     SELECT {EVENT_COLUMNS} FROM events
     WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND substr(type, 1, $5::int) = $6
@@ -78,7 +73,6 @@ READ_TYPES: Final = query(
 """Reads a principal's events between two positions whose types begin with $6."""
 
 EVENTS_AT: Final = query(
-    "events_at",
     f"""
     SELECT {EVENT_COLUMNS} FROM events
     WHERE position = ANY (ARRAY(SELECT wanted::bigint FROM json_array_elements_text($1::json) AS wanted))""",
@@ -87,7 +81,6 @@ EVENTS_AT: Final = query(
 """Reads the events at some positions: a JSON list of them."""
 
 EVENTS_OF_IDS: Final = query(
-    "events_of_ids",
     f"""
     SELECT {EVENT_COLUMNS} FROM events
     WHERE merchant = $1 AND principal = $2
@@ -103,7 +96,6 @@ EVENTS_OF_IDS: Final = query(
 """Reads a principal's events by their ids: a JSON list of them."""
 
 READ_BETWEEN: Final = query(
-    "read_between",
     f"""
     SELECT {EVENT_COLUMNS} FROM events
     WHERE merchant = $1 AND principal = $2 AND position > $3 AND position <= $4 AND at_ms >= $5 AND at_ms < $6
@@ -112,21 +104,19 @@ READ_BETWEEN: Final = query(
 """Reads a principal's events between two positions and two times."""
 
 PRUNABLE: Final = query(
-    "prunable",
     """
     SELECT max(position) FROM (SELECT position, at_ms FROM events ORDER BY position LIMIT $2) AS oldest
     WHERE at_ms < $1""",
 )
 """Reads the position up to which the oldest events may be forgotten, a limited number at a time."""
 
-FORGET_EVENTS: Final = query("forget_events", "DELETE FROM events WHERE position <= $1 AND at_ms < $2")
+FORGET_EVENTS: Final = query("DELETE FROM events WHERE position <= $1 AND at_ms < $2")
 """Forgets events."""
 
 FORGET_DELIVERIES: Final = query(
-    "forget_deliveries",
     "DELETE FROM deliveries WHERE endpoint_id IN (SELECT id FROM endpoints) AND position <= $1",
 )
 """Forgets the deliveries of events up to a position."""
 
-OUTBOX_WAITING: Final = query("outbox_waiting", "SELECT count(*), min(at_ms) FROM outbox")
+OUTBOX_WAITING: Final = query("SELECT count(*), min(at_ms) FROM outbox")
 """Counts the unpublished events, and reads the time of the oldest."""

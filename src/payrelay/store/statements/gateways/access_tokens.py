@@ -8,7 +8,6 @@ from payrelay.store.engine.queries import query
 from payrelay.store.statements.gateways.budget import SERVER_NOW_MS
 
 FIND_ACCESS_TOKEN: Final = query(
-    "find_access_token",
     f"""
     SELECT sealed_token, {SERVER_NOW_MS} - obtained_at_ms, ends_at_ms - {SERVER_NOW_MS}
     FROM access_tokens WHERE account = $1 AND $2::bigint IS NOT NULL""",
@@ -17,7 +16,6 @@ FIND_ACCESS_TOKEN: Final = query(
 """Reads an account's access token, its age, and its remaining life."""
 
 LEASE_ACCESS_TOKEN: Final = query(
-    "lease_access_token",
     f"""
     INSERT INTO access_tokens (account, obtained_at_ms, ends_at_ms, lease_until_ms)
     SELECT $1, 0, 0, {SERVER_NOW_MS} + $2::bigint WHERE $3::bigint IS NOT NULL
@@ -35,7 +33,6 @@ LEASE_ACCESS_TOKEN: Final = query(
 """Leases the fetching of the next access token to one process; gives no row where another one has the lease."""
 
 PUT_ACCESS_TOKEN: Final = query(
-    "put_access_token",
     f"""
     INSERT INTO access_tokens (account, sealed_token, obtained_at_ms, ends_at_ms, lease_until_ms)
     SELECT $1, $2::bytea, {SERVER_NOW_MS}, {SERVER_NOW_MS} + $3::bigint, 0 WHERE $4::bigint IS NOT NULL
@@ -54,7 +51,6 @@ PUT_ACCESS_TOKEN: Final = query(
 """Stores an access token, and ends the lease."""
 
 END_TOKEN_LEASE: Final = query(
-    "end_token_lease",
     f"""
     UPDATE access_tokens SET lease_until_ms = {SERVER_NOW_MS} + $2::bigint
     WHERE account = $1 AND $3::bigint IS NOT NULL""",
@@ -63,6 +59,6 @@ END_TOKEN_LEASE: Final = query(
 """Stores when another process may lease the fetching of an access token."""
 
 DROP_ACCESS_TOKEN: Final = query(
-    "drop_access_token", "UPDATE access_tokens SET sealed_token = NULL WHERE account = $1 AND sealed_token = $2"
+    "UPDATE access_tokens SET sealed_token = NULL WHERE account = $1 AND sealed_token = $2"
 )
 """Forgets an access token, unless another one has replaced it."""

@@ -11,7 +11,6 @@ SERVER_NOW_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 parameter is the time. PostgreSQL gets it too, and doesn't use it."""
 
 ADD_PERMITS: Final = query(
-    "add_permits",
     """
     INSERT INTO places (merchant, slot, free_at_ms)
     SELECT $1, slot, 0 FROM generate_series(0, $2::bigint - 1) AS slot
@@ -26,7 +25,6 @@ ADD_PERMITS: Final = query(
 """Adds the missing permits of a merchant's budget; they are free at once."""
 
 CUT_PERMITS: Final = query(
-    "cut_permits",
     f"""
     UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $2::bigint
     WHERE merchant = $1 AND free_at_ms > {SERVER_NOW_MS} + $2::bigint AND $3::bigint IS NOT NULL""",
@@ -35,7 +33,6 @@ CUT_PERMITS: Final = query(
 """Shortens the wait for permits that would be free later than any permit can be, because the clock was set back."""
 
 TAKE_PERMITS: Final = query(
-    "take_permits",
     f"""
     WITH free AS (
         SELECT slot FROM places
@@ -66,7 +63,6 @@ The slot -1 is no permit: until it is free, no permit is.
 """
 
 NEXT_PERMIT: Final = query(
-    "next_permit",
     f"""
     SELECT count(*), GREATEST(min(free_at_ms), (SELECT free_at_ms FROM places WHERE merchant = $1 AND slot = -1))
         - {SERVER_NOW_MS}
@@ -81,7 +77,6 @@ NEXT_PERMIT: Final = query(
 """Counts the first so many slots, and reads in how many milliseconds one of them may be free."""
 
 END_PERMIT: Final = query(
-    "end_permit",
     f"""
     UPDATE places SET free_at_ms = {SERVER_NOW_MS} + $4::bigint, holding = NULL
     WHERE merchant = $1 AND slot = $2 AND holding = $3 AND $5::bigint IS NOT NULL""",
@@ -94,7 +89,6 @@ END_PERMIT: Final = query(
 """Stores when a permit is free again, unless another taking holds it by now."""
 
 BLOCK_PERMITS: Final = query(
-    "block_permits",
     f"""
     INSERT INTO places (merchant, slot, free_at_ms)
     SELECT $1, -1, {SERVER_NOW_MS} + $2::bigint WHERE $3::bigint IS NOT NULL

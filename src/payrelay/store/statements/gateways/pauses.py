@@ -5,7 +5,6 @@ from typing import Final
 from payrelay.store.engine.queries import query
 
 ADD_PAUSE: Final = query(
-    "add_pause",
     """
     INSERT INTO paused_accounts (account, since_ms, reason, operator) VALUES ($1, $2, $3, $4)
     ON CONFLICT DO NOTHING
@@ -13,10 +12,8 @@ ADD_PAUSE: Final = query(
 )
 """Pauses an account; gives no row where it is paused already."""
 
-REMOVE_PAUSE: Final = query("remove_pause", "DELETE FROM paused_accounts WHERE account = $1 RETURNING account")
+REMOVE_PAUSE: Final = query("DELETE FROM paused_accounts WHERE account = $1 RETURNING account")
 """Ends the pause of an account; gives no row where it wasn't paused."""
 
-LIST_PAUSES: Final = query(
-    "list_pauses", "SELECT account, since_ms, reason, operator FROM paused_accounts ORDER BY account LIMIT $1"
-)
+LIST_PAUSES: Final = query("SELECT account, since_ms, reason, operator FROM paused_accounts ORDER BY account LIMIT $1")
 """Reads which accounts are paused."""

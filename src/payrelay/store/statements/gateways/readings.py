@@ -10,25 +10,20 @@ _INVALIDATES: Final = "COALESCE((SELECT version FROM bumps WHERE merchant = $1),
 
 _OPERATIONS_WITH: Final = f"SELECT {_INVALIDATES}, count(*), COALESCE(sum(version), 0)::bigint FROM operations WHERE "
 
-VERSION_OF_MERCHANT: Final = query("version_of_merchant", f"SELECT {_INVALIDATES}")
+VERSION_OF_MERCHANT: Final = query(f"SELECT {_INVALIDATES}")
 """Reads how often something happened that may change any reading of a merchant account's."""
 
-VERSION_OF_ORDER: Final = query("version_of_order", _OPERATIONS_WITH + "order_id = $2 AND merchant = $1")
+VERSION_OF_ORDER: Final = query(_OPERATIONS_WITH + "order_id = $2 AND merchant = $1")
 """Reads the version of the merchant account, and the number and versions of the operations on an order. No operation is
 ever removed, and each change raises its version."""
 
-VERSION_OF_SUBSCRIPTION: Final = query(
-    "version_of_subscription", _OPERATIONS_WITH + "subscription_id = $2 AND merchant = $1"
-)
+VERSION_OF_SUBSCRIPTION: Final = query(_OPERATIONS_WITH + "subscription_id = $2 AND merchant = $1")
 """Reads the version of the merchant account, and the number and versions of the operations on a subscription."""
 
-LAST_READING: Final = query(
-    "last_reading", "SELECT sealed, read_at_ms FROM readings WHERE merchant = $1 AND subject = $2"
-)
+LAST_READING: Final = query("SELECT sealed, read_at_ms FROM readings WHERE merchant = $1 AND subject = $2")
 """Reads the last answer to a read."""
 
 KEEP_READING: Final = query(
-    "keep_reading",
     """
     INSERT INTO readings (merchant, subject, sealed, read_at_ms) VALUES ($1, $2, $3, $4)
     ON CONFLICT (merchant, subject) DO UPDATE SET sealed = excluded.sealed, read_at_ms = excluded.read_at_ms
@@ -37,7 +32,6 @@ KEEP_READING: Final = query(
 """Stores an answer to a read in place of an earlier one."""
 
 NOTE_PAYMENT: Final = query(
-    "note_payment",
     """
     INSERT INTO payments_seen (merchant, payment_id, order_id, status, currency, amount_minor, seen_at_ms)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -48,13 +42,10 @@ NOTE_PAYMENT: Final = query(
 )
 """Notes the status of a payment, unless a later one is known."""
 
-FORGET_READING: Final = query(
-    "forget_reading", "DELETE FROM readings WHERE merchant = $1 AND subject = $2 RETURNING subject"
-)
+FORGET_READING: Final = query("DELETE FROM readings WHERE merchant = $1 AND subject = $2 RETURNING subject")
 """Forgets the last answer to a read."""
 
 PRUNE_CACHED_READINGS: Final = query(
-    "prune_readings",
     """
     DELETE FROM readings WHERE (merchant, subject) IN (
         SELECT merchant, subject FROM readings WHERE read_at_ms < $1 ORDER BY read_at_ms LIMIT $2

@@ -8,20 +8,16 @@ from payrelay.store.engine.queries import query
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
 AUDIT_ROWS: Final = query(
-    "audit_rows",
     f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id > $1 ORDER BY id LIMIT $2",
 )
 """Reads operations with their sealed values, in the order of their ids."""
 
-AUDIT_ROW: Final = query(
-    "audit_row", f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id = $1"
-)
+AUDIT_ROW: Final = query(f"SELECT {OPERATION_COLUMNS}, sealed_call, sealed_answer FROM operations WHERE id = $1")
 """Reads one operation with its sealed values."""
 
 _ENTRY_COLUMNS: Final = "operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash"
 
 AUDIT_ENTRIES: Final = query(
-    "audit_entries",
     f"""
     SELECT {_ENTRY_COLUMNS} FROM history
     WHERE (operation_id, version) > ($1, $2) ORDER BY operation_id, version LIMIT $3""",
@@ -29,12 +25,11 @@ AUDIT_ENTRIES: Final = query(
 """Reads journal entries with their hashes, one operation's after the other's."""
 
 AUDIT_ENTRIES_OF: Final = query(
-    "audit_entries_of", f"SELECT {_ENTRY_COLUMNS} FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2"
+    f"SELECT {_ENTRY_COLUMNS} FROM history WHERE operation_id = $1 ORDER BY version LIMIT $2"
 )
 """Reads the journal entries of one operation with their hashes."""
 
 AUDIT_ENTRIES_BY_TIME: Final = query(
-    "audit_entries_by_time",
     f"""
     SELECT {_ENTRY_COLUMNS} FROM history
     WHERE at_ms >= $1 AND at_ms < $2 AND (at_ms, operation_id, version) > ($1, $3, $4)
@@ -43,25 +38,22 @@ AUDIT_ENTRIES_BY_TIME: Final = query(
 """Reads the journal entries of a span of time with their hashes, from one of them on."""
 
 NTH_ENTRY_AT: Final = query(
-    "nth_entry_at", "SELECT at_ms FROM history WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1 OFFSET $3"
+    "SELECT at_ms FROM history WHERE at_ms >= $1 AND at_ms < $2 ORDER BY at_ms LIMIT 1 OFFSET $3"
 )
 """Reads the time of the n-th journal entry in a span, counted from 0."""
 
-COUNT_OPERATIONS: Final = query("count_operations", "SELECT count(*) FROM operations")
+COUNT_OPERATIONS: Final = query("SELECT count(*) FROM operations")
 """Counts all operations."""
 
 _ANCHOR_COLUMNS: Final = "number, from_ms, until_ms, lines, digest, made_at_ms"
 
-LAST_ANCHOR: Final = query("last_anchor", f"SELECT {_ANCHOR_COLUMNS} FROM anchors ORDER BY number DESC LIMIT 1")
+LAST_ANCHOR: Final = query(f"SELECT {_ANCHOR_COLUMNS} FROM anchors ORDER BY number DESC LIMIT 1")
 """Reads the newest anchor."""
 
-LIST_ANCHORS: Final = query(
-    "list_anchors", f"SELECT {_ANCHOR_COLUMNS} FROM anchors WHERE number > $1 ORDER BY number LIMIT $2"
-)
+LIST_ANCHORS: Final = query(f"SELECT {_ANCHOR_COLUMNS} FROM anchors WHERE number > $1 ORDER BY number LIMIT $2")
 """Reads anchors, oldest first, from a number on."""
 
 ADD_ANCHOR: Final = query(
-    "add_anchor",
     f"""
     INSERT INTO anchors ({_ANCHOR_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT DO NOTHING

@@ -5,7 +5,6 @@ from typing import Final
 from payrelay.store.engine.queries import query
 
 COUNT_OPEN: Final = query(
-    "count_open",
     """
     SELECT counted.state, counted.total, oldest.created_at_ms
     FROM (

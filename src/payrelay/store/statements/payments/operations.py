@@ -24,7 +24,6 @@ _INSERT_OPERATION: Final = f"""
     ON CONFLICT DO NOTHING"""
 
 ACCEPT: Final = query(
-    "accept",
     f"""
     WITH accepted AS ({_INSERT_OPERATION} RETURNING id),
     line AS (
@@ -80,7 +79,6 @@ def _record(choice: RecordStatement) -> Query:
     typed = ", ".join([*(f"{number}::text" for number in texts), f"{at_ms}::bigint", f"{data}::text"])
     event_part = f", told AS ({_PUT_EVENT} SELECT {typed} FROM changed)" if choice.has_event else ""
     return query(
-        "record" + "".join(f"_{word}" for word, is_so in zip(_NAME_PARTS, choice, strict=True) if is_so),
         f"""
         WITH changed AS ({update} RETURNING id),
         line AS (
@@ -102,8 +100,6 @@ def _record(choice: RecordStatement) -> Query:
     )
 
 
-_NAME_PARTS: Final = ("answered", "without_claim", "with_event")
-
 RECORDS: Final = {
     choice: _record(choice)
     for choice in (RecordStatement(*choices) for choices in itertools.product((False, True), repeat=3))
@@ -120,13 +116,11 @@ the event's eight. One statement writes both, which costs PostgreSQL no round tr
 """
 
 FIND_CLAIM: Final = query(
-    "find_claim",
     f"SELECT {OPERATION_COLUMNS}, sealed_answer FROM operations WHERE principal = $1 AND claim = $2",
 )
 """Finds the operation that holds a claim, lapsed or not, and its sealed answer."""
 
 GIVE_CLAIM_BACK: Final = query(
-    "give_claim_back",
     """
     UPDATE operations SET claim = NULL, claim_ends_at_ms = NULL
     WHERE id = $1 AND claim_ends_at_ms <= $2
@@ -134,22 +128,19 @@ GIVE_CLAIM_BACK: Final = query(
 )
 """Takes a lapsed claim from the operation that holds it."""
 
-FIND_GUARD: Final = query(
-    "find_guard", f"SELECT {OPERATION_COLUMNS} FROM operations WHERE merchant = $1 AND guard = $2"
-)
+FIND_GUARD: Final = query(f"SELECT {OPERATION_COLUMNS} FROM operations WHERE merchant = $1 AND guard = $2")
 """Finds the operation that holds a guard."""
 
-GET: Final = query("get", f"SELECT {OPERATION_COLUMNS} FROM operations WHERE id = $1")
+GET: Final = query(f"SELECT {OPERATION_COLUMNS} FROM operations WHERE id = $1")
 """Reads one operation."""
 
-ANSWER_OF: Final = query("answer_of", "SELECT sealed_answer FROM operations WHERE id = $1")
+ANSWER_OF: Final = query("SELECT sealed_answer FROM operations WHERE id = $1")
 """Reads the sealed answer of an operation."""
 
-CALL_OF: Final = query("call_of", "SELECT sealed_call FROM operations WHERE id = $1")
+CALL_OF: Final = query("SELECT sealed_call FROM operations WHERE id = $1")
 """Reads the sealed call of an operation."""
 
 HISTORY: Final = query(
-    "history",
     """
     SELECT version, at_ms, event, state, evidence FROM history
     WHERE operation_id = $1 ORDER BY version LIMIT $2""",
@@ -157,7 +148,6 @@ HISTORY: Final = query(
 """Reads the history of an operation, the oldest journal entry first."""
 
 NEWEST_BY_KEY: Final = query(
-    "newest_by_key",
     f"""
     SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND account = $3
     UNION ALL
@@ -168,7 +158,6 @@ NEWEST_BY_KEY: Final = query(
 claim."""
 
 NEWEST_BY_KEY_OF: Final = query(
-    "newest_by_key_of",
     f"""
     SELECT {OPERATION_COLUMNS} FROM operations WHERE claim = $2 AND account = $3 AND principal = $4
     UNION ALL
@@ -180,7 +169,6 @@ NEWEST_BY_KEY_OF: Final = query(
 claim."""
 
 STRANDED: Final = query(
-    "stranded",
     f"""
     SELECT {OPERATION_COLUMNS} FROM operations
     WHERE state IN ('accepted', 'sending') AND send_by_ms < $1 ORDER BY send_by_ms LIMIT $2""",
@@ -188,7 +176,6 @@ STRANDED: Final = query(
 """Finds operations under way whose time to be sent ended before a time, the longest ended first."""
 
 AUTHORIZATION_OF: Final = query(
-    "authorization_of",
     f"""
     SELECT {OPERATION_COLUMNS} FROM operations
     WHERE result_ref = $1 AND merchant = $2 ORDER BY id DESC LIMIT 1""",
@@ -196,7 +183,6 @@ AUTHORIZATION_OF: Final = query(
 """Finds the operation that yielded an authorization token, by the token's hash."""
 
 PRUNE: Final = query(
-    "prune",
     """
     UPDATE operations SET claim = NULL, claim_ends_at_ms = NULL
     WHERE id IN (
@@ -210,7 +196,6 @@ LIST_OPERATIONS: Final = Listing("operations", OPERATION_COLUMNS)
 """The listed columns of operations."""
 
 INVALIDATE: Final = query(
-    "invalidate",
     """
     INSERT INTO bumps (merchant, version) VALUES ($1, 1)
     ON CONFLICT (merchant) DO UPDATE SET version = bumps.version + 1""",

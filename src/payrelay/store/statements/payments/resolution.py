@@ -9,7 +9,6 @@ from payrelay.store.statements.payment_owners import IS_OPEN, TOOK_NO_EFFECT, WA
 from payrelay.store.statements.payments.operations import OPERATION_COLUMNS
 
 LEASE_DUE: Final = query(
-    "lease_due",
     f"""
     UPDATE operations SET probe_at_ms = $2::bigint
     WHERE id IN (
@@ -21,26 +20,24 @@ LEASE_DUE: Final = query(
 """
 
 POSTPONE: Final = query(
-    "postpone", "UPDATE operations SET probe_at_ms = $3 WHERE id = $1 AND version = $2 AND probe_at_ms IS NOT NULL"
+    "UPDATE operations SET probe_at_ms = $3 WHERE id = $1 AND version = $2 AND probe_at_ms IS NOT NULL"
 )
 """Stores when the next status inquiry about an operation is due, unless the operation was changed meanwhile."""
 
-NEXT_DUE: Final = query("next_due", "SELECT min(probe_at_ms) FROM operations WHERE probe_at_ms IS NOT NULL")
+NEXT_DUE: Final = query("SELECT min(probe_at_ms) FROM operations WHERE probe_at_ms IS NOT NULL")
 """Reads when the next operation is due for a status inquiry."""
 
 OPEN_OPERATIONS: Final = query(
-    "open_operations",
     f"""
     SELECT {OPERATION_COLUMNS} FROM operations
     WHERE state = $1 AND id > $2 ORDER BY id LIMIT $3""",
 )
 """Reads the operations in one state, oldest first, from an id on."""
 
-OWNERS_OF_PAYMENT: Final = query("owners_of_payment", owners_of_payment(asking="operations"))
+OWNERS_OF_PAYMENT: Final = query(owners_of_payment(asking="operations"))
 """Finds another operation, or a checkout, that a payment belongs to."""
 
 COMPETING_OPERATIONS: Final = query(
-    "competing_operations",
     f"""
     SELECT id FROM operations
     WHERE order_id = $1 AND merchant = $2 AND id <> $3 AND kind IN ('charge', 'authorization', 'capture')
@@ -61,7 +58,6 @@ subscription always competes: installments have the order's id, and a customer m
 """
 
 COMPETING_RETRIES: Final = query(
-    "competing_retries",
     f"""
     SELECT id FROM operations
     WHERE subscription_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'retry' AND payment_id IS NULL
@@ -71,7 +67,6 @@ COMPETING_RETRIES: Final = query(
 nobody knows."""
 
 OTHER_REFUNDS: Final = query(
-    "other_refunds",
     f"""
     SELECT id FROM operations
     WHERE payment_id = $1 AND merchant = $2 AND id <> $3 AND kind = 'refund' AND NOT {TOOK_NO_EFFECT} LIMIT 1""",
@@ -79,7 +74,6 @@ OTHER_REFUNDS: Final = query(
 """Finds another refund of a payment that was, or may have been, made."""
 
 ORDER_OF_PAYMENT: Final = query(
-    "order_of_payment",
     """
     SELECT order_id FROM operations
     WHERE payment_id = $1 AND merchant = $2 AND kind IN ('charge', 'capture') AND state = 'succeeded'
@@ -88,7 +82,6 @@ ORDER_OF_PAYMENT: Final = query(
 """Finds the order of a payment that an operation made."""
 
 PAID_ORDER: Final = query(
-    "paid_order",
     """
     SELECT order_id FROM operations
     WHERE merchant = $1 AND kind = 'charge' AND state = 'succeeded' AND order_id <> $2 AND updated_at_ms <= $3
@@ -98,14 +91,11 @@ PAID_ORDER: Final = query(
 """Finds another order that an operation paid before a time."""
 
 SEEN_ORDER: Final = query(
-    "seen_order",
     """
     SELECT order_id FROM payments_seen
     WHERE merchant = $1 AND status = 'RECEIVED' AND order_id <> $2 LIMIT 1""",
 )
 """Finds another order that was seen paid at the gateway."""
 
-PAYMENT_SEEN: Final = query(
-    "payment_seen", "SELECT order_id, status FROM payments_seen WHERE merchant = $1 AND payment_id = $2"
-)
+PAYMENT_SEEN: Final = query("SELECT order_id, status FROM payments_seen WHERE merchant = $1 AND payment_id = $2")
 """Reads the status of a payment when it was last seen."""
