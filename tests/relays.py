@@ -64,7 +64,7 @@ def relay_over(
         new_id=ids,
         background=background,
         paused=PausedAccounts(Pauses(database), clock, log),
-        alarm=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
+        alerting=AlertChannels(alerts=tuple(Alerts(database, about) for about in AlertSubject), channels={}),
         read_cache=ReadCache(
             ReadingStore(database, SEAL), clock, log, start=background.start, note=ReadingNotes(subscriptions, accounts)
         ),

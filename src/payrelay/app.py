@@ -192,7 +192,7 @@ async def opened_relay(
             log=log,
             public_url=settings.public_url,
             paused=PausedAccounts(Pauses(database), clock, log),
-            alarm=AlertChannels(
+            alerting=AlertChannels(
                 alerts=tuple(Alerts(database, about) for about in AlertSubject), channels=alert_channels_of(settings)
             ),
             held_responses=held_responses,
@@ -279,6 +279,13 @@ async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]
     """Opens the database beside a running server, for the commands about sealed values."""
     async with opened_database(settings, clock, is_owner=False) as database:
         yield Seals(database, await seal_of(settings, database))
+
+
+@asynccontextmanager
+async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
+    """Opens the keys of client tokens beside a running server, for the command that rotates them."""
+    async with opened_database(settings, clock, is_owner=False) as database:
+        yield SigningKeys(database, await seal_of(settings, database), clock)
 
 
 @asynccontextmanager

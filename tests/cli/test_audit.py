@@ -83,7 +83,7 @@ def test_what_was_changed_is_named(run: Run, file: Path) -> None:
     ran = verify(run, file)
 
     assert ran.code == 1
-    assert ran.out.startswith("op_1: line 1: the operation is not as this line, its newest, left it\n")
+    assert ran.out.startswith("op_1: line 1: the operation is not as this entry, its newest, left it\n")
     assert ran.out.endswith("1 findings.\n")
 
 
@@ -124,7 +124,7 @@ def test_an_anchor_is_named_by_its_number(run: Run, file: Path) -> None:
     ran = verify(run, file)
 
     assert json.loads(verify(run, file, "--json").out)["summary"]["anchored_until"] == "1970-01-01T00:00:00Z"
-    assert "anchor 1: it was changed, or lines of history between 1970-01-01T00:00:00Z and " in ran.out
+    assert "anchor 1: it was changed, or journal entries between 1970-01-01T00:00:00Z and " in ran.out
     assert "The newest anchor, up to 1970-01-01T00:00:00Z, is 1:digest.\n" in ran.out
 
 

@@ -39,7 +39,7 @@ def parsed(answer: Answer) -> dict[str, object]:
 
 
 def test_a_success_is_the_gateways_words_byte_for_byte() -> None:
-    """1000.0 stays 1000.0, and a member that we don't know stays where it was."""
+    """1000.0 stays 1000.0, and an unknown member stays where it was."""
     answer = succeeded(RAW_MSG, RAW_DATA)
     assert answer.body == b'{"status":1,"msg":' + RAW_MSG + b',"data":' + RAW_DATA + b"}"
     assert (answer.http_status, answer.code) == (200, None)
@@ -68,7 +68,7 @@ def test_the_status_follows_from_the_http_status(code: Code) -> None:
 
 @pytest.mark.parametrize("code", Code)
 def test_an_error_names_its_code_its_advice_and_its_ids(code: Code) -> None:
-    """A program reads what to do next, a person finds it again by the ids."""
+    """A program reads what to do next, an operator finds it again by the ids."""
     answer = failed(code, "why", TRACE)
     member = {"code": code, "retry": MEANINGS[code].retry, "request_id": "req_1", "operation_id": "op_1"}
     assert parsed(answer) == {"status": parsed(answer)["status"], "msg": "why", "data": None, "error": member}
@@ -91,7 +91,7 @@ def test_fields_that_are_wrong_are_named() -> None:
 
 @pytest.mark.parametrize(("kind", "code"), PAIRS)
 def test_an_open_outcome_shows_no_data_and_no_words_of_the_gateways(kind: OutcomeKind, code: Code | None) -> None:
-    """Half a success shown would be believed; a refusal of us must not be taken for one of the client."""
+    """Half a success shown would be believed; a refusal of Payrelay must not read as one of the client."""
     answer = of_outcome(outcome(kind, code), TRACE)
     is_passed_on = kind in {OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.REFUSED}
     assert (RAW_DATA in answer.body) is is_passed_on
@@ -116,7 +116,7 @@ def test_a_success_without_words_or_data_says_ours_and_null() -> None:
 
 
 def test_an_outcome_may_name_its_own_wait_and_field() -> None:
-    """The gateway's own Retry-After is better than our guess."""
+    """The gateway's own Retry-After is better than a guess."""
     busy = Outcome(kind=OutcomeKind.NOT_SENT, code=Code.GATEWAY_BUSY, msg="full", retry_after_s=7)
     wrong = Outcome(
         kind=OutcomeKind.REFUSED, code=Code.INVALID_REQUEST, msg="no", fields=(FieldError("currency", "unknown"),)
@@ -126,7 +126,7 @@ def test_an_outcome_may_name_its_own_wait_and_field() -> None:
 
 
 def test_a_read_that_found_something_is_passed_on() -> None:
-    """With the gateway's words where it had some, else ours."""
+    """With the gateway's words where it had some, else Payrelay's."""
     given_words = of_reading(Reading(code=None, msg="ours", raw_msg=RAW_MSG, raw_data=RAW_DATA), TRACE)
     no_words = of_reading(Reading(code=None, msg="ours"), TRACE)
     assert given_words == succeeded(RAW_MSG, RAW_DATA)
@@ -168,7 +168,7 @@ def test_a_refusal_carries_its_headers_fields_and_operation() -> None:
 
 
 def test_a_refusal_may_name_its_own_wait() -> None:
-    """An operation that waits for a person is not to be asked for every second."""
+    """An operation that waits for an operator is not to be asked for every second."""
     assert of_refusal(Refusal(Code.IN_PROGRESS, "wait", retry_after_s=3_600), "req_9").retry_after_s == 3_600
 
 

@@ -120,7 +120,7 @@ def test_a_member_that_is_added_and_given_is_felt(account: str, call: Effect, gi
 
 @given(account=accounts, call=charges, value=st.none() | texts)
 def test_a_member_of_an_item_is_held_to_the_same(account: str, call: Charge, value: str | None) -> None:
-    """The lines of a bill are hashed with their charge: one more member of theirs is as dangerous as one of its own."""
+    """The items of a bill are hashed with their charge: one more member of theirs is as dangerous as one of its own."""
     kind = grown(Item)
     lines = None if call.item_list is None else tuple(again_as(kind, entry, added=value) for entry in call.item_list)
     is_felt = value is not None and bool(lines)
@@ -186,13 +186,13 @@ def leaves_of(hint: object) -> set[object]:
 
 @given(call=effects)
 def test_a_stored_call_is_read_by_a_version_that_has_a_member_more(call: Effect) -> None:
-    """What was lost before an upgrade is settled after it, from the call as it was stored then."""
+    """What was lost before an upgrade is resolved after it, from the call as it was stored then."""
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(call), type=grown(type(call))) == later(call)
 
 
 @given(call=effects)
 def test_a_stored_call_of_a_later_version_is_read_where_what_was_added_is_absent(call: Effect) -> None:
-    """Old and new processes run side by side: what asks for nothing new can be settled by either."""
+    """Old and new processes run side by side: what asks for nothing new can be resolved by either."""
     stored = msgspec.msgpack.encode(later(call))
     assert msgspec.msgpack.decode(stored, type=Effect) == call
 

@@ -17,7 +17,7 @@ def test_what_is_finer_is_cut_off_and_not_rounded() -> None:
     assert spoken(AT_MS) == "2026-11-21 10:00:00"
 
 
-def test_a_day_is_the_one_of_the_place() -> None:
+def test_a_day_is_that_of_the_time_zone() -> None:
     """In Colombo it is tomorrow five and a half hours earlier: what begins on a day begins there."""
     assert day_at(1_795_255_200_999, "Asia/Colombo") == date(2026, 11, 21)
     assert day_at(1_795_255_200_999 + 9 * 3_600_000, "Asia/Colombo") == date(2026, 11, 22)

@@ -17,13 +17,13 @@ def test_writing_and_reading_an_amount_gives_the_same_hundredths(amount_minor: i
 
 @given(amounts_minor, st.integers(0, 60))
 def test_zeros_at_the_end_change_nothing(amount_minor: int, zeros: int) -> None:
-    """1.5 and 1.500 are the same money, even with more digits than a decimal context holds."""
+    """1.5 and 1.500 are equal amounts, even with more digits than a decimal context holds."""
     assert minor_units(Decimal(decimal_text(amount_minor) + "0" * zeros)) == amount_minor
 
 
 @given(amounts_minor, st.integers(0, 60))
 def test_a_third_decimal_is_refused_wherever_it_stands(amount_minor: int, zeros: int) -> None:
-    """Nothing is rounded away: who asks for a tenth of a cent is told so."""
+    """Nothing is rounded away: a request for a tenth of a cent is refused."""
     with pytest.raises(AmountError, match=r"2 decimals|at most"):
         minor_units(Decimal(decimal_text(amount_minor) + "0" * zeros + "1"))
 
@@ -76,7 +76,7 @@ def test_a_whole_number_means_the_same_as_an_integer_or_a_decimal(units: int) ->
 
 
 def test_an_exponent_is_read_by_value() -> None:
-    """The core takes the value; that the door lets no exponent in is the door's business."""
+    """The core accepts the value; the API rejects exponents."""
     assert minor_units(Decimal("1E+3")) == 100_000
 
 
@@ -99,7 +99,7 @@ def test_what_is_wrong_with_an_amount_is_said_in_words(amount: Decimal | int, wo
 
 @pytest.mark.parametrize(("text", "amount_minor"), [("1E+2", 10_000), ("12E-2", 12), ("120E-3", 12), ("1000E-3", 100)])
 def test_digits_and_exponent_together_are_the_amount(text: str, amount_minor: int) -> None:
-    """At each side of the two places that hundredths have."""
+    """On each side of the two decimals."""
     assert minor_units(Decimal(text)) == amount_minor
 
 

@@ -29,7 +29,7 @@ def test_a_client_hears_202_exactly_while_the_operation_is_open(kind: OutcomeKin
 
 
 def test_a_changed_outcome_is_checked_too() -> None:
-    """A copy with another verdict is as dangerous as a new one."""
+    """A copy with another kind is as dangerous as a new one."""
     done = Outcome(kind=OutcomeKind.SUCCEEDED, code=None, msg="OK")
     with pytest.raises(ValueError, match="unknown can't be answered"):
         msgspec.structs.replace(done, kind=OutcomeKind.UNKNOWN)

@@ -37,7 +37,7 @@ def test_a_secret_is_not_pickled() -> None:
 
 
 def test_a_token_among_other_members_prints_as_stars() -> None:
-    """What a reply told may be printed; the token in it opens a hold. That there is none may be seen."""
+    """What a reply told may be printed; the token in it opens an authorization. That there is none may be seen."""
     assert "hunter2" not in f"{Facts(authorization_token='hunter2')!r}"
     assert "authorization_token=None" in repr(Facts(order_id="A-1"))
 

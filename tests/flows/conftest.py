@@ -9,7 +9,7 @@ from payrelay.flows.operators.audit import Audit
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[World]:
-    """Gives a relay with one account that has no limit. Whatever a story did, the audit must find it as it was left."""
+    """Gives a relay with one account that has no limit. Whatever a flow did, the audit must find no change."""
     world = World(await opened(tmp_path / "payrelay.db"), tmp_path / "payrelay.db")
     yield world
     await world.relay.background.finish(0)

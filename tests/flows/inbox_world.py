@@ -13,14 +13,7 @@ from tests.flows.world import CHARGE, ScriptedAccount, Steps, World, asked, open
 from tests.samples import PAYMENT
 
 from payrelay.clock import Clock
-from payrelay.core.calls import (
-    AllSubscriptions,
-    Charge,
-    OneSubscription,
-    PaymentsOfOrder,
-    PaymentsOfSubscription,
-    Read,
-)
+from payrelay.core.calls import AllSubscriptions, Charge, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.checkouts.checkout import Checkout, CheckoutKind, CheckoutState, Details
 from payrelay.core.checkouts.hosted_payment import Buyer, HostedPayment, Plan, PostalAddress
 from payrelay.core.customers.customer import Customer, CustomerFilter
@@ -167,7 +160,7 @@ class ShowingAccount(ScriptedAccount):
 
 
 class SteppingDatabase:
-    """A database with a step before each write (a fault there: nothing was kept) and one after it (it was)."""
+    """A database with a step before each write (a fault there: nothing is stored) and one after it (it is)."""
 
     def __init__(self, inner: Database, steps: Steps) -> None:
         self._inner = inner
@@ -338,12 +331,12 @@ class InboxWorld:
         return standing
 
     async def events(self) -> list[tuple[str, str, str]]:
-        """Reads what was told, in its order: type, subject, principal."""
+        """Reads the events in their order: type, subject, principal."""
         rows = await self.database.read(_rows(Statement(EVENTS, ())))
         return [(str(kind), str(subject), str(principal)) for kind, subject, principal in rows]
 
     async def event_types(self) -> list[str]:
-        """Reads the types of what was told, in its order."""
+        """Reads the types of the events in their order."""
         return [kind for kind, _, _ in await self.events()]
 
 

@@ -77,14 +77,14 @@ async def begun(world: World, number: int = 1, **members: object) -> Operation:
 
 
 def watching(world: World) -> tuple[Relay, list[object]]:
-    """Gives a relay, and a list to which it tells what it announces."""
+    """Gives a relay, and a list of what its hooks get."""
     heard: list[object] = []
     hooks = Hooks(reached=lambda crash_point, _: heard.append(crash_point), operation_changed=heard.append)
     return replace(world.relay, hooks=hooks), heard
 
 
 async def test_what_is_announced_is_what_is_stored_of_every_step(stored_world: World) -> None:
-    """For each step of the table: row, line and answer in one commit; the stages around it, and then the stored row."""
+    """Each step stores row, entry and answer in one commit, between two crash points; the hooks get the stored row."""
     relay, heard = watching(stored_world)
     for number, (state, event) in enumerate(TRANSITIONS):
         guard = f"order/{number}" if state in OPEN_STATES else None
@@ -102,8 +102,8 @@ async def test_what_is_announced_is_what_is_stored_of_every_step(stored_world: W
         assert heard == [OperationPoint.RECORDING, OperationPoint.RECORDED, change.operation]
 
 
-async def test_first_hand_news_is_decided_anew_and_tells_what_came_before(stored_world: World) -> None:
-    """Nobody else will ever tell what the reply was; whoever goes on from there knows the whole history."""
+async def test_a_first_hand_report_is_decided_anew_and_returns_what_came_before(stored_world: World) -> None:
+    """Nobody else will ever report the reply; the caller goes on with the whole history."""
     relay = stored_world.relay
     sending = await begun(stored_world)
     await apply(relay, sending, LOST)
@@ -113,8 +113,8 @@ async def test_first_hand_news_is_decided_anew_and_tells_what_came_before(stored
     assert (change.operation.version, change.operation.payment_id) == (3, "320")
 
 
-async def test_what_was_judged_from_a_row_is_void_with_it(stored_world: World) -> None:
-    """A look that proved something did so by the history that it knew."""
+async def test_a_conclusion_from_a_row_is_void_once_the_row_has_changed(stored_world: World) -> None:
+    """An inquiry that proved something did so by the history that it knew."""
     relay = stored_world.relay
     unknown = (await apply(relay, await begun(stored_world), LOST)).operation
     await apply(relay, unknown, Report(event=Event.INQUIRED_ABOUT))
@@ -123,8 +123,8 @@ async def test_what_was_judged_from_a_row_is_void_with_it(stored_world: World) -
     assert len(await relay.journal.history(unknown.id)) == 3
 
 
-async def test_what_is_opened_again_takes_its_guard_unless_it_is_held(stored_world: World) -> None:
-    """Until a person has looked, a second charge on the order would be one too many; one that is under way stays."""
+async def test_a_reopened_operation_takes_its_guard_unless_another_has_it(stored_world: World) -> None:
+    """Until an operator has looked, a second charge of the order would be one too many; one under way stays."""
     relay, guards = stored_world.relay, []
     for number in (1, 2):
         failed = await begun(stored_world, number, state=State.FAILED, guard=None)
@@ -136,8 +136,8 @@ async def test_what_is_opened_again_takes_its_guard_unless_it_is_held(stored_wor
     assert guards == ["order/1", None]
 
 
-async def test_a_capture_whose_hold_counts_as_captured_already_can_be_settled(stored_world: World) -> None:
-    """The lock that it would take is there: for want of it nobody could ever say what became of this one."""
+async def test_a_capture_of_a_captured_authorization_can_be_resolved(stored_world: World) -> None:
+    """Another operation has the guard; without this rule the outcome could never be stored."""
     relay = stored_world.relay
     capture_of = {"kind": Kind.CAPTURE, "subject": "authorization/f", "state": State.UNKNOWN}
     first = await begun(stored_world, 1, **capture_of, guard="authorization/f")
@@ -148,7 +148,7 @@ async def test_a_capture_whose_hold_counts_as_captured_already_can_be_settled(st
 
 
 async def test_a_row_that_is_never_left_alone_is_given_up(world: World) -> None:
-    """Everything has an end."""
+    """A report must not be decided anew for ever."""
     sending = await begun(world)
     world.steps.put("record", Raising(Outdated("changed")), times=DECISIONS_MAX)
     with pytest.raises(Outdated):
@@ -156,8 +156,8 @@ async def test_a_row_that_is_never_left_alone_is_given_up(world: World) -> None:
     assert world.steps.passed.count("record") == DECISIONS_MAX
 
 
-async def test_an_answer_that_is_not_stored_is_announced_to_nobody(world: World) -> None:
-    """Whoever waits would be told what is nowhere."""
+async def test_a_change_that_is_not_stored_is_not_announced(world: World) -> None:
+    """A waiting client would get an answer that is not stored."""
     relay, heard = watching(world)
     world.steps.put("record", Raising(StoreUnavailable("down")))
     with pytest.raises(StoreUnavailable):
@@ -179,19 +179,19 @@ async def test_an_answer_that_is_not_stored_is_announced_to_nobody(world: World)
         (State.DECLINED, Report(event=Event.PROVED, answer=ANSWER), False),
     ],
 )
-async def test_news_that_loses_is_logged_where_it_contradicts(
+async def test_an_overruled_report_is_logged_where_it_contradicts_the_row(
     world: World, state: State, report: Report, *, is_logged: bool
 ) -> None:
-    """An error that nobody made would be looked into for nothing; one that is hidden is money."""
+    """Operators would look into an error that is none; one that is hidden costs money."""
     stands = await begun(world, state=state, guard=None)
     with pytest.raises(OverruledError) as caught:
         await apply(world.relay, stands, report)
     assert caught.value.operation == await world.journal.get(stands.id)
-    assert ("reply_after_settling" in world.log_events) is is_logged
+    assert ("reply_after_resolution" in world.log_events) is is_logged
 
 
-async def test_what_may_never_have_been_stored_contradicts_nothing_by_not_being_there(world: World) -> None:
-    """The commit of its intent was in doubt, and it is withdrawn: that there is nothing to withdraw is as usual."""
+async def test_a_missing_row_contradicts_nothing_where_its_commit_was_in_doubt(world: World) -> None:
+    """An intent is withdrawn when its commit was in doubt; mostly there is nothing to withdraw."""
     with pytest.raises(OverruledError, match="gone from the store"):
         await apply(world.relay, OPERATION, Report(event=Event.NOT_SENT, is_firsthand=True))
     assert world.log_events == []
@@ -213,36 +213,36 @@ async def decided(world: World, relay: Relay) -> None:
 
 
 async def without_account(world: World, relay: Relay) -> None:
-    """Gives a charge to a person whose account isn't configured any more."""
+    """Leaves a charge to an operator whose account isn't configured any more."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     world.accounts.clear()
     world.clock.passed_ms += 8 * DAY_MS
     await resolve_due(relay)
-    assert "operation_settling" in world.log_events
+    assert "operation_resolution" in world.log_events
 
 
-@pytest.mark.parametrize("story", [recovered, decided, without_account])
-async def test_every_story_announces_its_change_alike(
-    world: World, story: Callable[[World, Relay], Awaitable[None]]
+@pytest.mark.parametrize("flow", [recovered, decided, without_account])
+async def test_every_flow_announces_its_change_alike(
+    world: World, flow: Callable[[World, Relay], Awaitable[None]]
 ) -> None:
-    """A death at a stage that isn't announced is never tried; and what is told of is the row as it is stored."""
+    """No test could kill the process at a crash point that isn't announced; the hooks get the row as it is stored."""
     relay, heard = watching(world)
-    await story(world, relay)
+    await flow(world, relay)
     assert heard == [OperationPoint.RECORDING, OperationPoint.RECORDED, await world.operation()]
 
 
 async def test_a_second_cancellation_that_is_refused_loses_against_a_third(world: World) -> None:
-    """Another process took it for lost and sent once more: that this one did nothing says nothing of that."""
+    """Another process took the resending for lost and made a third; that the second did nothing says nothing of it."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await cancel_subscription(world.relay, asked(), CANCEL)
-    probing = (await apply(world.relay, await world.operation(), Report(event=Event.RESENT_TO_RESOLVE))).operation
-    await apply(world.relay, probing, Report(event=Event.RESENT_TO_RESOLVE))
+    resending = (await apply(world.relay, await world.operation(), Report(event=Event.RESENT_TO_RESOLVE))).operation
+    await apply(world.relay, resending, Report(event=Event.RESENT_TO_RESOLVE))
     with pytest.raises(OverruledError, match="sent once more"):
-        await apply(world.relay, probing, Report(event=Event.REFUSED, answer=ANSWER, is_firsthand=True))
+        await apply(world.relay, resending, Report(event=Event.REFUSED, answer=ANSWER, is_firsthand=True))
 
 
-async def test_a_person_can_decide_two_captures_of_one_hold(world: World) -> None:
+async def test_an_operator_can_decide_two_captures_of_one_authorization(world: World) -> None:
     """The first was decided to have failed, a second one was made, and then the first one showed itself."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
     await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))

@@ -1,4 +1,4 @@
-"""Whatever is read of subscriptions is noted by the way, so that the next one who asks needs no call."""
+"""What is read of subscriptions is noted, so that the next reader needs no call."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -103,7 +103,7 @@ async def test_an_answer_that_cannot_be_read_notes_nothing(world: InboxWorld) ->
 
 
 async def test_a_later_read_takes_the_place_of_an_earlier_one(world: InboxWorld) -> None:
-    """It was cancelled in the gateway's portal, which tells nobody."""
+    """A merchant may cancel a plan in the gateway's portal, which notifies nobody."""
     await read(world, AllSubscriptions(), [RECORD])
     world.clock.passed_ms += 5_000
     await read(world, AllSubscriptions(), [RECORD | {"status": "CANCELLED"}])
@@ -112,8 +112,8 @@ async def test_a_later_read_takes_the_place_of_an_earlier_one(world: InboxWorld)
     assert standing.subscription.state is SubscriptionState.STOPPED
 
 
-async def test_a_cancellation_that_was_settled_by_proof_is_noted_too(world: InboxWorld) -> None:
-    """Its reply was lost, and nobody may ever ask again: the app would show a plan that is no more."""
+async def test_a_cancellation_that_was_resolved_by_proof_is_noted_too(world: InboxWorld) -> None:
+    """Its reply was lost, and nobody may ever repeat it: the app would show a plan that has ended."""
     await read(world, OneSubscription(subscription_id=int(SUBSCRIPTION_ID)), RECORD)
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=int(SUBSCRIPTION_ID)))
@@ -124,7 +124,7 @@ async def test_a_cancellation_that_was_settled_by_proof_is_noted_too(world: Inbo
     assert standing.subscription.state is SubscriptionState.STOPPED
 
 
-async def test_a_cancellation_through_us_is_noted_at_once(world: InboxWorld) -> None:
+async def test_a_cancellation_through_payrelay_is_noted_at_once(world: InboxWorld) -> None:
     """The app that cancelled shows it in the next moment; a store that fails then costs no answer."""
     await read(world, AllSubscriptions(), [RECORD])
     world.clock.passed_ms += 5_000

@@ -82,7 +82,7 @@ class HandClock(Clock):
         return START_MS + self.passed_ms
 
     def boot_s(self) -> float:
-        """Gives the same on the clock that only runs forward."""
+        """Gives the seconds since START_MS."""
         return self.passed_ms / 1000
 
 
@@ -110,7 +110,7 @@ class HandTimer:
 
 
 class Gate:
-    """Holds a story at one step until it is opened."""
+    """Holds a flow at one step until it is opened."""
 
     def __init__(self) -> None:
         self.reached = asyncio.Event()
@@ -134,13 +134,13 @@ class Raising:
 
 
 class Steps:
-    """The steps of a story by name, in their order; a fault may be put at the n-th time that one is reached."""
+    """The steps of a flow by name, in their order; a fault may be put at the n-th time that one is reached."""
 
     def __init__(self) -> None:
         self.passed: list[str] = []
         self.faults: dict[tuple[str, int], Fault] = {}
         self.turns: Iterator[int] = itertools.repeat(0)
-        """How many turns of the event loop each step takes: what mixes stories that run at once."""
+        """How many turns of the event loop each step takes: what mixes flows that run at once."""
 
     def put(self, name: str, fault: Fault, *, times: int = 1, first: int = 1) -> None:
         """Puts a fault at a step, from its first-th time on, for so many times."""
@@ -158,7 +158,7 @@ class Steps:
 
 
 class SteppingJournal(Journal):
-    """The journal, with a step before each call (a fault there: nothing was kept) and one after it (it was)."""
+    """The journal, with a step before each call (a fault there: nothing is stored) and one after it (it is)."""
 
     def __init__(self, database: Database, steps: Steps) -> None:
         super().__init__(database, SEAL, chain_key=CHAIN_KEY)
@@ -167,7 +167,7 @@ class SteppingJournal(Journal):
         self.stranded_max = STRANDED_MAX
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:
-        """Looks, after a step."""
+        """Searches, after a step."""
         await self._steps.reach("find")
         return await super().find_claim(principal, claim, now_ms=now_ms)
 
@@ -198,14 +198,14 @@ class SteppingJournal(Journal):
 
 
 class ScriptedAccount(StillGateway):
-    """A gateway account by its face alone. ``ledger`` is what really happened there."""
+    """A gateway account without a gateway behind it. ``ledger`` is what really happened there."""
 
     def __init__(self, clock: Clock, steps: Steps, journal: Journal, *, limit: RateLimit | None = None) -> None:
         self.timer = HandTimer()
         super().__init__(clock, limit=limit, timer=self.timer)
         self.script: deque[Outcome | Exception] = deque()
-        self.read_cache: deque[Reading] = deque()
-        self.sights: deque[Observation] = deque()
+        self.readings: deque[Reading] = deque()
+        self.observations: deque[Observation] = deque()
         self.ledger: list[Effect] = []
         self.resendings: list[bool] = []
         self.has_dead_token = False
@@ -216,7 +216,7 @@ class ScriptedAccount(StillGateway):
         self._journal = journal
 
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
-        """Carries out what the script says, and keeps to what an adapter promises about its place."""
+        """Carries out what the script says, and keeps to what an adapter promises about its permit."""
         self.sent.append(sending)
         self.expected.append(expected)
         newest = await self._journal.list(OperationFilter(), before=None, limit=1)
@@ -235,14 +235,14 @@ class ScriptedAccount(StillGateway):
 
     async def inquire(
         self,
-        call: PaymentsOfOrder | PaymentsOfSubscription,  # noqa: ARG002, the face of a gateway
+        call: PaymentsOfOrder | PaymentsOfSubscription,  # noqa: ARG002, the interface of a gateway
         *,
-        until_s: float,  # noqa: ARG002, the same
-        priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the same
+        until_s: float,  # noqa: ARG002, the interface of a gateway
+        priority: Priority = Priority.RESOLUTION,  # noqa: ARG002, the interface of a gateway
     ) -> Observation:
-        """Gives the next of the sights; an empty subscription or order where there is none."""
+        """Gives the next of the observations; an empty subscription or order where there is none."""
         await self._steps.reach("observe")
-        return self.sights.popleft() if self.sights else NothingShown(evidence=Evidence())
+        return self.observations.popleft() if self.observations else NothingShown(evidence=Evidence())
 
     async def read(
         self,
@@ -251,25 +251,23 @@ class ScriptedAccount(StillGateway):
         priority: Priority = Priority.READ,
         until_s: float | None = None,
     ) -> Reading:
-        """Gives the next of the readings; there is nobody to be asked where there is none."""
+        """Gives the next of the readings; where there is none, the gateway can't be reached."""
         return (
-            self.read_cache.popleft()
-            if self.read_cache
-            else await super().read(call, priority=priority, until_s=until_s)
+            self.readings.popleft() if self.readings else await super().read(call, priority=priority, until_s=until_s)
         )
 
     def _next(self) -> Outcome | Exception:
         return self.script.popleft() if self.script else outcome_of(OutcomeKind.SUCCEEDED)
 
 
-def outcome_of(verdict: OutcomeKind, **facts: str | None) -> Outcome:
+def outcome_of(kind: OutcomeKind, **facts: str | None) -> Outcome:
     """Gives an outcome with the gateway's words where it would have some."""
-    code = min(CODES_OF_KIND[verdict], key=str)
-    is_spoken = verdict in {OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.REFUSED}
+    code = min(CODES_OF_KIND[kind], key=str)
+    is_spoken = kind in {OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.REFUSED}
     return Outcome(
-        kind=verdict,
+        kind=kind,
         code=code,
-        msg=f"it is {verdict}",
+        msg=f"it is {kind}",
         raw_msg=b'"gateway says"' if is_spoken else None,
         raw_data=b'{"amount":1000.0}' if is_spoken else None,
         facts=msgspec.convert(facts, Facts),
@@ -345,26 +343,26 @@ class World:
         """Gives a charge of another order."""
         return msgspec.structs.replace(CHARGE, order_id=f"A-{number}")
 
-    async def settle(self, verdict: OutcomeKind) -> None:
-        """Settles the newest operation, as another process or a person would."""
+    async def resolve(self, kind: OutcomeKind) -> None:
+        """Resolves the newest operation, as another process or an operator would."""
         row = await self.operation()
-        event = EVENT_OF_OUTCOME[verdict]
-        settled, entry = advance(
-            row, event, at_ms=self.clock.now_ms(), retention=self.relay.retention, evidence=Evidence(cause="settled")
+        event = EVENT_OF_OUTCOME[kind]
+        resolved, entry = advance(
+            row, event, at_ms=self.clock.now_ms(), retention=self.relay.retention, evidence=Evidence(cause="resolved")
         )
-        answer = of_outcome(outcome_of(verdict), Trace(request_id="req_9", operation_id=row.id))
-        await self.journal.record(settled, entry, answer)
+        answer = of_outcome(outcome_of(kind), Trace(request_id="req_9", operation_id=row.id))
+        await self.journal.record(resolved, entry, answer)
 
-    async def announce_second_sending(self) -> None:
-        """Notes of the newest operation that it is about to be sent once more, as settling does."""
-        probing, entry = advance(
+    async def journal_resending(self) -> None:
+        """Journals that the newest operation is about to be resent, as the resolution does."""
+        resending, entry = advance(
             await self.operation(),
             Event.RESENT_TO_RESOLVE,
             at_ms=self.clock.now_ms(),
             retention=self.relay.retention,
             evidence=Evidence(),
         )
-        await self.journal.record(probing, entry, None)
+        await self.journal.record(resending, entry, None)
 
     async def forget(self) -> None:
         """Loses every row, as far as the journal tells."""
@@ -382,7 +380,7 @@ class World:
 
 
 class Inline(Executor):
-    """Runs everything at once, so that the same plan always makes the same story."""
+    """Runs everything at once, so that a plan always runs in one order."""
 
     def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
         """Runs it."""

@@ -1,4 +1,4 @@
-"""Where an entry of the table is lived through: the real program over the simulated gateway, on one clock."""
+"""Runs an entry of the table: the real program over the simulated gateway, on one clock."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ ITEMS: Final = "Tea"
 AMOUNT_MINOR: Final = 100_000
 AMOUNT: Final = Decimal("1000.00")
 RESOLVED_WITHIN_S: Final = 12 * 86_400
-"""How long each entry is lived through: until after the longest that the gateway hides something."""
+"""How long each entry is run: until after the longest time for which the gateway hides a payment."""
 ENDPOINTS: Final = {
     "charge": "charge",
     "authorization": "charge",
@@ -79,7 +79,7 @@ KINDS: Final = {
 SEARCHES: Final = frozenset({"search", "subscription_payments"})
 LOSSES: Final = {"cut": LossCause.CONNECTION_LOST, "half": LossCause.HALF_REPLY, "hang": LossCause.TIMEOUT}
 
-Story = Callable[[Relay], Awaitable[Answer]]
+Flow = Callable[[Relay], Awaitable[Answer]]
 
 
 class HandClock(Clock):
@@ -104,7 +104,7 @@ class HandClock(Clock):
             self.gateway.advance(seconds)
 
 
-class ResolutionWay:
+class Way:
     """The way to the simulated gateway; the struck call meets its fault there, every other one is answered."""
 
     def __init__(self, world: World, clock: HandClock) -> None:
@@ -121,12 +121,12 @@ class ResolutionWay:
         self._hidden: tuple[str, float, Outcome] | None = None
 
     @property
-    def effects(self) -> "ResolutionWay":
+    def effects(self) -> "Way":
         """Carries what changes something."""
         return self
 
     @property
-    def reads(self) -> "ResolutionWay":
+    def reads(self) -> "Way":
         """Carries what changes nothing."""
         return self
 
@@ -212,7 +212,7 @@ class Bench:
         self.clock = HandClock()
         switches = Switches(rate_limit_calls=0, installments="calendar")
         self.world = World((DEFAULT_MERCHANT,), self.clock.gateway, switches)
-        self.way = ResolutionWay(self.world, self.clock)
+        self.way = Way(self.world, self.clock)
         self.customer = plant(self.world, Seed(customers=[CustomerSeed()])).customer_tokens[0]
         self.relay: Relay
         self.changes: list[tuple[float, State]] = []
@@ -250,21 +250,21 @@ class Bench:
         if not self.changes or self.changes[-1][1] is not operation.state:
             self.changes.append((self.clock.passed_s, operation.state))
 
-    async def prepare(self, operation: str, fault: Fault) -> Story:
-        """Makes what the operation acts on, and gives its story."""
+    async def prepare(self, operation: str, fault: Fault) -> Flow:
+        """Makes what the operation acts on, and gives its flow."""
         if fault.is_control_known:
             await charge(self.relay, asked("control"), self._charge("PAID-1"))
             self.clock.pass_s(3_600)
         if fault.older:
             plant(self.world, Seed(payments=[PaymentSeed(order_id=ORDER, amount=AMOUNT, description=ITEMS)]))
             self.clock.pass_s(86_400)
-        story = await PREPARED[operation](self)
+        flow = await PREPARED[operation](self)
         self.clock.pass_s(60)
         if fault.twin:
             self.way.after = self._pay_the_same
-        return story
+        return flow
 
-    async def live(self, operation: str, fault: Fault, story: Story) -> Answer | None:
+    async def live(self, operation: str, fault: Fault, flow: Flow) -> Answer | None:
         """Carries out the operation under the fault; gives the first answer, or None where there was none."""
         self.began_s = self.clock.passed_s
         self.entries_before = len(self.world.ledger)
@@ -272,8 +272,8 @@ class Bench:
         self.way.sent.clear()
         self.way.struck = (ENDPOINTS[operation], fault)
         if fault.killed is None:
-            return await story(self.relay)
-        work = asyncio.ensure_future(story(self.relay))
+            return await flow(self.relay)
+        work = asyncio.ensure_future(flow(self.relay))
         await self.way.is_killed.wait()
         work.cancel()
         await asyncio.gather(work, return_exceptions=True)
@@ -282,8 +282,8 @@ class Bench:
         await recover(self.relay, is_sole_owner=True)
         return None
 
-    async def settle(self) -> None:
-        """Looks whenever a look is due, until nothing is, or for RESOLVED_WITHIN_S."""
+    async def resolve(self) -> None:
+        """Makes each inquiry when it is due, until none is, or for RESOLVED_WITHIN_S."""
         until_ms = self.clock.now_ms() + RESOLVED_WITHIN_S * 1000
         while (due_ms := await self.relay.resolution.next_due_ms()) is not None and due_ms <= until_ms:
             self.clock.pass_s((due_ms - self.clock.now_ms()) / 1000)
@@ -299,18 +299,18 @@ class Bench:
         return await self.relay.journal.history((await self.newest()).id)
 
     def ended_s(self) -> float:
-        """Gives when it came to where it stands, in seconds after its sending."""
+        """Gives when it came to its present state, in seconds after its sending."""
         return self.changes[-1][0] - self.began_s
 
     def effects(self, operation: str) -> int:
-        """Counts how often the gateway carried it out, for us; nothing else may have been done for us."""
+        """Counts how often the gateway carried it out for Payrelay, and asserts that it did nothing else."""
         entries = self.world.ledger.entries(after=self.entries_before)
         kinds = [entry.kind for entry in entries if entry.arrival is not None]
         assert set(kinds) <= {KINDS[operation]}
         return len(kinds)
 
     def sendings(self) -> list[str]:
-        """Gives what was sent to change something, since the operation was begun."""
+        """Gives the effects that were sent since the operation was begun."""
         return [endpoint for endpoint in self.way.sent if endpoint in ENDPOINTS.values()]
 
     def _pay_the_same(self) -> None:
@@ -333,46 +333,46 @@ class Bench:
             custom_1="first",
         )
 
-    async def of_charge(self) -> Story:
-        """Takes money."""
+    async def of_charge(self) -> Flow:
+        """Charges a card."""
         return lambda relay: charge(relay, asked(), self._charge(ORDER))
 
-    async def of_authorization(self) -> Story:
-        """Holds money."""
+    async def of_authorization(self) -> Flow:
+        """Authorizes an amount."""
         return lambda relay: charge(relay, asked(), self._charge(ORDER, authorize=True))
 
-    async def of_capture(self) -> Story:
-        """Takes what is held."""
-        call = Capture(authorization_token=await self._hold(), amount_minor=AMOUNT_MINOR, description="all of it")
+    async def of_capture(self) -> Flow:
+        """Captures an authorization."""
+        call = Capture(authorization_token=await self._authorized(), amount_minor=AMOUNT_MINOR, description="all of it")
         return lambda relay: capture(relay, asked(), call)
 
-    async def of_void(self) -> Story:
-        """Lets go of what is held."""
-        call = Void(authorization_token=await self._hold(), description="changed my mind")
+    async def of_void(self) -> Flow:
+        """Voids an authorization."""
+        call = Void(authorization_token=await self._authorized(), description="changed my mind")
         return lambda relay: refund(relay, asked(), call)
 
-    async def of_refund_whole(self) -> Story:
-        """Gives all of a payment back."""
+    async def of_refund_whole(self) -> Flow:
+        """Refunds a payment in whole."""
         call = Refund(payment_id=await self._paid(), description="returned")
         return lambda relay: refund(relay, asked(), call)
 
-    async def of_refund_part(self) -> Story:
-        """Gives a part of a payment back."""
+    async def of_refund_part(self) -> Flow:
+        """Refunds a part of a payment."""
         call = Refund(payment_id=await self._paid(), description="one was broken", amount_minor=10_000)
         return lambda relay: refund(relay, asked(), call)
 
-    async def of_retry(self) -> Story:
+    async def of_retry(self) -> Flow:
         """Charges an installment that failed."""
         call = RetrySubscription(subscription_id=self._subscription("FAILED"))
         return lambda relay: retry_subscription(relay, asked(), call)
 
-    async def of_cancel(self) -> Story:
+    async def of_cancel(self) -> Flow:
         """Ends a subscription."""
         call = CancelSubscription(subscription_id=self._subscription("ACTIVE"))
         return lambda relay: cancel_subscription(relay, asked(), call)
 
-    async def _hold(self) -> str:
-        answer = await charge(self.relay, asked("hold"), self._charge(ORDER, authorize=True))
+    async def _authorized(self) -> str:
+        answer = await charge(self.relay, asked("authorization"), self._charge(ORDER, authorize=True))
         return str(data_of(answer)["authorization_token"])
 
     async def _paid(self) -> str:
@@ -384,7 +384,7 @@ class Bench:
         return plant(self.world, Seed(subscriptions=[row])).subscription_ids[0]
 
 
-PREPARED: Final[dict[str, Callable[[Bench], Awaitable[Story]]]] = {
+PREPARED: Final[dict[str, Callable[[Bench], Awaitable[Flow]]]] = {
     "charge": Bench.of_charge,
     "authorization": Bench.of_authorization,
     "capture": Bench.of_capture,

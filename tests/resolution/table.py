@@ -28,8 +28,8 @@ OPERATIONS: Final = (
     "cancel",
 )
 
-SENT_AGAIN: Final = ("capture", "cancel")
-"""Operations that are sent once more to find out what became of them; no other ever is."""
+RESENT: Final = ("capture", "cancel")
+"""Operations that are resent to resolve them; no other ever is."""
 
 Killed = Literal["before", "after"]
 
@@ -73,14 +73,14 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         words: for a reader.
-        state: where it stands in the end.
+        state: its state in the end.
         http_status, code: what a repeat of the request is answered then; of what was not sent, the first answer.
         by_s: the latest moment after the sending at which it must have come there.
         not_before_s: the earliest.
         is_proved: the answer is composed from the request and from what was found.
         is_sent_again: the second sending has the effect that the first one hadn't.
         is_absent: established by observations of nothing alone.
-        shown: what a person who is called is told was seen; None where it was the reply that called for one.
+        shown: what the operator is told was observed; None where the reply was what needed an operator.
     """
 
     words: str
@@ -190,17 +190,17 @@ ABSENT: Final = End(
     is_absent=True,
 )
 NO_REFUND: Final = msgspec.structs.replace(ABSENT, http_status=409, code=Code.CONFLICT)
-PERSON: Final = End(
+MANUAL: Final = End(
     words="to an operator at once",
     state=State.NEEDS_ATTENTION,
     http_status=202,
     code=Code.OUTCOME_UNKNOWN,
     by_s=MINUTE_S,
 )
-DARK: Final = msgspec.structs.replace(PERSON, shown=MatchResult.NOTHING_TO_SEE)
-SEVERAL: Final = msgspec.structs.replace(PERSON, shown=MatchResult.SEVERAL_FIT)
-LIKE_IT: Final = msgspec.structs.replace(PERSON, shown=MatchResult.ONE_RESEMBLES)
-HIDDEN: Final = msgspec.structs.replace(PERSON, shown=MatchResult.NOTHING)
+DARK: Final = msgspec.structs.replace(MANUAL, shown=MatchResult.NOTHING_TO_SEE)
+SEVERAL: Final = msgspec.structs.replace(MANUAL, shown=MatchResult.SEVERAL_FIT)
+LIKE_IT: Final = msgspec.structs.replace(MANUAL, shown=MatchResult.ONE_RESEMBLES)
+HIDDEN: Final = msgspec.structs.replace(MANUAL, shown=MatchResult.NOTHING)
 WEEK: Final = msgspec.structs.replace(
     DARK, words="to an operator after 7 days", by_s=7 * DAY_S + 2 * MINUTE_S, not_before_s=7 * DAY_S
 )
@@ -208,7 +208,7 @@ BLIND: Final = msgspec.structs.replace(
     HIDDEN, words="to an operator after 96 hours", by_s=4 * DAY_S + HOUR_S, not_before_s=4 * DAY_S
 )
 REOPENED: Final = msgspec.structs.replace(
-    PERSON,
+    MANUAL,
     words="failed after 96 hours, reopened once shown",
     by_s=11 * DAY_S + HOUR_S,
     not_before_s=10 * DAY_S,
@@ -246,14 +246,14 @@ TABLE: Final[dict[str, tuple[End | Senseless, ...]]] = {
     "late_10_days":         (REOPENED,  WEEK,      HIDDEN,    REFUNDED,  DARK,      DARK,      REOPENED,  PROVED),
     "pending_done":         (PROVED_3M, WEEK,      YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO),
     "pending_not_done":     (ABSENT,    WEEK,      YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO, YES_OR_NO),
-    "other_amount":         (PERSON,    PERSON,    PERSON,    NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY),
-    "other_order":          (PERSON,    PERSON,    PERSON,    NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY),
+    "other_amount":         (MANUAL,    MANUAL,    MANUAL,    NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY),
+    "other_order":          (MANUAL,    MANUAL,    MANUAL,    NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY,  NO_MONEY),
     "two_candidates":       (SEVERAL,   UNSEEN,    SEVERAL,   ONCE,      UNSEEN,    UNSEEN,    SEVERAL,   UNSEEN),
     "older_equal_done":     (PROVED,    UNSEEN,    SEVERAL,   PROVED,    UNSEEN,    UNSEEN,    PROVED,    UNSEEN),
     "older_equal_not_done": (LIKE_IT,   UNSEEN,    AGAIN,     NO_REFUND, UNSEEN,    UNSEEN,    ABSENT,    UNSEEN),
     "no_control":           (BLIND,     WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
     "down_3_hours":         (PROVED_UP, WEEK,      PROVED_UP, PROVED_UP, DARK,      DARK,      PROVED_UP, PROVED_UP),
-    "lost_twice":           (PROVED,    WEEK,      PERSON,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
+    "lost_twice":           (PROVED,    WEEK,      MANUAL,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
     "search_blind":         (UNFOUND,   WEEK,      AGAIN,     UNREAD,    DARK,      DARK,      UNFOUND,   AGAIN),
     "killed_before":        (ABSENT,    WEEK,      AGAIN,     NO_REFUND, DARK,      DARK,      ABSENT,    AGAIN),
     "killed_after":         (PROVED,    WEEK,      PROVED,    PROVED,    DARK,      DARK,      PROVED,    PROVED),
@@ -262,8 +262,8 @@ TABLE: Final[dict[str, tuple[End | Senseless, ...]]] = {
 
 
 LATER: Final[dict[tuple[str, str], float]] = {("cancel", "lost_twice"): 4 * MINUTE_S}
-"""Entries that the program still comes to later than it must, and by when it does; the reason is that a sending which
-came back without an answer is taken for one that another process may be making. To be struck out once it isn't."""
+"""Entries that the program still comes to later than it must, and by when it does; the reason is that a resending
+without a reply is taken for one that another process may be making. To be removed once it isn't."""
 
 
 def end_of(operation: str, fault: str) -> End | Senseless:
@@ -277,18 +277,18 @@ def effects_of(fault: Fault, end: End) -> int:
 
 
 def sendings_of(operation: str, fault: str) -> int:
-    """Gives how often it is sent in all: twice only where that can't do it twice."""
+    """Gives how often it is sent in all: twice only where the gateway can't carry it out twice."""
     end = end_of(operation, fault)
     assert isinstance(end, End)
     befalls = FAULTS[fault]
-    is_turned_away = befalls.struck == "token_expired"
-    is_asked_by_sending = operation in SENT_AGAIN and end.by_s > 0 and not _is_told_by_reply(befalls)
-    if is_asked_by_sending and operation == "cancel":
+    is_retried = befalls.struck == "token_expired"
+    is_resent = operation in RESENT and end.by_s > 0 and not _is_shown_by_reply(befalls)
+    if is_resent and operation == "cancel":
         return 1 + befalls.times
-    return 2 if is_turned_away or is_asked_by_sending else 1
+    return 2 if is_retried or is_resent else 1
 
 
-def _is_told_by_reply(befalls: Fault) -> bool:
+def _is_shown_by_reply(befalls: Fault) -> bool:
     return befalls.struck in {"other_amount", "other_order"}
 
 

@@ -37,7 +37,7 @@ CHARGES: Final = 400
 """One every two seconds; the reply to every second one is lost."""
 APART_S: Final = 2.0
 HANGS_EVERY: Final = 10
-"""Of the charges that are lost one in five hangs until the time-out, which keeps its place in the budget for 40 s."""
+"""Of the charges that are lost one in five hangs until the time-out, which keeps its permit for 40 s."""
 LATENCY_S: Final = 0.3
 LATE_EVERY: Final = 14
 """Of the charges that are lost one in seven is shown only later."""
@@ -106,10 +106,10 @@ class LossyWay:
 
 
 class Pace(msgspec.Struct, kw_only=True):
-    """When each outcome was lost, first looked for and settled; seconds, by operation."""
+    """When each outcome was lost, first inquired about and resolved; seconds, by operation."""
 
     lost_s: dict[str, float] = {}
-    looked_s: dict[str, float] = {}
+    inquired_s: dict[str, float] = {}
     proved_s: dict[str, float] = {}
     blocked: int = 0
 
@@ -129,7 +129,7 @@ async def _measure(loop: SimulatedLoop, path: Path) -> Pace:
 
     def reached(crash_point: OperationPoint, operation_id: str) -> None:
         if crash_point is OperationPoint.INQUIRING:
-            pace.looked_s.setdefault(operation_id, loop.time() - pace.lost_s[operation_id])
+            pace.inquired_s.setdefault(operation_id, loop.time() - pace.lost_s[operation_id])
 
     async with AsyncExitStack() as stack:
         database = await open_database(f"sqlite:///{path}", clock=clock, owner=True, executor=InlineExecutor())
@@ -163,16 +163,18 @@ async def _measure(loop: SimulatedLoop, path: Path) -> Pace:
     return pace
 
 
-def test_lost_replies_are_settled_within_a_minute(folder: Path, record_property: Callable[[str, object], None]) -> None:
-    """With the gateway up: looked for within 2 s, and 95 % settled within 60 s, never over the gateway's budget."""
+def test_lost_replies_are_resolved_within_a_minute(
+    folder: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """With the gateway up: inquired about within 2 s, 95 % resolved within 60 s, never over the budget."""
     loop = new_loop(None)
     pace = loop.run(_measure(loop, folder / "payrelay.db"))
-    settled = sorted(pace.proved_s.values())
-    first = sorted(pace.looked_s.values())
+    resolved = sorted(pace.proved_s.values())
+    first = sorted(pace.inquired_s.values())
     for share in (50, 95, 99):
-        record_property(f"settled_{share}_percent_s", round(settled[len(settled) * share // 100], 1))
-    record_property("first_look_latest_s", round(first[-1], 1))
-    assert len(pace.lost_s) == len(settled) == CHARGES // 2
+        record_property(f"resolved_{share}_percent_s", round(resolved[len(resolved) * share // 100], 1))
+    record_property("first_inquiry_latest_s", round(first[-1], 1))
+    assert len(pace.lost_s) == len(resolved) == CHARGES // 2
     assert first[-1] <= 2.0
-    assert sum(seconds <= 60 for seconds in settled) >= 0.95 * len(pace.lost_s)
+    assert sum(seconds <= 60 for seconds in resolved) >= 0.95 * len(pace.lost_s)
     assert pace.blocked == 0

@@ -81,9 +81,9 @@ async def test_the_entry_holds(operation: str, fault: str, folder: Path) -> None
     end, befalls = end_of(operation, fault), FAULTS[fault]
     assert isinstance(end, End)
     async with Bench(folder / "payrelay.db") as bench:
-        story = await bench.prepare(operation, befalls)
-        first = await bench.live(operation, befalls, story)
-        await bench.settle()
+        flow = await bench.prepare(operation, befalls)
+        first = await bench.live(operation, befalls, flow)
+        await bench.resolve()
         row = await bench.newest()
         assert (row.state, bench.effects(operation)) == (end.state, effects_of(befalls, end))
         assert end.not_before_s <= bench.ended_s() <= LATER.get((operation, fault), end.by_s)
@@ -94,12 +94,12 @@ async def test_the_entry_holds(operation: str, fault: str, folder: Path) -> None
             return
         if end.state is State.NEEDS_ATTENTION:
             assert await _shown(bench) == end.shown
-        last = await story(bench.relay)
+        last = await flow(bench.relay)
         _expect(last, end)
         if end.is_proved:
             _expect_composed(operation, last)
         if end.is_absent:
-            await _expect_many_looks(bench)
+            await _expect_many_inquiries(bench)
         if end.by_s > 0 and first is not None:
             _expect(first, msgspec.structs.replace(end, http_status=202, code=_code_of_open(befalls)))
         assert bench.effects(operation) == effects_of(befalls, end)
@@ -109,8 +109,7 @@ async def test_the_entry_holds(operation: str, fault: str, folder: Path) -> None
 def _expect(answer: Answer | None, end: End) -> None:
     assert answer is not None
     assert (answer.http_status, answer.code) == (end.http_status, end.code)
-    told = json.loads(answer.body).get("error", {}).get("code")
-    assert told == end.code
+    assert json.loads(answer.body).get("error", {}).get("code") == end.code
 
 
 def _code_of_open(befalls: Fault) -> Code:
@@ -118,16 +117,16 @@ def _code_of_open(befalls: Fault) -> Code:
 
 
 def _expect_only_what_may_be_sent(bench: Bench, operation: str, fault: str) -> None:
-    """The ledger doesn't show what the gateway turned away by its own good sense, nor may that be left to it."""
+    """The ledger doesn't show the sendings that the gateway itself rejected; those must not be made either."""
     sent = bench.sendings()
     assert set(sent) == {ENDPOINTS[operation]}
     assert len(sent) == sendings_of(operation, fault)
 
 
 async def _shown(bench: Bench) -> str | None:
-    """Gives what the one who called a person had seen."""
-    called = [entry for entry in await bench.history() if entry.state is State.NEEDS_ATTENTION]
-    return called[0].evidence.seen
+    """Gives what was observed when the operation came to need an operator."""
+    alerted = [entry for entry in await bench.history() if entry.state is State.NEEDS_ATTENTION]
+    return alerted[0].evidence.seen
 
 
 def _expect_composed(operation: str, answer: Answer) -> None:
@@ -139,7 +138,7 @@ def _expect_composed(operation: str, answer: Answer) -> None:
     assert data == PROVED_DATA.get(operation)
 
 
-async def _expect_many_looks(bench: Bench) -> None:
+async def _expect_many_inquiries(bench: Bench) -> None:
     history = await bench.history()
     failed_at = next(number for number, entry in enumerate(history) if entry.state is State.FAILED)
     controls = [entry.evidence.control for entry in history[: failed_at + 1]]

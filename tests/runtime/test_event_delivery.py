@@ -11,7 +11,7 @@ from tests.databases import sqlite_url
 from tests.runtime.receivers import (
     OWNER,
     Answering,
-    ReceivedNotification,
+    ReceivedWebhook,
     Receiver,
     SetClock,
     deliver,
@@ -165,7 +165,7 @@ async def test_a_subject_that_fails_blocks_only_itself(
 def failing_for(subject: str) -> Answering:
     """Answers 500 to what is about one subject."""
 
-    async def answer(received: ReceivedNotification) -> web.Response:
+    async def answer(received: ReceivedWebhook) -> web.Response:
         return web.Response(status=500 if received.message["subject"] == subject else 204)
 
     return answer
@@ -248,7 +248,7 @@ async def test_failures_of_an_old_address_do_not_count_for_the_new_one(
     """A receiver that moves says so at its old address, while something is on its way there."""
     issued = await register(dispatch, receiver.url)
 
-    async def moving(_: ReceivedNotification) -> web.Response:
+    async def moving(_: ReceivedWebhook) -> web.Response:
         """Is moved, and only then says that nobody is here any more."""
         receiver.answering = None
         await change_endpoint(dispatch, OWNER, issued.id, Changes(url=f"{receiver.url}/new"))
@@ -304,14 +304,14 @@ async def test_an_endpoint_that_never_answers_delays_no_other(
     """Each endpoint has a worker of its own, and each subject an order of its own."""
     is_over = asyncio.Event()
 
-    async def hang(received: ReceivedNotification) -> web.Response:
+    async def hang(received: ReceivedWebhook) -> web.Response:
         if received.message["data"]["number"] == 1:
             await is_over.wait()
         return web.Response()
 
     receiver.answering = hang
     async with receiving() as silent, receiving() as quick:
-        silent.answering = lambda _: hang(ReceivedNotification({}, b'{"data": {"number": 1}}'))
+        silent.answering = lambda _: hang(ReceivedWebhook({}, b'{"data": {"number": 1}}'))
         for one in (silent, receiver, quick):
             await register(dispatch, one.url)
         await put(database, *(event(number) for number in range(1, 100)))
@@ -343,7 +343,7 @@ async def test_many_that_never_answer_leave_room_for_others(
     """Connections are few: endpoints share them, so that many slow ones of one principal hold up no other."""
     is_over = asyncio.Event()
 
-    async def hang(_: ReceivedNotification) -> web.Response:
+    async def hang(_: ReceivedWebhook) -> web.Response:
         await is_over.wait()
         return web.Response()
 
@@ -365,7 +365,7 @@ async def test_a_receiver_that_is_too_slow_has_failed(database: Database, clock:
     """The receiver may have accepted it, and gets it again under its id."""
     is_over = asyncio.Event()
 
-    async def hang(_: ReceivedNotification) -> web.Response:
+    async def hang(_: ReceivedWebhook) -> web.Response:
         await is_over.wait()
         return web.Response()
 
@@ -482,7 +482,7 @@ async def test_a_process_that_dies_after_its_send_repeats_it_under_the_same_id(
     await register(dispatch, receiver.url)
     is_over = asyncio.Event()
 
-    async def hang(_: ReceivedNotification) -> web.Response:
+    async def hang(_: ReceivedWebhook) -> web.Response:
         await is_over.wait()
         return web.Response()
 

@@ -24,7 +24,7 @@ async def test_the_hooks_get_changes_and_calls(world: World) -> None:
         call_made=lambda account, call, outcome, _: calls.append((account, _tag(call), outcome)),
     )
     relay = dataclasses.replace(world.relay, hooks=hooks)
-    world.account.read_cache.append(Reading(code=None, msg="Payments", raw_msg=b'"Payments"', raw_data=b"[]"))
+    world.account.readings.append(Reading(code=None, msg="Payments", raw_msg=b'"Payments"', raw_data=b"[]"))
     await charge(relay, asked("k-1"), CHARGE)
     await retrieve_payments(relay, asked(), PaymentsOfOrder(order_id="A-1"))
 

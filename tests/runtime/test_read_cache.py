@@ -420,17 +420,17 @@ def relay(world: World) -> Relay:
 async def test_our_own_charge_makes_what_was_read_old(world: World, relay: Relay) -> None:
     """Through the real store: the answer to a charge, and the next read shows the payment."""
     read = partial(retrieve_payments, relay, asked(), ORDER)
-    world.account.read_cache += [FOUND, FOUND]
+    world.account.readings += [FOUND, FOUND]
     await read()
     assert _heads(await read()) == {"Age": "0"}
     await charge(relay, asked("k-1"), CHARGE)
     assert _heads(await read()) == {}
-    assert not world.account.read_cache
+    assert not world.account.readings
 
 
 async def test_what_is_known_survives_a_restart(world: World, relay: Relay) -> None:
     """And resolution knows the payments in it."""
-    world.account.read_cache += [FOUND, Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")]
+    world.account.readings += [FOUND, Reading(code=Code.GATEWAY_UNREACHABLE, msg="down")]
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)
     world.clock.passed_ms += 90_000
@@ -445,11 +445,11 @@ async def test_an_answer_made_of_two_is_as_old_as_the_older(world: World, relay:
     """And stale where one of them is."""
     one = partial(retrieve_subscription, relay, asked(), OneSubscription(subscription_id=7))
     subscription = Reading(code=None, msg="Found", raw_data=b"{}")
-    world.account.read_cache += [subscription, FOUND]
+    world.account.readings += [subscription, FOUND]
     assert _heads(await one(with_payments=True)) == {}
     await relay.background.finish(1)
     world.clock.passed_ms += 90_000
-    world.account.read_cache += [subscription, Reading(code=Code.GATEWAY_BUSY, msg="busy")]
+    world.account.readings += [subscription, Reading(code=Code.GATEWAY_BUSY, msg="busy")]
     assert _heads(await one(with_payments=True)) == {"Age": "90", "Payrelay-Stale": "true"}
 
 
@@ -462,7 +462,7 @@ async def test_what_others_saw_is_noted(world: World, relay: Relay) -> None:
 
 async def test_a_month_later_it_is_forgotten(world: World, relay: Relay) -> None:
     """Data of a shop's customers is kept for a known time."""
-    world.account.read_cache.append(FOUND)
+    world.account.readings.append(FOUND)
     await retrieve_payments(relay, asked(), ORDER)
     await relay.background.finish(1)
     assert await relay.read_cache.forget_old() == 0

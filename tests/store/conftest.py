@@ -57,7 +57,7 @@ class Book:
     async def accept(
         self, operation: Operation, *, call: Effect = CHARGE, conflicts_with: str | None = None, now_ms: int = 1_000
     ) -> Acceptance:
-        """Stores an operation with a first line that fits."""
+        """Stores an operation with a fitting first journal entry."""
         entry = JournalEntry(
             version=operation.version, at_ms=1_000, event=None, state=operation.state, evidence=Evidence()
         )
@@ -116,5 +116,5 @@ def book(database: Database) -> Book:
 
 @pytest.fixture
 def answer() -> Answer:
-    """Gives an answer as it is kept."""
+    """Gives an answer as it is stored."""
     return Answer(http_status=200, body=b'{"status":1,"msg":"OK","data":{"amount":1000.0}}')

@@ -31,13 +31,13 @@ def alerts(book: Book) -> Alerts:
 
 
 async def in_need(book: Book, number: int = 1) -> Operation:
-    """Stores an operation that needs a person since 2,000."""
+    """Stores an operation that needs attention since 2,000."""
     operation = book.new(number)
     await book.accept(operation)
     return await book.advance(operation, Event.DIFFERED)
 
 
-async def test_an_operation_that_comes_to_need_a_person_is_an_alert(book: Book, alerts: Alerts) -> None:
+async def test_an_operation_that_comes_to_need_attention_is_an_alert(book: Book, alerts: Alerts) -> None:
     """It is written with the change itself: no crash can come between the two."""
     operation = await in_need(book)
 
@@ -52,8 +52,8 @@ async def test_an_operation_that_comes_to_need_a_person_is_an_alert(book: Book, 
     )
 
 
-async def test_what_needs_a_person_already_is_no_second_alert(book: Book, alerts: Alerts) -> None:
-    """Every later look at it is a change too; nobody is to be called again for those."""
+async def test_an_operation_that_needs_attention_already_is_no_second_alert(book: Book, alerts: Alerts) -> None:
+    """Every later inquiry is a change too, and must not alert an operator again."""
     operation = await in_need(book)
     for event in (Event.INQUIRED_ABOUT, Event.DIFFERED, Event.PENDING):
         operation = await book.advance(operation, event)
@@ -61,8 +61,8 @@ async def test_what_needs_a_person_already_is_no_second_alert(book: Book, alerts
     assert [alert.version for alert in await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)] == [2]
 
 
-async def test_one_that_needs_a_person_again_is_a_second_alert(book: Book, alerts: Alerts) -> None:
-    """What was decided and shows itself after all was told to somebody."""
+async def test_one_that_needs_attention_again_is_a_second_alert(book: Book, alerts: Alerts) -> None:
+    """An operator decided it, and must hear that its payment shows itself after all."""
     operation = await in_need(book)
     operation = await book.advance(operation, Event.DECIDED_FAILED)
     await book.advance(operation, Event.REAPPEARED)
@@ -70,7 +70,7 @@ async def test_one_that_needs_a_person_again_is_a_second_alert(book: Book, alert
     assert {alert.version for alert in await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)} == {2, 4}
 
 
-async def test_a_change_that_is_not_kept_is_no_alert(book: Book, alerts: Alerts) -> None:
+async def test_a_change_that_is_not_stored_is_no_alert(book: Book, alerts: Alerts) -> None:
     """It belongs to the unit of work, which undoes it."""
     operation = book.new(1)
     await book.accept(operation)
@@ -81,7 +81,7 @@ async def test_a_change_that_is_not_kept_is_no_alert(book: Book, alerts: Alerts)
 
 
 async def test_other_changes_are_no_alerts(book: Book, alerts: Alerts) -> None:
-    """A person is called for what needs a person, and for nothing else."""
+    """An operator is alerted where one is needed, and for nothing else."""
     for number, event in enumerate((Event.SUCCEEDED, Event.UNKNOWN, Event.DECLINED, Event.NOT_SENT)):
         operation = book.new(number)
         await book.accept(operation)
@@ -90,7 +90,7 @@ async def test_other_changes_are_no_alerts(book: Book, alerts: Alerts) -> None:
     assert await alerts.next_due_ms() is None
 
 
-async def test_an_alert_is_taken_by_one(book: Book, alerts: Alerts) -> None:
+async def test_an_alert_is_leased_by_one(book: Book, alerts: Alerts) -> None:
     """Several processes share the work without calling anybody twice."""
     for number in range(6):
         await in_need(book, number)
@@ -99,7 +99,7 @@ async def test_an_alert_is_taken_by_one(book: Book, alerts: Alerts) -> None:
     assert sorted(alert.subject_id for some in taken for alert in some) == [f"op_{n:026d}" for n in range(6)]
 
 
-async def test_an_alert_whose_taker_died_comes_back(book: Book, alerts: Alerts) -> None:
+async def test_an_alert_whose_process_died_comes_back(book: Book, alerts: Alerts) -> None:
     """A kill -9 between taking and giving loses none."""
     await in_need(book)
     await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)
@@ -129,7 +129,7 @@ async def test_an_alert_that_failed_is_due_again_and_knows_who_has_it(book: Book
     assert (again.attempts, again.given_to) == (1, frozenset({"command", "address"}))
 
 
-async def test_whoever_was_too_slow_does_not_put_it_off(book: Book, alerts: Alerts) -> None:
+async def test_a_process_that_was_too_slow_does_not_put_it_off(book: Book, alerts: Alerts) -> None:
     """Another process has it by now, and says what became of it."""
     await in_need(book)
     [slow] = await alerts.lease_due(NOW_MS, leased_until_ms=20_000, limit=10)
@@ -141,7 +141,7 @@ async def test_whoever_was_too_slow_does_not_put_it_off(book: Book, alerts: Aler
 
 
 async def alerts_of_walk(choices: list[int], folder: Path) -> tuple[set[int], set[int]]:
-    """Takes an operation through events; gives the versions of its alerts, and of its steps to needing a person."""
+    """Takes an operation through events; gives the versions of its alerts, and of its steps to needing attention."""
     database = await open_database(sqlite_url(folder / "db"), clock=Clock(), owner=True, executor=InlineExecutor())
     book = Book(database)
     operation = book.new(1)
@@ -160,8 +160,8 @@ async def alerts_of_walk(choices: list[int], folder: Path) -> tuple[set[int], se
 
 @settings(max_examples=examples(60))
 @given(choices)
-def test_there_is_an_alert_for_each_step_to_needing_a_person_and_no_other(choices: list[int]) -> None:
-    """Whatever happens to an operation, and whoever brings it there."""
+def test_there_is_an_alert_for_each_step_to_needing_attention_and_no_other(choices: list[int]) -> None:
+    """Whatever happens to an operation, and whatever brings it there."""
     with tempfile.TemporaryDirectory() as folder:
         alerts, needed = asyncio.run(alerts_of_walk(choices, Path(folder)))
 

@@ -1,4 +1,4 @@
-"""Chargebacks are kept once, with the event that tells of them."""
+"""Chargebacks are stored once, with their events."""
 
 import msgspec
 from tests.samples import NOTIFICATION, NOW_MS
@@ -35,8 +35,8 @@ EVENT = OutgoingEvent(
 EVENTS = query("events", "SELECT id FROM outbox")
 
 
-async def test_a_chargeback_is_kept_once_with_its_event(database: Database) -> None:
-    """Told twice it would be booked twice; not told it would be missed."""
+async def test_a_chargeback_is_stored_once_with_its_event(database: Database) -> None:
+    """A second event would be booked twice; without one, the chargeback would be missed."""
     chargebacks = Chargebacks(database)
     assert await chargebacks.keep(CHARGEBACK, EVENT)
     again = msgspec.structs.replace(EVENT, id="evt_2")

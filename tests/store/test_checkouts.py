@@ -80,7 +80,7 @@ def rows_of(statement: Statement) -> Unit[list[Row]]:
     return (yield statement)
 
 
-async def told(database: Database) -> list[str]:
+async def event_types(database: Database) -> list[str]:
     """The types of the events that were written."""
     return [str(row[0]) for row in await database.read(rows_of(Statement(EVENTS, ())))]
 
@@ -97,14 +97,14 @@ async def test_a_checkout_is_read_back_whole(checkouts: Checkouts) -> None:
 
 
 async def test_what_is_not_there_is_none(checkouts: Checkouts) -> None:
-    """An id that somebody made up."""
+    """A made-up id."""
     assert await checkouts.get("chk_x") is None
     assert await checkouts.details_of("chk_x") is None
     assert await checkouts.of_key("shop", "k-1") is None
     assert await checkouts.of_order(CHECKOUT.merchant, "A-1") == []
 
 
-async def test_nothing_of_a_person_lies_in_clear(checkouts: Checkouts, database: Database) -> None:
+async def test_nothing_of_a_customer_lies_in_clear(checkouts: Checkouts, database: Database) -> None:
     """A copy of the database must not tell who bought what, nor open anybody's page."""
     await checkouts.add(CHECKOUT, DETAILS)
     rows = await database.read(rows_of(Statement(EVERYTHING, ())))
@@ -143,18 +143,18 @@ async def test_a_change_and_its_event_are_one(checkouts: Checkouts, database: Da
     await checkouts.change(completed, has_event=True)
 
     assert await checkouts.get(CHECKOUT.id) == completed
-    assert await told(database) == ["checkout.completed"]
+    assert await event_types(database) == ["checkout.completed"]
     with pytest.raises(Outdated):
         await checkouts.change(after(CHECKOUT, CheckoutEvent.FAILED), has_event=True)
-    assert await told(database) == ["checkout.completed"]
+    assert await event_types(database) == ["checkout.completed"]
 
 
-async def test_what_is_filled_in_is_not_told_again(checkouts: Checkouts, database: Database) -> None:
-    """Who was told that it is completed needn't be told twice."""
+async def test_what_is_filled_in_has_no_second_event(checkouts: Checkouts, database: Database) -> None:
+    """A receiver of the event that it is completed needs no second one."""
     await checkouts.add(CHECKOUT, DETAILS)
     await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED), has_event=False)
 
-    assert await told(database) == []
+    assert await event_types(database) == []
 
 
 async def test_an_order_is_free_again_when_its_checkout_came_to_nothing(checkouts: Checkouts) -> None:
@@ -166,7 +166,7 @@ async def test_an_order_is_free_again_when_its_checkout_came_to_nothing(checkout
 
 
 async def test_a_late_completion_does_not_take_the_order_from_another(checkouts: Checkouts) -> None:
-    """The first page was paid after all while a second one is open: both facts are kept."""
+    """The first page was paid after all while a second one is open: both facts are stored."""
     await checkouts.add(CHECKOUT, DETAILS)
     cancelled = after(CHECKOUT, CheckoutEvent.ABANDONED)
     await checkouts.change(cancelled, has_event=True)
@@ -191,8 +191,8 @@ async def test_the_first_opening_leaves_it_open_longer(checkouts: Checkouts) -> 
     assert (opened.opened_at_ms, opened.ends_at_ms) == (5_000, 71_000)
 
 
-async def test_one_of_many_looks(checkouts: Checkouts) -> None:
-    """Each look costs a place in the gateway's budget."""
+async def test_one_of_many_makes_the_inquiry(checkouts: Checkouts) -> None:
+    """Each inquiry costs a permit in the gateway's budget."""
     await checkouts.add(CHECKOUT, DETAILS)
     looks = (checkouts.lease_inquiry(CHECKOUT.id, 4_000, next_ms=9_000) for _ in range(5))
 
@@ -214,7 +214,7 @@ async def test_what_has_ended_is_given_to_one_and_for_a_while(checkouts: Checkou
     assert len(await checkouts.lease_ending(90_000, leased_until_ms=99_000, limit=5)) == 3
 
 
-async def test_one_that_has_ended_is_taken_by_one_of_those_who_come_across_it(checkouts: Checkouts) -> None:
+async def test_one_that_has_ended_is_leased_by_one_of_many(checkouts: Checkouts) -> None:
     """Whoever reloads a page that is over must not make the gateway be asked each time."""
     await checkouts.add(other(1, ends_at_ms=60_000), DETAILS)
     await checkouts.add(other(2, ends_at_ms=60_000, state=CheckoutState.FAILED, guard=None), DETAILS)
@@ -227,8 +227,8 @@ async def test_one_that_has_ended_is_taken_by_one_of_those_who_come_across_it(ch
     assert not await checkouts.lease_overdue(other(2).id, 60_000, leased_until_ms=90_000)
 
 
-async def test_a_persons_data_is_forgotten_when_it_is_over(checkouts: Checkouts) -> None:
-    """And the key is given back; what the books need stays."""
+async def test_a_customers_data_is_forgotten_when_it_is_over(checkouts: Checkouts) -> None:
+    """And the key is given back; the facts of the payment stay."""
     await checkouts.add(CHECKOUT, DETAILS)
     await checkouts.add(other(2), DETAILS)
     await checkouts.change(after(CHECKOUT, CheckoutEvent.COMPLETED, at_ms=2_000), has_event=True)
@@ -241,7 +241,7 @@ async def test_a_persons_data_is_forgotten_when_it_is_over(checkouts: Checkouts)
     assert await checkouts.get(CHECKOUT.id) is not None
 
 
-async def test_a_persons_data_is_forgotten_on_request(checkouts: Checkouts) -> None:
+async def test_a_customers_data_is_forgotten_on_request(checkouts: Checkouts) -> None:
     """Of one order, once it has its outcome: the details, whose it was, and the key, which may have a name in it."""
     await checkouts.add(CHECKOUT, DETAILS)
     await checkouts.add(other(2), DETAILS)
@@ -263,7 +263,7 @@ def paid(payment_id: str) -> Payment:
     return msgspec.structs.replace(PAYMENT, payment_id=payment_id)
 
 
-async def test_a_payment_that_belongs_to_somebody_is_not_taken(checkouts: Checkouts, book: Book) -> None:
+async def test_a_payment_with_an_owner_is_not_claimed(checkouts: Checkouts, book: Book) -> None:
     """One payment completes one checkout, and none that a charge of the same order made."""
     await checkouts.add(CHECKOUT, DETAILS)
     second = other(2, order_id="A-1", guard=None, payment_id="320025000002", state=CheckoutState.COMPLETED)
@@ -285,10 +285,10 @@ async def test_a_payment_that_belongs_to_somebody_is_not_taken(checkouts: Checko
         ({"kind": CheckoutKind.AUTHORIZATION, "order_id": "A-1"}, True),
     ],
 )
-async def test_a_payment_that_nothing_shows_takes_none_of_another_order(
+async def test_a_payment_that_nothing_shows_claims_none_of_another_order(
     checkouts: Checkouts, book: Book, database: Database, members: dict[str, object], *, is_owned: bool
 ) -> None:
-    """The number of a hold's payment is signed by nobody: a lost charge whose payment it is would be called failed."""
+    """The number of an authorization's payment is unsigned: the lost charge that made it would be called failed."""
     done = {"guard": None, "payment_id": "320025000001", "state": CheckoutState.COMPLETED}
     await checkouts.add(CHECKOUT, DETAILS)
     await checkouts.add(other(2, **done, **members), DETAILS)
@@ -301,7 +301,7 @@ async def test_a_payment_that_nothing_shows_takes_none_of_another_order(
     assert owned == ({"320025000001"} if is_owned else set())
 
 
-async def test_where_a_charge_of_the_order_is_open_nothing_is_taken(checkouts: Checkouts, book: Book) -> None:
+async def test_where_a_charge_of_the_order_is_open_no_payment_is_claimed(checkouts: Checkouts, book: Book) -> None:
     """The payment that is seen may be that charge's."""
     await checkouts.add(CHECKOUT, DETAILS)
     charge = book.new(1)
@@ -324,7 +324,7 @@ async def test_where_a_charge_of_the_order_is_open_nothing_is_taken(checkouts: C
         ({"kind": CheckoutKind.RECURRING, "state": CheckoutState.FAILED, "order_id": "B-1"}, False),
     ],
 )
-async def test_what_another_checkout_may_have_taken_is_not_given_away(
+async def test_what_another_checkout_may_own_is_not_given_away(
     checkouts: Checkouts, members: dict[str, object], *, is_competing: bool
 ) -> None:
     """A customer was refused, tried another card, and paid for the plan after all: that pays for no second page."""
@@ -335,8 +335,8 @@ async def test_what_another_checkout_may_have_taken_is_not_given_away(
     assert await checkouts.unowned(CHECKOUT, (paid("320025000001"),)) == expected
 
 
-async def test_a_payment_is_taken_up_by_one_checkout_alone(checkouts: Checkouts) -> None:
-    """Two stories may have found it free at the same moment; the one that writes second finds it taken, and stops."""
+async def test_a_payment_is_claimed_by_one_checkout_alone(checkouts: Checkouts) -> None:
+    """Two flows may have found it free at one moment; the one that writes second finds it owned, and stops."""
     await checkouts.add(CHECKOUT, DETAILS)
     cancelled = after(CHECKOUT, CheckoutEvent.ABANDONED)
     await checkouts.change(cancelled, has_event=True)
@@ -386,8 +386,8 @@ async def test_a_charge_is_not_proved_by_an_installment(
     assert await ResolutionStore(database).has_competing(charge, failed_since_ms=0) is (kind is CheckoutKind.RECURRING)
 
 
-async def test_a_person_is_found_by_everything_that_names_it(checkouts: Checkouts) -> None:
-    """Who is to be forgotten must be found: as a customer, by a phone, and by the caller's own name for the person."""
+async def test_a_customer_is_found_by_everything_that_names_it(checkouts: Checkouts) -> None:
+    """A customer to be forgotten must be found: by its id, by an app's checkouts, and by the client's own reference."""
     named: list[dict[str, str | None]] = [
         {"customer_id": "cus_1"},
         {"bound_customer_id": "cus_1"},

@@ -1,4 +1,4 @@
-"""Stored customers: one for each token and principal, sealed, and changed together with what is told of it."""
+"""Stored customers: one for each token and principal, sealed, and changed together with their events."""
 
 import asyncio
 
@@ -178,8 +178,8 @@ async def test_the_database_itself_keeps_no_token_of_a_removed_one(customers: Cu
         await database.write(_rows(Statement(FORCE, ("cus_0001", "removed"))))
 
 
-async def test_a_change_is_told_with_it(customers: Customers, database: Database) -> None:
-    """An event without its change, or a change without its event, misleads whoever is told."""
+async def test_a_change_is_stored_with_its_event(customers: Customers, database: Database) -> None:
+    """An event without its change, or a change without its event, misleads its receiver."""
     await customers.add(CUSTOMER, APPROVAL)
     assert not await customers.add(approved(APPROVAL, "cus_0002", at_ms=1_000), APPROVAL)
     named = renamed(CUSTOMER, Names(reference="x", label=None), at_ms=2_000)

@@ -54,7 +54,7 @@ def inbox(database: Database) -> Inbox:
 
 
 async def test_one_that_comes_again_is_counted(inbox: Inbox) -> None:
-    """A gateway that repeats must not make two of one; that it repeats is worth knowing."""
+    """A gateway that repeats must not make two of one; that it repeats is recorded."""
     first = await inbox.put(NOTIFICATION, BODY)
     again = msgspec.structs.replace(NOTIFICATION, id="ntf_0002", received_at_ms=NOW_MS + 5)
     second = await inbox.put(again, BODY)
@@ -89,7 +89,7 @@ async def test_the_body_lies_sealed_and_bound(inbox: Inbox, database: Database) 
     assert await inbox.body_of("ntf_9") is None
 
 
-async def test_what_was_refused_is_kept_up_to_a_number(inbox: Inbox) -> None:
+async def test_refused_notifications_are_stored_up_to_a_number(inbox: Inbox) -> None:
     """Anybody can post a forged notification; nobody may fill the disk with them, or keep a genuine one out."""
     refused = {
         "state": NotificationState.REFUSED,
@@ -109,7 +109,7 @@ async def test_what_was_refused_is_kept_up_to_a_number(inbox: Inbox) -> None:
     assert await inbox.put(numbered(REFUSED_MAX, **refused), b"x") is not None
 
 
-async def test_one_order_is_taken_so_often_in_a_day(inbox: Inbox) -> None:
+async def test_one_order_is_accepted_so_often_in_a_day(inbox: Inbox) -> None:
     """Whoever holds one signature can make bodies without end, all of the same order and status; others go on."""
     for number in range(OF_AN_ORDER_MAX):
         assert await inbox.put(numbered(number), BODY) is not None
@@ -134,7 +134,7 @@ async def test_what_is_due_is_given_once(inbox: Inbox) -> None:
     assert sorted(each.id for each in back) == ["ntf_0001", "ntf_0002"]
 
 
-async def test_a_new_owner_takes_up_what_was_left(inbox: Inbox) -> None:
+async def test_a_new_owner_expires_the_leases_of_a_dead_process(inbox: Inbox) -> None:
     """A process died right after its answer: the next one must not wait until nobody can be working on it any more."""
     await inbox.put(NOTIFICATION, BODY)
     waiting = numbered(2, state=NotificationState.WAITING, reason=NotificationReason.UNKNOWN_ORDER)
@@ -160,7 +160,7 @@ async def test_a_change_names_the_version_that_it_was_decided_on(inbox: Inbox) -
 
 
 async def test_lists_by_what_support_knows(inbox: Inbox) -> None:
-    """Somebody on the phone has an order's number, or a payment's, and not ours."""
+    """A caller has an order's number, or a payment's, and not ours."""
     for number in range(4):
         await inbox.put(numbered(number, order_id=f"A-{number % 2}"), BODY)
 
@@ -171,7 +171,7 @@ async def test_lists_by_what_support_knows(inbox: Inbox) -> None:
 
 
 async def test_bodies_are_forgotten_and_the_rest_stays(inbox: Inbox) -> None:
-    """A person's name needn't be kept for as long as that a payment was notified; what is open needs its body."""
+    """A customer's name needn't be stored for as long as that a payment was notified; what is open needs its body."""
     await inbox.put(numbered(1, next_at_ms=None), BODY)
     await inbox.put(numbered(2), BODY)
     await inbox.put(numbered(3, next_at_ms=None, order_id="A-3"), BODY)
@@ -214,8 +214,8 @@ async def doubted(inbox: Inbox, number: int, **members: object) -> Notification:
     return changed
 
 
-async def test_what_needs_a_person_is_an_alert_once_a_day_for_its_order(inbox: Inbox, database: Database) -> None:
-    """It is written with the change; and whoever posts the same again and again rings nobody to death."""
+async def test_what_needs_attention_is_an_alert_once_a_day_for_its_order(inbox: Inbox, database: Database) -> None:
+    """It is written with the change; and repeats of one notification must not alert an operator again and again."""
     alerts = Alerts(database, AlertSubject.NOTIFICATION)
     first = await doubted(inbox, 1)
     await doubted(inbox, 2)

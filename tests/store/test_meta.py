@@ -97,7 +97,7 @@ async def test_the_key_of_the_chain_lies_sealed(database: Database) -> None:
 
 
 async def test_a_lost_key_of_the_chain_is_not_replaced(book: Book) -> None:
-    """With a new one every line that there is would look as if it had been changed."""
+    """With a new one every journal entry would look as if it had been changed."""
     seal = Seal((FIRST,))
     await meta.chain_key(book.database, seal, Noon())
     await book.accept(book.new(1))

@@ -1,16 +1,18 @@
-"""The one way in which an operation changes: decided, stored with all that belongs to it, and announced.
+"""The one way in which an operation changes: a report is decided, stored in one commit, and announced.
 
 Rules, each with a test that tries to break it:
 
-1. Whoever has news of an operation brings it as a ``Report``: a sender, a look, a recovery, a notification, a person.
-   ``core.payments.changes`` decides what follows, and says which news loses; this stores it, and nobody else does.
-2. Row, line of history, kept answer and the event that tells of it are one commit (``store.payments.journal``). An
+1. Each change of an operation begins as a ``Report``: of a sender, a status inquiry, the recovery after a crash, a
+   notification or an operator. ``core.payments.changes`` decides what follows, and which reports are overruled. Only
+   this module stores the change.
+2. The row, the journal entry, the stored answer and the event are one commit (``store.payments.journal``). An
    exception means that nothing was stored; only a StoreDoubtful leaves that open.
-3. Where another writer was quicker, first-hand news is decided anew on the row as it then stands: nobody else would
-   ever tell it. What was judged from the row that was read is void, and Outdated says so: it is to be judged anew.
-4. News that loses is Overruled, and what stands stays. Where the two contradict each other, an error is logged.
-5. A guard that the change would take, and that another operation holds by now, is done without.
-6. RECORDING is announced before a commit and RECORDED after it, and then, to all who wait or count, the stored row.
+3. Where another writer was quicker, a first-hand report is decided anew on the current row, because nobody else will
+   ever report it. A conclusion drawn from the row that was read is void: Outdated says that it must be drawn anew.
+4. A report that loses raises OverruledError, and the row stays as it is. Where the two contradict each other, an error
+   is logged.
+5. A change whose guard another operation holds by now is stored without the guard.
+6. The crash point RECORDING comes before a commit, and RECORDED after it. Then the hooks get the stored row.
 
 To be changed together: ``core.payments.changes`` (what follows), ``store.payments.journal`` (what is atomic) and this
 file.
@@ -28,24 +30,26 @@ from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import OperationPoint
 
 DECISIONS_MAX: Final = 5
-"""How often a row may change under first-hand news before we call it our own fault; a row has at most three writers."""
+"""How often a row may change under a first-hand report before that counts as our own fault. A row has at most three
+writers."""
 
 
 class OverruledError(IllegalTransition):
-    """The news says nothing against what stands; ``operation`` is the row as it does, as far as it could be read."""
+    """The report loses against the current row; ``operation`` is that row as far as it could be read."""
 
     def __init__(self, operation: Operation, report: Report, reason: str) -> None:
         super().__init__(reason)
         self.operation = operation
         self.is_agreed = state_implied_by(report) is operation.state
-        """What stands is what the news says."""
+        """True where the row is in the state that the report calls for."""
 
 
 async def apply(relay: Relay, operation: Operation, report: Report) -> Change:
-    """Changes an operation by what is reported of it; ``operation`` is the row as the reporter knows it.
+    """Changes an operation by a report; ``operation`` is the row as the reporter knows it.
 
-    Gives the change with the row as it is stored. Raises Outdated where somebody else was quicker, of first-hand news
-    only where that happened DECISIONS_MAX times in a row; Overruled where the news loses; and StoreError.
+    Returns the change with the row as it is stored. Raises Outdated where another writer was quicker; for a first-hand
+    report only where that happened DECISIONS_MAX times in a row. Raises OverruledError where the report loses, and
+    StoreError.
     """
     current, meanwhile = operation, list[JournalEntry]()
     for _ in range(DECISIONS_MAX if report.is_firsthand else 1):
@@ -57,31 +61,31 @@ async def apply(relay: Relay, operation: Operation, report: Report) -> Change:
         with suppress(Outdated):
             return await _commit(relay, current, change)
         if report.is_firsthand:
-            current, meanwhile = await _as_it_stands(relay, operation, report)
+            current, meanwhile = await _reread(relay, operation, report)
     raise Outdated(f"operation {operation.id} was changed since it was read")
 
 
 async def _commit(relay: Relay, before: Operation, change: Change) -> Change:
     relay.hooks.reached(OperationPoint.RECORDING, before.id)
-    stored = await _stored(relay, before, change)
+    stored = await _record(relay, before, change)
     relay.hooks.reached(OperationPoint.RECORDED, before.id)
     relay.hooks.operation_changed(stored)
     return msgspec.structs.replace(change, operation=stored)
 
 
-async def _stored(relay: Relay, before: Operation, change: Change) -> Operation:
+async def _record(relay: Relay, before: Operation, change: Change) -> Operation:
     try:
         return await relay.journal.record(change.operation, change.entry, change.answer)
     except Outdated:
         if change.operation.guard in {None, before.guard}:
             raise
-        # The row has moved on, or another one holds the guard that this would take: the second try tells which.
+        # The row has changed, or another operation holds the guard: the second try shows which of the two.
         unguarded = msgspec.structs.replace(change.operation, guard=None)
-        return await _stored(relay, before, msgspec.structs.replace(change, operation=unguarded))
+        return await _record(relay, before, msgspec.structs.replace(change, operation=unguarded))
 
 
-async def _as_it_stands(relay: Relay, known: Operation, report: Report) -> tuple[Operation, list[JournalEntry]]:
-    """Reads the row anew, and the lines that came since the reporter knew it."""
+async def _reread(relay: Relay, known: Operation, report: Report) -> tuple[Operation, list[JournalEntry]]:
+    """Reads the current row, and the journal entries that are newer than the row that the reporter knows."""
     current = await relay.journal.get(known.id)
     if current is None:
         raise _overruled(relay, known, report, f"operation {known.id} is gone from the store")
@@ -89,13 +93,13 @@ async def _as_it_stands(relay: Relay, known: Operation, report: Report) -> tuple
 
 
 def _overruled(relay: Relay, operation: Operation, report: Report, reason: str) -> OverruledError:
-    """Makes the exception; logs where first-hand news of the outcome contradicts what stands.
+    """Makes the exception, and logs an error where a first-hand report of the outcome contradicts the current row.
 
-    A row that was never known to be stored, for its commit was in doubt, contradicts nothing by not being there.
+    A missing row contradicts nothing where its commit was in doubt.
     """
     overruled = OverruledError(operation, report, reason)
     if report.is_firsthand and state_implied_by(report) is not None and operation.chain and not overruled.is_agreed:
         relay.log.error(
-            "reply_after_settling", operation_id=operation.id, state=operation.state, kind=report.event.value
+            "reply_after_resolution", operation_id=operation.id, state=operation.state, kind=report.event.value
         )
     return overruled

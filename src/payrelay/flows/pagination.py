@@ -1,4 +1,4 @@
-"""Pages of a list: what is on one, and the Link header that leads to the next."""
+"""Pages of a list: the rows of one page, and the Link header that leads to the next."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -22,16 +22,16 @@ def answer_page(
     id_of: Callable[[T], str],
     query: Mapping[str, str | None],
 ) -> Answer:
-    """Answers with one page of what stands at ``path`` below the account; a Link header leads on where there is more.
+    """Answers with one page of the list at ``path`` below the account; a Link header leads to the next, if any.
 
-    ``rows`` are ``limit`` and one more, where there is one more. ``query`` is what the list was asked for; None is left
-    out. The next page is asked for by the ``cursor`` of the last row on this one.
+    ``rows`` has up to ``limit`` rows and, where there is a next page, one more. ``query`` has the parameters of the
+    request; those that are None are left out. The ``cursor`` of the next page is the id of the last row on this one.
     """
     page = rows[:limit]
     answer = found([show(row) for row in page])
     if len(rows) <= limit:
         return answer
-    given = {name: value for name, value in query.items() if value is not None}
-    following = urlencode({**given, "cursor": id_of(page[-1]), "limit": limit})
-    link = f'</{request.account}/api/{path}?{following}>; rel="next"'
+    parameters = {name: value for name, value in query.items() if value is not None}
+    next_query = urlencode({**parameters, "cursor": id_of(page[-1]), "limit": limit})
+    link = f'</{request.account}/api/{path}?{next_query}>; rel="next"'
     return msgspec.structs.replace(answer, headers=(("Link", link),))

@@ -1,4 +1,4 @@
-"""What every story needs: the stores, the machines, the gateways, the clock, and who is asking."""
+"""What every flow needs: the stores, the parts of the runtime, the gateways, the clock, and the request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,29 +15,29 @@ from payrelay.core.checkouts.return_links import LinkRule
 from payrelay.core.outcomes import Reading
 from payrelay.core.payments.operation import Retention
 from payrelay.errors import Code, Refusal
-from payrelay.flows.machines import Machines
+from payrelay.flows.runtime_parts import RuntimeParts
 from payrelay.flows.stores import Stores
 from payrelay.gateways.gateway import Gateway
 from payrelay.runtime.read_cache import CachedReading, Question
 
 FOUND: Final = "found"
-"""What a read came to that has no error code."""
+"""The outcome of a read that has no error code, for the hooks."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relay(Stores, Machines):
-    """The stores, machines, gateways and settings that the stories work with; made once at start.
+class Relay(Stores, RuntimeParts):
+    """The stores, parts of the runtime, gateways and settings that the flows work with; made once at start.
 
     Attributes:
         accounts: the configured gateway accounts by name.
         clock: tells the time.
         retention: how long a repeat finds its first request.
         log: for what no answer can carry.
-        public_url: our address from outside, without a slash at its end; None where it isn't set.
+        public_url: Payrelay's address from outside, without a slash at its end; None where it isn't set.
         return_links: the apps' own links that a customer may be sent back to.
-        withdrawals: ids of operations that the background is trying to withdraw.
-        being_resolved: ids of operations that this process is looking for now, and whether somebody asked for that.
-        inquired_now: when operations were last looked for because somebody asked, by ``clock.boot_s``.
+        withdrawals: ids of operations that a background task is trying to withdraw.
+        being_resolved: ids of operations that this process is resolving now, and whether each is out of turn.
+        inquired_now: when an inquiry out of turn about an operation last began, by ``clock.boot_s``.
         being_worked_on: ids of notifications that this process is working on now.
     """
 
@@ -53,18 +53,18 @@ class Relay(Stores, Machines):
     being_worked_on: set[str] = field(default_factory=set)
 
     def account(self, name: str) -> Gateway:
-        """Gives the account of that name; raises Refusal (not_found) where none is configured."""
+        """Returns the account of that name; raises Refusal (not_found) where none is configured."""
         try:
             return self.accounts[name]
         except KeyError:
             raise Refusal(Code.NOT_FOUND, f"there is no gateway account called {name}") from None
 
     def notify_url(self, account_name: str) -> str | None:
-        """Gives the address at which an account's notifications are taken; None where ours isn't set."""
+        """Returns the address for an account's notifications; None where ``public_url`` isn't set."""
         return None if self.public_url is None else f"{self.public_url}/{account_name}/notifications"
 
     def account_of(self, name: str, merchant: str) -> Gateway | None:
-        """Finds the account of a merchant, under whatever name it is configured now; the given one comes first.
+        """Finds a configured account of a merchant: the one of that name if it is the merchant's, else any other.
 
         None where the merchant is not configured any more.
         """
@@ -74,16 +74,16 @@ class Relay(Stores, Machines):
         return next((account for account in self.accounts.values() if account.merchant == merchant), None)
 
     async def read(self, request: "Request", call: Read) -> CachedReading:
-        """Tells what the gateway says to a read, as new as is asked for; see ``read_cache``.
+        """Returns the gateway's reply to a read, cached or new as the request allows; see ``read_cache``.
 
         Raises Refusal (not_found) where no account of that name is configured.
         """
         account = self.account(request.account)
-        ask = partial(self._ask, account, request.account, call)
-        question = Question(gateway=account, call=call, ask=ask)
+        call_gateway = partial(self._call_gateway, account, request.account, call)
+        question = Question(gateway=account, call=call, ask=call_gateway)
         return await self.read_cache.read(question, is_insisting=request.is_insisting)
 
-    async def _ask(self, account: Gateway, name: str, call: Read) -> Reading:
+    async def _call_gateway(self, account: Gateway, name: str, call: Read) -> Reading:
         began_s = self.clock.boot_s()
         reading = await account.read(call)
         self.hooks.call_made(name, call, reading.code or FOUND, self.clock.boot_s() - began_s)
@@ -91,14 +91,14 @@ class Relay(Stores, Machines):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks for a story, on which account.
+    """Who calls a flow, and on which account.
 
     Attributes:
         account: the configured name in the path.
         credential: of the caller, already allowed the scope and the account.
         request_id: names this request in logs and answers.
         idempotency_key: unquoted; None where the client sent none.
-        is_insisting: takes no answer to a read but a new one.
+        is_insisting: the client accepts only a new answer to a read, and no cached one.
     """
 
     account: str
@@ -109,5 +109,5 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def principal(self) -> str:
-        """The named key that acts."""
+        """The principal of the caller's credential."""
         return self.credential.principal

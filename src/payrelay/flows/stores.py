@@ -1,4 +1,4 @@
-"""Where the stories keep things: the nouns of the store, as one process has opened them."""
+"""The stores that flows use, as one process has opened them."""
 
 from dataclasses import dataclass
 
@@ -15,17 +15,17 @@ from payrelay.store.subscriptions import Subscriptions
 
 @dataclass(frozen=True, kw_only=True)
 class Stores:
-    """The nouns of the store that a story may write to; made once at start.
+    """The stores that a flow may write to; made once at start.
 
     Attributes:
-        journal: where operations are kept.
-        resolution: what settling asks the store.
-        inbox: where notifications are kept.
-        chargebacks: where payments that were taken back are kept.
-        customers: where stored customers are kept.
-        checkouts: where hosted payments are kept.
-        subscriptions: where it is kept how subscriptions stand.
-        client_tokens, signing_keys: where client tokens are kept, and what they are signed with.
+        journal: operations, with their histories, calls and answers.
+        resolution: the queries of the resolution.
+        inbox: notifications.
+        chargebacks: payments that a bank took back.
+        customers: stored customers.
+        checkouts: checkouts.
+        subscriptions: what is known of subscriptions.
+        client_tokens, signing_keys: client tokens, and the keys that sign them.
     """
 
     journal: Journal

@@ -1,4 +1,4 @@
-"""Keeps what is known of subscriptions in step with what passes by: answers to reads, and cancellations through us."""
+"""Notes what answers to reads, and cancellations through Payrelay, show of subscriptions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,41 +17,44 @@ from payrelay.store.subscriptions import SubscriptionOwner, Subscriptions
 
 async def note_cancelled(
     subscriptions: Subscriptions,
-    whose: SubscriptionOwner,
+    owner: SubscriptionOwner,
     subscription_id: str,
     *,
     now_ms: int,
     log: FilteringBoundLogger,
 ) -> None:
-    """Notes that a subscription was cancelled through us; raises nothing, because the answer is worth more than that.
+    """Notes that a subscription was cancelled through Payrelay.
 
-    Where the store fails the next read or notification tells it.
+    A failing store is only logged, so that the client gets its answer; the next read or notification shows the same.
     """
     fact = Fact(subscription_id=subscription_id, at_ms=now_ms, is_seen=True, state=SubscriptionState.STOPPED)
     try:
-        await subscriptions.note(whose, [fact], now_ms=now_ms)
+        await subscriptions.note(owner, [fact], now_ms=now_ms)
     except StoreError as error:
         log.warning("cancellation_not_noted", subscription_id=subscription_id, reason=str(error))
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingNotes:
-    """Notes what passes by in answers to reads; ``accounts`` tell under which name a merchant is configured."""
+    """Notes what answers to reads show of subscriptions; ``accounts`` are the configured accounts by name."""
 
     subscriptions: Subscriptions
     accounts: Mapping[str, Gateway]
 
     async def __call__(self, question: Question, reading: Reading, read_at_ms: int) -> None:
-        """Notes what a positive answer shows of subscriptions, as of the moment of the question. Raises StoreError."""
+        """Notes what a positive answer shows, as of the moment of the question. Raises StoreError.
+
+        Nothing is noted where the merchant is not configured.
+        """
         facts = facts_of_reading(question, reading, read_at_ms)
         name = next((name for name, each in self.accounts.items() if each.merchant == question.merchant), None)
         if facts and name is not None:
-            whose = SubscriptionOwner(account=name, merchant=question.merchant)
-            await self.subscriptions.note(whose, facts, now_ms=read_at_ms)
+            owner = SubscriptionOwner(account=name, merchant=question.merchant)
+            await self.subscriptions.note(owner, facts, now_ms=read_at_ms)
 
 
 def facts_of_reading(question: Question, reading: Reading, read_at_ms: int) -> tuple[Fact, ...]:
-    """Gives what an answer shows of subscriptions; nothing where it is about something else, or not whole."""
+    """Returns what an answer shows of subscriptions; nothing where it is about something else, or incomplete."""
     raw_data = reading.raw_data or b""
     match question.call:
         case AllSubscriptions() | OneSubscription():

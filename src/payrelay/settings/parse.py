@@ -46,7 +46,7 @@ def database_url(url: Secret) -> Secret:
 
 
 def web_address(text: str) -> str:
-    """Checks an absolute address without user, query and fragment, and removes slashes at its end."""
+    """Checks an absolute address without user, password, query and fragment, and removes slashes at its end."""
     parts = urlsplit("")
     is_address = False
     with contextlib.suppress(ValueError):  # a port or an IPv6 address that can't be read

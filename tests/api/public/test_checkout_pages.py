@@ -287,7 +287,7 @@ async def test_who_comes_back_is_sent_on_when_it_is_known(world: World) -> None:
     relay = hosting(world)
     checkout = await opened_checkout(relay, new(return_to="https://shop.example/done?order=1"))
     world.clock.passed_ms += 3_000
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
     shown = await back_at(relay, checkout)
 
     assert shown.heading == "Payment received"

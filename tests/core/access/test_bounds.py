@@ -1,4 +1,4 @@
-"""What belongs to a phone's credential, and what doesn't."""
+"""What belongs to an app's credential, and what doesn't."""
 
 import msgspec
 import pytest
@@ -24,12 +24,12 @@ def test_a_bound_that_binds_nothing_is_none() -> None:
 
 
 def test_everything_of_its_principal_belongs_to_a_key_that_is_not_bound() -> None:
-    """A server's key has no bounds, and may look at whatever its principal did."""
+    """A backend's key has no bounds, and may read all operations of its principal."""
     assert has_operation(None, OPERATION)
 
 
-def test_an_order_binds_no_person() -> None:
-    """A token for an order pays it whoever the customer is; what is for a person isn't touched by it."""
+def test_an_order_binds_no_customer() -> None:
+    """A token for an order pays it whoever the customer is; what is a customer's isn't touched by it."""
     assert has_customer(Bound(order_id="a"), "anybody")
     assert has_customer(Bound(order_id="a"), None)
 
@@ -52,7 +52,7 @@ def test_only_what_fits_all_its_bounds_is_its_own(
 
 
 @given(bounds, bounds, st.text(min_size=1), st.text(min_size=1))
-def test_no_two_phones_share_a_key(
+def test_no_two_apps_share_a_key(
     one: tuple[str | None, str | None, str | None], other: tuple[str | None, str | None, str | None], k: str, m: str
 ) -> None:
     """Equal keys of two customers are two keys, and none of them is a key that a server would send by chance."""
@@ -65,14 +65,14 @@ def test_no_two_phones_share_a_key(
 
 
 def test_no_name_passes_for_another_ones_key() -> None:
-    """A phone chooses its keys freely, and orders are called as shops like it; neither reaches another order's keys."""
+    """An app chooses its keys freely, and orders are called as shops like it; neither reaches another order's keys."""
     for name in ("order_id", "reference"):
         short, long = Bound(**{name: "A"}), Bound(**{name: "A/B"})
         assert key_of_bound(short, "B/k") != key_of_bound(long, "k")
         assert key_as_sent(long, key_of_bound(long, "k")) == "k"
 
 
-def test_a_person_keeps_ones_keys_when_a_card_comes() -> None:
+def test_a_customer_keeps_the_keys_when_a_card_comes() -> None:
     """A repeat after a lost answer is known as one, although meanwhile there is a card, or another one."""
     before = Bound(reference="user-1")
     first, second = (Bound(reference="user-1", customer_id=id_, keys_of=keys_of(before)) for id_ in ("cus_1", "cus_2"))

@@ -1,4 +1,4 @@
-"""What stands in a client token, and what it makes of the key that issued it."""
+"""The claims of a client token, and how it narrows the key that issued it."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ tokens = st.builds(
 
 @given(tokens)
 def test_what_is_written_is_read(token: ClientToken) -> None:
-    """A phone may do exactly what its token was made for."""
+    """An app may do exactly what its token was made for."""
     assert token_of(claims_of(token)) == token
 
 
@@ -175,14 +175,14 @@ def test_a_token_of_a_clock_that_is_a_little_ahead_has_begun(early_ms: int, is_g
     assert has_begun(TOKEN, NOW_MS - early_ms) is is_good
 
 
-def test_without_a_word_a_token_only_looks() -> None:
+def test_a_token_without_scopes_in_its_request_only_reads() -> None:
     """Whoever forgets to say what it may do has not let it pay."""
     assert USUAL_SCOPES <= CLIENT_SCOPES
     assert all(scope.endswith(":read") for scope in USUAL_SCOPES)
     assert not USUAL_SCOPES & PAYING
 
 
-def test_phones_never_issue_refund_or_see_all() -> None:
+def test_apps_never_issue_refund_or_see_all() -> None:
     """What moves money away, or opens others' books, is for servers."""
     assert not CLIENT_SCOPES & {
         Scope.CLIENT_TOKENS_CREATE,

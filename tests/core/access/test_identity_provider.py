@@ -38,8 +38,8 @@ def reason(claims: dict[str, Any], identity_provider: IdentityProvider = PROVIDE
     return raised.value.reason
 
 
-def test_a_person_becomes_a_bound_credential() -> None:
-    """The provider says who it is; what that allows are the settings."""
+def test_a_user_becomes_a_bound_credential() -> None:
+    """The identity provider says who it is; what that allows are the settings."""
     made = bearer_of(CLAIMS, PROVIDER, NOW_S * 1000)
 
     assert made.bound == Bound(reference="user-17")
@@ -49,7 +49,7 @@ def test_a_person_becomes_a_bound_credential() -> None:
 
 
 def test_the_claim_may_hold_the_customers_id() -> None:
-    """Where the app keeps it at the provider; a name that only looks like an id stays a name."""
+    """Where the app keeps it at the identity provider; a name that only looks like an id stays a name."""
     claims = CLAIMS | {"sub": "cus_" + "a" * 32}
 
     assert bearer_of(claims, PROVIDER, NOW_S * 1000).bound == Bound(reference=claims["sub"])
@@ -98,7 +98,7 @@ def test_an_order_may_be_named_too() -> None:
     ],
 )
 def test_what_is_not_meant_for_us_is_refused(changes: dict[str, Any], why: str) -> None:
-    """A token for another service of the same provider opens nothing here, nor does one that is over."""
+    """A token for another service of the same identity provider opens nothing here, nor does one that is over."""
     claims = {name: value for name, value in (CLAIMS | changes).items() if value is not None}
 
     assert reason(claims) == why
@@ -106,12 +106,12 @@ def test_what_is_not_meant_for_us_is_refused(changes: dict[str, Any], why: str) 
 
 @pytest.mark.parametrize("changes", [{"exp": NOW_S - LEEWAY_S + 1}, {"nbf": NOW_S + LEEWAY_S}, {"iat": NOW_S + 1.5}])
 def test_clocks_may_differ_a_little(changes: dict[str, Any]) -> None:
-    """Nobody is turned away because a provider's clock is some seconds off."""
+    """No user is rejected because an identity provider's clock is some seconds off."""
     assert is_usable(bearer_of(CLAIMS | changes, PROVIDER, NOW_S * 1000), NOW_S * 1000)
 
 
 @given(st.frozensets(st.sampled_from(Scope)))
-def test_a_provider_never_allows_what_phones_may_not(scopes: frozenset[Scope]) -> None:
+def test_an_identity_provider_never_allows_what_apps_may_not(scopes: frozenset[Scope]) -> None:
     """Whatever the settings say, and the claims have no say at all."""
     identity_provider = msgspec.structs.replace(PROVIDER, scopes=scopes)
     claims = CLAIMS | {"scope": "payments:refund", "scopes": ["payments:refund"], "principal": "other"}

@@ -1,4 +1,4 @@
-"""Who signed a token: ours with one algorithm and key, a provider's with three and its own keys."""
+"""Who signed a token: client tokens with one algorithm and key, an identity provider's with three and its own keys."""
 
 import base64
 import hmac
@@ -54,7 +54,7 @@ def encoded(value: object) -> str:
 
 
 def forged(header: dict[str, Any], secret: bytes = KEY.secret, claims: dict[str, object] | None = None) -> str:
-    """Signs our claims under another header."""
+    """Signs a client token's claims under another header."""
     return PREFIX + jwt.encode(
         header, claims or claims_of(TOKEN), OctKey.import_key(secret), registry=Anything(), default_type=None
     )
@@ -80,9 +80,9 @@ def test_each_claim_is_under_the_signature(claim: str) -> None:
 
 
 @given(st.integers(min_value=len(PREFIX), max_value=len(TEXT) - 1), st.characters(codec="ascii"))
-def test_no_character_of_a_token_can_be_another(place: int, character: str) -> None:
+def test_no_character_of_a_token_can_be_another(position: int, character: str) -> None:
     """There is one text of a token, and no other one that is taken for it."""
-    changed = TEXT[:place] + character + TEXT[place + 1 :]
+    changed = TEXT[:position] + character + TEXT[position + 1 :]
     if changed == TEXT:
         return
     if is_client_token(changed):
@@ -148,7 +148,7 @@ def test_a_signing_key_is_not_printed() -> None:
     ids=["RS256", "ES256", "EdDSA", "Ed25519"],
 )
 def test_a_providers_token_is_read_with_its_public_key(key: Key, algorithm: str) -> None:
-    """Each algorithm of the list, with the key as the provider publishes it; and no other claims than it signed."""
+    """Each algorithm of the list verifies with the key as published; and only the claims that were signed."""
     assert algorithm in IDENTITY_PROVIDER_ALGORITHMS
     text = jwt.encode({"alg": algorithm, "kid": key.kid}, CLAIMS, key, registry=Anything())
     public = identity_keys({"keys": [key.as_dict(private=False)]})[str(key.kid)]
@@ -171,7 +171,7 @@ def test_no_other_algorithm_is_a_providers(algorithm: str) -> None:
 
 @pytest.mark.parametrize("algorithm", ["HS256", "RS256", "ES256"])
 def test_a_public_key_is_no_shared_secret(algorithm: str) -> None:
-    """HS256 with the provider's public key as the secret would let anybody sign."""
+    """HS256 with the identity provider's public key as the secret would let anybody sign."""
     public = identity_keys({"keys": [RSA.as_dict(private=False)]})["rsa"]
     signing_input = f"{encoded({'alg': algorithm, 'kid': 'rsa'})}.{encoded(CLAIMS)}"
     secrets = [RSA.as_pem(private=False), RSA.as_der(private=False), str(RSA.as_dict(private=False)["n"]).encode()]
@@ -183,7 +183,7 @@ def test_a_public_key_is_no_shared_secret(algorithm: str) -> None:
 
 
 def test_keys_that_are_of_no_use_are_passed_over() -> None:
-    """A provider's set may hold keys for encryption, weak ones and unknown kinds; the good ones still serve."""
+    """A JWKS may have keys for encryption, weak ones and unknown kinds; the good ones still serve."""
     modulus = (2**1023 + 1).to_bytes(128, "big")
     weak = {"kty": "RSA", "kid": "weak", "e": "AQAB", "n": base64.urlsafe_b64encode(modulus).rstrip(b"=").decode()}
     other_curve = ECKey.generate_key("P-384", {"kid": "p384"}).as_dict(private=False)
@@ -214,7 +214,7 @@ def test_keys_that_are_of_no_use_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("answer", [{}, {"keys": None}, {"keys": {"a": 1}}, {"keys": "x"}])
-def test_what_is_no_set_of_keys_is_told(answer: dict[str, object]) -> None:
-    """An error page must not take the place of the keys that are known."""
+def test_what_is_no_set_of_keys_is_refused(answer: dict[str, object]) -> None:
+    """An error page must not replace the keys that are known."""
     with pytest.raises(ValueError, match="keys"):
         identity_keys(answer)

@@ -62,7 +62,7 @@ def test_the_table_says_what_every_event_does(state: CheckoutState, event: Check
 
 
 def test_completed_is_final() -> None:
-    """Who was told that it is paid may ship."""
+    """A merchant who reads that it is paid may ship."""
     assert not [event for state, event in TRANSITIONS if state is CheckoutState.COMPLETED]
 
 
@@ -73,7 +73,7 @@ def test_every_other_state_may_still_be_completed(state: CheckoutState) -> None:
 
 
 @given(st.lists(st.sampled_from(CheckoutEvent), max_size=8), st.randoms())
-def test_any_order_of_news_comes_to_the_same_end(events: list[CheckoutEvent], random: Random) -> None:
+def test_any_order_of_reports_leads_to_one_result(events: list[CheckoutEvent], random: Random) -> None:
     """Notifications come twice, late and in any order, and the browser beside them."""
     shuffled = list(events)
     random.shuffle(shuffled)
@@ -98,7 +98,7 @@ def test_a_change_counts_and_says_when() -> None:
 
 
 def test_what_is_known_stays_and_what_is_not_is_filled_in() -> None:
-    """A look finds the payment; the notification behind it brings the customer, and must not change the payment."""
+    """An inquiry finds the payment; the notification behind it brings the customer, and must not change the payment."""
     completed = advance(CHECKOUT, CheckoutEvent.COMPLETED, at_ms=2_000, result=PAID)
     assert completed is not None
     more = Result(payment_id="320025000002", customer_id="cus_1")
@@ -132,14 +132,14 @@ def test_a_failure_brings_no_ids() -> None:
 
 
 @pytest.mark.parametrize("outcome", [CheckoutState.OPEN, CheckoutState.EXPIRED])
-def test_no_news_open_or_expire_anything(outcome: CheckoutState) -> None:
+def test_no_report_opens_or_expires_a_checkout(outcome: CheckoutState) -> None:
     """Time alone ends a checkout."""
     content = CheckoutOutcome(account="gateway", merchant="m", order_id="A-1", outcome=outcome)
     with pytest.raises(ValueError, match=f"no report makes a checkout {outcome}"):
         assert content.event
 
 
-def test_news_say_what_came_of_it() -> None:
+def test_a_report_brings_the_results() -> None:
     """The ids go on to whoever asks."""
     content = CheckoutOutcome(
         account="gateway", merchant="m", order_id="A-1", outcome=CheckoutState.COMPLETED, subscription_id="42"
@@ -209,7 +209,7 @@ def test_of_an_orders_checkouts_the_one_that_fits_is_meant(members: dict[str, ob
     assert (None if chosen is None else chosen.id) == expected
 
 
-def test_what_is_told_has_ids_and_money_and_no_person() -> None:
+def test_an_event_has_ids_and_money_and_no_personal_data() -> None:
     """It leaves the house."""
     event = event_of(after(CheckoutEvent.COMPLETED))
 
@@ -230,7 +230,7 @@ def test_what_is_told_has_ids_and_money_and_no_person() -> None:
 
 
 def test_the_same_change_is_the_same_event() -> None:
-    """Whoever writes it again after a crash tells nothing twice."""
+    """A writer that repeats it after a crash reports nothing twice."""
     assert event_of(after(CheckoutEvent.FAILED)).id == event_of(after(CheckoutEvent.FAILED)).id
 
 
@@ -252,21 +252,21 @@ def test_looks_come_less_often_with_time(age_ms: int) -> None:
     assert 30_000 <= next_inquiry_ms(plan, now_ms) - now_ms <= INQUIRY_MS_MAX
 
 
-def test_only_what_can_be_shown_and_is_not_completed_is_looked_for_and_not_for_ever() -> None:
-    """The gateway's records show payments and plans alone; each look costs a place in the budget."""
-    held = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.AUTHORIZATION)
+def test_only_what_can_be_shown_and_is_not_completed_is_searched_for_and_not_for_ever() -> None:
+    """The gateway's records show payments and plans alone; each inquiry costs a permit."""
+    authorization = msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.AUTHORIZATION)
 
     assert is_inquired(CHECKOUT, 4_000)
     assert is_inquired(msgspec.structs.replace(CHECKOUT, kind=CheckoutKind.RECURRING), 4_000)
     assert is_inquired(after(CheckoutEvent.EXPIRED), 4_000)
     assert not is_inquired(CHECKOUT, 3_999)
     assert not is_inquired(CHECKOUT, 1_000 + INQUIRED_FOR_MS)
-    assert not is_inquired(held, 4_000)
+    assert not is_inquired(authorization, 4_000)
     assert not is_inquired(after(CheckoutEvent.COMPLETED), 4_000)
 
 
 def test_a_plan_begins_after_the_days_before_its_own() -> None:
-    """On its own day the first payment is taken at once. What was forgotten of a checkout begins on no later day."""
+    """On its own day the first payment is charged at once. What was forgotten of a checkout begins on no later day."""
     asked = msgspec.structs.replace(DETAILS_OF_PLAN.asked, plan=None)
 
     assert begins_after(DETAILS_OF_PLAN, date(2029, 12, 31))
@@ -280,7 +280,7 @@ def test_every_state_has_its_sentence() -> None:
     assert STATE_SENTENCES.keys() == set(CheckoutState)
 
 
-def test_nothing_of_a_person_is_printed() -> None:
+def test_no_personal_data_is_printed() -> None:
     """A traceback goes into the log."""
     home = PostalAddress(address="CANARY", city="CANARY", country="CANARY")
     person = Buyer(first_name="CANARY", last_name="CANARY", email="CANARY", phone="CANARY", home=home)

@@ -70,7 +70,7 @@ def test_an_approval_prints_neither_token_nor_holder() -> None:
 
 
 def test_the_same_approval_changes_nothing() -> None:
-    """The gateway tells everything twice; no second event may come of that."""
+    """The gateway reports everything twice; that must make no second event."""
     assert again() is CUSTOMER
 
 
@@ -95,7 +95,7 @@ def test_what_an_approval_does_not_say_stays() -> None:
     assert again(**bare, payment_id=None) is CUSTOMER
 
 
-def test_a_name_is_taken_where_there_is_none() -> None:
+def test_a_name_is_filled_in_where_there_is_none() -> None:
     """A card may be approved before the merchant knows whose it is; what it says later is never overwritten."""
     nameless = renamed(CUSTOMER, Names(reference=None, label=None), at_ms=1_500)
 
@@ -112,12 +112,12 @@ def test_a_repeat_brings_no_name_back() -> None:
 
 
 @pytest.mark.parametrize(("order_id", "is_same"), [("A-1", True), ("A-2", False), (None, False)])
-def test_a_repeat_is_told_by_its_order(order_id: str | None, *, is_same: bool) -> None:
+def test_a_repeat_is_recognised_by_its_order(order_id: str | None, *, is_same: bool) -> None:
     """A token that is handed over is meant each time; an approval is known by the order that it was made in."""
     assert is_repeat(CUSTOMER, msgspec.structs.replace(APPROVAL, order_id=order_id)) is is_same
 
 
-def test_names_change_and_are_taken_away() -> None:
+def test_names_change_and_are_removed() -> None:
     """Null takes a name away; what is as it was is no change."""
     changed = renamed(CUSTOMER, Names(reference="person-8", label="Blue card"), at_ms=2_000)
 
@@ -191,19 +191,19 @@ def test_no_state_but_the_first_leads_to_active() -> None:
         (CustomerEvent.ERASED, "customer.erased"),
     ],
 )
-def test_what_is_told_names_nobody(event: CustomerEvent | None, kind: str) -> None:
+def test_an_event_names_no_person(event: CustomerEvent | None, kind: str) -> None:
     """An event can't be called back from whoever received it: no name, no reference, no token."""
     labelled = renamed(CUSTOMER, Names(reference="nimal@example.com", label="Nimal's card"), at_ms=2_000)
-    told = event_of_customer(labelled, event)
+    outgoing = event_of_customer(labelled, event)
 
-    assert told.type == kind
+    assert outgoing.type == kind
     assert kind in TYPES
-    assert (told.subject, told.principal, told.at_ms) == ("customer:cus_1", "shop", 2_000)
-    assert not {"reference", "label", "card_holder", "token"} & set(told.data)
-    assert "imal" not in repr(told)
+    assert (outgoing.subject, outgoing.principal, outgoing.at_ms) == ("customer:cus_1", "shop", 2_000)
+    assert not {"reference", "label", "card_holder", "token"} & set(outgoing.data)
+    assert "imal" not in repr(outgoing)
 
 
-def test_each_version_is_told_by_an_event_of_its_own() -> None:
+def test_each_version_has_an_event_of_its_own() -> None:
     """Receivers drop an event whose id they know."""
     changed = again(order_id="A-2")
 
@@ -225,7 +225,7 @@ def test_each_version_is_told_by_an_event_of_its_own() -> None:
     ],
 )
 def test_four_digits_of_a_card_are_kept_whatever_comes(card_no: str | None, mask: str | None) -> None:
-    """A gateway that forgot its mask must not put a whole card into our database."""
+    """A gateway that forgot its mask must not put a whole card number into the database."""
     assert masked(card_no) == mask
 
 
@@ -243,6 +243,6 @@ def test_a_fact_that_is_no_fact_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("text", "is_one"), [("cus_019c8b2f5a7e4d10b6f3a92c7e08d154", True), ("59AFEE022CC69CA39D325E1B59130862", False)]
 )
-def test_a_handle_is_told_from_a_token_by_its_beginning(text: str, *, is_one: bool) -> None:
+def test_a_handle_differs_from_a_token_by_its_beginning(text: str, *, is_one: bool) -> None:
     """The gateway's tokens are hex digits, and never begin with cus_."""
     assert is_handle(text) is is_one

@@ -1,4 +1,4 @@
-"""What is told of operations."""
+"""The events of operations."""
 
 import pytest
 
@@ -47,14 +47,14 @@ def operation(state: State = State.SENDING) -> Operation:
     )
 
 
-def told(before: State, event: Event) -> OutgoingEvent | None:
-    """Gives what is told of a step."""
+def event_of_step(before: State, event: Event) -> OutgoingEvent | None:
+    """Gives the event of a step."""
     return of_operation(*advance(operation(before), event, at_ms=5_000, retention=RETENTION, evidence=Evidence()))
 
 
 def test_an_event_has_what_a_receiver_acts_on() -> None:
-    """Ids, state and money, and no token, key or person: an event goes over the internet, and is kept by others."""
-    event = told(State.SENDING, Event.SUCCEEDED)
+    """Ids, state and money, and no token, key or personal data: receivers elsewhere store the events."""
+    event = event_of_step(State.SENDING, Event.SUCCEEDED)
 
     assert event is not None
     assert (event.type, event.subject) == ("operation.succeeded", "operation:op_019c8b2f5a7e4d10b6f3a92c7e08d154")
@@ -74,11 +74,13 @@ def test_an_event_has_what_a_receiver_acts_on() -> None:
 
 
 @pytest.mark.parametrize(("step", "after"), TRANSITIONS.items())
-def test_every_change_to_a_told_state_is_told_and_no_look_is(step: tuple[State, Event], after: State) -> None:
-    """A receiver that counts on events must miss no change, and isn't woken by each look of ours."""
+def test_every_change_to_a_published_state_has_an_event_and_no_inquiry_has(
+    step: tuple[State, Event], after: State
+) -> None:
+    """A receiver that counts on events must miss no change, and isn't woken by each of the service's inquiries."""
     before, event = step
 
-    outgoing = told(before, event)
+    outgoing = event_of_step(before, event)
 
     if after in {State.ACCEPTED, State.SENDING} or event in {
         Event.INQUIRED_ABOUT,
@@ -91,15 +93,15 @@ def test_every_change_to_a_told_state_is_told_and_no_look_is(step: tuple[State, 
         assert outgoing.type == f"operation.{after}"
 
 
-def test_the_first_line_tells_nothing() -> None:
-    """That an operation was accepted is what its own client is told."""
+def test_the_first_entry_has_no_event() -> None:
+    """That an operation was accepted is the answer to its own client."""
     entry = JournalEntry(version=1, at_ms=1_000, event=None, state=State.SENDING, evidence=Evidence())
 
     assert of_operation(operation(), entry) is None
 
 
 def test_the_id_is_the_same_for_the_same_change_and_sorts_by_time() -> None:
-    """What is written again after a lost commit is the same event, and a person can sort ids."""
+    """What is written again after a lost commit is the same event, and an operator can sort ids."""
     assert event_id(5, "op_1/2") == event_id(5, "op_1/2") != event_id(5, "op_1/3")
     assert event_id(5, "z") < event_id(6, "a") < event_id(2**45, "a")
     assert len(event_id(5, "x")) == len("evt_") + 32

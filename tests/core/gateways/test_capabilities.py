@@ -11,7 +11,7 @@ KEEPING = Capabilities(keys_kept_ms=1, does_once=frozenset(Kind), finds_orders=T
 
 @pytest.mark.parametrize("kind", Kind)
 def test_of_a_gateway_that_can_do_nothing_nothing_is_assumed(kind: Kind) -> None:
-    """A hold lapses by itself; all else is for a person, who is better than a guess."""
+    """An authorization lapses by itself; all else is for an operator, who is better than a guess."""
     expected = ResolutionWay.WAIT if kind is Kind.AUTHORIZATION else ResolutionWay.NONE
 
     assert resolution_way_of(kind, NOTHING, is_key_kept=True) is expected
@@ -19,7 +19,7 @@ def test_of_a_gateway_that_can_do_nothing_nothing_is_assumed(kind: Kind) -> None
 
 @pytest.mark.parametrize("kind", Kind)
 def test_what_shows_itself_is_searched_for(kind: Kind) -> None:
-    """What shows itself nowhere is not: whether a hold was let go of, a cancellation."""
+    """What shows nowhere is not: whether an authorization was let go of, a cancellation."""
     is_shown = kind in {Kind.CHARGE, Kind.AUTHORIZATION, Kind.REFUND, Kind.RETRY}
     expected = {Kind.CAPTURE: ResolutionWay.NONE, Kind.VOID: ResolutionWay.NONE, Kind.CANCEL: ResolutionWay.NONE}.get(
         kind, ResolutionWay.SEARCH

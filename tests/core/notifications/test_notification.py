@@ -37,7 +37,7 @@ from payrelay.core.notifications.notification import (
 from payrelay.core.secret import Secret
 from payrelay.errors import IllegalTransition
 
-NEWS = NotificationContent(
+CONTENT = NotificationContent(
     kind=NotificationKind.PAYMENT,
     reported=ReportedStatus.SUCCEEDED,
     order_id="A-1",
@@ -80,11 +80,11 @@ def test_only_what_is_unfinished_is_worked_on_again() -> None:
 
 
 def test_it_waits_longer_each_time_and_then_no_more() -> None:
-    """Our own row is a moment away; an order of another shop's never comes, and must not cost a look for ever."""
-    waiting, tries, now_ms = NOTIFICATION, 0, NOW_MS
+    """Our own row is a moment away; an order of another shop's never comes, and must not cost an inquiry for ever."""
+    waiting, attempts, now_ms = NOTIFICATION, 0, NOW_MS
     while waiting.state in UNFINISHED:
         waiting = advance(waiting, WAIT, at_ms=now_ms)
-        tries += 1
+        attempts += 1
         if waiting.next_at_ms is not None:
             assert waiting.next_at_ms - now_ms in RETRY_DELAYS_MS
             now_ms = waiting.next_at_ms
@@ -92,7 +92,7 @@ def test_it_waits_longer_each_time_and_then_no_more() -> None:
     assert waiting.state is NotificationState.IGNORED
     assert waiting.reason is NotificationReason.UNKNOWN_ORDER
     assert WAITS_FOR_MS <= now_ms - NOW_MS <= WAITS_FOR_MS + max(RETRY_DELAYS_MS)
-    assert tries < 30
+    assert attempts < 30
 
 
 def test_a_replay_begins_the_wait_anew() -> None:
@@ -127,8 +127,8 @@ def test_a_repeat_wakes_only_what_it_can_change() -> None:
         assert advance(each, step, at_ms=NOW_MS).state is NotificationState.RECEIVED
 
 
-def test_every_reason_has_its_words_and_at_most_one_place() -> None:
-    """What stands in a list must be said in words, and mean one thing."""
+def test_every_reason_has_its_words_and_at_most_one_step() -> None:
+    """A reason in a list must have words, and mean one thing."""
     assert set(REASON_PHRASES) == set(NotificationReason)
     assert set(REASON_OF_AUTHENTICITY) == set(Authenticity)
     groups = (APPLIED_BY, PUT_OFF_BY, DOUBTED_BY)
@@ -140,11 +140,11 @@ def test_every_reason_has_its_words_and_at_most_one_place() -> None:
 
 
 def test_amount_and_currency_are_compared() -> None:
-    """The signature only says that the gateway told of some amount, not that it is the one that was asked for."""
-    assert not differs(NEWS, ExpectedAmount(amount_minor=100_000, currency="LKR"))
-    assert not differs(NEWS, ExpectedAmount(amount_minor=None, currency="LKR"))
-    assert differs(NEWS, ExpectedAmount(amount_minor=100_001, currency="LKR"))
-    assert differs(NEWS, ExpectedAmount(amount_minor=None, currency="USD"))
+    """The signature only proves that the gateway reported some amount, not that it is the requested one."""
+    assert not differs(CONTENT, ExpectedAmount(amount_minor=100_000, currency="LKR"))
+    assert not differs(CONTENT, ExpectedAmount(amount_minor=None, currency="LKR"))
+    assert differs(CONTENT, ExpectedAmount(amount_minor=100_001, currency="LKR"))
+    assert differs(CONTENT, ExpectedAmount(amount_minor=None, currency="USD"))
 
 
 @pytest.mark.parametrize(
@@ -160,18 +160,18 @@ def test_amount_and_currency_are_compared() -> None:
 )
 def test_a_payment_that_differs_in_anything_is_another(members: dict[str, object]) -> None:
     """What is not signed may be anybody's; only the gateway's own record of exactly this counts."""
-    assert payment_shown(NEWS, [PAYMENT], frozenset()) == PAYMENT
-    assert payment_shown(NEWS, [msgspec.structs.replace(PAYMENT, **members)], frozenset()) is None
+    assert payment_shown(CONTENT, [PAYMENT], frozenset()) == PAYMENT
+    assert payment_shown(CONTENT, [msgspec.structs.replace(PAYMENT, **members)], frozenset()) is None
 
 
 def test_a_payment_of_something_else_proves_nothing() -> None:
     """A charge's payment must not pay for a checkout under the same order as well."""
-    assert payment_shown(NEWS, [PAYMENT], frozenset({PAYMENT.payment_id})) is None
+    assert payment_shown(CONTENT, [PAYMENT], frozenset({PAYMENT.payment_id})) is None
 
 
 def test_without_an_id_only_a_single_one_counts() -> None:
     """Of two that are equal nobody can say which one was meant."""
-    unnamed = msgspec.structs.replace(NEWS, payment_id=None)
+    unnamed = msgspec.structs.replace(CONTENT, payment_id=None)
     second = msgspec.structs.replace(PAYMENT, payment_id="320025000002")
 
     assert payment_shown(unnamed, [PAYMENT], frozenset()) == PAYMENT
@@ -181,7 +181,7 @@ def test_without_an_id_only_a_single_one_counts() -> None:
 def test_nothing_secret_is_printed() -> None:
     """A traceback must not show a token or a name."""
     content = msgspec.structs.replace(
-        NEWS, customer_token="CANARY1", authorization_token="CANARY2", card_holder=Secret("CANARY3")
+        CONTENT, customer_token="CANARY1", authorization_token="CANARY2", card_holder=Secret("CANARY3")
     )
 
     assert "CANARY" not in repr(content)
@@ -195,7 +195,7 @@ def test_every_state_is_described() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "why", "told", "is_needed"),
+    ("state", "reason", "reported", "is_needed"),
     [
         (NotificationState.NEEDS_ATTENTION, NotificationReason.OTHER_AMOUNT, ReportedStatus.SUCCEEDED, True),
         (NotificationState.NEEDS_ATTENTION, NotificationReason.OPERATION_OPEN, ReportedStatus.SUCCEEDED, False),
@@ -207,8 +207,11 @@ def test_every_state_is_described() -> None:
         (NotificationState.REFUSED, NotificationReason.FORGED, ReportedStatus.SUCCEEDED, False),
     ],
 )
-def test_a_person_is_called_where_one_is_needed(
-    state: NotificationState, why: NotificationReason, told: ReportedStatus, *, is_needed: bool
+def test_an_operator_is_called_where_one_is_needed(
+    state: NotificationState, reason: NotificationReason, reported: ReportedStatus, *, is_needed: bool
 ) -> None:
-    """For money that nobody can prove, and never twice for the same; what is of nobody here is nobody's trouble."""
-    assert needs_operator(msgspec.structs.replace(NOTIFICATION, state=state, reason=why, reported=told)) is is_needed
+    """For money that nobody can prove, and never twice for the same; a report on an unknown order needs nobody."""
+    assert (
+        needs_operator(msgspec.structs.replace(NOTIFICATION, state=state, reason=reason, reported=reported))
+        is is_needed
+    )

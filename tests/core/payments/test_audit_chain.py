@@ -46,7 +46,7 @@ ANCHORED: Final = st.lists(st.tuples(TEXTS, NUMBERS, TEXTS), max_size=4)
 
 
 def anchored(previous: str, span: AnchoredSpan, entries: Lines) -> str:
-    """Gives the digest of an anchor over some lines."""
+    """Gives the digest of an anchor over some entries."""
     digest = KEY.anchor(previous, span)
     for entry in entries:
         digest.add(*entry)
@@ -54,17 +54,17 @@ def anchored(previous: str, span: AnchoredSpan, entries: Lines) -> str:
 
 
 @given(LINKS, LINKS, TEXTS, TEXTS)
-def test_two_lines_have_one_hash_only_where_they_are_equal(
+def test_two_entries_have_one_hash_only_where_they_are_equal(
     one: Link, other: Link, before: str, before_other: str
 ) -> None:
-    """A line that was changed in any member, or stands behind another, is found by its hash."""
+    """A journal entry that was changed in any member, or that follows another, is found by its hash."""
     is_equal = (before, one) == (before_other, other)
 
     assert (KEY.entry(before, one) == KEY.entry(before_other, other)) is is_equal
 
 
 @given(LINKS, st.sampled_from(Link._fields), TEXTS | NUMBERS | st.none())
-def test_every_member_of_a_line_counts(link: Link, name: str, value: str | int | None) -> None:
+def test_every_member_of_an_entry_counts(link: Link, name: str, value: str | int | None) -> None:
     """One changed member changes the hash, and nothing else does."""
     changed = Link(**{**link._asdict(), name: value})
 
@@ -98,7 +98,7 @@ def test_a_short_key_is_refused() -> None:
 
 @given(LINKS, TEXTS)
 def test_without_the_key_no_hash_can_be_made(link: Link, before: str) -> None:
-    """The database alone, in wrong hands, yields no chain that holds."""
+    """An attacker with the database alone can make no valid chain."""
     assert KEY.entry(before, link) != ChainKey(b"x" * 32).entry(before, link)
 
 
@@ -122,7 +122,7 @@ OTHER = {"kind": Kind.REFUND}
 
 
 def test_every_column_is_hashed_or_named(make_operation: MakeOperation) -> None:
-    """A column that comes later is hashed unless somebody decides otherwise, and says why."""
+    """A column that comes later is hashed unless a developer decides otherwise, and gives the reason."""
     assert {*HASHED} | UNHASHED == set(Operation.__struct_fields__)
     digest = row_digest(make_operation())
     assert {row_digest(make_operation(**{name: "other"})) for name in UNHASHED} == {digest}
@@ -161,19 +161,19 @@ def test_an_answer_is_the_operations_own(one: str, other: str, answer: bytes, ot
 
 @given(st.tuples(TEXTS, SPANS, ANCHORED), st.tuples(TEXTS, SPANS, ANCHORED))
 def test_two_anchors_have_one_digest_only_where_all_is_equal(one: Anchored, other: Anchored) -> None:
-    """A line that is missing, added, or in another place is found, and so is an anchor that is missing before it."""
+    """A journal entry that is missing, added, or in another place is found, and so is an anchor missing before it."""
     assert (anchored(*one) == anchored(*other)) is (one == other)
 
 
 @given(SPANS, ANCHORED, ANCHORED)
-def test_the_lines_of_an_anchor_alone_decide(span: AnchoredSpan, entries: Lines, more: Lines) -> None:
-    """The same with one span, where unequal lines are all there is to tell the anchors apart."""
+def test_the_entries_of_an_anchor_alone_decide(span: AnchoredSpan, entries: Lines, more: Lines) -> None:
+    """With one span, unequal entries are all there is to tell the anchors apart."""
     assert (anchored("", span, entries) == anchored("", span, more)) is (entries == more)
 
 
 @given(TEXTS, SPANS, ANCHORED)
 def test_the_digest_of_an_anchor_is_an_hmac(previous: str, span: AnchoredSpan, entries: Lines) -> None:
-    """Over its span, its lines and their number: an anchor that was kept elsewhere is computed again years later."""
+    """Over its span, its entries and their number: an anchor that was kept elsewhere is computed again years later."""
     parts = [("anchor", previous, span), *entries, len(entries)]
     message = b"".join(msgspec.msgpack.encode(part) for part in parts)
 

@@ -57,12 +57,12 @@ def follow(operation: Operation, report: Report, *meanwhile: JournalEntry) -> Ch
 
 
 def entry_of(event: Event) -> JournalEntry:
-    """Gives a line that somebody else wrote."""
+    """Gives a journal entry of another writer."""
     return JournalEntry(version=2, at_ms=3_000, event=event, state=State.UNKNOWN, evidence=Evidence())
 
 
 def standing(make_operation: MakeOperation, state: State, kind: Kind = Kind.CHARGE, **members: object) -> Operation:
-    """Gives an operation as the store has it in a state: what is settled holds no guard, and its claim has an end."""
+    """Gives an operation as the store has it in a state: a final one holds no guard, and its claim has an end."""
     is_open = state in OPEN_STATES
     usual = {"guard": "order/A-1" if is_open else None, "claim_ends_at_ms": None if is_open else 9_000}
     return make_operation(**({"state": state, "kind": kind, "version": 4} | usual | members))
@@ -84,7 +84,7 @@ def test_the_law_of_every_change(
     is_known: bool,
     meanwhile: tuple[JournalEntry, ...],
 ) -> None:
-    """For every state and event: guard, claim, answer, next look, version and what is known, or an error."""
+    """For every state and event: guard, claim, answer, next inquiry, version and what is known, or an error."""
     known = {"payment_id": "asked", "result_ref": "known"} if is_known else {}
     before = standing(make_operation, state, kind, inquire_at_ms=42, **known)
     try:
@@ -112,7 +112,7 @@ def test_the_law_of_every_change(
 
 
 @pytest.mark.parametrize("event", [Event.PROVED, Event.DECIDED_SUCCEEDED])
-def test_a_report_fills_in_and_a_person_may_say_otherwise(make_operation: MakeOperation, event: Event) -> None:
+def test_a_report_fills_in_and_an_operator_may_say_otherwise(make_operation: MakeOperation, event: Event) -> None:
     """A reply that names another order must not change what was asked; who decides has the statement in hand."""
     before = standing(make_operation, State.UNKNOWN, payment_id="1", currency=None)
     report = Report(event=event, answer=ANSWER, facts=Facts(payment_id="2", currency="LKR"))
@@ -136,24 +136,22 @@ def test_what_was_never_sent_while_it_waited_was_given_up(make_operation: MakeOp
         Report(event=Event.INQUIRED_ABOUT, evidence=Evidence(seen=MatchResult.ALREADY_DONE)),
     ],
 )
-def test_what_shows_an_effect_that_was_taken_for_failed_reopens_it(
-    make_operation: MakeOperation, report: Report
-) -> None:
-    """Whoever tells it, it is one thing: the guard comes back, and a person has seen what is there."""
+def test_evidence_of_an_effect_reopens_a_failed_operation(make_operation: MakeOperation, report: Report) -> None:
+    """The source makes no difference: the guard comes back, and an operator has seen what is there."""
     change = follow(standing(make_operation, State.FAILED), report)
     assert (change.entry.event, change.operation.state) == (Event.REAPPEARED, State.NEEDS_ATTENTION)
     assert change.operation.guard == "order/A-1"
 
 
 @pytest.mark.parametrize("event", [Event.SUCCEEDED, Event.DIFFERED])
-def test_a_late_reply_to_the_only_sending_is_told_as_what_it_was(make_operation: MakeOperation, event: Event) -> None:
-    """Nothing showed itself at the gateway: the gateway answered, and a person who decides must read what it said."""
+def test_a_late_reply_to_the_only_sending_keeps_its_own_event(make_operation: MakeOperation, event: Event) -> None:
+    """Nothing showed at the gateway: the gateway answered, and an operator who decides must read what it said."""
     change = follow(standing(make_operation, State.FAILED), Report(event=event, is_firsthand=True))
     assert (change.entry.event, change.operation.state) == (event, State.NEEDS_ATTENTION)
     assert change.operation.guard == "order/A-1"
 
 
-def test_a_look_that_settles_nothing_prolongs_no_key_and_may_be_the_last(make_operation: MakeOperation) -> None:
+def test_an_inquiry_that_resolves_nothing_prolongs_no_key_and_may_be_the_last(make_operation: MakeOperation) -> None:
     """A key is kept for a time from the failure on; and the search for what failed has an end."""
     after = follow(
         standing(make_operation, State.FAILED), Report(event=Event.INQUIRED_ABOUT, inquire_at_ms=None)
@@ -162,15 +160,15 @@ def test_a_look_that_settles_nothing_prolongs_no_key_and_may_be_the_last(make_op
 
 
 @pytest.mark.parametrize("state", [State.UNKNOWN, State.NEEDS_ATTENTION])
-def test_that_nobody_knows_is_written_once(make_operation: MakeOperation, state: State) -> None:
-    """It would hide what settling has begun since."""
+def test_an_unknown_outcome_is_stored_once(make_operation: MakeOperation, state: State) -> None:
+    """It would hide what resolution has begun since."""
     with pytest.raises(IllegalTransition, match="known already"):
         follow(standing(make_operation, state), Report(event=Event.UNKNOWN))
 
 
 @pytest.mark.parametrize("event", TO_NOTHING)
-def test_a_sending_that_came_to_nothing_loses_against_a_later_one(make_operation: MakeOperation, event: Event) -> None:
-    """The later one may have taken effect; a look in between says nothing about that."""
+def test_a_sending_without_an_effect_loses_against_a_later_one(make_operation: MakeOperation, event: Event) -> None:
+    """The later one may have taken effect; an inquiry in between says nothing about that."""
     before, report = standing(make_operation, State.UNKNOWN), Report(event=event, answer=ANSWER)
     assert follow(before, report, entry_of(Event.INQUIRED_ABOUT)).entry.event is event
     with pytest.raises(IllegalTransition, match="sent once more"):
@@ -179,7 +177,7 @@ def test_a_sending_that_came_to_nothing_loses_against_a_later_one(make_operation
 
 @pytest.mark.parametrize("event", [Event.SUCCEEDED, Event.DISPROVED])
 def test_a_state_that_freezes_an_answer_needs_one(make_operation: MakeOperation, event: Event) -> None:
-    """Without one a repeat of what is settled would be told for ever that it is not."""
+    """Without an answer, a repeat of a final operation would wait for ever."""
     with pytest.raises(ValueError, match="needs an answer"):
         follow(standing(make_operation, State.UNKNOWN), Report(event=event))
 
@@ -215,17 +213,15 @@ def test_where_nothing_is_reported_beside_the_table_is_all(
         (Event.GRANTED, None, None),
     ],
 )
-def test_what_a_report_says_is_where_it_would_have_it_stand(
-    event: Event, seen: MatchResult | None, state: State
-) -> None:
-    """Against that is held what stands: only where the two differ somebody has to look."""
+def test_the_state_that_a_report_implies(event: Event, seen: MatchResult | None, state: State) -> None:
+    """It is compared with the present state: an operator must look only where the two differ."""
     assert state_implied_by(Report(event=event, evidence=Evidence(seen=seen))) is state
 
 
 def test_records_and_replies_fill_in_alike(make_operation: MakeOperation) -> None:
-    """One reading of both: a hold's token, which only a reply has, is kept as its hash."""
+    """One reading of both: an authorization token, which only a reply has, is kept as its hash."""
     bare = standing(make_operation, State.UNKNOWN, order_id=None, currency=None)
     shown = follow(bare, Report(event=Event.PROVED, answer=ANSWER, facts=PAYMENT)).operation
     assert (shown.order_id, shown.payment_id, shown.currency) == ("A-1", "320025000001", "LKR")
-    told = follow(bare, Report(event=Event.SUCCEEDED, answer=ANSWER, facts=Facts(authorization_token="t"))).operation
-    assert (told.result_ref, told.payment_id) == (secret_hash("t"), None)
+    changed = follow(bare, Report(event=Event.SUCCEEDED, answer=ANSWER, facts=Facts(authorization_token="t"))).operation
+    assert (changed.result_ref, changed.payment_id) == (secret_hash("t"), None)

@@ -39,7 +39,7 @@ INQUIRED_ABOUT = (Event.INQUIRED_ABOUT, State.UNKNOWN, NOT_YET)
 
 
 def test_every_word_of_a_history_has_a_phrase() -> None:
-    """A person who decides about money must not have to guess what `other_shape` means."""
+    """An operator who decides about money must not have to guess what `other_shape` means."""
     assert CAUSE_PHRASES.keys() >= {*Cause, *LossCause}
     assert SEEN_PHRASES.keys() == set(MatchResult)
     assert CONTROL_PHRASES.keys() == set(Control)
@@ -47,25 +47,25 @@ def test_every_word_of_a_history_has_a_phrase() -> None:
 
 @pytest.mark.parametrize("phrases", [CAUSE_PHRASES, SEEN_PHRASES, CONTROL_PHRASES])
 def test_no_two_phrases_read_the_same(phrases: Mapping[str, str]) -> None:
-    """What differs must be told apart by the person who only reads."""
+    """What differs must be told apart by the operator who only reads."""
     assert len(set(phrases.values())) == len(phrases)
 
 
-def test_why_tells_what_brought_it_there() -> None:
-    """A list has one line for it, and that is the line that counts."""
+def test_the_reason_phrase_has_what_led_to_the_state() -> None:
+    """A list has room for one phrase, and that is the one that counts."""
     assert reason_phrase(history_of(BEGUN)) == FIRST_ENTRY.removesuffix(".")
     assert reason_phrase(history_of(BEGUN, LOST)) == "No reply came in time"
 
 
-@pytest.mark.parametrize(("looks", "times"), [(1, "once"), (4, "4 times")])
-def test_why_tells_what_was_seen_since(looks: int, times: str) -> None:
-    """That it was looked for in vain is news."""
-    assert reason_phrase(history_of(BEGUN, LOST, *[INQUIRED_ABOUT] * looks)) == (
+@pytest.mark.parametrize(("inquiries", "times"), [(1, "once"), (4, "4 times")])
+def test_the_reason_phrase_has_the_observations_since(inquiries: int, times: str) -> None:
+    """An operator must know that the service inquired in vain."""
+    assert reason_phrase(history_of(BEGUN, LOST, *[INQUIRED_ABOUT] * inquiries)) == (
         f"No reply came in time; inquired {times} since: the gateway shows no payment"
     )
 
 
-def test_a_look_that_saw_nothing_new_is_not_told() -> None:
+def test_an_inquiry_without_a_finding_is_left_out() -> None:
     """A second sending that never left is no observation."""
     not_sent = (Event.INQUIRED_ABOUT, State.UNKNOWN, Evidence(cause="no_connection"))
 
@@ -87,13 +87,13 @@ def test_a_look_that_saw_nothing_new_is_not_told() -> None:
         (Event.DIFFERED, Evidence(cause="a_new_word"), "A_new_word"),
     ],
 )
-def test_why_somebody_is_needed(event: Event, evidence: Evidence, text: str) -> None:
+def test_the_reason_phrase_has_why_an_operator_is_needed(event: Event, evidence: Evidence, text: str) -> None:
     """In the words of what was seen, where that says more than what happened."""
     assert reason_phrase(history_of(BEGUN, LOST, (event, State.NEEDS_ATTENTION, evidence))) == text
 
 
-def test_everything_that_was_seen_is_told() -> None:
-    """Each thing is a phrase of its own, and other people's words stand in quotes."""
+def test_all_evidence_has_a_phrase() -> None:
+    """Each thing is a phrase of its own, and quotes mark the words of others."""
     evidence = Evidence(
         http_status=200,
         cause="other_amount",
@@ -123,14 +123,14 @@ def test_everything_that_was_seen_is_told() -> None:
     ]
 
 
-def test_nothing_seen_is_nothing_told() -> None:
+def test_no_evidence_has_no_phrase() -> None:
     """No empty words."""
     assert phrases_of(Evidence()) == []
     assert phrases_of(Evidence(payment_ids=("7",))) == ["payment 7"]
 
 
-def test_a_line_is_a_sentence() -> None:
-    """The same sentences as the API's."""
+def test_an_entry_is_a_sentence() -> None:
+    """The sentences are those of the API."""
     assert [sentence_of(entry) for entry in history_of(BEGUN, LOST)] == [
         FIRST_ENTRY,
         "No answer came that the service can rely on.",
@@ -153,7 +153,7 @@ def test_a_line_is_a_sentence() -> None:
         ),
     ],
 )
-def test_what_was_asked_is_a_phrase(members: dict[str, object], text: str) -> None:
+def test_a_request_is_a_phrase(members: dict[str, object], text: str) -> None:
     """What it is, how much, and of what: all that a list has room for."""
     assert request_phrase(msgspec.structs.replace(OPERATION, **members)) == text
 
@@ -178,7 +178,7 @@ def test_a_text_of_others_does_not_steer_a_terminal(text: str, shown: str) -> No
         ),
     ],
 )
-def test_a_line_is_told_with_what_was_seen(entry: tuple[Event | None, State, Evidence], words: str) -> None:
+def test_an_entry_is_a_sentence_with_its_evidence(entry: tuple[Event | None, State, Evidence], words: str) -> None:
     """Support reads it to the customer as it stands."""
     assert sentence_with_evidence(history_of(entry)[0]) == words
 
@@ -193,8 +193,8 @@ def test_words_that_have_no_phrase_are_shown_as_they_are() -> None:
     assert reason_phrase(history_of(BEGUN, LOST, entry)) == "No reply came in time; inquired once since: new_sight"
 
 
-def test_looks_before_a_person_was_called_are_not_counted_as_looks_since() -> None:
-    """What called the person says what was seen in the end; the looks before led there."""
+def test_inquiries_before_an_operator_was_called_are_not_counted_as_inquiries_since() -> None:
+    """What called the operator says what was seen in the end; the inquiries before led there."""
     unclear = (Event.UNCLEAR, State.NEEDS_ATTENTION, Evidence(seen=MatchResult.SEVERAL_FIT))
 
     assert (

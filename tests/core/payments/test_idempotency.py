@@ -77,7 +77,7 @@ def test_a_key_has_1_to_255_characters(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a b", '"a b"', "kä", "a\x7f", "a\x00", "a\tb", "a, b"])
 def test_a_key_is_visible_ascii(text: str) -> None:
-    """What a proxy may change, or a person can't see, is no key."""
+    """What a proxy may change, or nobody can see, is no key."""
     assert "visible" in refused([text])
 
 
@@ -99,7 +99,7 @@ def test_no_field_of_a_charge_was_forgotten_above() -> None:
 
 
 def test_the_fingerprint_feels_the_account_and_the_kind_of_call() -> None:
-    """The same values on another account, or as a release in place of a refund, are another request."""
+    """Equal values on another account, or as a void in place of a refund, are another request."""
     calls: list[Effect] = [
         Refund(payment_id="1", description="d"),
         Void(authorization_token="1", description="d"),
@@ -170,14 +170,14 @@ def test_what_is_wrong_with_a_key_is_said_in_words(values: list[str], words: str
     assert refused(values) == words
 
 
-def test_the_longest_key_is_taken_and_white_space_around_it_is_not_a_part_of_it() -> None:
+def test_the_longest_key_is_accepted_and_white_space_around_it_is_not_a_part_of_it() -> None:
     """HTTP allows blanks and tabs around a value, and nothing else; an X at the end is a letter of the key."""
     assert parse_key(["\t " + "X" * 255 + " \t"]) == "X" * 255
     with pytest.raises(Refusal):
         parse_key(["a\n"])
 
 
-def test_another_request_under_a_key_is_told_so(make_operation: MakeOperation) -> None:
+def test_another_request_under_a_key_is_refused_in_words(make_operation: MakeOperation) -> None:
     """The words say what to look for in the client."""
     with pytest.raises(Refusal) as caught:
         decide_repeat(make_operation(fingerprint="a" * 64), "b" * 64)
@@ -185,7 +185,7 @@ def test_another_request_under_a_key_is_told_so(make_operation: MakeOperation) -
 
 
 def test_what_is_stored_of_a_token_and_a_request_never_changes() -> None:
-    """Both lie on disk: another formula would find no hold and no repeat any more."""
+    """Both lie on disk: another formula would find no authorization and no repeat any more."""
     assert secret_hash("token") == "4a41b6f7a8e4302463cb0c9f0e3c62ea8f52c24697bdaa4fa509a249c875b8c9"
     print_of_retry = fingerprint("gateway", RetrySubscription(subscription_id=1))
     assert print_of_retry == "5b37e00447fed67d17b1160e54d71bf61195a554ba3096c6c2efaad24190f30a"

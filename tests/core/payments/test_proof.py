@@ -36,7 +36,7 @@ from payrelay.core.payments.proof import (
 )
 
 BEGAN_MS: Final = 1_788_244_200_000
-SPAN: Final = SendingWindow(began_ms=BEGAN_MS, ended_ms=BEGAN_MS + 40_000)
+WINDOW: Final = SendingWindow(began_ms=BEGAN_MS, ended_ms=BEGAN_MS + 40_000)
 CALL: Final = Charge(
     authorize=False, order_id="A-1", items="Tea", currency="LKR", amount_minor=100_000, customer_token="t"
 )
@@ -59,28 +59,30 @@ def changed(**members: object) -> Payment:
 
 def charge_finding(*payments: Payment, others: frozenset[str] = frozenset(), has_competing: bool = False) -> Finding:
     """Looks for the charge among these payments."""
-    return finding_for_charge(CALL, OPERATION, SPAN, payments, others, has_competing=has_competing)
+    return finding_for_charge(CALL, OPERATION, WINDOW, payments, others, has_competing=has_competing)
 
 
 def entry(state: State, event: Event | None = None, at_ms: int = BEGAN_MS, **evidence: str) -> JournalEntry:
-    """Gives a line of history."""
+    """Gives a journal entry."""
     return JournalEntry(version=1, at_ms=at_ms, event=event, state=state, evidence=msgspec.convert(evidence, Evidence))
 
 
-def looks(count: int, seen: MatchResult = MatchResult.NOTHING, control: Control = Control.FOUND) -> list[JournalEntry]:
+def observations(
+    count: int, seen: MatchResult = MatchResult.NOTHING, control: Control = Control.FOUND
+) -> list[JournalEntry]:
     """Gives so many observations."""
     return [entry(State.UNKNOWN, Event.INQUIRED_ABOUT, seen=seen, control=control) for _ in range(count)]
 
 
 def test_it_reaches_the_gateway_between_the_intent_to_send_and_the_end_of_the_time_out() -> None:
-    """Waiting for a place is no sending; where nothing tells when that ended, it counts from the beginning."""
+    """Waiting for a permit is no sending; where nothing tells when that ended, it counts from the beginning."""
     history = [entry(State.ACCEPTED, at_ms=BEGAN_MS - 5_000), entry(State.SENDING, Event.GRANTED)]
-    assert sending_window_of(history, OPERATION, 30_000) == SPAN
+    assert sending_window_of(history, OPERATION, 30_000) == WINDOW
     assert sending_window_of([], OPERATION, 30_000).began_ms == OPERATION.created_at_ms
 
 
 def test_it_is_open_since_its_outcome_was_lost() -> None:
-    """From then on its looks are counted, not from each look anew."""
+    """From then on its inquiries are counted, not from each inquiry anew."""
     history = [entry(State.SENDING), entry(State.UNKNOWN, at_ms=BEGAN_MS + 7), entry(State.UNKNOWN, at_ms=BEGAN_MS + 9)]
     assert open_since_ms(history, OPERATION) == BEGAN_MS + 7
     assert open_since_ms([], OPERATION) == OPERATION.created_at_ms
@@ -101,23 +103,23 @@ def test_one_payment_that_fits_in_every_part_is_the_charge() -> None:
         {"status": "REFUNDED"},
         {"at_ms": None},
         {"at_ms": BEGAN_MS - TOLERANCE_MS - 1},
-        {"at_ms": SPAN.ended_ms + TOLERANCE_MS + 1},
+        {"at_ms": WINDOW.ended_ms + TOLERANCE_MS + 1},
     ],
 )
-def test_one_of_equal_amount_that_does_not_fit_otherwise_is_for_a_person(members: dict[str, object]) -> None:
-    """It may be the charge, oddly recorded, or somebody else's: neither may be guessed."""
+def test_one_of_equal_amount_that_does_not_fit_otherwise_is_for_an_operator(members: dict[str, object]) -> None:
+    """It may be the charge, oddly recorded, or another operation's: neither may be guessed."""
     assert charge_finding(changed(**members)).seen is MatchResult.ONE_RESEMBLES
 
 
-@pytest.mark.parametrize("at_ms", [BEGAN_MS - TOLERANCE_MS, SPAN.ended_ms + TOLERANCE_MS])
+@pytest.mark.parametrize("at_ms", [BEGAN_MS - TOLERANCE_MS, WINDOW.ended_ms + TOLERANCE_MS])
 def test_five_minutes_are_tolerated_on_both_sides(at_ms: int) -> None:
     """The gateway's clock is another one; the edges themselves belong to it."""
     assert charge_finding(changed(at_ms=at_ms)).seen is MatchResult.ONE_FITS
     assert TOLERANCE_MS == 300_000
 
 
-def test_two_that_fit_are_for_a_person() -> None:
-    """One of them may be somebody else's."""
+def test_two_that_fit_are_for_an_operator() -> None:
+    """One of them may be another operation's."""
     assert charge_finding(PAYMENT, changed(payment_id="321")).seen is MatchResult.SEVERAL_FIT
 
 
@@ -133,19 +135,21 @@ def test_while_another_operation_may_own_it_nothing_is_proved() -> None:
     """Two open charges of one order must not both be proved by one payment."""
     finding = charge_finding(PAYMENT, has_competing=True)
     assert finding.seen is MatchResult.MAY_BE_ANOTHERS
-    assert ruling(finding, None, [], SPAN, LATE_MS - 1) is Event.INQUIRED_ABOUT
-    assert ruling(finding, None, [], SPAN, LATE_MS) is Event.UNCLEAR
+    assert ruling(finding, None, [], WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
+    assert ruling(finding, None, [], WINDOW, LATE_MS) is Event.UNCLEAR
 
 
 def test_a_charge_whose_payment_was_named_is_proved_by_that_one_alone() -> None:
     """A pending reply names it."""
     named = msgspec.structs.replace(OPERATION, payment_id="320")
     assert (
-        finding_for_charge(CALL, named, SPAN, [PAYMENT], frozenset(), has_competing=False).seen is MatchResult.ONE_FITS
+        finding_for_charge(CALL, named, WINDOW, [PAYMENT], frozenset(), has_competing=False).seen
+        is MatchResult.ONE_FITS
     )
     other = [changed(payment_id="321")]
     assert (
-        finding_for_charge(CALL, named, SPAN, other, frozenset(), has_competing=False).seen is MatchResult.ONE_RESEMBLES
+        finding_for_charge(CALL, named, WINDOW, other, frozenset(), has_competing=False).seen
+        is MatchResult.ONE_RESEMBLES
     )
 
 
@@ -154,7 +158,7 @@ PAYMENTS: Final = st.lists(
         Payment,
         payment_id=st.sampled_from(["320", "321", "322"]),
         order_id=st.sampled_from(["A-1", "A-2"]),
-        at_ms=st.sampled_from([None, BEGAN_MS - TOLERANCE_MS - 1, BEGAN_MS, SPAN.ended_ms + TOLERANCE_MS + 1]),
+        at_ms=st.sampled_from([None, BEGAN_MS - TOLERANCE_MS - 1, BEGAN_MS, WINDOW.ended_ms + TOLERANCE_MS + 1]),
         description=st.sampled_from(["Tea", "Milk"]),
         status=st.sampled_from([PaymentStatus.RECEIVED, PaymentStatus.REFUNDED]),
         currency=st.sampled_from(["LKR", "USD"]),
@@ -173,7 +177,7 @@ def test_a_charge_is_proved_by_exactly_one_fitting_payment_and_never_by_anothers
     """Whatever the gateway shows: a success that is none would be a parcel sent for nothing."""
     finding = charge_finding(*payments, others=others, has_competing=has_competing)
     fitting = [payment for payment in payments if payment.payment_id not in others and changed_to_fit(payment)]
-    proves = ruling(finding, None, [], SPAN, LATE_MS - 1) is Event.PROVED
+    proves = ruling(finding, None, [], WINDOW, LATE_MS - 1) is Event.PROVED
     assert proves == (len(fitting) == 1 and not has_competing)
     if finding.seen in ABSENT:
         assert not any(p.amount_minor == 100_000 and p.payment_id not in others for p in payments)
@@ -205,14 +209,14 @@ def test_nothing_is_called_failed_too_early_or_unseen(
     earlier: list[tuple[MatchResult, Control | None, Event | None]],
     after_ms: int,
 ) -> None:
-    """Only after 96 hours, with six looks that were controlled, the last one among them, and each showing nothing."""
+    """Only after 96 hours, with six controlled observations, the last among them, and each without a payment."""
     history = [
         JournalEntry(
             version=1, at_ms=0, event=event, state=State.UNKNOWN, evidence=Evidence(seen=was, control=controlled)
         )
         for was, controlled, event in earlier
     ]
-    event = ruling(Finding(seen=seen), control, history, SPAN, BEGAN_MS + after_ms)
+    event = ruling(Finding(seen=seen), control, history, WINDOW, BEGAN_MS + after_ms)
     counted = sum(
         was in ABSENT and controlled is Control.FOUND and kind is Event.INQUIRED_ABOUT
         for was, controlled, kind in earlier
@@ -226,31 +230,34 @@ def test_nothing_is_called_failed_too_early_or_unseen(
 
 
 @pytest.mark.parametrize("seen", sorted(ABSENT))
-def test_the_sixth_controlled_look_after_four_days_settles_it(seen: MatchResult) -> None:
-    """Five are too few, a day earlier is too early, and looks without a control query count for nothing."""
+def test_the_sixth_controlled_observation_after_four_days_resolves_it(seen: MatchResult) -> None:
+    """Five are too few, a day earlier is too early, and inquiries without a control query count for nothing."""
     finding = Finding(seen=seen)
-    assert ruling(finding, Control.FOUND, looks(5, seen), SPAN, LATE_MS) is Event.DISPROVED
-    assert ruling(finding, Control.FOUND, looks(4, seen), SPAN, LATE_MS) is Event.INQUIRED_ABOUT
-    assert ruling(finding, Control.FOUND, looks(9, seen), SPAN, LATE_MS - 1) is Event.INQUIRED_ABOUT
-    assert ruling(finding, Control.FOUND, looks(9, seen, Control.NOT_FOUND), SPAN, LATE_MS) is Event.INQUIRED_ABOUT
-    assert ruling(finding, Control.NOT_FOUND, looks(9, seen), SPAN, LATE_MS) is Event.INQUIRED_ABOUT
+    assert ruling(finding, Control.FOUND, observations(5, seen), WINDOW, LATE_MS) is Event.DISPROVED
+    assert ruling(finding, Control.FOUND, observations(4, seen), WINDOW, LATE_MS) is Event.INQUIRED_ABOUT
+    assert ruling(finding, Control.FOUND, observations(9, seen), WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
+    assert (
+        ruling(finding, Control.FOUND, observations(9, seen, Control.NOT_FOUND), WINDOW, LATE_MS)
+        is Event.INQUIRED_ABOUT
+    )
+    assert ruling(finding, Control.NOT_FOUND, observations(9, seen), WINDOW, LATE_MS) is Event.INQUIRED_ABOUT
 
 
-def test_without_an_order_known_to_be_paid_it_is_for_a_person_after_four_days() -> None:
+def test_without_an_order_known_to_be_paid_it_is_for_an_operator_after_four_days() -> None:
     """A search that has never found anything may be one that finds nothing."""
     finding = Finding(seen=MatchResult.NOTHING)
-    assert ruling(finding, Control.NONE_KNOWN, looks(9), SPAN, LATE_MS) is Event.UNCLEAR
-    assert ruling(finding, Control.NONE_KNOWN, looks(9), SPAN, LATE_MS - 1) is Event.INQUIRED_ABOUT
+    assert ruling(finding, Control.NONE_KNOWN, observations(9), WINDOW, LATE_MS) is Event.UNCLEAR
+    assert ruling(finding, Control.NONE_KNOWN, observations(9), WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
 
 
 @pytest.mark.parametrize("seen", sorted(CONTRADICTORY))
-def test_what_contradicts_itself_is_for_a_person_at_once(seen: MatchResult) -> None:
+def test_what_contradicts_itself_is_for_an_operator_at_once(seen: MatchResult) -> None:
     """Waiting makes it no clearer."""
-    assert ruling(Finding(seen=seen), None, [], SPAN, BEGAN_MS) is Event.UNCLEAR
+    assert ruling(Finding(seen=seen), None, [], WINDOW, BEGAN_MS) is Event.UNCLEAR
 
 
-def test_what_failed_and_shows_itself_is_for_a_person() -> None:
-    """Somebody was told that it failed; what only resembles it is no reason to frighten them."""
+def test_a_failed_operation_that_shows_after_all_is_for_an_operator() -> None:
+    """A client was told that it failed; what only resembles it is no reason to frighten them."""
     shown = {seen for seen in MatchResult if ruling_after_failure(Finding(seen=seen), (), BEGAN_MS) is Event.REAPPEARED}
     assert shown == {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN, MatchResult.SEVERAL_FIT}
     assert {ruling_after_failure(Finding(seen=seen), (), BEGAN_MS) for seen in set(MatchResult) - shown} == {
@@ -267,10 +274,10 @@ def test_what_failed_and_shows_itself_is_for_a_person() -> None:
         (State.UNKNOWN, MatchResult.MAY_BE_ANOTHERS, STILL_UNCLEAR_AFTER_MS, Event.INQUIRED_ABOUT),
     ],
 )
-def test_what_failed_and_may_be_anothers_for_long_is_for_a_person(
+def test_a_failed_operation_that_may_be_anothers_for_long_is_for_an_operator(
     state: State, seen: MatchResult, passed_ms: int, event: Event
 ) -> None:
-    """Money was taken by one of two; while the other waits for a person, nobody would hear of this one."""
+    """Money was charged by one of two; while the other waits for an operator, nobody would hear of this one."""
     history = (entry(state, Event.INQUIRED_ABOUT, seen=seen.value),)
     finding = Finding(seen=MatchResult.MAY_BE_ANOTHERS)
     assert ruling_after_failure(finding, history, BEGAN_MS + passed_ms) is event
@@ -284,20 +291,20 @@ def test_what_failed_and_may_be_anothers_for_long_is_for_a_person(
         ({"status": "REFUNDED", "description": "Coffee"}, Event.INQUIRED_ABOUT),
     ],
 )
-def test_what_failed_and_was_taken_back_is_for_a_person(members: dict[str, object], event: Event) -> None:
+def test_a_failed_charge_that_was_reversed_is_for_an_operator(members: dict[str, object], event: Event) -> None:
     """A payment that its bank takes back before the gateway shows it was made all the same; its shop was told no."""
-    finding = finding_for_charge(CALL, OPERATION, SPAN, [changed(**members)], frozenset(), has_competing=False)
+    finding = finding_for_charge(CALL, OPERATION, WINDOW, [changed(**members)], frozenset(), has_competing=False)
     assert (finding.seen, ruling_after_failure(finding, (), BEGAN_MS)) == (MatchResult.ONE_RESEMBLES, event)
     two = [changed(**members), changed(**members, payment_id="321")]
-    both = finding_for_charge(CALL, OPERATION, SPAN, two, frozenset(), has_competing=False)
+    both = finding_for_charge(CALL, OPERATION, WINDOW, two, frozenset(), has_competing=False)
     assert (both.seen, both.payment) == (MatchResult.ONE_RESEMBLES, None)
 
 
 @pytest.mark.parametrize(("off_ms", "event"), [(0, Event.REAPPEARED), (RETRY_WITHIN_MS + 1, Event.INQUIRED_ABOUT)])
-def test_a_retry_that_failed_and_was_taken_back_is_for_a_person(off_ms: int, event: Event) -> None:
-    """The same of an installment; one of another time is the gateway's own."""
+def test_a_failed_retry_that_was_reversed_is_for_an_operator(off_ms: int, event: Event) -> None:
+    """An installment, too; a payment of another time is the gateway's own."""
     new = changed(at_ms=BEGAN_MS + off_ms, status="CHARGEBACKED")
-    finding = finding_for_retry(frozenset(), SPAN, [new], frozenset(), has_competing=False)
+    finding = finding_for_retry(frozenset(), WINDOW, [new], frozenset(), has_competing=False)
     assert (finding.seen, ruling_after_failure(finding, (), BEGAN_MS)) == (MatchResult.ONE_RESEMBLES, event)
 
 
@@ -305,7 +312,7 @@ def test_a_retry_that_failed_and_was_taken_back_is_for_a_person(off_ms: int, eve
 def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
     """The edges belong to it; those that were there before do not count."""
     new, old = changed(at_ms=BEGAN_MS + off_ms), changed(payment_id="1")
-    finding = finding_for_retry(frozenset({"1"}), SPAN, [old, new], frozenset(), has_competing=False)
+    finding = finding_for_retry(frozenset({"1"}), WINDOW, [old, new], frozenset(), has_competing=False)
     assert (finding.seen, finding.payment, RETRY_WITHIN_MS) == (MatchResult.ONE_FITS, new, 600_000)
 
 
@@ -318,32 +325,32 @@ def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
         {"status": "REFUNDED"},
     ],
 )
-def test_any_other_new_payment_of_the_subscription_is_for_a_person(members: dict[str, object]) -> None:
+def test_any_other_new_payment_of_the_subscription_is_for_an_operator(members: dict[str, object]) -> None:
     """The gateway retries by itself, once a day."""
-    finding = finding_for_retry(frozenset(), SPAN, [changed(**members)], frozenset(), has_competing=False)
+    finding = finding_for_retry(frozenset(), WINDOW, [changed(**members)], frozenset(), has_competing=False)
     assert finding.seen is MatchResult.ONE_RESEMBLES
 
 
 def test_a_new_payment_that_another_retry_may_have_made_is_no_proof() -> None:
-    """The gateway's answer to a retry names no payment, and what an earlier one made may show itself late."""
-    finding = finding_for_retry(frozenset(), SPAN, [PAYMENT], frozenset(), has_competing=True)
+    """The gateway's answer to a retry names no payment, and what an earlier one made may show late."""
+    finding = finding_for_retry(frozenset(), WINDOW, [PAYMENT], frozenset(), has_competing=True)
     assert finding.seen is MatchResult.MAY_BE_ANOTHERS
 
 
-def test_several_new_payments_of_the_subscription_are_for_a_person() -> None:
+def test_several_new_payments_of_the_subscription_are_for_an_operator() -> None:
     """And none at all is no retry, whether there were others before or not."""
     nobody: frozenset[str] = frozenset()
     two = [PAYMENT, changed(payment_id="1")]
-    assert finding_for_retry(nobody, SPAN, two, nobody, has_competing=False).seen is MatchResult.SEVERAL_FIT
+    assert finding_for_retry(nobody, WINDOW, two, nobody, has_competing=False).seen is MatchResult.SEVERAL_FIT
     assert (
-        finding_for_retry(frozenset({"320"}), SPAN, [PAYMENT], nobody, has_competing=False).seen
+        finding_for_retry(frozenset({"320"}), WINDOW, [PAYMENT], nobody, has_competing=False).seen
         is MatchResult.ONLY_OTHERS
     )
     assert (
-        finding_for_retry(nobody, SPAN, [PAYMENT], frozenset({"320"}), has_competing=False).seen
+        finding_for_retry(nobody, WINDOW, [PAYMENT], frozenset({"320"}), has_competing=False).seen
         is MatchResult.ONLY_OTHERS
     )
-    assert finding_for_retry(nobody, SPAN, [], nobody, has_competing=False).seen is MatchResult.NOTHING
+    assert finding_for_retry(nobody, WINDOW, [], nobody, has_competing=False).seen is MatchResult.NOTHING
 
 
 @pytest.mark.parametrize("status", sorted(REFUND_STATUSES))
@@ -355,8 +362,8 @@ def test_a_refund_shows_in_the_payment_where_it_can_only_be_ours(status: str) ->
     assert finding_for_refund("320", payments, is_refund_ours=False).seen is MatchResult.OTHERWISE
 
 
-def test_a_payment_that_is_still_received_speaks_against_the_refund() -> None:
-    """Anything else than that, a refund, or an absent record is for a person to read."""
+def test_a_payment_that_is_still_received_is_evidence_against_the_refund() -> None:
+    """Anything else than that, a refund, or an absent record is for an operator to read."""
     assert finding_for_refund("320", [PAYMENT], is_refund_ours=True).seen is MatchResult.STILL_RECEIVED
     assert finding_for_refund("321", [PAYMENT], is_refund_ours=True).seen is MatchResult.NOTHING
     charged_back = [changed(status="CHARGEBACKED")]
@@ -370,7 +377,7 @@ def test_a_capture_is_confirmed_by_the_one_payment_of_its_amount() -> None:
 
 
 @pytest.mark.parametrize("members", [{"amount_minor": 99_999}, {"amount_minor": None}, {"status": "REFUNDED"}])
-def test_a_capture_of_another_amount_is_for_a_person(members: dict[str, object]) -> None:
+def test_a_capture_of_another_amount_is_for_an_operator(members: dict[str, object]) -> None:
     """So is one that shows nothing, nothing of its own, or two; each is called what it is."""
     assert (
         finding_for_capture(100_000, [changed(**members)], frozenset(), has_competing=False).seen
@@ -388,7 +395,7 @@ def test_a_capture_of_another_amount_is_for_a_person(members: dict[str, object])
 
 
 def test_a_payment_that_another_operation_may_own_confirms_no_capture() -> None:
-    """A charge on the order whose answer was lost may have made it, and the capture's own may show itself later."""
+    """A charge on the order whose answer was lost may have made it, and the capture's own may show later."""
     assert finding_for_capture(100_000, [PAYMENT], frozenset(), has_competing=True).seen is MatchResult.MAY_BE_ANOTHERS
 
 
@@ -405,34 +412,32 @@ def test_a_payment_that_another_operation_may_own_confirms_no_capture() -> None:
         [changed(status="CHARGEBACKED")],
     ],
 )
-def test_a_look_names_every_payment_that_it_looked_at(payments: list[Payment], others: frozenset[str]) -> None:
-    """Whatever it judged of them: the history is what a person decides by, and what an audit reads."""
-    looks_of_all_kinds = [
+def test_a_finding_names_every_payment_that_was_compared(payments: list[Payment], others: frozenset[str]) -> None:
+    """Whatever it judged of them: the history is what an operator decides by, and what an audit reads."""
+    findings = [
         charge_finding(*payments, others=others),
-        finding_for_retry(frozenset(), SPAN, payments, others, has_competing=False),
+        finding_for_retry(frozenset(), WINDOW, payments, others, has_competing=False),
         finding_for_refund("320", payments, is_refund_ours=True),
         finding_for_capture(100_000, payments, others, has_competing=False),
     ]
-    assert {finding.payments_compared for finding in looks_of_all_kinds} == {
-        tuple(payment.payment_id for payment in payments)
-    }
+    assert {finding.payments_compared for finding in findings} == {tuple(payment.payment_id for payment in payments)}
 
 
-def test_a_search_that_never_works_is_for_a_person_after_a_week() -> None:
-    """Nobody waits for ever; one that works by then settles it as always."""
+def test_a_search_that_never_works_is_for_an_operator_after_a_week() -> None:
+    """Nobody waits for ever; one that works by then resolves it as always."""
     finding, week_ms = Finding(seen=MatchResult.NOTHING), BEGAN_MS + GIVEN_UP_AFTER_MS
-    assert ruling(finding, Control.NOT_FOUND, looks(9), SPAN, week_ms) is Event.UNCLEAR
-    assert ruling(finding, Control.NOT_FOUND, looks(9), SPAN, week_ms - 1) is Event.INQUIRED_ABOUT
-    assert ruling(finding, Control.FOUND, looks(9), SPAN, week_ms) is Event.DISPROVED
+    assert ruling(finding, Control.NOT_FOUND, observations(9), WINDOW, week_ms) is Event.UNCLEAR
+    assert ruling(finding, Control.NOT_FOUND, observations(9), WINDOW, week_ms - 1) is Event.INQUIRED_ABOUT
+    assert ruling(finding, Control.FOUND, observations(9), WINDOW, week_ms) is Event.DISPROVED
 
 
 @pytest.mark.parametrize("status", [PaymentStatus.AUTHORIZED, PaymentStatus.RECEIVED])
-def test_a_hold_that_shows_itself_is_for_a_person(status: PaymentStatus) -> None:
+def test_an_authorization_that_shows_itself_is_for_an_operator(status: PaymentStatus) -> None:
     """A search doesn't give the token by which it is captured or let go of."""
     authorization = msgspec.structs.replace(CALL, authorize=True)
     finding = finding_for_charge(
-        authorization, OPERATION, SPAN, [changed(status=status)], frozenset(), has_competing=False
+        authorization, OPERATION, WINDOW, [changed(status=status)], frozenset(), has_competing=False
     )
 
     assert finding.seen is MatchResult.ONE_RESEMBLES
-    assert ruling(finding, None, [], SPAN, LATE_MS) is Event.UNCLEAR
+    assert ruling(finding, None, [], WINDOW, LATE_MS) is Event.UNCLEAR

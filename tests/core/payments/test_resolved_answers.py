@@ -40,14 +40,14 @@ def test_a_charge_that_was_proved_has_every_member_of_the_interface() -> None:
     assert answer.body == b'{"status":1,"msg":"Resolved by proof","data":' + CHARGED + b"}"
 
 
-def test_a_capture_of_our_own_hold_tells_what_the_hold_was_for() -> None:
-    """The amount is the one that was held; the captured amount the one that was asked."""
+def test_a_capture_of_our_own_authorization_has_what_it_was_for() -> None:
+    """The amount is that of the authorization; the captured amount is that of the request."""
     answer = resolved_answer(OPERATION, CAPTURE, payment=PAYMENT, msg=BY_PROOF, authorization=NOTED)
     assert answer.body == b'{"status":1,"msg":"Resolved by proof","data":' + CAPTURED + b"}"
 
 
-def test_a_capture_of_a_hold_that_was_made_elsewhere_leaves_open_what_it_was_for() -> None:
-    """Null where nobody told us; the members are there all the same."""
+def test_a_capture_of_an_authorization_that_was_made_elsewhere_leaves_open_what_it_was_for() -> None:
+    """Null where it is not known; the members are there all the same."""
     data = json.loads(resolved_answer(OPERATION, CAPTURE, payment=None, msg=BY_DECISION).body)["data"]
     assert list(data) == list(json.loads(CAPTURED))
     unknown = {name for name, value in data.items() if value is None}
@@ -70,7 +70,7 @@ def test_an_id_is_a_number(payment_id: str | None, written: int | None) -> None:
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_what_did_not_happen_is_told_as_such(kind: Kind) -> None:
+def test_what_did_not_happen_is_answered_as_such(kind: Kind) -> None:
     """A customer who was not charged hears of a decline; what didn't go is a conflict; the operation is named."""
     takes_money = kind in {Kind.CHARGE, Kind.AUTHORIZATION, Kind.RETRY}
     answer = failed_answer(msgspec.structs.replace(OPERATION, kind=kind))

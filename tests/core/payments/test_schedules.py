@@ -27,25 +27,25 @@ def test_it_is_asked_densely_at_first_and_daily_in_the_end() -> None:
 
 
 @given(open_ms=MOMENTS, for_ms=OPEN_FOR)
-def test_the_next_look_is_always_in_the_future_and_within_a_day(open_ms: int, for_ms: int) -> None:
+def test_the_next_inquiry_is_always_in_the_future_and_within_a_day(open_ms: int, for_ms: int) -> None:
     """One in the past would be made again and again; one too far away would be forgotten."""
     now_ms = open_ms + for_ms
     assert now_ms < next_inquiry_ms(open_ms, now_ms) <= now_ms + DAY_MS
 
 
-def test_a_clock_that_was_set_back_moves_no_look_out_of_reach() -> None:
+def test_a_clock_that_was_set_back_moves_no_inquiry_out_of_reach() -> None:
     """An operation that seems to begin in the future is asked for 2 s after its beginning."""
     assert next_inquiry_ms(10_000, 4_000) == 12_000
 
 
-def test_after_the_last_probe_it_is_looked_for_on_whole_days() -> None:
-    """A time of day that drifts by what a look lasts would fall behind by one look in the end."""
+def test_after_the_last_inquiry_it_is_searched_for_on_whole_days() -> None:
+    """A time of day that drifts by what an inquiry lasts would fall behind by one inquiry in the end."""
     assert next_inquiry_ms(0, 5 * DAY_MS + 1) == 6 * DAY_MS
 
 
 @given(open_ms=MOMENTS, for_ms=OPEN_FOR)
-def test_what_could_not_be_looked_at_is_tried_no_later_than_the_schedule(open_ms: int, for_ms: int) -> None:
-    """That was no look; and a gateway that is down is not asked more often than every 5 s for it."""
+def test_what_could_not_be_observed_is_tried_no_later_than_the_schedule(open_ms: int, for_ms: int) -> None:
+    """That was no observation; and a gateway that is down is not asked more often than every 5 s for it."""
     now_ms = open_ms + for_ms
     try_ms, inquiry_ms = next_try_ms(open_ms, now_ms), next_inquiry_ms(open_ms, now_ms)
     assert min(now_ms + UNSEEN_MS_MIN, inquiry_ms) <= try_ms <= min(now_ms + UNSEEN_MS_MAX, inquiry_ms)
@@ -58,8 +58,8 @@ def test_tries_wait_half_as_long_as_it_has_been_open() -> None:
     assert next_try_ms(0, 10 * HOUR_MS) == 10 * HOUR_MS + UNSEEN_MS_MAX
 
 
-def test_what_failed_is_looked_for_daily_for_a_month() -> None:
-    """A payment that shows itself after all is for a person; for ever would be too long."""
+def test_what_failed_is_searched_for_daily_for_a_month() -> None:
+    """A payment that shows after all is for an operator; for ever would be too long."""
     assert next_search_ms(0, 0) == DAY_MS
     assert next_search_ms(0, REAPPEARANCE_MS - DAY_MS) == REAPPEARANCE_MS
     assert next_search_ms(0, REAPPEARANCE_MS - DAY_MS + 1) is None

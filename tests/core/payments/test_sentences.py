@@ -20,6 +20,6 @@ def test_a_sentence_begins_large_and_ends_with_a_period(sentence: str) -> None:
 
 
 def test_no_two_states_and_no_two_events_read_the_same() -> None:
-    """Two things that differ must be told apart by the person who only reads."""
+    """Two things that differ must be told apart by the operator who only reads."""
     assert len(set(STATE_SENTENCES.values())) == len(State)
     assert len(set(EVENT_SENTENCES.values())) == len(Event)

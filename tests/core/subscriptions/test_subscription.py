@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.notifications.test_notification import NEWS
+from tests.core.notifications.test_notification import CONTENT
 from tests.samples import NOTIFICATION
 
 from payrelay.core.notifications.notification import MessageType, NotificationKind, PlanStatus, ReportedStatus
@@ -21,9 +21,9 @@ from payrelay.core.subscriptions.subscription import (
 )
 
 UNKNOWN = Subscription(merchant="0123456789abcdef", subscription_id="42", account="gateway")
-OF_PLAN = msgspec.structs.replace(NEWS, kind=NotificationKind.RECURRING, subscription_id="42", installments_paid=2)
+OF_PLAN = msgspec.structs.replace(CONTENT, kind=NotificationKind.RECURRING, subscription_id="42", installments_paid=2)
 
-told = st.builds(
+notified = st.builds(
     Fact,
     subscription_id=st.just("42"),
     at_ms=st.integers(1, 9),
@@ -49,7 +49,7 @@ def after(facts: list[Fact]) -> Subscription:
     return known
 
 
-@given(st.lists(told | seen, max_size=8), st.randoms(use_true_random=False), st.integers(1, 3))
+@given(st.lists(notified | seen, max_size=8), st.randoms(use_true_random=False), st.integers(1, 3))
 def test_neither_order_nor_number_matters(facts: list[Fact], random: Random, times: int) -> None:
     """A network delays, doubles and reorders; the app must show the same."""
     shuffled = facts * times
@@ -70,7 +70,7 @@ def test_who_counts_more_installments_knows_more() -> None:
 
 
 def test_what_the_gateway_shows_stands_until_more_is_told() -> None:
-    """A cancellation in the gateway's portal is told by nobody, and seen by the next read."""
+    """A cancellation in the gateway's portal has no notification, and is seen by the next read."""
     active = Fact(subscription_id="42", at_ms=5, is_seen=False, state=SubscriptionState.ACTIVE, paid=1)
     cancelled = Fact(subscription_id="42", at_ms=9, is_seen=True, state=SubscriptionState.STOPPED)
     older = Fact(subscription_id="42", at_ms=3, is_seen=True, state=SubscriptionState.STOPPED)
@@ -112,7 +112,7 @@ def test_what_has_ended_has_no_next_date() -> None:
         ({"plan_status": PlanStatus.CANCELLED, "reported": ReportedStatus.FAILED}, SubscriptionState.STOPPED, False),
     ],
 )
-def test_news_become_facts(members: dict[str, object], state: SubscriptionState, is_paid: bool) -> None:  # noqa: FBT001
+def test_notifications_become_facts(members: dict[str, object], state: SubscriptionState, is_paid: bool) -> None:  # noqa: FBT001
     """The gateway says it in three fields that may disagree; the message is the most exact."""
     fact = fact_of_notification(msgspec.structs.replace(OF_PLAN, **members), NOTIFICATION)
 
@@ -122,7 +122,7 @@ def test_news_become_facts(members: dict[str, object], state: SubscriptionState,
 
 def test_what_is_of_no_subscription_is_no_fact() -> None:
     """A chargeback takes a payment back; the plan goes on."""
-    assert fact_of_notification(NEWS, NOTIFICATION) is None
+    assert fact_of_notification(CONTENT, NOTIFICATION) is None
     assert (
         fact_of_notification(msgspec.structs.replace(OF_PLAN, reported=ReportedStatus.CHARGED_BACK), NOTIFICATION)
         is None
@@ -150,7 +150,7 @@ def test_a_failure_without_a_number_is_still_one() -> None:
     assert event.data["payment_id"] is None
 
 
-def test_each_change_is_told_by_its_name() -> None:
+def test_each_change_has_an_event_of_its_type() -> None:
     """Whoever registered for it must get what happened, once."""
     fact = Fact(subscription_id="42", at_ms=1, is_seen=False, state=SubscriptionState.ACTIVE, next_on="2026-02-15")
     first = merged(UNKNOWN, fact, principal="shop")

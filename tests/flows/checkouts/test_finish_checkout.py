@@ -175,7 +175,7 @@ async def test_a_payment_that_the_gateway_shows_completes(world: World) -> None:
     """Its notification may have been lost."""
     relay = hosting(world)
     checkout = await later(world, await opened(relay))
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
     done = await inquire(relay, checkout)
 
     assert (done.state, done.payment_id) == (CheckoutState.COMPLETED, "320025000001")
@@ -197,7 +197,7 @@ async def test_any_other_payment_does_not(world: World, members: dict[str, objec
     """Of another amount, given back, of another order, or from before anybody was asked."""
     relay = hosting(world)
     checkout = await later(world, await opened(relay))
-    world.account.sights.append(seen(**members))
+    world.account.observations.append(seen(**members))
 
     assert (await inquire(relay, checkout)).state is CheckoutState.OPEN
     assert await told(world) == []
@@ -207,7 +207,7 @@ async def test_an_inquiry_without_an_observation_changes_nothing(world: World) -
     """An error is no observation."""
     relay = hosting(world)
     checkout = await later(world, await opened(relay))
-    world.account.sights.append(NoObservation(code=Code.GATEWAY_BUSY, evidence=Evidence()))
+    world.account.observations.append(NoObservation(code=Code.GATEWAY_BUSY, evidence=Evidence()))
 
     assert await inquire(relay, checkout) == checkout
 
@@ -253,7 +253,7 @@ async def test_a_charge_of_the_same_order_that_is_open_keeps_the_payment(world: 
     world.steps.put("effect", gate := Gate())
     from_charge = asyncio.create_task(charge_tea(world))
     await gate.reached.wait()
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
 
     assert (await inquire(relay, checkout)).state is CheckoutState.OPEN
     gate.opened.set()
@@ -271,7 +271,7 @@ async def test_another_checkout_of_the_order_that_is_open_keeps_the_payment(worl
     first = await note_abandoned(relay, await opened(relay))
     await opened(relay)
     world.clock.passed_ms += 10_000
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
 
     assert (await inquire(relay, first)).state is CheckoutState.CANCELLED
 
@@ -296,7 +296,7 @@ async def test_a_checkout_whose_page_was_never_shown_is_inquired_about_before_it
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += LIFE_S * 1000
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
     await end_checkouts(relay)
     await relay.background.finish(1)
 
@@ -308,11 +308,11 @@ async def test_requests_for_an_overdue_checkout_make_one_inquiry(world: World) -
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += LIFE_S * 1000
-    world.account.sights.append(NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
+    world.account.observations.append(NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
     for _ in range(5):
         assert (await end_overdue(relay, checkout)).state is CheckoutState.OPEN
 
-    assert not world.account.sights
+    assert not world.account.observations
 
 
 async def test_a_stopping_process_ends_no_checkout_without_an_inquiry(world: World) -> None:
@@ -335,7 +335,7 @@ async def test_an_opened_checkout_is_inquired_about_before_it_ends(world: World)
     world.clock.passed_ms += LIFE_S * 1000
     assert await end_checkouts(relay) == 0
     world.clock.passed_ms += LEFT_OPEN_MS
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
     await end_checkouts(relay)
     await relay.background.finish(1)
 
@@ -366,7 +366,7 @@ async def test_no_checkout_ends_without_an_inquiry_while_the_gateway_is_down(wor
     world.clock.passed_ms += LIFE_S * 1000
     states = []
     for passed_ms in (LEASE_MS, 24 * 3_600_000, 0):
-        world.account.sights.append(NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
+        world.account.observations.append(NoObservation(code=Code.GATEWAY_UNREACHABLE, evidence=Evidence()))
         await end_checkouts(relay)
         await relay.background.finish(1)
         states.append((await current(relay, checkout.id)).state)

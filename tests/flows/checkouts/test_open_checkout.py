@@ -124,7 +124,7 @@ async def test_an_order_that_was_paid_at_the_last_moment_is_not_free(world: Worl
     checkout = await opened(relay, key="k-1")
     await visit_checkout(relay, "gateway", checkout.id, await secret_of(relay, checkout))
     world.clock.passed_ms += LIFE_S * 1000 + LEFT_OPEN_MS
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
     with pytest.raises(Refusal, match="which is completed") as refused:
         await open_checkout(relay, asked("k-2"), new())
 

@@ -37,7 +37,7 @@ async def test_a_status_inquiry_finds_the_payment(world: World) -> None:
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += 3_000
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
     data = data_of(await show_checkout(relay, asked(), checkout.id))
 
     assert (data["state"], data["payment_id"]) == ("completed", "320025000001")

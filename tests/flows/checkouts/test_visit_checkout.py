@@ -154,7 +154,7 @@ async def test_a_returning_customer_causes_an_inquiry(world: World) -> None:
     relay = hosting(world)
     checkout = await opened(relay)
     world.clock.passed_ms += 3_000
-    world.account.sights.append(seen())
+    world.account.observations.append(seen())
     found = await came_back(relay, checkout.id)
 
     assert (found.checkout.state, found.return_link) == (CheckoutState.COMPLETED, None)

@@ -19,7 +19,7 @@ from payrelay.core.notifications.notification import (
     NotificationState,
     NotificationStep,
 )
-from payrelay.core.notifications.notification import advance as step_of_news
+from payrelay.core.notifications.notification import advance as step_of_notification
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import Event, Operation, advance
 from payrelay.errors import StoreUnavailable
@@ -36,71 +36,71 @@ from payrelay.store.inbox import REFUSED_ALERT_FROM, Inbox
 BODY = b"card_holder_name=S+Perera"
 
 
-class Pager:
-    """Takes alerts, or fails as often as it was told to."""
+class Channel:
+    """Accepts alerts, or fails as often as a test says."""
 
     def __init__(self) -> None:
-        self.taken: list[dict[str, object]] = []
+        self.accepted: list[dict[str, object]] = []
         self.failures = 0
         self.gate: Gate | None = None
 
     async def __call__(self, body: bytes) -> None:
-        """Takes one."""
+        """Accepts one."""
         if self.gate is not None:
             await self.gate()
         if self.failures:
             self.failures -= 1
             raise NotGivenError("nobody there")
-        self.taken.append(json.loads(body))
+        self.accepted.append(json.loads(body))
 
 
 class Scene:
-    """A relay that calls two pagers, and what it counted."""
+    """A relay with two alert channels, and the outcomes that it counted."""
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.pagers = {"command": Pager(), "address": Pager()}
+        self.channels = {"command": Channel(), "address": Channel()}
         self.outcomes: list[str] = []
         self.relay = self.another()
 
     def another(self) -> Relay:
         """Gives a relay as of another process on the same database."""
         kinds = tuple(Alerts(self.world.database, about) for about in AlertSubject)
-        alarm = AlertChannels(alerts=kinds, channels=self.pagers)
-        return replace(self.world.relay, alarm=alarm, hooks=Hooks(alerted=self.outcomes.append))
+        alerting = AlertChannels(alerts=kinds, channels=self.channels)
+        return replace(self.world.relay, alerting=alerting, hooks=Hooks(alerted=self.outcomes.append))
 
     async def need(self, number: int = 1) -> Operation:
-        """Brings an operation to where it needs a person."""
+        """Makes an operation that needs an operator."""
         self.world.account.script.append(outcome_of(OutcomeKind.DIFFERED, payment_id="7"))
         await charge(self.world.relay, asked(f"k-{number}"), self.world.charge_of(number))
         return await self.world.operation()
 
     async def round(self, relay: Relay | None = None) -> int:
-        """Gives what is due, and waits until that is done."""
+        """Gives the alerts that are due, and waits until that is done."""
         chosen = relay or self.relay
         count = await begin_alerts(chosen)
         await chosen.background.finish(60)
         return count
 
     @property
-    def taken(self) -> list[int]:
-        """How many alerts each pager took."""
-        return [len(pager.taken) for pager in self.pagers.values()]
+    def accepted(self) -> list[int]:
+        """How many alerts each channel accepted."""
+        return [len(channel.accepted) for channel in self.channels.values()]
 
 
 @pytest.fixture
 async def scene(world: World) -> Scene:
-    """Gives a relay that calls two pagers."""
+    """Gives a relay with two alert channels."""
     return Scene(world)
 
 
-async def test_each_addressee_gets_an_alert_once(scene: Scene) -> None:
-    """Who, what and how much, in words and in ids, and nothing else."""
+async def test_each_channel_gets_an_alert_once(scene: Scene) -> None:
+    """An alert has the account, the reason and the amount, in sentences and ids, and nothing else."""
     operation = await scene.need()
     assert [await scene.round(), await scene.round()] == [1, 0]
 
-    assert scene.taken == [1, 1]
-    message = scene.pagers["command"].taken[0]
+    assert scene.accepted == [1, 1]
+    message = scene.channels["command"].accepted[0]
     assert (message["operation_id"], message["alert"]) == (operation.id, f"{operation.id}/2")
     assert (message["state"], message["kind"], message["order_id"]) == ("needs_attention", "charge", "A-1")
     assert (message["amount"], message["currency"], message["payment_id"]) == (1000.0, "LKR", "7")
@@ -112,7 +112,7 @@ async def test_each_addressee_gets_an_alert_once(scene: Scene) -> None:
 
 
 async def test_an_alert_is_a_line_of_the_log_and_a_count(scene: Scene) -> None:
-    """Whoever has neither command nor address watches these."""
+    """An operator with neither command nor address watches these."""
     await scene.need()
     await scene.round()
 
@@ -120,9 +120,9 @@ async def test_an_alert_is_a_line_of_the_log_and_a_count(scene: Scene) -> None:
     assert scene.outcomes == ["raised", "given"]
 
 
-async def test_without_an_addressee_the_log_is_all(scene: Scene) -> None:
-    """It is told once, and then over."""
-    scene.pagers.clear()
+async def test_without_a_channel_an_alert_is_only_logged(scene: Scene) -> None:
+    """The alert is logged once, and then ended."""
+    scene.channels.clear()
     await scene.need()
     assert [await scene.round(), await scene.round()] == [1, 0]
 
@@ -130,10 +130,10 @@ async def test_without_an_addressee_the_log_is_all(scene: Scene) -> None:
     assert scene.outcomes == ["raised"]
 
 
-async def test_what_was_not_taken_is_tried_again_at_growing_distances(scene: Scene) -> None:
-    """At last every hour, so that a pager that is down for a night loses none, and is not rung to death."""
+async def test_a_failed_alert_is_tried_again_at_growing_distances(scene: Scene) -> None:
+    """At last every hour, so that a channel that is down for a night loses no alert, and is not flooded."""
     await scene.need()
-    scene.pagers["address"].failures = 10**6
+    scene.channels["address"].failures = 10**6
     tries = []
     for _ in range(8):
         while not await scene.round():
@@ -148,22 +148,22 @@ async def test_what_was_not_taken_is_tried_again_at_growing_distances(scene: Sce
     assert scene.world.log_events.count("operation_needs_attention") == 1
 
 
-async def test_who_has_it_is_not_called_again_because_another_was_not_there(scene: Scene) -> None:
-    """Each addressee is remembered by itself."""
+async def test_a_channel_that_accepted_an_alert_does_not_get_it_again(scene: Scene) -> None:
+    """Each channel's success is stored by itself."""
     await scene.need()
-    scene.pagers["address"].failures = 1
+    scene.channels["address"].failures = 1
     await scene.round()
     scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
     await scene.round()
 
-    assert scene.taken == [1, 1]
+    assert scene.accepted == [1, 1]
     assert scene.outcomes == ["raised", "failed", "given"]
 
 
-async def test_what_is_too_old_is_given_up_and_said_so(scene: Scene) -> None:
-    """A pager that nobody has mended for days would only be flooded."""
+async def test_an_alert_that_is_too_old_is_given_up_and_logged(scene: Scene) -> None:
+    """A channel that has been broken for days would only be flooded."""
     await scene.need()
-    scene.pagers["address"].failures = 10**6
+    scene.channels["address"].failures = 10**6
     while scene.world.clock.passed_ms < 2 * GIVEN_UP_AFTER_MS:
         await scene.round()
         scene.world.clock.passed_ms += AGAIN_AFTER_MS[-1]
@@ -174,15 +174,15 @@ async def test_what_is_too_old_is_given_up_and_said_so(scene: Scene) -> None:
 
 
 async def test_two_processes_give_an_alert_once(scene: Scene) -> None:
-    """Each takes what the other has not."""
+    """Each process leases alerts that the other has not leased."""
     for number in range(5):
         await scene.need(number)
     await asyncio.gather(scene.round(), scene.round(scene.another()))
 
-    assert scene.taken == [5, 5]
+    assert scene.accepted == [5, 5]
 
 
-async def test_what_a_dead_process_took_is_given_by_another(scene: Scene) -> None:
+async def test_an_alert_leased_by_a_dead_process_is_given_by_another(scene: Scene) -> None:
     """Nobody knows whether it was given; twice is better than never."""
     await scene.need()
     now_ms = scene.world.clock.now_ms()
@@ -192,24 +192,24 @@ async def test_what_a_dead_process_took_is_given_by_another(scene: Scene) -> Non
     scene.world.clock.passed_ms += LEASE_MS
 
     assert (early, await scene.round()) == (0, 1)
-    assert scene.taken == [1, 1]
+    assert scene.accepted == [1, 1]
 
 
 async def test_only_so_many_are_given_at_once(scene: Scene) -> None:
-    """A flood of alerts must not become a flood of processes; nor does one that hangs hold up the round."""
+    """A flood of alerts must not become a flood of processes; nor may one that hangs delay the others."""
     for number in range(AT_ONCE_MAX + 1):
         await scene.need(number)
-    gate = scene.pagers["command"].gate = Gate()
+    gate = scene.channels["command"].gate = Gate()
     counts = [await begin_alerts(scene.relay), await begin_alerts(scene.relay)]
     gate.opened.set()
     await scene.round()
     await scene.round()
 
     assert counts == [AT_ONCE_MAX, 0]
-    assert scene.taken == [AT_ONCE_MAX + 1] * 2
+    assert scene.accepted == [AT_ONCE_MAX + 1] * 2
 
 
-async def test_trouble_of_our_own_leaves_the_alert_where_it_was(scene: Scene) -> None:
+async def test_a_failing_store_or_a_fault_leaves_the_alert_due(scene: Scene) -> None:
     """A store that is away, or a mistake, must not count as given, nor end the service."""
     await scene.need()
     scene.world.steps.put("get", Raising(StoreUnavailable("away")))
@@ -219,7 +219,7 @@ async def test_trouble_of_our_own_leaves_the_alert_where_it_was(scene: Scene) ->
         scene.world.clock.passed_ms += LEASE_MS
 
     assert scene.world.log_events == ["alert_not_stored", "alert_failed", "operation_needs_attention"]
-    assert scene.taken == [1, 1]
+    assert scene.accepted == [1, 1]
 
 
 async def test_an_operation_that_is_gone_is_a_mistake_that_is_seen(scene: Scene) -> None:
@@ -231,8 +231,8 @@ async def test_an_operation_that_is_gone_is_a_mistake_that_is_seen(scene: Scene)
     assert scene.world.log_events == ["alert_failed"]
 
 
-async def test_what_was_decided_meanwhile_is_told_as_it_stands(scene: Scene) -> None:
-    """Whoever is called late must not be told that there is still something to do."""
+async def test_an_alert_has_the_present_state(scene: Scene) -> None:
+    """A late alert must not ask for a decision that was made meanwhile."""
     operation = await scene.need()
     decided, entry = advance(
         operation, Event.DECIDED_FAILED, at_ms=1, retention=scene.relay.retention, evidence=Evidence(operator="ann")
@@ -240,24 +240,24 @@ async def test_what_was_decided_meanwhile_is_told_as_it_stands(scene: Scene) -> 
     await scene.relay.journal.record(decided, entry, None)
     await scene.round()
 
-    message = scene.pagers["command"].taken[0]
+    message = scene.channels["command"].accepted[0]
     assert message["state"] == "failed"
     assert str(message["why"]).startswith("The gateway answered that it was done, but for another")
 
 
-async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> None:
-    """By the same ways, with what it says; nothing of the person who paid is in it."""
+async def test_a_notification_that_needs_an_operator_is_an_alert_too(scene: Scene) -> None:
+    """It goes to the alert channels with what it reports; nothing of the customer is in it."""
     inbox = scene.relay.inbox
     await inbox.put(NOTIFICATION, BODY)
     doubted = NotificationStep(event=NotificationEvent.DOUBTED, reason=NotificationReason.OTHER_AMOUNT)
-    await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
-    scene.pagers["address"].failures = 1
+    await inbox.record(step_of_notification(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
+    scene.channels["address"].failures = 1
     assert [await scene.round(), await scene.round()] == [1, 0]
     scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
     assert await scene.round() == 1
 
-    assert scene.taken == [1, 1]
-    message = scene.pagers["command"].taken[0]
+    assert scene.accepted == [1, 1]
+    message = scene.channels["command"].accepted[0]
     assert (message["alert"], message["notification_id"], message["state"]) == (
         "ntf_0001/2",
         "ntf_0001",
@@ -270,8 +270,8 @@ async def test_a_notification_that_needs_a_person_is_told_too(scene: Scene) -> N
     assert scene.outcomes == ["raised", "failed", "given"]
 
 
-async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> None:
-    """One of them stands for all, and says what may be wrong."""
+async def test_refused_notifications_are_one_alert(scene: Scene) -> None:
+    """The alert is about one of them, says how many there are, and what may be wrong."""
     inbox = scene.relay.inbox
     refused = {
         "authenticity": Authenticity.FORGED,
@@ -285,7 +285,7 @@ async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> 
         await inbox.put(msgspec.structs.replace(NOTIFICATION, **refused, **own), BODY)
     assert await scene.round() == 1
 
-    message = scene.pagers["command"].taken[0]
+    message = scene.channels["command"].accepted[0]
     assert str(message["why"]).startswith(f"{REFUSED_ALERT_FROM} notifications or more were refused within a day")
     assert message["amount"] is None
 
@@ -293,17 +293,17 @@ async def test_refused_notifications_are_told_as_what_they_are(scene: Scene) -> 
 class Forgetful(Inbox):
     """Has no notification any more."""
 
-    async def get(self, notification_id: str) -> Notification | None:  # noqa: ARG002, the face of the inbox
+    async def get(self, notification_id: str) -> Notification | None:  # noqa: ARG002, the interface of the inbox
         """Finds none."""
         return None
 
 
 async def test_a_notification_that_is_gone_is_a_mistake_that_is_seen(scene: Scene) -> None:
-    """As of an operation."""
+    """Rows of notifications that need an operator are never removed; where one is, the log says so."""
     inbox = scene.relay.inbox
     await inbox.put(NOTIFICATION, BODY)
     doubted = NotificationStep(event=NotificationEvent.DOUBTED, reason=NotificationReason.OTHER_AMOUNT)
-    await inbox.record(step_of_news(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
+    await inbox.record(step_of_notification(NOTIFICATION, doubted, at_ms=scene.world.clock.now_ms()))
     await scene.round(replace(scene.relay, inbox=Forgetful(scene.world.database, SEAL)))
 
     assert scene.world.log_events == ["alert_failed"]
@@ -320,15 +320,15 @@ async def stopped_endpoint(scene: Scene, url: str = "https://hooks.example/secre
 
 
 async def test_an_endpoint_that_was_stopped_is_an_alert(scene: Scene) -> None:
-    """Once for each stop, to everybody who is called for an operation; nobody may read the log for days."""
+    """Each stop is one alert on every channel; nobody may read the log for days."""
     relay, endpoint_id = await stopped_endpoint(scene)
-    scene.pagers["address"].failures = 1
+    scene.channels["address"].failures = 1
     assert await scene.round(relay) == 1
     scene.world.clock.passed_ms += AGAIN_AFTER_MS[0]
     assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
 
-    assert scene.taken == [1, 1]
-    message = scene.pagers["address"].taken[0]
+    assert scene.accepted == [1, 1]
+    message = scene.channels["address"].accepted[0]
     assert (message["kind"], message["endpoint_id"], message["host"]) == (
         "endpoint_stopped",
         endpoint_id,
@@ -340,7 +340,7 @@ async def test_an_endpoint_that_was_stopped_is_an_alert(scene: Scene) -> None:
 
 
 async def test_each_stop_of_an_endpoint_is_an_alert_of_its_own(scene: Scene) -> None:
-    """Whoever started it again thought that it was mended."""
+    """The owner who started it again believed that its receiver worked."""
     relay, endpoint_id = await stopped_endpoint(scene)
     await scene.round(relay)
     await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
@@ -348,11 +348,14 @@ async def test_each_stop_of_an_endpoint_is_an_alert_of_its_own(scene: Scene) -> 
     await stop_endpoint(relay.dispatch, endpoint_id, "it answered with HTTP 410, which ends its deliveries")
     await scene.round(relay)
 
-    assert [str(message["why"])[:11] for message in scene.pagers["command"].taken] == ["it accepted", "it answered"]
+    assert [str(message["why"])[:11] for message in scene.channels["command"].accepted] == [
+        "it accepted",
+        "it answered",
+    ]
 
 
-async def test_nobody_is_called_for_an_endpoint_that_somebody_saw_to(scene: Scene) -> None:
-    """It was started again, or removed, before the alert could be given; whoever did so knows."""
+async def test_an_endpoint_that_was_started_or_removed_is_no_alert(scene: Scene) -> None:
+    """Its owner started or removed it before the alert could be given, and knows."""
     relay, endpoint_id = await stopped_endpoint(scene)
     await change_endpoint(relay.dispatch, OWNER, endpoint_id, Changes(state=EndpointState.ACTIVE))
     other_id = (await register(relay.dispatch, "https://other.example/")).id
@@ -360,5 +363,5 @@ async def test_nobody_is_called_for_an_endpoint_that_somebody_saw_to(scene: Scen
     await remove_endpoint(relay.dispatch, OWNER, other_id)
     assert [await scene.round(relay), await scene.round(relay)] == [1, 0]
 
-    assert scene.taken == [0, 0]
+    assert scene.accepted == [0, 0]
     assert scene.outcomes == []

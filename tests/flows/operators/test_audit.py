@@ -25,13 +25,13 @@ HOUR_MS: Final = 3_600_000
 
 
 async def charge_in(world: World, number: int, after_ms: int = 0) -> None:
-    """Charges an order some time later; that leaves two lines of history."""
+    """Charges an order some time later; that leaves two journal entries."""
     world.clock.passed_ms += after_ms
     await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
 
 
 async def spans(trail: Trail) -> Sequence[tuple[int, int, int]]:
-    """Gives from when to when the anchors reach, and how many lines they have."""
+    """Gives from when to when the anchors reach, and how many entries they have."""
     return [(each.from_ms, each.until_ms, each.entries) async for each in trail.anchors()]
 
 
@@ -45,8 +45,8 @@ async def test_the_first_anchor_begins_with_everything(world: World) -> None:
     assert world.log_events.count("history_anchored") == 1
 
 
-async def test_what_is_young_is_not_anchored_yet(world: World) -> None:
-    """A line is dated before it is stored: one that came into an anchored span would be taken for a forgery."""
+async def test_young_entries_are_not_anchored_yet(world: World) -> None:
+    """An entry is dated before it is stored: one that came into an anchored span would be taken for a forgery."""
     await charge_in(world, 1)
     world.clock.passed_ms += FINAL_AFTER_MS
 
@@ -81,19 +81,19 @@ async def test_an_idle_hour_leaves_no_anchor(world: World) -> None:
 
 
 class MuchTrail(Trail):
-    """Has as many lines as a test says, and counts what is read of them."""
+    """Has as many entries as a test says, and counts what is read of them."""
 
-    lines_at_ms: Sequence[int] = ()
+    entries_at_ms: Sequence[int] = ()
 
     async def time_of_entry(self, number: int, from_ms: int, until_ms: int) -> int | None:
-        """Looks among them."""
-        found = [at_ms for at_ms in self.lines_at_ms if from_ms <= at_ms < until_ms]
+        """Searches among them."""
+        found = [at_ms for at_ms in self.entries_at_ms if from_ms <= at_ms < until_ms]
         return found[number] if number < len(found) else None
 
     async def anchor(self, previous: str, span: AnchoredSpan) -> Anchor:
         """Counts them."""
         empty = await super().anchor(previous, span)
-        return empty._replace(entries=sum(span.from_ms <= at_ms < span.until_ms for at_ms in self.lines_at_ms))
+        return empty._replace(entries=sum(span.from_ms <= at_ms < span.until_ms for at_ms in self.entries_at_ms))
 
 
 @pytest.fixture
@@ -104,17 +104,17 @@ async def much(tmp_path: Path) -> AsyncIterator[MuchTrail]:
     await database.close()
 
 
-async def test_what_is_much_comes_into_several_anchors(much: MuchTrail) -> None:
+async def test_many_entries_come_into_several_anchors(much: MuchTrail) -> None:
     """After a day without a worker one call must not hold up the server, and a finding should name a short span."""
-    much.lines_at_ms = range(2 * ENTRIES_MAX + 5)
+    much.entries_at_ms = range(2 * ENTRIES_MAX + 5)
 
     assert [each.entries for each in await anchor(much, START_MS)] == [ENTRIES_MAX, ENTRIES_MAX, 5]
     assert (await spans(much))[-1][1] == START_MS - FINAL_AFTER_MS
 
 
-async def test_lines_of_one_moment_stay_together(much: MuchTrail) -> None:
-    """An anchor ends between two moments; a moment with more lines than it should take gets an anchor all the same."""
-    much.lines_at_ms = [7] * (ENTRIES_MAX + 3)
+async def test_entries_of_one_moment_stay_together(much: MuchTrail) -> None:
+    """An anchor ends between two moments; a moment with more entries than one should take still gets one anchor."""
+    much.entries_at_ms = [7] * (ENTRIES_MAX + 3)
 
     assert [each.entries for each in await anchor(much, START_MS)] == [ENTRIES_MAX + 3]
     assert await spans(much) == [(0, 8, ENTRIES_MAX + 3)]
@@ -122,7 +122,7 @@ async def test_lines_of_one_moment_stay_together(much: MuchTrail) -> None:
 
 async def test_one_call_makes_so_many_and_the_next_goes_on(much: MuchTrail) -> None:
     """The first anchors over years of history are made bit by bit."""
-    much.lines_at_ms = range(ENTRIES_MAX * (ANCHORS_MAX + 1))
+    much.entries_at_ms = range(ENTRIES_MAX * (ANCHORS_MAX + 1))
 
     assert len(await anchor(much, START_MS)) == ANCHORS_MAX
     assert len(await anchor(much, START_MS)) == 1
@@ -148,16 +148,16 @@ async def test_of_several_processes_one_anchors(world: World) -> None:
     assert len(await spans(trail)) == 1
 
 
-async def test_the_summary_tells_what_was_looked_at(world: World) -> None:
-    """Whoever reads that nothing was found must see how much was looked at, and how far the anchors reach."""
+async def test_the_summary_counts_what_was_checked(world: World) -> None:
+    """A reader of an empty report must see how much was checked, and how far the anchors reach."""
     await charge_in(world, 1)
     await charge_in(world, 2, HOUR_MS)
     await audit.keep_anchors(world.relay)
     seen: list[tuple[Phase, int, int]] = []
-    looking = Audit(world.journal.trail, START_MS, lambda *step: seen.append(step))
+    checking = Audit(world.journal.trail, START_MS, lambda *step: seen.append(step))
 
-    assert [finding async for finding in looking.findings()] == []
-    assert msgspec.structs.replace(looking.summary, newest_anchor="") == audit.Summary(
+    assert [finding async for finding in checking.findings()] == []
+    assert msgspec.structs.replace(checking.summary, newest_anchor="") == audit.Summary(
         chain_since_ms=START_MS,
         operations=2,
         entries=4,
@@ -166,12 +166,12 @@ async def test_the_summary_tells_what_was_looked_at(world: World) -> None:
         anchored_until_ms=START_MS + HOUR_MS - FINAL_AFTER_MS,
         newest_anchor="",
     )
-    assert (looking.summary.newest_anchor or "").startswith("1:")
+    assert (checking.summary.newest_anchor or "").startswith("1:")
     assert seen == [(Phase.ANCHORS, 1, 1), (Phase.OPERATIONS, 1, 2), (Phase.OPERATIONS, 2, 2)]
 
 
-async def test_everything_that_the_stories_do_is_in_the_chain(world: World) -> None:
-    """A story that forgets to carry the chain along would be refused as outdated, and be slow for ever."""
+async def test_every_change_by_a_flow_is_in_the_chain(world: World) -> None:
+    """A flow that forgets to carry the chain along would be refused as outdated, and be slow for ever."""
     await charge(world.relay, asked(), CHARGE)
 
     assert world.steps.passed.count("get") == 0

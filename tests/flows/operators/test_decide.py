@@ -19,33 +19,31 @@ from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.journal import Journal
 
 CAPTURE = Capture(authorization_token="hold-token", amount_minor=50_000, description="shipped")
-STORIES: dict[str, Callable[[World], Awaitable[Answer]]] = {
+FLOWS: dict[str, Callable[[World], Awaitable[Answer]]] = {
     "charge": lambda world: charge(world.relay, asked(), CHARGE),
     "unkeyed charge": lambda world: charge(world.relay, asked(None), CHARGE),
-    "hold": lambda world: charge(world.relay, asked(), msgspec.structs.replace(CHARGE, authorize=True)),
+    "authorization": lambda world: charge(world.relay, asked(), msgspec.structs.replace(CHARGE, authorize=True)),
     "capture": lambda world: capture(world.relay, asked(), CAPTURE),
     "refund": lambda world: refund(world.relay, asked(), Refund(payment_id="7", description="x", amount_minor=1)),
-    "release": lambda world: refund(world.relay, asked(), Void(authorization_token="t", description="x")),
+    "void": lambda world: refund(world.relay, asked(), Void(authorization_token="t", description="x")),
     "cancel": lambda world: cancel_subscription(world.relay, asked(), CancelSubscription(subscription_id=4)),
 }
-HELD_FOR_GOOD = {("capture", State.SUCCEEDED)}
+GUARDED_FOR_GOOD = {("capture", State.SUCCEEDED)}
 
 
-async def begun(
-    world: World, story: str = "charge", verdict: OutcomeKind = OutcomeKind.UNKNOWN, **facts: str
-) -> Operation:
-    """Begins a story whose outcome is not settled."""
-    world.account.script.append(outcome_of(verdict, **facts))
-    await STORIES[story](world)
+async def begun(world: World, flow: str = "charge", kind: OutcomeKind = OutcomeKind.UNKNOWN, **facts: str) -> Operation:
+    """Runs a flow whose outcome is scripted; gives its operation."""
+    world.account.script.append(outcome_of(kind, **facts))
+    await FLOWS[flow](world)
     return await world.operation()
 
 
-def decision_on(operation: Operation, verdict: State = State.SUCCEEDED, **members: object) -> Decision:
-    """Gives a decision of Ann's."""
+def decision_on(operation: Operation, decided: State = State.SUCCEEDED, **members: object) -> Decision:
+    """Gives a decision by the operator Ann."""
     decision = Decision(
         operation_id=operation.id,
         seen=operation.state,
-        decided=verdict,
+        decided=decided,
         operator="ann",
         reason="it is on the statement",
     )
@@ -53,7 +51,7 @@ def decision_on(operation: Operation, verdict: State = State.SUCCEEDED, **member
 
 
 async def refused(world: World, decision: Decision) -> str:
-    """Gives why a decision was not made; nothing was changed then."""
+    """Gives the reason why a decision was not made; nothing was changed then."""
     before = await world.journal.get(decision.operation_id)
     with pytest.raises(UndecidedError) as caught:
         await decide(world.relay, decision)
@@ -61,26 +59,26 @@ async def refused(world: World, decision: Decision) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("verdict", [State.SUCCEEDED, State.FAILED])
-@pytest.mark.parametrize("story", STORIES)
-async def test_a_decision_is_kept_with_its_answer(world: World, story: str, verdict: State) -> None:
-    """Whatever it was: the state, who and why, the answer that a repeat gets, and the guard that is free again."""
-    operation = await begun(world, story)
-    consequence = await decide(world.relay, decision_on(operation, verdict))
+@pytest.mark.parametrize("decided", [State.SUCCEEDED, State.FAILED])
+@pytest.mark.parametrize("flow", FLOWS)
+async def test_a_decision_is_stored_with_its_answer(world: World, flow: str, decided: State) -> None:
+    """A decision stores the state, the operator and reason, the answer for repeats, and the end of the guard."""
+    operation = await begun(world, flow)
+    consequence = await decide(world.relay, decision_on(operation, decided))
     row = await world.operation()
     entry = (await world.journal.history(row.id))[-1]
 
-    assert (row, row.state) == (consequence.operation, verdict)
+    assert (row, row.state) == (consequence.operation, decided)
     assert (entry.evidence.operator, entry.evidence.reason) == ("ann", "it is on the statement")
     assert await world.journal.answer_of(row.id) == consequence.answer
-    assert (row.guard is not None) is ((story, verdict) in HELD_FOR_GOOD)
-    assert (consequence.answer.http_status == 200) is (verdict is State.SUCCEEDED)
+    assert (row.guard is not None) is ((flow, decided) in GUARDED_FOR_GOOD)
+    assert (consequence.answer.http_status == 200) is (decided is State.SUCCEEDED)
 
 
-@pytest.mark.parametrize(("verdict", "status"), [(State.SUCCEEDED, 200), (State.FAILED, 402)])
-async def test_the_same_request_gets_the_decided_answer(world: World, verdict: State, status: int) -> None:
+@pytest.mark.parametrize(("decided", "status"), [(State.SUCCEEDED, 200), (State.FAILED, 402)])
+async def test_the_same_request_gets_the_decided_answer(world: World, decided: State, status: int) -> None:
     """Byte for byte, and marked as a repeat; nothing is sent again."""
-    consequence = await decide(world.relay, decision_on(await begun(world), verdict))
+    consequence = await decide(world.relay, decision_on(await begun(world), decided))
     answer = await charge(world.relay, asked(), CHARGE)
 
     assert (answer.http_status, answer.body) == (status, consequence.answer.body)
@@ -88,31 +86,31 @@ async def test_the_same_request_gets_the_decided_answer(world: World, verdict: S
     assert len(world.account.sent) == 1
 
 
-async def test_what_was_decided_can_be_done_anew_under_another_key(world: World) -> None:
-    """The customer still wants his tea."""
+async def test_after_a_decided_failure_another_key_is_carried_out(world: World) -> None:
+    """The customer still wants to pay the order."""
     await decide(world.relay, decision_on(await begun(world), State.FAILED))
 
     assert (await charge(world.relay, asked("k-2"), CHARGE)).http_status == 200
 
 
-@pytest.mark.parametrize("verdict", [OutcomeKind.UNKNOWN, OutcomeKind.PENDING, OutcomeKind.DIFFERED])
-async def test_what_is_open_can_be_decided(world: World, verdict: OutcomeKind) -> None:
-    """Also before it needs a person, by somebody who knows more than the gateway shows."""
-    operation = await begun(world, verdict=verdict)
+@pytest.mark.parametrize("kind", [OutcomeKind.UNKNOWN, OutcomeKind.PENDING, OutcomeKind.DIFFERED])
+async def test_an_open_operation_can_be_decided(world: World, kind: OutcomeKind) -> None:
+    """An operator who knows more than the gateway shows need not wait until the state says so."""
+    operation = await begun(world, kind=kind)
 
     assert (await decide(world.relay, decision_on(operation))).operation.state is State.SUCCEEDED
 
 
-@pytest.mark.parametrize("verdict", [OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.NOT_SENT])
-async def test_what_is_settled_can_not_be_decided(world: World, verdict: OutcomeKind) -> None:
-    """Its client was told already."""
-    operation = await begun(world, verdict=verdict)
+@pytest.mark.parametrize("kind", [OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.NOT_SENT])
+async def test_a_final_operation_can_not_be_decided(world: World, kind: OutcomeKind) -> None:
+    """Its client has the answer already."""
+    operation = await begun(world, kind=kind)
 
     assert f"{operation.id} can't be decided any more: " in await refused(world, decision_on(operation))
     assert await prospects(world.relay, operation) == {}
 
 
-async def test_what_is_being_sent_can_not_be_decided_yet(world: World) -> None:
+async def test_an_operation_that_is_being_sent_can_not_be_decided_yet(world: World) -> None:
     """Its reply may be on the way."""
     operation = await begun(world)
     sending = msgspec.structs.replace(operation, id="op_x", state=State.SENDING, version=1, claim=None, guard="x")
@@ -122,10 +120,10 @@ async def test_what_is_being_sent_can_not_be_decided_yet(world: World) -> None:
     assert "op_x can't be decided yet: the service is sending it" in await refused(world, decision_on(sending))
 
 
-async def test_what_is_being_sent_once_more_can_not_be_decided_yet(world: World) -> None:
-    """Decided to have failed, a capture could be made a second later, and its reply lost: money taken, and told not."""
+async def test_an_operation_that_is_being_resent_can_not_be_decided_yet(world: World) -> None:
+    """Else a capture could be made a second after the decision that it failed: charged, and reported as failed."""
     operation = await begun(world, "capture")
-    await world.announce_second_sending()
+    await world.journal_resending()
     words = await refused(world, decision_on(operation, State.FAILED))
     assert words == f"{operation.id} is being sent once more to find out; look at it again in 45 s"
 
@@ -133,15 +131,15 @@ async def test_what_is_being_sent_once_more_can_not_be_decided_yet(world: World)
     assert (await decide(world.relay, decision_on(operation, State.FAILED))).operation.state is State.FAILED
 
 
-async def test_what_is_not_there_can_not_be_decided(world: World) -> None:
-    """A mistyped id."""
+async def test_an_unknown_operation_can_not_be_decided(world: World) -> None:
+    """The operator may have mistyped the id."""
     with pytest.raises(UnknownOperationError, match="there is no operation op_1"):
         await decide(world.relay, decision_on(await begun(world), operation_id="op_1"))
 
 
-async def test_a_decision_is_about_what_was_seen(world: World) -> None:
-    """Whoever saw that it is unknown has not decided on what has come to need a person since."""
-    operation = await begun(world, verdict=OutcomeKind.DIFFERED)
+async def test_a_decision_is_about_the_state_that_the_operator_saw(world: World) -> None:
+    """An operator who saw an unknown outcome has not decided on what came to need an operator since."""
+    operation = await begun(world, kind=OutcomeKind.DIFFERED)
 
     words = await refused(world, decision_on(operation, seen=State.UNKNOWN))
     assert words == f"{operation.id} has become needs attention meanwhile; look at it again"
@@ -163,7 +161,7 @@ def looking(world: World, operation: Operation) -> Callable[[], Awaitable[None]]
 
 
 async def test_a_look_at_the_gateway_meanwhile_does_not_undo_it(world: World) -> None:
-    """It settles nothing; the decision is made on the row as it is then."""
+    """The inquiry proves nothing; the decision is made on the row as it is then."""
     operation = await begun(world)
     world.steps.put("record", looking(world, operation), first=world.steps.passed.count("record") + 1)
     await decide(world.relay, decision_on(operation))
@@ -211,11 +209,11 @@ async def test_a_hold_and_its_capture_are_about_one_payment(world: World) -> Non
     assert b'"items":"Tea"' in consequence.answer.body
 
 
-@pytest.mark.parametrize("verdict", [OutcomeKind.DECLINED, OutcomeKind.SUCCEEDED])
-async def test_what_took_no_payment_owns_none(world: World, verdict: OutcomeKind) -> None:
+@pytest.mark.parametrize("kind", [OutcomeKind.DECLINED, OutcomeKind.SUCCEEDED])
+async def test_what_took_no_payment_owns_none(world: World, kind: OutcomeKind) -> None:
     """A charge that was declined, or a refund of the payment, is no second owner of it."""
-    if verdict is OutcomeKind.DECLINED:
-        world.account.script.append(outcome_of(verdict, payment_id="7"))
+    if kind is OutcomeKind.DECLINED:
+        world.account.script.append(outcome_of(kind, payment_id="7"))
         await charge(world.relay, asked("k-0"), world.charge_of(9))
     else:
         await refund(world.relay, asked("k-0"), Refund(payment_id="7", description="x", amount_minor=1))
@@ -223,45 +221,45 @@ async def test_what_took_no_payment_owns_none(world: World, verdict: OutcomeKind
     assert (await decide(world.relay, decision_on(await begun(world), payment_id="7"))).operation.payment_id == "7"
 
 
-@pytest.mark.parametrize(("story", "verdict"), [("charge", State.FAILED), ("refund", State.SUCCEEDED)])
-async def test_a_payment_is_named_where_there_can_be_one(world: World, story: str, verdict: State) -> None:
-    """What failed took none, and a refund has its own already."""
-    operation = await begun(world, story)
+@pytest.mark.parametrize(("flow", "decided"), [("charge", State.FAILED), ("refund", State.SUCCEEDED)])
+async def test_a_payment_is_named_where_there_can_be_one(world: World, flow: str, decided: State) -> None:
+    """A failed operation made no payment, and a refund names its payment already."""
+    operation = await begun(world, flow)
 
-    assert "a payment's number belongs only to" in await refused(world, decision_on(operation, verdict, payment_id="8"))
+    assert "a payment's number belongs only to" in await refused(world, decision_on(operation, decided, payment_id="8"))
 
 
-async def told(world: World, story: str, verdict: State, **facts: str) -> str:
-    """Gives in words what a decision on a story would do."""
-    operation = await begun(world, story, OutcomeKind.UNKNOWN, **facts)
-    consequence: Consequence = (await prospects(world.relay, operation))[verdict]
+async def sentences(world: World, flow: str, decided: State, **facts: str) -> str:
+    """Gives in words what a decision on a flow would do."""
+    operation = await begun(world, flow, OutcomeKind.UNKNOWN, **facts)
+    consequence: Consequence = (await prospects(world.relay, operation))[decided]
     assert await world.journal.get(operation.id) == operation  # nothing is stored
     return " ".join(sentences_of(consequence))
 
 
 @pytest.mark.parametrize(
-    ("story", "verdict", "words"),
+    ("flow", "decided", "words"),
     [
         ("charge", State.SUCCEEDED, "The same Idempotency-Key gets this answer for 30 days."),
         ("unkeyed charge", State.SUCCEEDED, "An equal request gets this answer for 24 h."),
         ("unkeyed charge", State.FAILED, "A repeat of the request is not answered from here any more"),
         ("charge", State.SUCCEEDED, "The order is free for another operation."),
         ("charge", State.SUCCEEDED, "The answer names no payment; --payment-id puts its number there"),
-        ("charge", State.FAILED, "should it show itself, a person is called."),
-        ("hold", State.SUCCEEDED, "The answer has no authorization token"),
-        ("capture", State.SUCCEEDED, "The hold counts as captured for good"),
-        ("capture", State.FAILED, "The hold is free for another operation."),
+        ("charge", State.FAILED, "an effect that shows itself raises an alert."),
+        ("authorization", State.SUCCEEDED, "The answer has no authorization token"),
+        ("capture", State.SUCCEEDED, "The authorization counts as captured for good"),
+        ("capture", State.FAILED, "The authorization is free for another operation."),
         ("cancel", State.FAILED, "The subscription is free for another operation."),
     ],
 )
-async def test_what_a_decision_does_is_told_before(world: World, story: str, verdict: State, words: str) -> None:
-    """Whoever decides about other people's money sees what follows from it."""
-    assert words in await told(world, story, verdict)
+async def test_a_preview_says_what_a_decision_does(world: World, flow: str, decided: State, words: str) -> None:
+    """An operator who decides about other people's money must see what follows from it."""
+    assert words in await sentences(world, flow, decided)
 
 
 async def test_a_known_payment_is_a_warning_before_a_failure(world: World) -> None:
-    """To say that nothing was taken gives nothing back."""
-    assert "should payment 7 be there, see to it first" in await told(world, "charge", State.FAILED, payment_id="7")
+    """A decision that nothing was charged refunds nothing."""
+    assert "if payment 7 was made, see to it first" in await sentences(world, "charge", State.FAILED, payment_id="7")
 
 
 @pytest.mark.parametrize(
@@ -272,10 +270,10 @@ async def test_a_known_payment_is_a_warning_before_a_failure(world: World) -> No
         ([(Event.DISPROVED, "nothing"), (Event.REAPPEARED, "one_fits")], False),
     ],
 )
-async def test_what_a_person_has_seen_is_not_looked_for_again(
+async def test_no_inquiry_follows_what_an_operator_has_seen(
     world: World, events: list[tuple[Event, str]], *, is_inquired: bool
 ) -> None:
-    """Else the same two payments would call somebody every day for a month."""
+    """Else one pair of payments would alert operators every day for a month."""
     operation = await begun(world)
     for event, seen in events:
         evidence = Evidence(seen=seen)
@@ -284,7 +282,7 @@ async def test_what_a_person_has_seen_is_not_looked_for_again(
     made = await decide(world.relay, decision_on(operation, State.FAILED))
 
     assert (made.operation.inquire_at_ms is not None) is is_inquired
-    assert ("still asked" in " ".join(sentences_of(made))) is is_inquired
+    assert ("still asks" in " ".join(sentences_of(made))) is is_inquired
 
 
 async def test_each_prospect_is_what_the_decision_then_does(world: World) -> None:

@@ -6,7 +6,7 @@ from payrelay.core.payments.operation import State
 from payrelay.flows.operators.review import Group, ReviewFilter, list_for_operator, study
 from payrelay.flows.payments.charge import charge
 
-EVENT_OF_DECISION = (
+OUTCOMES = (
     OutcomeKind.UNKNOWN,
     OutcomeKind.SUCCEEDED,
     OutcomeKind.DIFFERED,
@@ -18,19 +18,19 @@ EVENT_OF_DECISION = (
 
 @pytest.fixture
 async def world_with_operations(world: World) -> World:
-    """Gives a world with orders A-0 to A-5, one of each of the verdicts above."""
-    for number, verdict in enumerate(EVENT_OF_DECISION):
-        world.account.script.append(outcome_of(verdict))
+    """Gives a world with orders A-0 to A-5, one of each of the outcomes above."""
+    for number, kind in enumerate(OUTCOMES):
+        world.account.script.append(outcome_of(kind))
         await charge(world.relay, asked(f"k-{number}"), world.charge_of(number))
     return world
 
 
 def orders(groups: list[Group]) -> dict[str | None, list[str | None]]:
-    """Gives the orders by their groups."""
+    """Gives the order ids of each group."""
     return {group.state: [entry.operation.order_id for entry in group.entries] for group in groups}
 
 
-async def test_what_needs_a_person_comes_first_and_the_oldest_of_it(world_with_operations: World) -> None:
+async def test_operations_that_need_an_operator_come_first_and_oldest_first(world_with_operations: World) -> None:
     """The list is worked off from its top."""
     groups = await list_for_operator(world_with_operations.relay, ReviewFilter())
 
@@ -54,7 +54,7 @@ async def test_what_needs_a_person_comes_first_and_the_oldest_of_it(world_with_o
         (ReviewFilter(account="gateway", state=State.PENDING), {State.PENDING: ["A-3"]}),
     ],
 )
-async def test_only_what_is_wanted_is_listed(
+async def test_only_what_passes_the_filter_is_listed(
     world_with_operations: World, wanted: ReviewFilter, found: dict[str | None, list[str]]
 ) -> None:
     """By state, account or order, each with the others."""
@@ -62,7 +62,7 @@ async def test_only_what_is_wanted_is_listed(
 
 
 async def test_all_are_the_open_ones_and_the_newest_others(world_with_operations: World) -> None:
-    """There may be millions that are settled."""
+    """There may be millions of final operations."""
     groups = await list_for_operator(world_with_operations.relay, ReviewFilter(is_all=True, limit=1))
 
     assert orders(groups)[None] == ["A-5"]
@@ -86,7 +86,7 @@ async def test_each_entry_says_why(world_with_operations: World) -> None:
 
 
 async def test_a_study_holds_all_that_is_known(world_with_operations: World) -> None:
-    """What was asked, what was seen, and what the client was told."""
+    """The study has the call, the evidence, and the answer to the client."""
     world = world_with_operations
     declined = await world.operation()
     studied = await study(world.relay, declined.id)

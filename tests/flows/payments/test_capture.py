@@ -16,7 +16,7 @@ CAPTURE = Capture(authorization_token="hold-token", amount_minor=50_000, descrip
 
 
 async def authorization(world: World) -> None:
-    """Makes the hold that is captured below, through us."""
+    """Makes the authorization that is captured below, through Payrelay."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token"))
     await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
 
@@ -28,8 +28,8 @@ async def refused(world: World, key: str, **members: object) -> Refusal:
     return caught.value
 
 
-async def test_the_reply_to_a_capture_is_held_against_its_hold(world: World) -> None:
-    """We know the order and the currency of what we held; a reply for others is not a success."""
+async def test_the_reply_to_a_capture_is_compared_with_its_authorization(world: World) -> None:
+    """Payrelay knows the order and the currency of its authorization; a reply for others is no success."""
     await authorization(world)
     await capture(world.relay, asked(), CAPTURE)
     row = await world.operation()
@@ -37,8 +37,8 @@ async def test_the_reply_to_a_capture_is_held_against_its_hold(world: World) -> 
     assert (row.order_id, row.currency, row.amount_minor) == ("A-1", "LKR", 50_000)
 
 
-async def test_a_hold_that_was_made_elsewhere_is_captured_all_the_same(world: World) -> None:
-    """Before us, or beside us; then the reply tells the order."""
+async def test_an_authorization_that_was_made_elsewhere_is_captured(world: World) -> None:
+    """A merchant may have made it before Payrelay, or beside it; then the reply names the order."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, order_id="B-1", currency="USD"))
     await capture(world.relay, asked(), CAPTURE)
     row = await world.operation()
@@ -46,8 +46,8 @@ async def test_a_hold_that_was_made_elsewhere_is_captured_all_the_same(world: Wo
     assert (row.order_id, row.currency) == ("B-1", "USD")
 
 
-async def test_what_is_known_of_the_hold_stands_whatever_the_reply_says(world: World) -> None:
-    """A capture that was answered for another order is found under the order that it was for."""
+async def test_a_reply_does_not_change_what_is_known_of_the_authorization(world: World) -> None:
+    """A capture that was answered for another order is found under its own order."""
     await authorization(world)
     world.account.script.append(outcome_of(OutcomeKind.DIFFERED, order_id="B-2", currency="USD"))
     await capture(world.relay, asked(), CAPTURE)
@@ -55,8 +55,8 @@ async def test_what_is_known_of_the_hold_stands_whatever_the_reply_says(world: W
     assert (row.state, row.order_id, row.currency) == (State.NEEDS_ATTENTION, "A-1", "LKR")
 
 
-async def test_a_captured_hold_is_never_captured_again(world: World) -> None:
-    """Whoever asks, with whatever key, and after every claim has lapsed; the gateway isn't asked."""
+async def test_a_captured_authorization_is_never_captured_again(world: World) -> None:
+    """Any principal, with any key and after every claim has lapsed, is refused without a call to the gateway."""
     await capture(world.relay, asked("k-1"), CAPTURE)
     world.clock.passed_ms = KEYED_MS + 1
     refusals = [await refused(world, "k-1"), await refused(world, "k-2"), await refused(world, "k-3", principal="x")]
@@ -66,17 +66,17 @@ async def test_a_captured_hold_is_never_captured_again(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "verdict", [OutcomeKind.DECLINED, OutcomeKind.REFUSED, OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED]
+    "kind", [OutcomeKind.DECLINED, OutcomeKind.REFUSED, OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED]
 )
-async def test_a_capture_that_failed_may_be_tried_again(world: World, verdict: OutcomeKind) -> None:
-    """Only a success spends the hold."""
-    world.account.script.append(outcome_of(verdict))
+async def test_a_capture_that_failed_may_be_tried_again(world: World, kind: OutcomeKind) -> None:
+    """Only a success uses the authorization up."""
+    world.account.script.append(outcome_of(kind))
     await capture(world.relay, asked("k-1"), CAPTURE)
     assert (await capture(world.relay, asked("k-2"), CAPTURE)).http_status == 200
     assert (await world.operation()).guard == captured_guard(f"authorization/{secret_hash('hold-token')}")
 
 
-async def test_capture_and_release_of_one_hold_exclude_each_other_while_open(world: World) -> None:
+async def test_capture_and_void_of_one_authorization_exclude_each_other_while_open(world: World) -> None:
     """Which came first at the gateway is not known, and must not be guessed."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await capture(world.relay, asked("k-1"), CAPTURE)

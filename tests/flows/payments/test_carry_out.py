@@ -41,32 +41,32 @@ async def waiting_charge(world: World, key: str = "k-1") -> "asyncio.Task[object
 
 
 class TestVerdicts:
-    """Each verdict: the state of the row, the answer, what is kept, what a repeat gets."""
+    """Each kind of outcome: the state of the row, the answer, what is stored, what a repeat gets."""
 
-    @pytest.mark.parametrize("verdict", OutcomeKind)
-    async def test_the_row_and_the_answer_agree(self, world: World, verdict: OutcomeKind) -> None:
-        """The client hears 202 exactly while the row is open, and the headers say where to look."""
-        world.account.script.append(outcome_of(verdict))
+    @pytest.mark.parametrize("kind", OutcomeKind)
+    async def test_the_row_and_the_answer_agree(self, world: World, kind: OutcomeKind) -> None:
+        """The client gets 202 exactly while the row is open, and a header with the operation's address."""
+        world.account.script.append(outcome_of(kind))
         answer = await charge(world.relay, asked(), CHARGE)
         row = await world.operation()
-        assert row.state is TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[verdict]]
+        assert row.state is TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[kind]]
         assert (answer.http_status == 202) is (row.state in OPEN_STATES)
         assert dict(answer.headers)["Payrelay-Operation"] == row.id
         assert ("Location" in dict(answer.headers)) is (answer.http_status == 202)
 
-    @pytest.mark.parametrize("verdict", OutcomeKind)
-    async def test_the_answer_is_kept_exactly_where_it_is_final(self, world: World, verdict: OutcomeKind) -> None:
-        """A repeat gets it byte for byte; what is open or was not sent has nothing to keep."""
-        world.account.script.append(outcome_of(verdict))
+    @pytest.mark.parametrize("kind", OutcomeKind)
+    async def test_the_answer_is_stored_exactly_where_it_is_final(self, world: World, kind: OutcomeKind) -> None:
+        """A repeat gets it byte for byte; an open operation, or one that was not sent, has no answer to store."""
+        world.account.script.append(outcome_of(kind))
         answer = await charge(world.relay, asked(), CHARGE)
         row = await world.operation()
         kept = await world.journal.answer_of(row.id)
         assert kept == (answer if row.state in FROZEN else None)
 
-    @pytest.mark.parametrize("verdict", [OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.REFUSED])
-    async def test_a_repeat_gets_the_finished_answer_again(self, world: World, verdict: OutcomeKind) -> None:
+    @pytest.mark.parametrize("kind", [OutcomeKind.SUCCEEDED, OutcomeKind.DECLINED, OutcomeKind.REFUSED])
+    async def test_a_repeat_gets_the_finished_answer_again(self, world: World, kind: OutcomeKind) -> None:
         """Byte for byte, marked, without a second call and without waiting for the disk."""
-        world.account.script.append(outcome_of(verdict))
+        world.account.script.append(outcome_of(kind))
         first = await charge(world.relay, asked(), CHARGE)
         again = await charge(world.relay, asked(), CHARGE)
         assert (again.body, again.http_status) == (first.body, first.http_status)
@@ -74,28 +74,28 @@ class TestVerdicts:
         assert len(world.account.sent) == 1
         assert world.steps.passed.count("accept") == 1
 
-    @pytest.mark.parametrize("verdict", [OutcomeKind.UNKNOWN, OutcomeKind.PENDING, OutcomeKind.DIFFERED])
-    async def test_a_repeat_of_what_is_open_gets_its_state(self, world: World, verdict: OutcomeKind) -> None:
-        """202 again and again, never a second call; what waits for a person is asked after once in an hour."""
-        world.account.script.append(outcome_of(verdict))
+    @pytest.mark.parametrize("kind", [OutcomeKind.UNKNOWN, OutcomeKind.PENDING, OutcomeKind.DIFFERED])
+    async def test_a_repeat_of_an_open_operation_gets_its_state(self, world: World, kind: OutcomeKind) -> None:
+        """A repeat gets 202, and never causes a second call; while an operator is needed, Retry-After is an hour."""
+        world.account.script.append(outcome_of(kind))
         await charge(world.relay, asked(), CHARGE)
         again = await charge(world.relay, asked(), CHARGE)
         assert again.http_status == 202
-        assert again.code is (Code.PENDING if verdict is OutcomeKind.PENDING else Code.OUTCOME_UNKNOWN)
-        assert again.retry_after_s == (3_600 if verdict is OutcomeKind.DIFFERED else 10)
+        assert again.code is (Code.PENDING if kind is OutcomeKind.PENDING else Code.OUTCOME_UNKNOWN)
+        assert again.retry_after_s == (3_600 if kind is OutcomeKind.DIFFERED else 10)
         assert "Idempotent-Replayed" not in dict(again.headers)
         assert len(world.account.sent) == 1
 
-    @pytest.mark.parametrize("verdict", [OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED])
-    async def test_what_took_no_effect_is_sent_by_its_repeat(self, world: World, verdict: OutcomeKind) -> None:
+    @pytest.mark.parametrize("kind", [OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED])
+    async def test_what_took_no_effect_is_sent_by_its_repeat(self, world: World, kind: OutcomeKind) -> None:
         """``retry: same_key`` means what it says."""
-        world.account.script.append(outcome_of(verdict))
+        world.account.script.append(outcome_of(kind))
         await charge(world.relay, asked(), CHARGE)
         assert (await charge(world.relay, asked(), CHARGE)).http_status == 200
         assert world.account.ledger == [CHARGE]
 
     async def test_an_adapter_that_raises_leaves_the_outcome_unknown(self, world: World) -> None:
-        """It may have sent; our own fault must not become a false answer, nor cost a place in the budget."""
+        """The adapter may have sent; its fault must not become a false answer, nor cost a permit."""
         world.limit_to(RateLimit(1, 10.0))
         world.account.script.append(RuntimeError("a bug"))
         answer = await charge(world.relay, asked(), CHARGE)
@@ -148,7 +148,7 @@ class TestRepeats:
         assert len(world.account.ledger) == 2
 
     @pytest.mark.parametrize("key", ["k-1", None])
-    async def test_a_repeat_while_the_first_runs_is_told_to_wait(self, world: World, key: str | None) -> None:
+    async def test_a_repeat_while_the_first_runs_is_in_progress(self, world: World, key: str | None) -> None:
         """Which of the two the client hears of first is chance; there is one charge."""
         gate = Gate()
         world.steps.put("effect", gate)
@@ -160,7 +160,7 @@ class TestRepeats:
         assert (await first).http_status == 200
 
     async def test_of_many_at_once_one_is_sent(self, world: World) -> None:
-        """They all pass the quick look together; the store decides."""
+        """They all pass the search for a claim together; the store decides."""
         answers = await asyncio.gather(
             *(charge(world.relay, asked(), CHARGE) for _ in range(20)), return_exceptions=True
         )
@@ -171,7 +171,7 @@ class TestRepeats:
     async def test_a_second_charge_of_an_open_order_is_refused_whoever_asks(
         self, world: World, principal: str, *, is_named: bool
     ) -> None:
-        """With another key it would else be sent; the operation in the way is named to its owner only."""
+        """With another key it would else be sent; the operation with the guard is named to its owner only."""
         world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
         await charge(world.relay, asked("k-1"), CHARGE)
         refusal = await refused(world, "k-2", principal=principal)
@@ -201,19 +201,19 @@ class TestIntent:
     """The intent is on disk before anything is sent, and says until when it may be."""
 
     async def test_the_row_says_sending_when_the_call_goes_out(self, world: World) -> None:
-        """A crash in that moment leaves a row that tells what may have happened."""
+        """A crash in that moment leaves a row that says what may have happened."""
         await charge(world.relay, asked(), CHARGE)
         assert world.account.states_when_sent == [State.SENDING]
         assert await world.states() == [State.SENDING, State.SUCCEEDED]
 
     async def test_nothing_is_sent_after_the_time_in_the_row(self, world: World) -> None:
-        """Settling counts from there; a sender that is late would send what was declared lost."""
+        """The resolution counts from there; a late sender would send what was declared lost."""
         await charge(world.relay, asked(), CHARGE)
         assert (await world.operation()).send_by_ms == START_MS + SEND_WITHIN_S * 1000
         assert world.account.sent[0].send_by_s == SEND_WITHIN_S
 
-    async def test_a_store_that_is_down_lets_nothing_out_and_keeps_no_place(self, world: World) -> None:
-        """503, nothing sent, and the budget as it was."""
+    async def test_a_store_that_is_down_lets_nothing_out_and_uses_no_permit(self, world: World) -> None:
+        """The client gets 503, nothing is sent, and the budget is as it was."""
         world.limit_to(RateLimit(1, 10.0))
         world.steps.put("accept", DOWN)
         with pytest.raises(StoreUnavailable):
@@ -222,7 +222,7 @@ class TestIntent:
         assert world.account.rate_limiter.snapshot().used == 0
 
     async def test_an_intent_whose_commit_was_not_confirmed_is_withdrawn(self, world: World) -> None:
-        """The connection was lost right at the commit: the row is there, and would call unknown what was never sent."""
+        """The connection was lost at the commit: the row is stored, and would call unknown what was never sent."""
         world.steps.put("accepted", DOWN)
         with pytest.raises(StoreUnavailable):
             await charge(world.relay, asked(), CHARGE)
@@ -234,7 +234,7 @@ class TestIntent:
     async def test_what_may_be_there_is_withdrawn_before_anybody_hears_that_nothing_was_done(
         self, world: World
     ) -> None:
-        """Died it now, the row would be settled, by sending a capture once more, of which its client thinks no more."""
+        """If the process died now, the resolution would send a capture that its client believes was not made."""
         world.steps.put("accepted", Raising(StoreDoubtful("the connection was lost at the commit")))
         with pytest.raises(StoreUnavailable):
             await charge(world.relay, asked(), CHARGE)
@@ -302,8 +302,8 @@ class TestIntent:
         await world.relay.background.finish(5)
         assert await world.states() == [State.SENDING]
 
-    async def test_a_repeat_keeps_no_place(self, world: World) -> None:
-        """Who is turned away sends nothing, and the next one needs the place."""
+    async def test_a_repeat_uses_no_permit(self, world: World) -> None:
+        """A repeat sends nothing, and the next request needs the permit."""
         await charge(world.relay, asked(), CHARGE)
         world.limit_to(RateLimit(1, 10.0))
         await charge(world.relay, asked(), CHARGE)
@@ -311,9 +311,9 @@ class TestIntent:
 
 
 class TestBudget:
-    """Where there is no room now: accepted, then granted, or given up."""
+    """An operation without a free permit: accepted, then granted, or given up."""
 
-    async def test_without_room_it_waits_on_disk_and_is_sent_when_a_place_comes(self, world: World) -> None:
+    async def test_without_a_permit_it_waits_on_disk_and_is_sent_when_one_is_free(self, world: World) -> None:
         """``accepted`` until the grant is committed; the time to send counts from the grant."""
         world.limit_to(RateLimit(1, 10.0))
         permit = await world.account.rate_limiter.take_now()
@@ -328,8 +328,8 @@ class TestBudget:
         assert (await world.operation()).send_by_ms == START_MS + 3_000 + SEND_WITHIN_S * 1000
         assert world.account.sent[0].send_by_s == 3 + SEND_WITHIN_S
 
-    async def test_when_no_place_comes_it_is_given_up_and_may_be_asked_again(self, world: World) -> None:
-        """503, not sent, and the key is free."""
+    async def test_when_no_permit_comes_it_is_given_up_and_may_be_repeated(self, world: World) -> None:
+        """The client gets 503, nothing was sent, and the key is free."""
         world.limit_to(RateLimit(1, 10.0))
         world.account.queue_s = 0.0
         permit = await world.account.rate_limiter.take_now()
@@ -341,7 +341,7 @@ class TestBudget:
 
     @pytest.mark.parametrize("step", ["record", "recorded"])
     async def test_a_grant_that_may_not_be_stored_is_not_sent_and_is_taken_back(self, world: World, step: str) -> None:
-        """Whether its commit came through or not: nothing left, the place is free, and no guard stays behind."""
+        """Whether its commit came through or not: nothing is sent, the permit is free, and no guard stays."""
         world.limit_to(RateLimit(1, 10.0))
         permit = await world.account.rate_limiter.take_now()
         assert permit is not None
@@ -354,7 +354,7 @@ class TestBudget:
         assert ((await world.operation()).state, world.account.sent) == (State.NOT_SENT, [])
         assert world.account.rate_limiter.snapshot().used == 0
 
-    async def test_giving_up_is_told_even_where_it_can_not_be_stored_at_once(self, world: World) -> None:
+    async def test_giving_up_is_answered_even_where_it_can_not_be_stored_at_once(self, world: World) -> None:
         """That nothing was sent is certain; the row is put right as soon as the store is back."""
         world.limit_to(RateLimit(1, 10.0))
         world.account.queue_s = 0.0
@@ -365,8 +365,8 @@ class TestBudget:
         assert (await world.operation()).state is State.NOT_SENT
         assert world.pauses == list(STORE_AGAIN_AFTER_S[:3])
 
-    async def test_a_place_that_comes_after_the_row_was_given_up_is_not_used(self, world: World) -> None:
-        """Somebody took it for stranded and told so: now it must not be sent."""
+    async def test_a_permit_that_comes_after_the_row_was_given_up_is_not_used(self, world: World) -> None:
+        """The recovery found it stranded and answered so: now it must not be sent."""
         world.limit_to(RateLimit(1, 10.0))
         permit = await world.account.rate_limiter.take_now()
         assert permit is not None
@@ -390,7 +390,7 @@ class TestBudget:
         assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
 
     async def test_while_the_gateway_fails_nothing_is_stored(self, world: World) -> None:
-        """Refused before the intent: nothing to withdraw, no guard, and the client hears when to come again."""
+        """Rejected before the intent: nothing to withdraw, no guard, and Retry-After says when to try again."""
         await circuit_open(world)
         refusal = await refused(world)
         assert (refusal.code, refusal.retry_after_s) == (Code.UNAVAILABLE, PAUSE_S + EFFECT_TRIALS_AFTER_S)
@@ -403,7 +403,7 @@ class TestBudget:
         assert (await charge(world.relay, asked(), CHARGE)).body == first.body
 
     async def test_what_waits_when_the_gateway_is_found_failing_is_given_up(self, world: World) -> None:
-        """It is on disk already: not sent, and its key is free."""
+        """It is on disk already: it is stored as not sent, and its key is free."""
         world.limit_to(RateLimit(1, 10.0))
         permit = await world.account.rate_limiter.take_now()
         assert permit is not None
@@ -415,7 +415,7 @@ class TestBudget:
         assert await world.states() == [State.ACCEPTED, State.NOT_SENT]
 
     async def test_what_waits_when_the_budget_is_lost_is_withdrawn(self, world: World) -> None:
-        """Nobody knows whether there is a place: nothing is sent, and the row is put right later."""
+        """Nobody knows whether a permit is free: nothing is sent, and the row is withdrawn later."""
         world.limit_to(RateLimit(1, 10.0))
         await world.account.rate_limiter.take_now()
         budget = LostBudget(RateLimit(1, 10.0), world.clock)
@@ -431,18 +431,18 @@ class TestBudget:
 class LostBudget(MemoryBudget):
     """Is full at first, and then in a store that is down."""
 
-    looks = 0
+    takes = 0
 
     async def take(self, count: int, permit_s: float) -> PermitsTaken:  # noqa: ARG002, the face of a budget
         """Can't say, the second time."""
-        self.looks += 1
-        if self.looks > 1:
+        self.takes += 1
+        if self.takes > 1:
             raise StoreUnavailable("down")
         return PermitsTaken((), 1.0)
 
 
 async def circuit_open(world: World) -> None:
-    """Has the gateway found failing."""
+    """Opens the circuit breaker."""
     permit = await world.account.rate_limiter.take_now()
     assert permit is not None
     for _ in range(ENDED_MIN):
@@ -451,10 +451,10 @@ async def circuit_open(world: World) -> None:
 
 
 class TestResending:
-    """The one second sending, after a dead access token."""
+    """The one retry with a new token, after a dead access token."""
 
-    async def test_the_second_sending_is_journaled_first(self, world: World) -> None:
-        """The history tells of both, and the version went up before the second left."""
+    async def test_the_retry_is_journaled_first(self, world: World) -> None:
+        """The history has both sendings, and the version went up before the second one."""
         world.account.has_dead_token = True
         await charge(world.relay, asked(), CHARGE)
         row = await world.operation()
@@ -463,7 +463,7 @@ class TestResending:
 
     @pytest.mark.parametrize("error", [StoreUnavailable("down"), Outdated("changed")])
     async def test_it_is_forbidden_where_it_can_not_be_journaled(self, world: World, error: Exception) -> None:
-        """Then nothing was executed, and that is what the client hears."""
+        """Then nothing was executed, and the client's answer says so."""
         world.account.has_dead_token = True
         world.steps.put("record", Raising(error), times=1 if isinstance(error, StoreUnavailable) else DECISIONS_MAX)
         await charge(world.relay, asked(), CHARGE)
@@ -471,7 +471,7 @@ class TestResending:
         assert (await world.operation()).state is State.NOT_SENT
 
     async def test_it_is_forbidden_after_the_row_was_declared_lost(self, world: World) -> None:
-        """Somebody may be settling it by now."""
+        """The resolution may have begun by now."""
         world.account.has_dead_token = True
         gate = Gate()
         world.steps.put("effect", gate)
@@ -485,7 +485,7 @@ class TestResending:
 
 
 class TestConclusion:
-    """An outcome is told when it is kept, and kept as soon as it can be."""
+    """An outcome is answered once it is stored, and stored as soon as it can be."""
 
     @pytest.mark.parametrize(
         ("step", "error", "times"),
@@ -498,7 +498,7 @@ class TestConclusion:
     async def test_an_outcome_that_can_not_be_stored_is_stored_later(
         self, world: World, step: str, error: Exception, times: int
     ) -> None:
-        """The client hears that it is unknown; the repeat, a moment later, gets the answer."""
+        """The client gets an unknown outcome; its repeat, a moment later, gets the answer."""
         world.steps.put(step, Raising(error), times=times)
         answer = await charge(world.relay, asked(), CHARGE)
         assert (answer.http_status, json.loads(answer.body)["data"]) == (202, None)
@@ -517,12 +517,10 @@ class TestConclusion:
         assert await recover(world.relay, is_sole_owner=True) == 1
         assert (await world.operation()).state is State.UNKNOWN
 
-    @pytest.mark.parametrize("verdict", OutcomeKind)
-    async def test_a_reply_after_the_row_was_declared_lost_still_counts(
-        self, world: World, verdict: OutcomeKind
-    ) -> None:
+    @pytest.mark.parametrize("kind", OutcomeKind)
+    async def test_a_reply_after_the_row_was_declared_lost_still_counts(self, world: World, kind: OutcomeKind) -> None:
         """It is the best evidence there is."""
-        world.account.script.append(outcome_of(verdict))
+        world.account.script.append(outcome_of(kind))
         gate = Gate()
         world.steps.put("executed", gate)
         task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
@@ -530,47 +528,47 @@ class TestConclusion:
         await recover(world.relay, is_sole_owner=True)
         gate.opened.set()
         await task
-        final = TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[verdict]]
-        # That nobody knows is written there already, and would hide what settling has begun since.
+        final = TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[kind]]
+        # The row says already that nobody knows; to say it again would hide what the resolution has begun since.
         content = [] if final is State.UNKNOWN else [final]
         assert await world.states() == [State.SENDING, State.UNKNOWN, *content]
 
     @pytest.mark.parametrize(("resolved_as", "status"), [(OutcomeKind.SUCCEEDED, 200), (OutcomeKind.DECLINED, 202)])
-    async def test_a_reply_to_what_was_settled_meanwhile_changes_nothing(
+    async def test_a_reply_to_what_was_resolved_meanwhile_changes_nothing(
         self, world: World, resolved_as: OutcomeKind, status: int
     ) -> None:
-        """What stands is told where it says the same; where it differs, a person must look, and 202 is the truth."""
+        """The stored answer is given where the two agree; where they differ, an operator must look, and 202 is true."""
         gate = Gate()
         world.steps.put("executed", gate)
         task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
         await gate.reached.wait()
-        await world.settle(resolved_as)
+        await world.resolve(resolved_as)
         gate.opened.set()
         answer = await task
         assert answer.http_status == status
         assert await world.states() == [State.SENDING, TRANSITIONS[State.SENDING, EVENT_OF_OUTCOME[resolved_as]]]
-        assert ("reply_after_settling" in world.log_events) is (status == 202)
+        assert ("reply_after_resolution" in world.log_events) is (status == 202)
 
     @pytest.mark.parametrize(
-        "verdict", [OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED, OutcomeKind.REFUSED, OutcomeKind.DECLINED]
+        "kind", [OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED, OutcomeKind.REFUSED, OutcomeKind.DECLINED]
     )
     async def test_a_sending_that_came_to_nothing_says_nothing_once_there_was_another(
-        self, world: World, verdict: OutcomeKind
+        self, world: World, kind: OutcomeKind
     ) -> None:
         """A machine that slept found its row given up and sent once more: that nothing was sent would be a lie."""
-        world.account.script.append(outcome_of(verdict))
+        world.account.script.append(outcome_of(kind))
         gate = Gate()
         world.steps.put("executed", gate)
         task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
         await gate.reached.wait()
         await recover(world.relay, is_sole_owner=True)
-        await world.announce_second_sending()
+        await world.journal_resending()
         gate.opened.set()
         assert (await task).http_status == 202
         assert await world.states() == [State.SENDING, State.UNKNOWN, State.UNKNOWN]
 
     async def test_a_reply_behind_a_decision_that_it_failed_takes_the_order_back(self, world: World) -> None:
-        """A machine slept, and its row was given up and decided: no second charge until a person has looked."""
+        """A machine slept, and its row was given up and decided: no second charge until an operator has looked."""
         gate = Gate()
         world.steps.put("executed", gate)
         task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
@@ -584,8 +582,8 @@ class TestConclusion:
         with pytest.raises(Refusal, match="same order"):
             await charge(world.relay, asked("k-2"), CHARGE)
 
-    async def test_what_a_late_reply_has_shown_is_not_looked_for_once_it_is_decided_again(self, world: World) -> None:
-        """A person has seen it: to find it the next day would be no news, and call somebody every day for a month."""
+    async def test_after_a_late_reply_and_a_second_decision_no_inquiry_is_made(self, world: World) -> None:
+        """An operator has seen the reply: to find it again would alert somebody every day for a month."""
         gate = Gate()
         world.steps.put("executed", gate)
         task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
@@ -597,17 +595,17 @@ class TestConclusion:
         made = await decide(world.relay, decision_on(await world.operation(), State.FAILED))
         assert made.operation.inquire_at_ms is None
 
-    async def test_an_outcome_of_a_row_that_is_gone_is_not_told(self, world: World) -> None:
-        """Somebody restored an older database: what it says is not what happened."""
+    async def test_an_outcome_of_a_row_that_is_gone_is_not_answered(self, world: World) -> None:
+        """Where an older database was restored, it doesn't say what happened."""
         world.steps.put("record", Raising(Outdated("gone")))
         world.steps.put("get", world.forget)
         answer = await charge(world.relay, asked(), CHARGE)
         assert answer.http_status == 202
-        assert "reply_after_settling" in world.log_events
+        assert "reply_after_resolution" in world.log_events
 
 
 class TestCancellation:
-    """A client that goes away ends its wait and nothing else."""
+    """A client that disconnects ends only its wait."""
 
     @pytest.mark.parametrize("step", ["accept", "accepted", "effect", "executed", "record", "recorded"])
     async def test_a_client_that_goes_away_cancels_nothing(self, world: World, step: str) -> None:
@@ -635,7 +633,7 @@ class TestCancellation:
             await task
         assert (await world.operations(), world.account.sent) == ([], [])
 
-    async def test_a_client_that_goes_away_while_it_waits_for_a_place_is_still_charged(self, world: World) -> None:
+    async def test_a_client_that_goes_away_while_it_waits_for_a_permit_is_still_charged(self, world: World) -> None:
         """Its intent is on disk; whether the answer reaches it was never certain."""
         world.limit_to(RateLimit(1, 10.0))
         permit = await world.account.rate_limiter.take_now()

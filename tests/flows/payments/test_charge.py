@@ -19,8 +19,8 @@ async def test_a_charge_is_answered_in_the_gateways_words(world: World) -> None:
 
 
 @pytest.mark.parametrize(("authorize", "kind"), [(False, Kind.CHARGE), (True, Kind.AUTHORIZATION)])
-async def test_what_was_asked_stands_in_the_row(world: World, *, authorize: bool, kind: Kind) -> None:
-    """The row is what settling, support and the list of operations go by."""
+async def test_the_row_has_the_members_of_the_request(world: World, *, authorize: bool, kind: Kind) -> None:
+    """The resolution, support and the list of operations all go by the row."""
     await charge(world.relay, asked(), msgspec.structs.replace(CHARGE, authorize=authorize))
     row = await world.operation()
     assert (row.kind, row.subject, row.order_id, row.amount_minor, row.currency) == (
@@ -30,7 +30,7 @@ async def test_what_was_asked_stands_in_the_row(world: World, *, authorize: bool
 
 
 async def test_the_stored_call_is_the_one_that_was_sent(world: World) -> None:
-    """A probe after a crash must be about exactly this."""
+    """The resolution after a crash must compare with exactly this call."""
     await charge(world.relay, asked(), CHARGE)
     assert await world.journal.call_of((await world.operation()).id) == CHARGE
 
@@ -51,8 +51,8 @@ async def test_a_charge_and_an_authorization_of_one_order_exclude_each_other(wor
         await charge(world.relay, asked("k-2"), msgspec.structs.replace(CHARGE, authorize=True))
 
 
-async def test_the_token_of_a_hold_is_kept_as_a_hash_only(world: World) -> None:
-    """A capture must find its hold; whoever reads the database must not find the token."""
+async def test_an_authorization_token_is_stored_as_a_hash_only(world: World) -> None:
+    """A capture must find its authorization; a reader of the database must not find the token."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
     await charge(world.relay, asked(), msgspec.structs.replace(CHARGE, authorize=True))
     row = await world.operation()
@@ -61,8 +61,8 @@ async def test_the_token_of_a_hold_is_kept_as_a_hash_only(world: World) -> None:
     assert not [file for file in world.path.parent.iterdir() if b"hold-token" in file.read_bytes()]
 
 
-async def test_what_was_asked_stands_whatever_the_reply_says(world: World) -> None:
-    """A reply for another order would else hide the operation from whoever looks for the order that was asked."""
+async def test_a_reply_does_not_change_the_order_of_the_request(world: World) -> None:
+    """A reply for another order would else hide the operation from a search for the order of the request."""
     world.account.script.append(outcome_of(OutcomeKind.DIFFERED, order_id="B-2", currency="USD", payment_id="320"))
     answer = await charge(world.relay, asked(), CHARGE)
     row = await world.operation()
@@ -73,9 +73,9 @@ async def test_what_was_asked_stands_whatever_the_reply_says(world: World) -> No
 @pytest.mark.parametrize(
     ("public_url", "expected"), [(None, None), ("https://pay.example", "https://pay.example/gateway/notifications")]
 )
-async def test_our_own_address_for_notifications_goes_along(
+async def test_the_address_for_notifications_is_sent_along(
     world: World, public_url: str | None, expected: str | None
 ) -> None:
-    """News that the gateway sends by itself is the best evidence there is; without an address there is none."""
+    """A notification is the best evidence there is; without an address the gateway sends none."""
     await charge(dataclasses.replace(world.relay, public_url=public_url), asked(), CHARGE)
     assert world.account.sent[0].notify_url == expected

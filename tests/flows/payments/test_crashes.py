@@ -31,39 +31,39 @@ EVENT_OF_DECISION = [OutcomeKind.SUCCEEDED, OutcomeKind.UNKNOWN, OutcomeKind.DEC
 UNTOUCHED = {State.NOT_SENT, State.DECLINED, State.REFUSED, State.FAILED}
 
 
-PLACES = [
+CRASHES = [
     (way, step, steps[: index + 1].count(step)) for way, steps in WAYS.items() for index, step in enumerate(steps)
 ]
 """Every step of every way: the way, the step, and which time it is that the way comes there."""
 
 
 async def attempt(world: World, way: str, kind: OutcomeKind) -> int | None:
-    """Makes a charge on its way, as far as it comes; gives the status that the client hears, if it hears any."""
+    """Makes a charge on its way, as far as it comes; gives the HTTP status of its answer, if there is one."""
     world.limit_to(RateLimit(1, 10.0) if way == "waiting" else None)
     world.account.script.append(outcome_of(kind))
     world.account.has_dead_token = way == "resent"
-    place = await world.account.rate_limiter.take_now() if way == "waiting" else None
+    permit = await world.account.rate_limiter.take_now() if way == "waiting" else None
     task = asyncio.ensure_future(charge(world.relay, asked(), CHARGE))
     waiting = asyncio.ensure_future(world.account.timer.is_set.wait())
     await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
-    if place is not None:
-        place.release_unused()
+    if permit is not None:
+        permit.release_unused()
     try:
         return (await task).http_status
     except (Crash, Refusal, StoreUnavailable):
         return None
 
 
-async def settle_down(world: World) -> None:
-    """Dies, starts again and takes up what was left, as a server does before it answers anybody."""
+async def restart(world: World) -> None:
+    """Dies, starts again and recovers operations, as a server does before it answers anybody."""
     await world.relay.background.finish(0)
     await world.reopen()
     await recover(world.relay, is_sole_owner=True)
 
 
 async def promises_are_kept(world: World, heard: int | None) -> None:
-    """Holds the rows, and what the client heard, against the ledger."""
+    """Compares the rows, and the client's answer, with the ledger."""
     has_moved = bool(world.account.ledger)
     for row in await world.operations():
         assert row.state not in {State.ACCEPTED, State.SENDING}, "an intent is lost"
@@ -96,25 +96,25 @@ async def test_these_are_all_the_steps(world: World, way: str) -> None:
 
 
 @pytest.mark.parametrize("kind", EVENT_OF_DECISION)
-@pytest.mark.parametrize(("way", "step", "time"), PLACES)
+@pytest.mark.parametrize(("way", "step", "time"), CRASHES)
 async def test_the_process_may_die_at_any_step(world: World, way: str, step: str, time: int, kind: OutcomeKind) -> None:
     """Nothing is sent without a row in ``sending``; no final state is false; nobody pays twice."""
     world.steps.put(step, Raising(Crash()), first=time)
     assert await attempt(world, way, kind) is None
-    await settle_down(world)
+    await restart(world)
     await promises_are_kept(world, None)
     assert set(world.states_when_sent) <= {State.SENDING}
     await repeats_do_no_harm(world)
 
 
 @pytest.mark.parametrize("kind", EVENT_OF_DECISION)
-@pytest.mark.parametrize(("way", "step", "time"), [place for place in PLACES if place[1] in STORING])
+@pytest.mark.parametrize(("way", "step", "time"), [crash for crash in CRASHES if crash[1] in STORING])
 async def test_the_store_may_fail_at_any_step(world: World, way: str, step: str, time: int, kind: OutcomeKind) -> None:
     """Before its commit or, as far as anybody can tell, after it: what the client hears is true, and it ends well."""
     world.steps.put(step, Raising(StoreUnavailable("down")), first=time)
     heard = await attempt(world, way, kind)
     await world.relay.background.finish(5)
-    await settle_down(world)
+    await restart(world)
     await promises_are_kept(world, heard)
     await repeats_do_no_harm(world)
 
@@ -131,17 +131,17 @@ def test_any_faults_together_break_no_promise(
 ) -> None:
     """Troubles seldom come alone: a store that fails twice, and a crash while the outcome is stored later."""
 
-    async def story(path: Path) -> None:
+    async def scenario(path: Path) -> None:
         world = World(await opened(path), path)
         for step, time, error in plan:
             is_possible = step in STORING or isinstance(error, Crash)
             world.steps.put(step, Raising(error if is_possible else Crash()), first=time)
         heard = await attempt(world, way, kind)
         await world.relay.background.finish(5)
-        await settle_down(world)
+        await restart(world)
         await promises_are_kept(world, heard)
         await repeats_do_no_harm(world)
         await world.database.close()
 
     with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(story(Path(directory) / "payrelay.db"))
+        asyncio.run(scenario(Path(directory) / "payrelay.db"))

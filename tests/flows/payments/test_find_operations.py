@@ -40,19 +40,19 @@ async def listed(world: World, request: Request, **fields: Any) -> list[str]:  #
 
 @pytest.mark.parametrize(("request_", "count"), [(OWNER, 1), (OTHER, 0), (AUDITOR, 1)])
 async def test_a_principal_sees_its_own_and_an_auditor_sees_all(world: World, request_: Request, count: int) -> None:
-    """What another shop does is nobody's business."""
+    """A shop must not learn what another shop does."""
     await charge(world.relay, asked(), CHARGE)
     assert len(await listed(world, request_)) == count
 
 
-async def test_a_filter_for_somebody_else_shows_nothing_of_theirs(world: World) -> None:
+async def test_a_filter_for_another_principal_shows_nothing_of_it(world: World) -> None:
     """The filter narrows what may be seen and never widens it."""
     await charge(world.relay, asked(), CHARGE)
     assert len(await listed(world, OTHER, principal="shop")) == 0
 
 
 @pytest.mark.parametrize("request_", [OTHER, asked(principal="other", scopes=frozenset())])
-async def test_an_operation_of_somebody_else_is_not_found(world: World, request_: Request) -> None:
+async def test_an_operation_of_another_principal_is_not_found(world: World, request_: Request) -> None:
     """Not forbidden: that it exists is already too much. Neither by its id nor by its key."""
     await charge(world.relay, asked(), CHARGE)
     with pytest.raises(Refusal, match="no such operation"):
@@ -80,7 +80,7 @@ async def test_what_does_not_exist_is_not_found(world: World) -> None:
         await show_newest_by_key(world.relay, AUDITOR, "nothing")
 
 
-async def test_a_view_says_everything_in_words_and_exact_numbers(world: World) -> None:
+async def test_a_view_has_sentences_and_exact_numbers(world: World) -> None:
     """It can be read out to a customer; the amount keeps its decimals, the times name their zone."""
     await charge(world.relay, asked(), CHARGE)
     row = await world.operation()
@@ -92,7 +92,7 @@ async def test_a_view_says_everything_in_words_and_exact_numbers(world: World) -
 
 
 async def test_the_history_tells_each_step(world: World) -> None:
-    """With what was seen, and when."""
+    """Each journal entry is shown with its evidence and its time."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     data = data_of(await show_operation(world.relay, OWNER, (await world.operation()).id))
@@ -104,21 +104,21 @@ async def test_the_history_tells_each_step(world: World) -> None:
 
 
 async def test_an_app_that_was_killed_finds_its_answer_by_its_key(world: World) -> None:
-    """The very answer that it did not live to read."""
+    """The app gets the answer that it did not live to read."""
     answer = await charge(world.relay, asked(), CHARGE)
     data = data_of(await show_newest_by_key(world.relay, OWNER, "k-1"))
     assert data["answer"] == {"http_status": 200, "body": json.loads(answer.body)}
 
 
 async def test_an_auditor_does_not_see_the_answer(world: World) -> None:
-    """It may hold a token; the state and the history are what an auditor is for."""
+    """An answer may have a token in it; an auditor needs only the state and the history."""
     await charge(world.relay, asked(), CHARGE)
     data = data_of(await show_newest_by_key(world.relay, AUDITOR, "k-1"))
     assert (data["answer"], data["state"]) == (None, "succeeded")
 
 
 async def test_no_token_is_shown_anywhere(world: World) -> None:
-    """Neither the customer's nor a hold's."""
+    """A view shows neither the customer's token nor an authorization token."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token"))
     await charge(world.relay, asked(), CHARGE)
     row = await world.operation()
@@ -166,6 +166,6 @@ async def test_a_full_last_page_has_no_link(world: World) -> None:
     ],
 )
 async def test_a_list_can_be_narrowed(world: World, fields: dict[str, Any], count: int) -> None:
-    """Support looks for an order, an operator for what is open."""
+    """Support searches for an order, an operator for what is open."""
     await charge_five(world)
     assert len(await listed(world, OWNER, **fields)) == count

@@ -1,4 +1,4 @@
-"""Many stories at once, mixed in every way that the event loop can mix them."""
+"""Many requests at once, mixed in every way that the event loop can mix them."""
 
 import asyncio
 import tempfile
@@ -41,7 +41,7 @@ troubles = st.tuples(st.sampled_from(["accept", "accepted", "record", "recorded"
 
 
 async def ask(world: World, customer: Customer) -> int | None:
-    """Asks as the customer does; gives the status that it hears."""
+    """Makes the customer's request; gives the HTTP status of its answer."""
     for _ in range(customer.begins_after):
         await asyncio.sleep(0)
     call = msgspec.structs.replace(CHARGE, order_id=customer.order_id)
@@ -52,7 +52,7 @@ async def ask(world: World, customer: Customer) -> int | None:
 
 
 async def tend(world: World) -> None:
-    """Takes up rows over and over, as if every one's time were over: the worst that a clock can do."""
+    """Recovers operations over and over, as if each one's time were over: the worst that a clock can do."""
     for _ in range(10):
         await asyncio.sleep(0)
         try:
@@ -75,22 +75,22 @@ def says_done(row: Operation, order_id: str) -> bool:
 
 @given(
     plan=st.lists(customers, min_size=2, max_size=6),
-    verdicts=st.lists(st.sampled_from(OutcomeKind), max_size=6),
+    kinds=st.lists(st.sampled_from(OutcomeKind), max_size=6),
     failing=st.lists(troubles, max_size=3),
     seed=st.integers(0, 2**32),
     is_limited=st.booleans(),
 )
 @settings(max_examples=examples(150))
 def test_however_they_mix_no_promise_is_broken(
-    plan: list[Customer], verdicts: list[OutcomeKind], failing: list[tuple[str, int]], seed: int, *, is_limited: bool
+    plan: list[Customer], kinds: list[OutcomeKind], failing: list[tuple[str, int]], seed: int, *, is_limited: bool
 ) -> None:
     """One effect for one key; one open operation for one order; no row that says what the ledger doesn't."""
 
-    async def story(path: Path) -> None:
+    async def scenario(path: Path) -> None:
         world = World(await opened(path, Inline()), path)
         world.limit_to(RateLimit(2, 10.0) if is_limited else None)
         world.account.queue_s = 0.0
-        world.account.script.extend(outcome_of(verdict) for verdict in verdicts)
+        world.account.script.extend(outcome_of(kind) for kind in kinds)
         world.steps.turns = turns(seed)
         for step, number in failing:
             world.steps.put(step, Raising(StoreUnavailable("down")), first=number)
@@ -101,11 +101,11 @@ def test_however_they_mix_no_promise_is_broken(
         await world.database.close()
 
     with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(story(Path(directory) / "payrelay.db"))
+        asyncio.run(scenario(Path(directory) / "payrelay.db"))
 
 
 def judge(world: World, plan: list[Customer], heard: list[int | None], rows: list[Operation]) -> None:
-    """Holds what was told and what is stored against the ledger."""
+    """Compares the answers and the rows with the ledger."""
     moved = Counter(getattr(call, "order_id", "") for call in world.account.ledger)
     assert max(Counter(row.subject for row in rows if row.state in OPEN_STATES).values(), default=0) <= 1
     assert max(Counter(row.claim for row in rows if row.claim).values(), default=0) <= 1

@@ -35,7 +35,7 @@ def found(raw_data: bytes | None) -> Reading:
 @pytest.mark.parametrize("read", READS[:4])
 async def test_a_read_passes_on_what_the_gateway_said(world: World, read: Callable[[World], Awaitable[Answer]]) -> None:
     """Byte for byte; and it leaves no operation behind."""
-    world.account.read_cache.append(found(b'[{"amount":1000.0}]'))
+    world.account.readings.append(found(b'[{"amount":1000.0}]'))
     assert (await read(world)).body == b'{"status":1,"msg":"theirs","data":[{"amount":1000.0}]}'
     assert await world.operations() == []
 
@@ -43,7 +43,7 @@ async def test_a_read_passes_on_what_the_gateway_said(world: World, read: Callab
 @pytest.mark.parametrize("read", READS)
 async def test_a_read_that_failed_says_so(world: World, read: Callable[[World], Awaitable[Answer]]) -> None:
     """An unreadable reply is never an empty list."""
-    world.account.read_cache.append(FAILED)
+    world.account.readings.append(FAILED)
     answer = await read(world)
     assert (answer.http_status, json.loads(answer.body)["data"]) == (502, None)
 
@@ -51,7 +51,7 @@ async def test_a_read_that_failed_says_so(world: World, read: Callable[[World], 
 @pytest.mark.parametrize(("number", "data"), [(0, []), (2, []), (3, None), (4, None)])
 async def test_nothing_found_is_404(world: World, number: int, data: list[object] | None) -> None:
     """With an empty list where the route has a list, null where it has an object."""
-    world.account.read_cache.append(MISSING)
+    world.account.readings.append(MISSING)
     answer = await READS[number](world)
     body = json.loads(answer.body)
     assert (answer.http_status, body["msg"], body["data"]) == (404, "No payments found", data)
@@ -65,18 +65,18 @@ async def test_the_payments_of_a_subscription_are_added_on_demand(
     world: World, payments: Reading, raw_payments: bytes
 ) -> None:
     """Both as the gateway wrote them; none is an empty list and not an error."""
-    world.account.read_cache += [found(b'{"amount":1000.0}'), payments]
+    world.account.readings += [found(b'{"amount":1000.0}'), payments]
     answer = await READS[4](world)
     assert answer.body == b'{"status":1,"msg":"theirs","data":{"amount":1000.0,"payments":%b}}' % raw_payments
 
 
 async def test_where_the_payments_can_not_be_read_there_is_no_half_an_answer(world: World) -> None:
     """A subscription without payments would be believed."""
-    world.account.read_cache += [found(b"{}"), FAILED]
+    world.account.readings += [found(b"{}"), FAILED]
     assert (await READS[4](world)).http_status == 502
 
 
 async def test_a_subscription_without_words_is_answered_in_ours(world: World) -> None:
     """With its payments as without them."""
-    world.account.read_cache += [Reading(code=None, msg="ours", raw_data=b"{}"), MISSING]
+    world.account.readings += [Reading(code=None, msg="ours", raw_data=b"{}"), MISSING]
     assert json.loads((await READS[4](world)).body)["msg"] == "ours"

@@ -22,7 +22,7 @@ async def crash_at(world: World, step: str) -> None:
         await charge(world.relay, asked(), CHARGE)
 
 
-async def test_what_may_have_been_sent_is_unknown(world: World) -> None:
+async def test_an_operation_that_may_have_been_sent_is_unknown(world: World) -> None:
     """It keeps its guard and its claim until evidence comes."""
     await crash_at(world, "effect")
     assert await recover(world.relay, is_sole_owner=True) == 1
@@ -31,7 +31,7 @@ async def test_what_may_have_been_sent_is_unknown(world: World) -> None:
     assert world.log_events == ["operation_recovered"]
 
 
-async def test_what_only_waited_was_not_sent(world: World) -> None:
+async def test_an_operation_that_only_waited_was_not_sent(world: World) -> None:
     """Its key and its order are free again at once."""
     world.limit_to(RateLimit(1, 10.0))
     await world.account.rate_limiter.take_now()
@@ -48,10 +48,10 @@ async def test_recovering_twice_finds_nothing_more(world: World) -> None:
     assert [await recover(world.relay, is_sole_owner=True) for _ in range(2)] == [1, 0]
 
 
-@pytest.mark.parametrize("verdict", OutcomeKind)
-async def test_what_has_its_outcome_is_left_alone(world: World, verdict: OutcomeKind) -> None:
-    """Only rows that nobody answers for any more are taken up."""
-    world.account.script.append(outcome_of(verdict))
+@pytest.mark.parametrize("kind", OutcomeKind)
+async def test_an_operation_with_an_outcome_is_left_alone(world: World, kind: OutcomeKind) -> None:
+    """Only operations without a living process are recovered."""
+    world.account.script.append(outcome_of(kind))
     await charge(world.relay, asked(), CHARGE)
     before = await world.operation()
     assert await recover(world.relay, is_sole_owner=True) == 0
@@ -59,16 +59,16 @@ async def test_what_has_its_outcome_is_left_alone(world: World, verdict: Outcome
 
 
 @pytest.mark.parametrize(("passed_ms", "recovered"), [(STALE_MS, 0), (STALE_MS + 1, 1)])
-async def test_beside_others_only_rows_whose_time_is_over_are_taken(
+async def test_beside_other_processes_only_overdue_operations_are_recovered(
     world: World, passed_ms: int, recovered: int
 ) -> None:
-    """A younger one is being sent by another process at this moment."""
+    """Another process may be sending a younger operation at this moment."""
     await crash_at(world, "effect")
     world.clock.passed_ms = passed_ms
     assert await recover(world.relay, is_sole_owner=False) == recovered
 
 
-async def test_a_row_waits_for_its_own_account_alone(world: World) -> None:
+async def test_an_operation_waits_for_its_own_accounts_timeout(world: World) -> None:
     """One slow account must not keep the others' orders blocked; one quick account must not cut a slow one short."""
     await crash_at(world, "effect")
     quick = ScriptedAccount(world.clock, world.steps, world.journal)
@@ -81,23 +81,23 @@ async def test_a_row_waits_for_its_own_account_alone(world: World) -> None:
     assert found == [0, 1]
 
 
-async def test_a_row_that_moves_meanwhile_is_left_to_who_moved_it(world: World) -> None:
-    """Two workers find the same row; one of them is quicker."""
+async def test_an_operation_that_changes_meanwhile_is_left_alone(world: World) -> None:
+    """Two workers may find one operation, and one of them is quicker."""
     await crash_at(world, "effect")
     world.steps.put("record", Raising(Outdated("changed")))
     assert await recover(world.relay, is_sole_owner=True) == 0
     assert world.log_events == []
 
 
-async def test_a_store_that_fails_is_told(world: World) -> None:
-    """A server that can't take up what was left must not begin to answer."""
+async def test_a_failing_store_is_reported(world: World) -> None:
+    """A server that can't recover operations must not begin to answer requests."""
     await crash_at(world, "effect")
     world.steps.put("record", Raising(StoreUnavailable("down")))
     with pytest.raises(StoreUnavailable):
         await recover(world.relay, is_sole_owner=True)
 
 
-async def test_more_rows_than_the_journal_gives_at_once_are_all_taken_up(world: World) -> None:
+async def test_more_operations_than_the_journal_returns_at_once_are_all_recovered(world: World) -> None:
     """A row that was forgotten at the start would hold its order until the next one."""
     world.journal.stranded_max = 2
     world.steps.put("effect", Raising(Crash()), times=5)

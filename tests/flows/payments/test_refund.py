@@ -15,8 +15,8 @@ VOID = Void(authorization_token="hold-token", description="not needed")
 
 
 @pytest.mark.parametrize(("call", "kind"), [(PART, Kind.REFUND), (WHOLE, Kind.REFUND), (VOID, Kind.VOID)])
-async def test_a_refund_or_a_release_is_sent_once(world: World, call: Refund | Void, kind: Kind) -> None:
-    """Giving money back twice is a loss as well."""
+async def test_a_refund_or_a_void_is_sent_once(world: World, call: Refund | Void, kind: Kind) -> None:
+    """A payment that is refunded twice is a loss as well."""
     first = await refund(world.relay, asked(), call)
     again = await refund(world.relay, asked(), call)
     assert (first.body, world.account.ledger) == (again.body, [call])
@@ -24,7 +24,7 @@ async def test_a_refund_or_a_release_is_sent_once(world: World, call: Refund | V
 
 
 async def test_the_row_names_the_payment_and_hides_the_token(world: World) -> None:
-    """Support looks for the payment; the token of a hold is a secret."""
+    """Support searches for the payment; an authorization token is a secret."""
     await refund(world.relay, asked("k-1"), PART)
     assert ((await world.operation()).subject, (await world.operation()).payment_id) == (
         "payment/320027150501",
@@ -44,14 +44,14 @@ async def test_two_refunds_of_one_payment_exclude_each_other_while_open(world: W
 
 
 async def test_a_number_of_zeros_alone_is_still_a_number(world: World) -> None:
-    """Whoever mistypes it finds the refund by what was asked, and not under an empty name."""
+    """A client that mistypes a number finds the refund under that number, and not under an empty text."""
     await refund(world.relay, asked("k-1"), Refund(payment_id="000", description="late"))
     operation = await world.operation()
     assert (operation.subject, operation.payment_id) == ("payment/0", "0")
 
 
-async def test_a_hold_that_was_captured_is_not_released(world: World) -> None:
-    """What the gateway would make of it is not documented; it might give money back beside a refund of the payment."""
+async def test_a_captured_authorization_is_not_voided(world: World) -> None:
+    """The gateway doesn't document what a void does then; it might return money beside a refund of the payment."""
     await capture(world.relay, asked("k-1"), CAPTURE)
     with pytest.raises(Refusal, match="already captured") as caught:
         await refund(world.relay, asked("k-2"), VOID)
@@ -66,13 +66,13 @@ async def test_a_second_part_may_follow_the_first(world: World) -> None:
 
 
 @pytest.mark.parametrize("call", [WHOLE, PART, Void(authorization_token="t", description="d", amount_minor=10_000)])
-async def test_a_refund_is_held_against_the_credentials_limit(world: World, call: Refund | Void) -> None:
+async def test_a_refund_is_compared_with_the_credentials_limit(world: World, call: Refund | Void) -> None:
     """One of the whole names no amount, so that with a limit it is refused as well."""
     with pytest.raises(Refusal) as caught:
         await refund(world.relay, asked(amount_max_minor=9_999), call)
     assert (caught.value.code, world.account.sent) == (Code.FORBIDDEN, [])
 
 
-async def test_a_release_without_an_amount_moves_no_money(world: World) -> None:
-    """Letting go of a hold is allowed under any limit."""
+async def test_a_void_without_an_amount_moves_no_money(world: World) -> None:
+    """A void is allowed under any limit."""
     assert (await refund(world.relay, asked(amount_max_minor=1), VOID)).http_status == 200

@@ -16,9 +16,8 @@ from payrelay.errors import Code
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.resolution.open_case import open_case
 from payrelay.flows.resolution.resend_capture import resolve_capture
-from payrelay.flows.resolution.resolve import resolve_due
+from payrelay.flows.resolution.resolve import open_case, resolve_due
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.gateways.payhere.wire.replies import Cause
 
@@ -27,8 +26,8 @@ ALREADY = Outcome(
 )
 
 
-async def captured_unheard(world: World) -> None:
-    """Holds money, captures it, and loses the reply."""
+async def captured_without_reply(world: World) -> None:
+    """Authorizes an amount, captures it, and loses the reply."""
     world.account.script.append(outcome_of(OutcomeKind.SUCCEEDED, authorization_token="hold-token", payment_id="320"))
     await charge(world.relay, asked("k-0"), msgspec.structs.replace(CHARGE, authorize=True))
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
@@ -36,7 +35,7 @@ async def captured_unheard(world: World) -> None:
     world.clock.passed_ms += 31_000
 
 
-async def cancelled_unheard(world: World) -> None:
+async def cancelled_without_reply(world: World) -> None:
     """Cancels a subscription, and loses the reply."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await cancel_subscription(world.relay, asked(), CANCEL)
@@ -44,7 +43,7 @@ async def cancelled_unheard(world: World) -> None:
 
 
 async def captured_payment(world: World) -> Payment:
-    """Gives the payment that the newest operation makes of a hold."""
+    """Gives the payment that the newest operation makes of an authorization."""
     return Payment(
         payment_id="320",
         order_id="A-1",
@@ -56,20 +55,20 @@ async def captured_payment(world: World) -> Payment:
     )
 
 
-async def test_the_payment_of_a_capture_may_go_by_the_number_of_its_hold(world: World) -> None:
-    """The hold made through us has that number too, and must not make its own capture look like another one's."""
-    await captured_unheard(world)
+async def test_the_payment_of_a_capture_may_have_the_number_of_its_authorization(world: World) -> None:
+    """An authorization made through Payrelay has that number too, and must not count as the payment's owner."""
+    await captured_without_reply(world)
     world.account.script.append(ALREADY)
-    world.account.sights.append(PaymentsSeen(payments=(await captured_payment(world),), evidence=Evidence()))
+    world.account.observations.append(PaymentsSeen(payments=(await captured_payment(world),), evidence=Evidence()))
     await resolve_due(world.relay)
-    settled = await world.operation()
-    assert (settled.state, settled.payment_id) == (State.SUCCEEDED, "320")
+    resolved = await world.operation()
+    assert (resolved.state, resolved.payment_id) == (State.SUCCEEDED, "320")
     assert (await capture(world.relay, asked(), CAPTURE)).http_status == 200
 
 
-async def test_what_the_second_sending_tells_of_the_payment_is_kept(world: World) -> None:
-    """A payment that isn't known to be the capture's could prove a charge on the same order, which took nothing."""
-    await captured_unheard(world)
+async def test_the_payment_in_the_reply_to_a_resending_is_stored(world: World) -> None:
+    """A payment that isn't known to be the capture's could prove a charge of the order that charged nothing."""
+    await captured_without_reply(world)
     world.account.script.append(
         outcome_of(OutcomeKind.SUCCEEDED, payment_id="320025000004", order_id="DemoHold1", currency="LKR")
     )
@@ -78,13 +77,13 @@ async def test_what_the_second_sending_tells_of_the_payment_is_kept(world: World
     assert (row.state, row.payment_id, row.currency) == (State.SUCCEEDED, "320025000004", "LKR")
 
 
-SECOND_SENDINGS = {"capture": captured_unheard, "cancel": cancelled_unheard}
+WITHOUT_REPLY = {"capture": captured_without_reply, "cancel": cancelled_without_reply}
 DONE_ALREADY = {"capture": Cause.ALREADY_CAPTURED, "cancel": Cause.ALREADY_CANCELLED}
 
 
-async def changed_meanwhile(world: World, story: str, reply: Outcome, change: Callable[[], Awaitable[object]]) -> None:
-    """Sends once more for proof, and changes the operation before the reply to that is there."""
-    await SECOND_SENDINGS[story](world)
+async def changed_meanwhile(world: World, flow: str, reply: Outcome, change: Callable[[], Awaitable[object]]) -> None:
+    """Resends an operation, and changes it before the reply to the resending is there."""
+    await WITHOUT_REPLY[flow](world)
     world.account.script.append(reply)
     gate = Gate()
     world.steps.put("executed", gate, first=world.steps.passed.count("executed") + 1)
@@ -95,36 +94,36 @@ async def changed_meanwhile(world: World, story: str, reply: Outcome, change: Ca
     await resolution
 
 
-async def decided(world: World, verdict: State) -> None:
-    """Decides what became of the newest operation, when nobody can be sending it any more who didn't sleep."""
+async def decided(world: World, state: State) -> None:
+    """Decides on the newest operation, when only a process that slept can still be sending it."""
     world.clock.passed_ms += 120_000
-    await decide(world.relay, decision_on(await world.operation(), verdict))
+    await decide(world.relay, decision_on(await world.operation(), state))
 
 
-@pytest.mark.parametrize("story", SECOND_SENDINGS)
+@pytest.mark.parametrize("flow", WITHOUT_REPLY)
 @pytest.mark.parametrize("is_done_already", [False, True])
-async def test_a_decision_does_not_silence_the_reply_to_the_second_sending(
-    world: World, story: str, *, is_done_already: bool
+async def test_a_decision_does_not_suppress_the_reply_to_a_resending(
+    world: World, flow: str, *, is_done_already: bool
 ) -> None:
-    """A machine slept, and somebody decided that it failed: nobody looks for it after that, and money has moved."""
-    already = msgspec.structs.replace(ALREADY, evidence=Evidence(cause=DONE_ALREADY[story]))
+    """A machine slept, and an operator decided that it failed: no inquiry follows, and money has moved."""
+    already = msgspec.structs.replace(ALREADY, evidence=Evidence(cause=DONE_ALREADY[flow]))
     reply = already if is_done_already else outcome_of(OutcomeKind.SUCCEEDED)
-    await changed_meanwhile(world, story, reply, partial(decided, world, State.FAILED))
+    await changed_meanwhile(world, flow, reply, partial(decided, world, State.FAILED))
     row = await world.operation()
     assert (row.state, row.guard, row.inquire_at_ms) == (State.NEEDS_ATTENTION, row.subject, None)
 
 
-async def test_the_payment_that_a_look_finds_behind_a_decision_is_for_a_person(world: World) -> None:
+async def test_a_payment_that_is_found_after_a_decision_needs_an_operator(world: World) -> None:
     """The gateway said that it was captured, and while the amount is being confirmed it is decided that it failed."""
-    await captured_unheard(world)
+    await captured_without_reply(world)
     world.account.script.append(ALREADY)
-    world.account.sights.append(PaymentsSeen(payments=(await captured_payment(world),), evidence=Evidence()))
+    world.account.observations.append(PaymentsSeen(payments=(await captured_payment(world),), evidence=Evidence()))
     world.steps.put("observe", partial(decided, world, State.FAILED))
     await resolve_due(world.relay)
     assert (await world.operation()).state is State.NEEDS_ATTENTION
 
 
-async def test_a_reply_counts_where_another_process_gave_the_second_sending_up(world: World) -> None:
+async def test_a_reply_counts_where_another_process_gave_the_resending_up(world: World) -> None:
     """A process whose clock is ahead takes it for lost; the reply is still the best evidence there is."""
 
     async def give_up() -> None:
@@ -140,12 +139,12 @@ async def test_a_reply_counts_where_another_process_gave_the_second_sending_up(w
 
 
 async def test_a_reply_against_a_decided_success_is_logged_and_changes_nothing(world: World) -> None:
-    """What was told stays; that the gateway says otherwise is for a person to see."""
+    """The answer stays; that the gateway contradicts it is for an operator to see."""
     refused = outcome_of(OutcomeKind.REFUSED)
     succeeded = partial(decided, world, State.SUCCEEDED)
     await changed_meanwhile(world, "cancel", refused, succeeded)
     assert (await world.operation()).state is State.SUCCEEDED
-    assert "reply_after_settling" in world.log_events
+    assert "reply_after_resolution" in world.log_events
 
 
 async def test_a_reply_that_says_what_was_decided_is_no_error(world: World) -> None:
@@ -154,4 +153,4 @@ async def test_a_reply_that_says_what_was_decided_is_no_error(world: World) -> N
         world, "cancel", outcome_of(OutcomeKind.SUCCEEDED), partial(decided, world, State.SUCCEEDED)
     )
     assert (await world.operation()).state is State.SUCCEEDED
-    assert "reply_after_settling" not in world.log_events
+    assert "reply_after_resolution" not in world.log_events

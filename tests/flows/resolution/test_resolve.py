@@ -17,11 +17,11 @@ from payrelay.errors import Code
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
-from payrelay.flows.resolution.open_case import open_case
 from payrelay.flows.resolution.resend import SENDINGS_MAX
 from payrelay.flows.resolution.resend_cancel import resolve_cancel
 from payrelay.flows.resolution.resend_capture import resolve_capture
-from payrelay.flows.resolution.resolve import resolve_due
+from payrelay.flows.resolution.resolve import open_case, resolve_due
+from payrelay.flows.resolution.resolvers import resolver_of
 from payrelay.flows.resolution.search_payments import (
     resolve_charge,
     resolve_refund,
@@ -29,7 +29,6 @@ from payrelay.flows.resolution.search_payments import (
     resolve_unseen,
     resolve_unseen_authorization,
 )
-from payrelay.flows.resolution.stories import resolver_of
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
 from payrelay.flows.subscriptions.retry_subscription import retry_subscription
 from payrelay.gateways.payhere.account import capabilities_of
@@ -50,7 +49,7 @@ def payment_of(call: Charge) -> Payment:
 
 
 async def failed_charge(world: World) -> None:
-    """Loses the reply to a charge, which somebody then decides to have failed."""
+    """Loses the reply to a charge that is then disproved."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     gateway, row = world.relay.accounts["gateway"], await world.operation()
@@ -58,7 +57,7 @@ async def failed_charge(world: World) -> None:
     await case.disprove(Evidence())
 
 
-async def test_what_failed_is_looked_for_until_its_month_is_over(world: World) -> None:
+async def test_inquiries_about_a_failure_end_after_a_month(world: World) -> None:
     """Without an end each failure would cost a call a day for ever, and outgrow what is read of its history."""
     await failed_charge(world)
     for _ in range(REAPPEARANCE_MS // DAY_MS):
@@ -68,8 +67,8 @@ async def test_what_failed_is_looked_for_until_its_month_is_over(world: World) -
     assert ((await world.operation()).state, (await world.operation()).inquire_at_ms) == (State.FAILED, None)
 
 
-async def test_looking_for_what_failed_does_not_prolong_its_key(world: World) -> None:
-    """A key is kept for a time from the final state on, and a look that shows nothing is no new one."""
+async def test_an_inquiry_about_a_failure_does_not_prolong_its_key(world: World) -> None:
+    """A key is kept for a time from the final state on, and an inquiry that shows nothing is no new state."""
     await failed_charge(world)
     ends_at_ms = world.clock.now_ms() + KEYED_MS
     world.clock.passed_ms += DAY_MS
@@ -77,8 +76,8 @@ async def test_looking_for_what_failed_does_not_prolong_its_key(world: World) ->
     assert (await world.operation()).claim_ends_at_ms == ends_at_ms
 
 
-async def test_a_cancellation_that_is_turned_away_for_weeks_comes_to_a_person(world: World) -> None:
-    """Its history must not outgrow what is read of it: nobody would ever look at it again, nor be told."""
+async def test_a_cancellation_that_is_rejected_for_weeks_needs_an_operator(world: World) -> None:
+    """Its history must not outgrow what is read of it: no inquiry and no alert would follow."""
     world.account.script.extend(
         [outcome_of(OutcomeKind.UNKNOWN), *[outcome_of(OutcomeKind.NOT_EXECUTED)] * SENDINGS_MAX]
     )
@@ -91,18 +90,18 @@ async def test_a_cancellation_that_is_turned_away_for_weeks_comes_to_a_person(wo
     assert len(history) < HISTORY_ENTRIES_MAX
 
 
-async def test_what_shows_itself_after_all_takes_its_order_back(world: World) -> None:
-    """Until a person has looked, a second charge on the order would be one too many."""
+async def test_a_failed_charge_that_shows_itself_takes_its_guard_back(world: World) -> None:
+    """Until an operator has looked, a second charge of the order would be one too many."""
     await failed_charge(world)
     world.clock.passed_ms += DAY_MS
-    world.account.sights.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
+    world.account.observations.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
     await resolve_due(world.relay)
     row = await world.operation()
     assert (row.state, row.guard) == (State.NEEDS_ATTENTION, row.subject)
 
 
-async def test_an_order_that_is_taken_by_then_is_left_to_who_has_it(world: World) -> None:
-    """The customer was told that it failed, and has begun anew; a person sees both."""
+async def test_a_guard_that_another_charge_holds_by_then_stays_there(world: World) -> None:
+    """The customer was told that the charge failed, and has paid again; an operator sees both."""
     await failed_charge(world)
     first = await world.operation()
     world.account.script.append(outcome_of(OutcomeKind.DIFFERED))
@@ -113,19 +112,19 @@ async def test_an_order_that_is_taken_by_then_is_left_to_who_has_it(world: World
     assert (case.operation.state, case.operation.guard) == (State.NEEDS_ATTENTION, None)
 
 
-async def test_what_can_not_be_seen_for_a_week_is_for_a_person(world: World) -> None:
+async def test_an_operation_whose_inquiries_fail_for_a_week_needs_an_operator(world: World) -> None:
     """A record that can't be read, credentials that are refused: nobody would ever be told."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     for _ in range(8):
         world.clock.passed_ms += DAY_MS
-        world.account.sights.append(NoObservation(code=Code.GATEWAY_BAD_REPLY, evidence=Evidence()))
+        world.account.observations.append(NoObservation(code=Code.GATEWAY_BAD_REPLY, evidence=Evidence()))
         await resolve_due(world.relay)
     assert (await world.operation()).state is State.NEEDS_ATTENTION
 
 
-async def test_an_account_that_is_gone_for_a_week_leaves_its_operations_to_a_person(world: World) -> None:
-    """Nobody can ask for them any more."""
+async def test_an_operation_without_its_account_for_a_week_needs_an_operator(world: World) -> None:
+    """No inquiry can be made without the account."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked(), CHARGE)
     world.accounts.clear()
@@ -137,8 +136,8 @@ async def test_an_account_that_is_gone_for_a_week_leaves_its_operations_to_a_per
     assert (early, (await world.operation()).state) == (State.UNKNOWN, State.NEEDS_ATTENTION)
 
 
-async def test_a_part_that_was_decided_not_to_be_refunded_is_not_looked_for(world: World) -> None:
-    """Nothing shows it, so that each look would be a call for nothing."""
+async def test_no_inquiry_follows_a_decided_failure_of_a_part_refund(world: World) -> None:
+    """Nothing at the gateway shows a part refund, so that each inquiry would be a call for nothing."""
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await refund(world.relay, asked(), PART)
     await decide(world.relay, decision_on(await world.operation(), State.FAILED))
@@ -161,7 +160,7 @@ async def test_the_payment_of_a_charge_that_was_called_failed_too_early_proves_n
     world.account.script.append(outcome_of(OutcomeKind.UNKNOWN))
     await charge(world.relay, asked("k-2"), CHARGE)
     world.clock.passed_ms += 2_000
-    world.account.sights.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
+    world.account.observations.append(PaymentsSeen(payments=(payment_of(CHARGE),), evidence=Evidence()))
     await resolve_due(world.relay)
     assert (await world.operation()).state is State.UNKNOWN
 
@@ -174,7 +173,7 @@ async def retried_after_a_success(world: World, *, pause_ms: int) -> State:
     await retry_subscription(world.relay, asked("k-2"), RETRY)
     shown = msgspec.structs.replace(payment_of(CHARGE), at_ms=world.clock.now_ms())
     world.clock.passed_ms += 2_000
-    world.account.sights.append(PaymentsSeen(payments=(shown,), evidence=Evidence()))
+    world.account.observations.append(PaymentsSeen(payments=(shown,), evidence=Evidence()))
     await resolve_due(world.relay)
     return (await world.operation()).state
 
@@ -184,13 +183,13 @@ async def test_the_payment_of_the_retry_before_it_proves_no_second_one(world: Wo
     assert await retried_after_a_success(world, pause_ms=30_000) is State.UNKNOWN
 
 
-async def test_a_retry_of_an_hour_ago_is_no_rival(world: World) -> None:
+async def test_a_retry_of_an_hour_ago_does_not_compete(world: World) -> None:
     """Its payment would be dated by its own sending, an hour before."""
     assert await retried_after_a_success(world, pause_ms=3_600_000) is State.SUCCEEDED
 
 
 @pytest.mark.parametrize(
-    ("kind", "story"),
+    ("kind", "resolver"),
     [
         (Kind.CHARGE, resolve_charge),
         (Kind.AUTHORIZATION, resolve_unseen_authorization),
@@ -201,14 +200,14 @@ async def test_a_retry_of_an_hour_ago_is_no_rival(world: World) -> None:
         (Kind.CANCEL, resolve_cancel),
     ],
 )
-def test_what_payhere_can_do_leads_to_its_stories(kind: Kind, story: object) -> None:
-    """It keeps no keys and shows no holds: no charge of it is ever sent again to find out what became of it."""
+def test_the_capabilities_of_payhere_lead_to_its_resolvers(kind: Kind, resolver: object) -> None:
+    """PayHere keeps no keys and shows no authorizations: no charge is ever resent to resolve it."""
     for is_live in (False, True):
         can = capabilities_of(is_live=is_live, is_signing=True)
-        assert resolver_of(kind, resolution_way_of(kind, can, is_key_kept=True)) is story
+        assert resolver_of(kind, resolution_way_of(kind, can, is_key_kept=True)) is resolver
 
 
 @pytest.mark.parametrize("kind", sorted(set(Kind) - {Kind.CAPTURE, Kind.CANCEL}))
-def test_what_no_story_sends_again_is_for_a_person(kind: Kind) -> None:
-    """An adapter that says more than any story can read must not have money sent for it."""
+def test_a_kind_without_a_resolver_for_resending_needs_an_operator(kind: Kind) -> None:
+    """A capability without a resolver must not send money."""
     assert resolver_of(kind, ResolutionWay.SEND_AGAIN) is resolve_unseen

@@ -18,12 +18,12 @@ def token(number: int, **members: object) -> ClientToken:
 
 @pytest.fixture
 async def tokens(database: Database) -> ClientTokens:
-    """Gives where tokens are kept, with the key that issues them."""
+    """Gives the stored tokens, with the key that issues them."""
     await Credentials(database).add(PARENT)
     return ClientTokens(database)
 
 
-async def test_a_token_is_kept_as_it_was_issued(tokens: ClientTokens) -> None:
+async def test_a_token_is_stored_as_it_was_issued(tokens: ClientTokens) -> None:
     """What is listed is what was given away; a second one of its id is refused."""
     bare = token(2, order_id=None, amount_max_minor=None, currency=None)
     await tokens.add(TOKEN)
@@ -70,7 +70,7 @@ async def test_a_page_is_of_one_principal_account_and_customer(tokens: ClientTok
 
 
 async def test_a_revocation_is_its_principals_alone_and_stands(tokens: ClientTokens) -> None:
-    """Another principal, or another account, can't end a phone's session; a repeat changes nothing."""
+    """Another principal, or another account, can't end an app's session; a repeat changes nothing."""
     await tokens.add(TOKEN)
 
     assert not await tokens.revoke(TOKEN.id, "other", "gateway", NOW_MS)
@@ -84,7 +84,7 @@ async def test_a_revocation_is_its_principals_alone_and_stands(tokens: ClientTok
 
 
 async def test_all_of_a_customer_or_of_a_key_are_revoked_at_once(tokens: ClientTokens) -> None:
-    """A lost phone, or a server that was broken into; what isn't theirs goes on."""
+    """A lost device, or a server that was broken into; what isn't theirs goes on."""
     other = "cus_" + "b" * 32
     await tokens.add(token(1))
     await tokens.add(token(2, account="second"))
@@ -104,7 +104,7 @@ async def test_all_of_a_customer_or_of_a_key_are_revoked_at_once(tokens: ClientT
 
 
 async def test_what_has_ended_is_forgotten(tokens: ClientTokens) -> None:
-    """Some at a time, and nothing that a phone still holds."""
+    """Some at a time, and nothing that an app still holds."""
     for number in range(4):
         await tokens.add(token(number, expires_at_ms=NOW_MS + number * 1000))
 

@@ -91,7 +91,7 @@ async def test_another_process_learns_of_a_new_key_at_once(database: Database, c
 
 
 async def test_ids_that_are_made_up_do_not_keep_the_store_busy(database: Database, clock: HandClock) -> None:
-    """Whoever sends noise has one look a second, however much of it."""
+    """Whoever sends noise causes one query a second, however much of it."""
     counting = Counting(database)
     keys = SigningKeys(counting, Seal((b"k" * 32,)), clock)  # type: ignore[arg-type]  # a database in all but name
     await keys.newest()

@@ -99,7 +99,7 @@ async def test_who_stops_waiting_does_not_disturb_the_others(database: Database)
     assert {"a", "c"} <= set(await database.read(names()))
 
 
-async def test_many_writes_at_once_are_all_kept(database: Database, engine: str) -> None:
+async def test_many_writes_at_once_are_all_stored(database: Database, engine: str) -> None:
     """More than one batch, and more than there are connections."""
     # No more than that: a unit waits two seconds for a connection, and a busy machine makes some 300 commits in these.
     count = 4 * POOL_MAX if engine == "postgresql" else 2 * BATCH_MAX + 1
@@ -160,7 +160,7 @@ async def test_several_may_open_it_at_once(url: str) -> None:
 
 @pytest.mark.story
 async def test_what_was_acknowledged_outlives_a_kill(url: str) -> None:
-    """No lost intent: whatever was told to a client is on disk, however the process ends."""
+    """No lost intent: whatever a client got an answer for is on disk, however the process ends."""
     acknowledged = _acknowledged_before_a_kill(url)
 
     database = await open_database(url, clock=Clock(), owner=True)

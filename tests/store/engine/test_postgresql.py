@@ -51,7 +51,7 @@ async def test_a_stronger_commit_is_left_alone(postgresql_url: str) -> None:
 
 @pytest.mark.parametrize("is_whole", [True, False])
 async def test_a_connection_that_is_lost_over_a_unit_leaves_doubt(database: Database, *, is_whole: bool) -> None:
-    """What it did may be there all the same, and whoever asked for it must not be told otherwise."""
+    """What it did may be there all the same, and its caller must not hear otherwise."""
     with pytest.raises(StoreDoubtful):
         await database.write(run("SELECT pg_terminate_backend(pg_backend_pid())", is_whole=is_whole))
 
@@ -99,7 +99,7 @@ async def test_a_standby_is_not_ready(database: Database) -> None:
     ],
 )
 async def test_every_state_becomes_one_of_our_errors(database: Database, state: str, error: type[StoreError]) -> None:
-    """What may be repeated is told from what was decided wrongly, and the driver's classes stay inside."""
+    """What may be repeated is distinguished from what was decided wrongly, and the driver's classes stay inside."""
     raising = f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = 'm', DETAIL = 'SECRET'; END $$"
 
     with pytest.raises(StoreError) as raised:
@@ -117,14 +117,14 @@ async def test_a_value_that_text_cannot_hold_is_refused(database: Database) -> N
 
 
 async def test_more_units_than_connections_take_turns(database: Database) -> None:
-    """The pool has a maximum, and nobody is turned away for it while units are short."""
+    """The pool has a maximum, and no caller is rejected for it while units are short."""
     results = await asyncio.gather(*[database.read(run("SELECT $1::bigint", number)) for number in range(AT_ONCE)])
 
     assert results == list(range(AT_ONCE))
 
 
 async def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """One line for the person who starts the service, without the password."""
+    """One line for the operator who starts the service, without the password."""
     with pytest.raises(StoreUnusable, match=r"postgresql:///payrelay: the server can't be reached") as raised:
         await open_database(f"postgresql://user:SECRET@/payrelay?host={tmp_path}", clock=Clock(), owner=True)
     assert "SECRET" not in str(raised.value)

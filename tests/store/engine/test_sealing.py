@@ -112,7 +112,7 @@ def test_of_many_that_make_a_key_at_once_all_get_the_same(tmp_path: Path) -> Non
 
 
 def test_a_key_made_meanwhile_is_never_replaced(tmp_path: Path) -> None:
-    """Between the look and the making another process may have been quicker."""
+    """Between the check and the making another process may have been quicker."""
     keys = load_or_make_key(tmp_path / "key")
     sealing._make_key(tmp_path / "key")
 

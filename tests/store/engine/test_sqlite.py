@@ -139,7 +139,7 @@ async def test_a_batch_has_a_maximum(path: Path) -> None:
 
 
 async def test_the_queue_has_a_maximum(database: Sqlite) -> None:
-    """A disk that doesn't keep up is told to the clients, not collected in memory."""
+    """A disk that doesn't keep up is reported to the clients, not collected in memory."""
     writing = [asyncio.ensure_future(database.write(add(str(number)))) for number in range(sqlite.WAITING_MAX + 1)]
     results = await asyncio.gather(*writing, return_exceptions=True)
 
@@ -164,7 +164,7 @@ async def test_a_full_disk_fails_the_batch_alone(database: Sqlite) -> None:
 
 @pytest.mark.story
 def test_what_was_acknowledged_on_a_full_disk_is_there(path: Path) -> None:
-    """The limit is met inside a COMMIT here; what was told before stays, and work goes on after it."""
+    """The limit is met inside a COMMIT here; what was acknowledged before stays, and work goes on after it."""
     script = Path(__file__).with_name("writes_on_a_full_disk.py")
     command = [sys.executable, str(script), f"sqlite:///{path}"]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -175,7 +175,7 @@ def test_what_was_acknowledged_on_a_full_disk_is_there(path: Path) -> None:
 
 
 async def test_a_unit_that_fails_halfway_takes_the_batch_with_it(database: Sqlite) -> None:
-    """It has no savepoint to go back to, so all is undone; never is a half of it kept."""
+    """It has no savepoint to go back to, so all is undone; never is a half of it stored."""
     halves = query(
         "halves", "", sqlite=("INSERT INTO meta (name, value) VALUES ($1, $2)", "INSERT INTO history DEFAULT VALUES")
     )

@@ -14,7 +14,7 @@ class SetClock(HandClock):
 
 
 def test_it_runs_on_whatever_the_wall_clock_is_set_to() -> None:
-    """A budget that followed a jump would free every place at once, or none for hours."""
+    """A budget that followed a jump would free every permit at once, or none for hours."""
     clock = SetClock()
     now_ms = steady_ms(clock)
     clock.set_by_ms = 3_600_000

@@ -123,8 +123,8 @@ async def test_a_principal_has_so_many_and_sees_its_own(endpoints: Endpoints) ->
     assert (await endpoints.count_by_state())[EndpointState.ACTIVE] == ENDPOINTS_MAX + 1
 
 
-async def test_a_change_and_a_stop_are_kept(endpoints: Endpoints, database: Database) -> None:
-    """What waits is given up with a stop, and told; a second stop changes nothing."""
+async def test_a_change_and_a_stop_are_stored(endpoints: Endpoints, database: Database) -> None:
+    """With a stop, waiting deliveries are given up and an event is written; a second stop changes nothing."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "customer:cus_1")
     changed = await endpoints.change(endpoint(1, label=None, types=("*",), updated_at_ms=2), was=EndpointState.ACTIVE)
@@ -154,8 +154,8 @@ async def test_a_removed_endpoint_leaves_nothing(endpoints: Endpoints, database:
     assert await deliveries.waiting() == (0, None)
 
 
-async def test_of_each_subject_the_first_is_taken_and_by_one(endpoints: Endpoints, database: Database) -> None:
-    """The next when that one is delivered; what is taken is nobody else's until its time is over."""
+async def test_of_each_subject_the_first_is_leased_and_by_one(endpoints: Endpoints, database: Database) -> None:
+    """The next when that one is delivered; no other process gets a leased one before its lease ends."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "a", "b", "a", "a")
     assert await deliveries.endpoints_due(0) == [endpoint(1).id]
@@ -172,7 +172,7 @@ async def test_of_each_subject_the_first_is_taken_and_by_one(endpoints: Endpoint
 
 
 async def test_what_was_not_tried_is_given_back(endpoints: Endpoints, database: Database) -> None:
-    """Without a try that counts; and not where it is somebody else's by now."""
+    """Without a try that counts; and not where another process has leased it by now."""
     await endpoints.add(endpoint(1), SECRET)
     deliveries = await queued(database, "a", "b")
     taken = await deliveries.lease_due(endpoint(1).id, 10, leased_until_ms=100, limit=1)

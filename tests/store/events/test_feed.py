@@ -46,7 +46,7 @@ async def numbers(feed: Feed, after: int = 0, limit: int = 1_000, reader: Reader
 
 
 async def test_an_event_is_in_the_feed_once_it_is_published(database: Database) -> None:
-    """What is read has its place for good."""
+    """What is read has its position for good."""
     feed = Feed(database)
     await put(database, event(1), event(2))
     assert await numbers(feed) == []
@@ -113,7 +113,7 @@ async def test_events_of_a_type_are_found(database: Database, pattern: str, foun
 
 
 async def test_a_page_of_a_type_goes_on_where_it_ended(database: Database) -> None:
-    """A full page ends at its last event, an unfinished one at the last that was looked at."""
+    """A full page ends at its last event, an unfinished one at the last that was scanned."""
     feed = Feed(database)
     await put(
         database, *(event(number, type=f"customer.{'created' if number % 2 else 'updated'}") for number in range(8))
@@ -129,7 +129,7 @@ async def test_a_page_of_a_type_goes_on_where_it_ended(database: Database) -> No
     assert SCANNED_MAX > 8
 
 
-async def test_what_a_unit_undid_was_never_told(database: Database) -> None:
+async def test_what_a_unit_undid_was_never_published(database: Database) -> None:
     """An event without its change would be a lie."""
 
     def fails() -> Unit[None]:
@@ -141,7 +141,7 @@ async def test_what_a_unit_undid_was_never_told(database: Database) -> None:
     assert await Feed(database).publish(0) == 0
 
 
-async def test_an_event_that_is_written_twice_is_told_once(database: Database) -> None:
+async def test_an_event_that_is_written_twice_is_published_once(database: Database) -> None:
     """Whoever can't know whether a commit came through may do it again."""
     feed = Feed(database)
     await put(database, event(1), event(1), event(2))
@@ -152,8 +152,8 @@ async def test_an_event_that_is_written_twice_is_told_once(database: Database) -
     assert await numbers(feed) == [1, 2, 3]
 
 
-async def test_a_change_of_an_operation_is_told_with_it(book: Book) -> None:
-    """The event and the change are one unit of work, and what is no news is none."""
+async def test_a_change_of_an_operation_is_stored_with_its_event(book: Book) -> None:
+    """The event and the change are one unit of work, and a change without an event has none."""
     feed = Feed(book.database)
     await book.accept(book.new(1))
     unknown = await book.advance(book.new(1), Event.UNKNOWN)
@@ -169,7 +169,7 @@ async def test_a_change_of_an_operation_is_told_with_it(book: Book) -> None:
 
 
 async def test_an_outdated_change_tells_nothing(book: Book) -> None:
-    """Of two that decided on the same version one is right, and one event is told."""
+    """Of two that decided on the same version one is right, and one event is published."""
     feed = Feed(book.database)
     await book.accept(book.new(1))
     stored = book.stored(book.new(1))

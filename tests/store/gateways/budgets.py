@@ -20,7 +20,7 @@ Pass = Callable[[float], Awaitable[None]]
 
 
 class Bench(NamedTuple):
-    """A way to make budgets that share their places, and to let time pass for them."""
+    """A way to make budgets that share their permits, and to let time pass for them."""
 
     make: Callable[[RateLimit], Budget]
     pass_time: Pass

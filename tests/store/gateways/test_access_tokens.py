@@ -10,7 +10,7 @@ OTHER = Secret("4bd5d5a1-741c-489a-b69e-fd73155ca34e").reveal()
 
 
 def access_tokens(database: Database, *, key: bytes = b"k" * 32, account: str = "merchant/app") -> AccessTokens:
-    """Gives the shelf as a process has it."""
+    """Gives the token store as a process has it."""
     return AccessTokens(database, Seal((key,)), Clock(), account)
 
 
@@ -29,7 +29,7 @@ async def test_what_one_process_puts_there_another_finds(database: Database) -> 
     assert 500 < kept.left_s <= 599
 
 
-async def test_an_empty_shelf(database: Database) -> None:
+async def test_an_empty_token_store(database: Database) -> None:
     """At the first start there is nothing."""
     assert await access_tokens(database).read() is None
 
@@ -83,6 +83,6 @@ async def test_it_does_not_lie_there_in_clear(database: Database) -> None:
 
 
 async def test_what_another_key_has_sealed_is_not_there(database: Database) -> None:
-    """After a key was lost a token is fetched anew; that stops nobody."""
+    """After a key was lost another token is fetched, and no call fails."""
     await access_tokens(database).put(TOKEN, 599.0)
     assert await access_tokens(database, key=b"o" * 32).read() is None

@@ -29,7 +29,7 @@ POSTGRESQL: Final = pytest.param("postgresql", marks=pytest.mark.postgresql)
 
 @pytest.fixture(params=["memory", "sqlite", POSTGRESQL])
 def place_of_budget(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Each kind of place that a budget is kept in: the address of an empty database, or none."""
+    """Each store of a budget: the address of an empty database, or none."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgresql_url"))
     return sqlite_url(tmp_path / "payrelay.db") if request.param == "sqlite" else ""
@@ -49,24 +49,24 @@ shared = pytest.mark.parametrize("place_of_budget", ["sqlite", POSTGRESQL], indi
 
 
 async def take(budget: Budget, count: int = 1) -> tuple[PermitGrant, ...]:
-    """Takes places for a call of the usual length."""
+    """Takes permits for a call of the usual length."""
     return (await budget.take(count, PERMIT_S)).grants
 
 
-async def test_there_are_as_many_places_as_the_limit_says(bench: Bench) -> None:
+async def test_there_are_as_many_permits_as_the_limit_says(bench: Bench) -> None:
     """Places that are held count: the gateway may see their calls at any moment."""
     budget = bench.make(TWO)
     assert [len(await take(budget)) for _ in range(3)] == [1, 1, 0]
 
 
 async def test_several_are_taken_at_once_as_far_as_there_are(bench: Bench) -> None:
-    """A burst looks once; each of its places is another slot."""
+    """A burst makes one query; each of its permits is another slot."""
     taken = await bench.make(RateLimit(3, 10.0)).take(5, PERMIT_S)
     assert sorted(grant.slot for grant in taken.grants) == [0, 1, 2]
     assert taken.next_in_s == pytest.approx(PERMIT_S + 10.0, abs=MOMENT_S)
 
 
-async def test_a_place_that_is_done_rests_for_a_window(bench: Bench) -> None:
+async def test_a_permit_that_is_done_rests_for_a_window(bench: Bench) -> None:
     """The gateway may have counted its call as late as this."""
     budget = bench.make(RateLimit(1, 10.0))
     (grant,) = await take(budget)
@@ -80,7 +80,7 @@ async def test_a_place_that_is_done_rests_for_a_window(bench: Bench) -> None:
     assert len(await take(budget)) == 1
 
 
-async def test_a_place_on_which_nothing_was_sent_is_free_at_once(bench: Bench) -> None:
+async def test_a_permit_on_which_nothing_was_sent_is_free_at_once(bench: Bench) -> None:
     """The gateway has nothing to count."""
     budget = bench.make(RateLimit(1, 10.0))
     (grant,) = await take(budget)
@@ -88,8 +88,8 @@ async def test_a_place_on_which_nothing_was_sent_is_free_at_once(bench: Bench) -
     assert len(await take(budget)) == 1
 
 
-async def test_a_place_that_nobody_ends_is_free_when_its_call_must_have_ended(bench: Bench) -> None:
-    """Its holder died: the longest that its call can take, and a window, and nobody has to tidy up."""
+async def test_a_permit_that_nobody_ends_is_free_when_its_call_must_have_ended(bench: Bench) -> None:
+    """Its holder died: the permit is free one window after the longest call, and no operator must help."""
     budget = bench.make(RateLimit(1, 10.0))
     await take(budget)
     await bench.pass_time(PERMIT_S + 10.0 - MOMENT_S)
@@ -99,7 +99,7 @@ async def test_a_place_that_nobody_ends_is_free_when_its_call_must_have_ended(be
 
 
 @pytest.mark.parametrize("way", ["done", "release_unused"])
-async def test_who_comes_late_ends_nobody_elses_place(bench: Bench, way: str) -> None:
+async def test_a_late_end_does_not_free_the_permit_of_another_process(bench: Bench, way: str) -> None:
     """A process that was suspended must not free what another one holds by now."""
     budget = bench.make(RateLimit(1, 10.0))
     (late,) = await take(budget)
@@ -110,7 +110,7 @@ async def test_who_comes_late_ends_nobody_elses_place(bench: Bench, way: str) ->
     assert await take(budget) == ()
 
 
-async def test_a_place_is_ended_once(bench: Bench) -> None:
+async def test_a_permit_is_ended_once(bench: Bench) -> None:
     """What has rested for a while is not sent back to rest, nor freed."""
     budget = bench.make(RateLimit(1, 10.0))
     (grant,) = await take(budget)
@@ -119,7 +119,7 @@ async def test_a_place_is_ended_once(bench: Bench) -> None:
     assert await take(budget) == ()
 
 
-async def test_while_the_gateway_blocks_us_no_place_is_free(bench: Bench) -> None:
+async def test_while_the_gateway_blocks_us_no_permit_is_free(bench: Bench) -> None:
     """Nor does a call that ends meanwhile free one sooner; a shorter block doesn't cut a longer one."""
     budget = bench.make(TWO)
     (grant,) = await take(budget)
@@ -141,7 +141,7 @@ async def test_all_who_share_a_budget_keep_to_one_limit(bench: Bench) -> None:
 
 
 @shared
-async def test_many_who_take_at_once_get_no_place_twice(bench: Bench) -> None:
+async def test_many_who_take_at_once_get_no_permit_twice(bench: Bench) -> None:
     """Eight processes run into each other, at their very first call too."""
     budgets = [bench.make(RateLimit(20, 10.0)) for _ in range(8)]
     taken = await asyncio.gather(*(take(budget, 2) for budget in budgets for _ in range(4)))
@@ -158,7 +158,7 @@ async def test_a_process_that_starts_anew_finds_what_the_dead_one_took(bench: Be
 
 
 @shared
-async def test_a_limit_that_was_raised_has_more_places_and_a_lowered_one_fewer(bench: Bench) -> None:
+async def test_a_limit_that_was_raised_has_more_permits_and_a_lowered_one_fewer(bench: Bench) -> None:
     """The setting changes from one start to the next, the rows stay."""
     await take(bench.make(TWO), 2)
     assert len(await take(bench.make(RateLimit(5, 10.0)), 9)) == 3
@@ -178,8 +178,8 @@ async def test_rows_that_are_gone_are_made_again(bench: Bench) -> None:
 
 
 @shared
-async def test_a_store_that_is_down_is_told(bench: Bench) -> None:
-    """Nobody knows then whether there is a place, so nothing is sent."""
+async def test_a_store_that_is_down_is_reported(bench: Bench) -> None:
+    """Nobody knows then whether there is a permit, so nothing is sent."""
     assert bench.database is not None
     budget = bench.make(TWO)
     await bench.database.close()

@@ -29,7 +29,7 @@ def last(database: Database) -> ReadingStore:
 
 
 @pytest.mark.parametrize("call", CALLS, ids=subject_of)
-async def test_what_was_kept_is_found(last: ReadingStore, call: Read) -> None:
+async def test_a_stored_answer_is_found(last: ReadingStore, call: Read) -> None:
     """Byte for byte, with when the gateway was asked; for this read of this merchant alone."""
     await last.keep(MERCHANT, call, READING, (), read_at_ms=5_000)
     found = await last.last(MERCHANT, call)
@@ -49,7 +49,7 @@ async def test_a_later_question_is_never_replaced_by_an_earlier_one(last: Readin
     assert found.reading == READING
 
 
-async def test_an_answer_lies_sealed_and_bound_to_its_place(last: ReadingStore, database: Database) -> None:
+async def test_an_answer_lies_sealed_and_bound_to_its_row(last: ReadingStore, database: Database) -> None:
     """It names customers; and moved to another order it must not be shown as that one's."""
     await last.keep(MERCHANT, ORDER, READING, (), read_at_ms=5_000)
     (row,) = await database.read(_rows("SELECT sealed FROM readings"))
@@ -60,13 +60,13 @@ async def test_an_answer_lies_sealed_and_bound_to_its_place(last: ReadingStore, 
 
 
 async def test_an_answer_under_a_lost_key_is_none(last: ReadingStore, database: Database) -> None:
-    """A read must not fail for what is kept only for bad days."""
+    """A read must not fail because of an answer that is only stored for outages."""
     await last.keep(MERCHANT, ORDER, READING, (), read_at_ms=5_000)
     assert await ReadingStore(database, Seal((b"x" * 32,))).last(MERCHANT, ORDER) is None
 
 
 async def test_answers_are_forgotten_on_request(last: ReadingStore) -> None:
-    """A person asks for it whose name stands in them; other merchants' and other orders' stay."""
+    """A customer whose name is in them asks for it; other merchants' and other orders' stay."""
     for merchant in (MERCHANT, "another"):
         for call in (*CALLS, OTHER_ORDER):
             await last.keep(merchant, call, READING, (), read_at_ms=5_000)
@@ -77,7 +77,7 @@ async def test_answers_are_forgotten_on_request(last: ReadingStore) -> None:
     assert await last.last("another", ORDER) is not None
 
 
-async def test_a_very_long_answer_is_not_kept(last: ReadingStore, database: Database) -> None:
+async def test_a_very_long_answer_is_not_stored(last: ReadingStore, database: Database) -> None:
     """It would crowd out others; its payments are noted all the same."""
     huge = Reading(code=None, msg="", raw_data=b"x" * (ANSWER_BYTES_MAX + 1))
     await last.keep(MERCHANT, ORDER, huge, (PAYMENT,), read_at_ms=5_000)
@@ -155,7 +155,7 @@ async def test_a_capture_is_felt_by_its_order_once_that_is_known(last: ReadingSt
 
 
 async def test_what_was_not_stored_is_no_new_version(last: ReadingStore, book: Book) -> None:
-    """A repeat changes nothing at the gateway, and must not make every kept reading useless."""
+    """A repeat changes nothing at the gateway, and must not make every cached reading useless."""
     await book.accept(book.new(1, kind=Kind.REFUND))
     version = await last.version(MERCHANT, ORDER)
     await book.accept(book.new(1, kind=Kind.REFUND, id="op_00000000000000000000000009"))

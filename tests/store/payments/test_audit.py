@@ -83,7 +83,7 @@ def tamper(url: str) -> Tamper:
 
 @pytest.fixture
 async def filled(book: Book) -> Book:
-    """Gives a journal with three operations of three lines each, the last with an answer; a line every second."""
+    """Gives a journal with three operations of three entries each, the last with an answer; an entry every second."""
     for number in (1, 2, 3):
         await book.accept(book.new(number))
         unknown = await book.advance(book.new(number), Event.UNKNOWN)
@@ -126,8 +126,8 @@ async def test_what_is_not_watched_is_known(filled: Book, tamper: Tamper, column
 
 
 @pytest.mark.parametrize(("column", "kind"), columns("history"))
-async def test_every_column_of_a_line_is_watched(filled: Book, tamper: Tamper, column: str, kind: str) -> None:
-    """Whoever rewrites history is found out, and the line is named; one that moved is missed where it was."""
+async def test_every_column_of_an_entry_is_watched(filled: Book, tamper: Tamper, column: str, kind: str) -> None:
+    """Whoever rewrites history is found out, and the entry is named; one that moved is missed where it was."""
     await tamper(f"UPDATE history SET {column} = {FORGED[kind]} WHERE operation_id = '{VICTIM}' AND version = 2")
 
     found = {(finding.operation_id, finding.version) for finding in await audited(filled)}
@@ -144,15 +144,15 @@ async def test_every_column_of_an_anchor_is_watched(filled: Book, tamper: Tamper
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
-async def test_a_removed_line_is_missed(filled: Book, tamper: Tamper, version: int) -> None:
+async def test_a_removed_entry_is_missed(filled: Book, tamper: Tamper, version: int) -> None:
     """A history with a gap is no history."""
     await tamper(f"DELETE FROM history WHERE operation_id = '{VICTIM}' AND version = {version}")
 
     assert {finding.operation_id for finding in await audited(filled)} == {VICTIM}
 
 
-async def test_an_inserted_line_is_found(filled: Book, tamper: Tamper) -> None:
-    """A line that nobody wrote can't be given a hash that holds."""
+async def test_an_inserted_entry_is_found(filled: Book, tamper: Tamper) -> None:
+    """An entry that nobody wrote can't be given a hash that holds."""
     await tamper(
         "INSERT INTO history (operation_id, version, at_ms, event, state, evidence, row_digest, answer_digest, hash)"
         " SELECT operation_id, 4, at_ms, event, state, evidence, row_digest, answer_digest, hash FROM history"
@@ -162,8 +162,8 @@ async def test_an_inserted_line_is_found(filled: Book, tamper: Tamper) -> None:
     assert (VICTIM, 4) in {(finding.operation_id, finding.version) for finding in await audited(filled)}
 
 
-async def test_lines_in_another_order_are_found(filled: Book, tamper: Tamper) -> None:
-    """Each line follows from the one before it."""
+async def test_entries_in_another_order_are_found(filled: Book, tamper: Tamper) -> None:
+    """Each entry follows from the one before it."""
     swap = "UPDATE history SET version = {} WHERE operation_id = '" + VICTIM + "' AND version = {};"
     await tamper(swap.format(9, 2) + swap.format(2, 3) + swap.format(3, 9))
 
@@ -270,8 +270,8 @@ async def test_an_earlier_answer_that_was_put_back_is_found(book: Book, tamper: 
     assert [(found.operation_id, found.version) for found in await audited(book)] == [(VICTIM, 3)]
 
 
-async def test_lines_from_before_the_chain_are_counted(filled: Book, tamper: Tamper) -> None:
-    """A database that was begun by an older version is not to look forged, nor a forged line old."""
+async def test_entries_from_before_the_chain_are_counted(filled: Book, tamper: Tamper) -> None:
+    """A database that was begun by an older version is not to look forged, nor a forged entry old."""
     await tamper(
         f"UPDATE history SET hash = '', row_digest = '', answer_digest = '' WHERE operation_id = '{VICTIM}';"
         f"UPDATE operations SET chain = '' WHERE id = '{VICTIM}'"
@@ -283,7 +283,7 @@ async def test_lines_from_before_the_chain_are_counted(filled: Book, tamper: Tam
     assert {finding.version for finding in await audited(filled, since_ms=0)} == {1, 2, 3}
 
 
-async def test_lines_from_before_the_chain_are_anchored_too(filled: Book, tamper: Tamper) -> None:
+async def test_entries_from_before_the_chain_are_anchored_too(filled: Book, tamper: Tamper) -> None:
     """They have no hash; from the first anchor on they can't be rewritten all the same."""
     await tamper("UPDATE history SET hash = '', row_digest = '', answer_digest = ''; UPDATE operations SET chain = ''")
     await anchor(trail_of(filled), LATER_MS)
@@ -293,7 +293,7 @@ async def test_lines_from_before_the_chain_are_anchored_too(filled: Book, tamper
     assert [finding.anchor for finding in await audited(filled, since_ms=LATER_MS)] == [1]
 
 
-async def test_an_old_operation_must_agree_with_its_newest_line(filled: Book, tamper: Tamper) -> None:
+async def test_an_old_operation_must_agree_with_its_newest_entry(filled: Book, tamper: Tamper) -> None:
     """Without a digest the two states are still to be compared."""
     await tamper(
         "UPDATE history SET hash = '', row_digest = '', answer_digest = '';"
@@ -305,7 +305,7 @@ async def test_an_old_operation_must_agree_with_its_newest_line(filled: Book, ta
 
 
 async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tamper) -> None:
-    """Its first line in the chain is tied to nothing, and every later one to that."""
+    """Its first entry in the chain is tied to nothing, and every later one to that."""
     operation = filled.new(4)
     await filled.accept(operation)
     await tamper(
@@ -321,8 +321,8 @@ async def test_an_old_operation_goes_on_in_the_chain(filled: Book, tamper: Tampe
     assert await audited(filled, since_ms=1) == []
 
 
-async def test_a_line_can_not_be_made_older_than_every_anchor(filled: Book, tamper: Tamper) -> None:
-    """Anchors begin with 1970; a forged line that is dated before it would be watched by nothing."""
+async def test_an_entry_can_not_be_made_older_than_every_anchor(filled: Book, tamper: Tamper) -> None:
+    """Anchors begin with 1970; a forged entry that is dated before it would be watched by nothing."""
     await tamper(
         "UPDATE history SET hash = '', row_digest = '', answer_digest = '', at_ms = -1"
         f" WHERE operation_id = '{VICTIM}';"
@@ -333,14 +333,14 @@ async def test_a_line_can_not_be_made_older_than_every_anchor(filled: Book, tamp
 
 
 async def test_a_claim_that_was_taken_back_is_no_finding(filled: Book) -> None:
-    """It is done without a line of history, every day."""
+    """It is done without a journal entry, every day."""
     await filled.journal.prune(10**12, 10)
 
     assert await audited(filled) == []
 
 
 async def test_changes_meanwhile_are_no_findings(book: Book) -> None:
-    """It runs beside servers that charge; a row that is newer than its lines is read once more, both at once."""
+    """It runs beside servers that charge; a row that is newer than its entries is read once more, both at once."""
     for number in range(30):
         await book.accept(book.new(number))
     found: list[AuditFinding] = []
@@ -359,12 +359,12 @@ async def test_changes_meanwhile_are_no_findings(book: Book) -> None:
 
 
 class TornTrail(Trail):
-    """Reads each row before a change and its lines after it, as a page that is read beside a server may be."""
+    """Reads each row before a change and its entries after it, as a page that is read beside a server may be."""
 
     rows: tuple[AuditRecord, ...] = ()
 
     async def records(self) -> AsyncIterator[AuditRecord]:
-        """Puts the earlier rows and the present lines together."""
+        """Puts the earlier rows and the present entries together."""
         entries = {record.operation_id: record.entries async for record in super().records()}
         for record in self.rows:
             yield record._replace(entries=entries.pop(record.operation_id, ()))
@@ -373,7 +373,7 @@ class TornTrail(Trail):
 
 
 async def test_what_was_changed_between_two_reads_is_read_once_more(book: Book) -> None:
-    """A row that is older than its lines looks like a forgery, and a new operation like one without its row."""
+    """A row that is older than its entries looks like a forgery, and a new operation like one without its row."""
     await book.accept(book.new(1))
     await book.accept(book.new(2))
     trail = TornTrail(book.database, SEAL, ChainKey(CHAIN_KEY))
@@ -398,7 +398,7 @@ async def test_what_went_between_two_reads_is_left_to_the_anchors(filled: Book, 
 
 
 async def test_an_operation_that_changes_while_it_is_read_is_read_again(filled: Book) -> None:
-    """Its lines are those of the row that stands before and after them."""
+    """Its entries are those of the row that stands before and after them."""
     records = [record async for record in trail_of(filled).records()]
     first: Row = (records[0].operation_id,)
     second: Row = (records[1].operation_id,)

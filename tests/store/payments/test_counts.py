@@ -24,7 +24,7 @@ async def test_an_empty_store_has_none(database: Database) -> None:
 async def test_open_ones_are_counted_with_the_oldest(
     book: Book, database: Database, event: Event, state: State
 ) -> None:
-    """By when they were made, not by when they changed last: that is how long somebody has been waiting."""
+    """By when they were made, not by when they changed last: that is how long a customer has been waiting."""
     for number, at_ms in ((1, 5_000), (2, 6_000), (3, 7_000)):
         operation = book.new(number, created_at_ms=at_ms)
         await book.accept(operation)
@@ -33,7 +33,7 @@ async def test_open_ones_are_counted_with_the_oldest(
 
 
 @pytest.mark.parametrize("event", [Event.SUCCEEDED, Event.DECLINED, Event.REFUSED, Event.NOT_SENT, None])
-async def test_what_is_settled_or_under_way_is_not_open(book: Book, database: Database, event: Event | None) -> None:
+async def test_what_is_final_or_under_way_is_not_open(book: Book, database: Database, event: Event | None) -> None:
     """An alarm on these would ring at every charge."""
     operation = book.new(1)
     await book.accept(operation)

@@ -124,7 +124,7 @@ async def test_a_lapsed_claim_is_taken_over(book: Book, answer: Answer) -> None:
 
 
 async def test_a_claim_that_was_taken_over_is_not_taken_back(book: Book, answer: Answer) -> None:
-    """Late news of the old operation must neither fail nor steal the key from the new one."""
+    """A late change of the old operation must neither fail nor steal the key from the new one."""
     await book.accept(book.new(1))
     done = await book.advance(book.new(1), Event.SUCCEEDED, answer)
     await book.accept(book.new(2, claim="key/k-1"), now_ms=done.claim_ends_at_ms)
@@ -160,7 +160,7 @@ async def test_a_guard_is_the_merchants_own(book: Book) -> None:
     assert isinstance(await book.accept(book.new(2, guard="order/A-1", merchant="fedcba9876543210")), AcceptedOperation)
 
 
-async def test_a_settled_operation_lets_the_guard_go(book: Book) -> None:
+async def test_a_final_operation_releases_the_guard(book: Book) -> None:
     """A declined charge is tried again with another card."""
     await book.accept(book.new(1))
     await book.advance(book.new(1), Event.DECLINED)
@@ -168,8 +168,8 @@ async def test_a_settled_operation_lets_the_guard_go(book: Book) -> None:
     assert isinstance(await book.accept(book.new(2, guard="order/A-1")), AcceptedOperation)
 
 
-async def test_a_captured_hold_bars_for_good(book: Book) -> None:
-    """A hold is captured once; the guard itself is free again, and only the bar says so."""
+async def test_a_captured_authorization_conflicts_for_good(book: Book) -> None:
+    """An authorization is captured once. Its guard is free again, and only the conflicting guard says so."""
     capture = book.new(1, kind=Kind.CAPTURE, subject="authorization/h", guard="authorization/h")
     await book.accept(capture)
     done = await book.advance(capture, Event.SUCCEEDED)
@@ -184,7 +184,7 @@ async def test_a_captured_hold_bars_for_good(book: Book) -> None:
 
 
 async def test_of_many_with_one_claim_one_is_accepted(book: Book) -> None:
-    """A phone that repeats at once must not charge twice, whatever the order of arrival."""
+    """An app that repeats at once must not charge twice, whatever the order of arrival."""
     results = await asyncio.gather(*[book.accept(book.new(n, claim="key/k")) for n in range(AT_ONCE)])
 
     assert sum(isinstance(result, AcceptedOperation) for result in results) == 1
@@ -193,7 +193,7 @@ async def test_of_many_with_one_claim_one_is_accepted(book: Book) -> None:
 
 
 async def test_of_many_with_one_guard_one_is_accepted(book: Book) -> None:
-    """Two tills that charge the same order at once must not both succeed."""
+    """Two clients that charge the same order at once must not both succeed."""
     results = await asyncio.gather(*[book.accept(book.new(n, guard="order/A")) for n in range(AT_ONCE)])
 
     assert sum(isinstance(result, AcceptedOperation) for result in results) == 1
@@ -215,7 +215,7 @@ async def test_of_many_captures_at_once_one_succeeds(book: Book) -> None:
     assert sum(await asyncio.gather(*[capture(number) for number in range(AT_ONCE)])) == 1
 
 
-async def test_a_change_is_stored_with_its_line_and_its_answer(book: Book, answer: Answer) -> None:
+async def test_a_change_is_stored_with_its_entry_and_its_answer(book: Book, answer: Answer) -> None:
     """State, history and answer never disagree."""
     operation = book.new(1)
     await book.accept(operation)
@@ -232,7 +232,7 @@ async def test_a_change_is_stored_with_its_line_and_its_answer(book: Book, answe
 
 
 async def test_an_answer_stays_until_there_is_another(book: Book, answer: Answer) -> None:
-    """A line without an answer says nothing about the answer."""
+    """An entry without an answer says nothing about the answer."""
     await book.accept(book.new(1))
     unknown = await book.advance(book.new(1), Event.UNKNOWN, answer)
     still = await book.advance(unknown, Event.UNKNOWN)
@@ -264,7 +264,7 @@ async def test_what_a_charge_asked_for_does_not_change(book: Book) -> None:
 
 
 async def test_a_change_of_an_outdated_version_is_refused(book: Book, answer: Answer) -> None:
-    """The reply and the worker may bring news at once; the second must look again, and leaves no trace."""
+    """The reply and the worker may bring a change at once; the second must decide again, and leaves no trace."""
     await book.accept(book.new(1))
     first = await book.advance(book.new(1), Event.UNKNOWN)
 
@@ -275,7 +275,7 @@ async def test_a_change_of_an_outdated_version_is_refused(book: Book, answer: An
     assert len(await book.journal.history(first.id)) == 2
 
 
-async def test_a_change_is_chained_to_the_line_before_it(book: Book) -> None:
+async def test_a_change_is_chained_to_the_entry_before_it(book: Book) -> None:
     """Whoever forgot to carry the chain along must read again, and not break it."""
     await book.accept(book.new(1))
     operation = await book.journal.get(book.new(1).id)
@@ -317,8 +317,8 @@ async def test_a_guard_that_another_took_is_outdated(book: Book) -> None:
         await book.journal.record(reopened, msgspec.structs.replace(entry, version=3), None)
 
 
-async def test_a_line_of_another_version_is_our_own_mistake(book: Book) -> None:
-    """Operation and line come from one decision; anything else is a bug that must not reach the disk."""
+async def test_an_entry_of_another_version_is_our_own_mistake(book: Book) -> None:
+    """Operation and entry come from one decision; anything else is a bug that must not reach the disk."""
     await book.accept(book.new(1))
     entry = (await book.journal.history(book.new(1).id))[0]
 
@@ -338,7 +338,7 @@ async def test_the_newest_is_found_by_its_key(book: Book) -> None:
 
 
 async def test_the_newest_of_all_principals_is_found_by_its_key(book: Book) -> None:
-    """An operator who is told a key doesn't know whose it is."""
+    """An operator who gets a key doesn't know its principal."""
     await book.accept(book.new(1, claim="key/k", idempotency_key="k"))
     await book.accept(book.new(2, claim="key/k", idempotency_key="k", principal="other"))
 
@@ -403,7 +403,7 @@ async def test_stranded_are_those_whose_time_to_be_sent_is_over(book: Book) -> N
 
 
 async def test_an_authorization_is_found_by_its_token(book: Book) -> None:
-    """A capture must match what the hold was for, at the same merchant."""
+    """A capture must match its authorization, at the same merchant."""
     await book.accept(book.new(1, result_ref="r"))
 
     assert (await book.journal.authorization_of("r", "0123456789abcdef")).id == book.new(1).id

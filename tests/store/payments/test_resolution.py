@@ -31,7 +31,7 @@ async def lost(book: Book, number: int, **members: object) -> Operation:
     return await book.advance(operation, Event.UNKNOWN)
 
 
-async def test_the_next_look_is_the_earliest_one(book: Book, resolution: ResolutionStore) -> None:
+async def test_the_next_inquiry_is_the_earliest_one(book: Book, resolution: ResolutionStore) -> None:
     """The worker asks for it every half second, and for nothing else where none is due."""
     assert await resolution.next_due_ms() is None
     await book.accept(book.new(1))
@@ -41,8 +41,8 @@ async def test_the_next_look_is_the_earliest_one(book: Book, resolution: Resolut
     assert second.inquire_at_ms == 3_000 == await resolution.next_due_ms()
 
 
-async def test_what_is_due_is_given_to_one_and_kept_for_him(book: Book, resolution: ResolutionStore) -> None:
-    """Two processes must not look at the same time; should the one die, another takes it up when its time is over."""
+async def test_what_is_due_is_leased_by_one(book: Book, resolution: ResolutionStore) -> None:
+    """Two processes must not inquire at once. Should one die, another leases the operation when that lease ends."""
     await lost(book, 1)
     assert await resolution.lease_due(2_999, leased_until_ms=9_000, limit=5) == []
     (taken,) = await resolution.lease_due(3_000, leased_until_ms=9_000, limit=5)
@@ -60,7 +60,7 @@ async def test_many_takers_at_once_get_each_operation_once(book: Book, resolutio
     assert (len(taken), set(taken)) == (12, ids)
 
 
-async def test_no_more_are_taken_than_asked_for_and_the_longest_due_first(
+async def test_no_more_are_leased_than_asked_for_and_the_longest_due_first(
     book: Book, resolution: ResolutionStore
 ) -> None:
     """So that none is left behind for ever when there are too many."""
@@ -70,7 +70,7 @@ async def test_no_more_are_taken_than_asked_for_and_the_longest_due_first(
 
 
 async def test_only_what_has_not_changed_is_postponed(book: Book, resolution: ResolutionStore) -> None:
-    """News that came meanwhile has set its own time, or settled it."""
+    """A change that came meanwhile has set its own time, or made it final."""
     row = await lost(book, 1)
     await resolution.postpone(msgspec.structs.replace(row, version=1), 9_000)
     assert await resolution.next_due_ms() == 3_000
@@ -105,7 +105,7 @@ async def test_a_payment_belongs_to_the_operation_that_it_was_found_for(
 async def test_the_store_says_as_the_core_does_whom_a_payment_belongs_to(
     book: Book, resolution: ResolutionStore, database: Database
 ) -> None:
-    """A person's decision goes by the one, settling by the other: a payment of two owners would be counted twice."""
+    """Decisions go by the one, resolution by the other: a payment of two owners would be counted twice."""
     checkouts, inbox = Checkouts(database, Seal((b"k" * 32,))), Inbox(database, Seal((b"k" * 32,)))
     for number, (kind, state) in enumerate(itertools.product(Kind, State), 100):
         payment = paid(str(number))
@@ -120,7 +120,7 @@ async def test_the_store_says_as_the_core_does_whom_a_payment_belongs_to(
         assert said == (owns, owns, True), (kind, state)
 
 
-async def test_a_rival_is_open_and_of_the_same_order_and_merchant(book: Book, resolution: ResolutionStore) -> None:
+async def test_a_competing_operation_is_open_on_the_order(book: Book, resolution: ResolutionStore) -> None:
     """It may turn out to own what is found."""
     asking = book.new(9, order_id="A-1")
     assert not await resolution.has_competing(asking, failed_since_ms=0)
@@ -166,7 +166,7 @@ async def test_a_checkout_of_the_order_may_have_been_paid(
     assert await resolution.has_competing(asking, failed_since_ms=0) is is_competing
 
 
-async def test_what_failed_is_a_rival_while_it_may_still_show_itself(book: Book, resolution: ResolutionStore) -> None:
+async def test_what_failed_competes_while_it_may_still_show_itself(book: Book, resolution: ResolutionStore) -> None:
     """Decided too early, its payment would be taken for that of the next charge on the order."""
     asking = book.new(9, order_id="A-1")
     failed = await book.advance(await lost(book, 4, order_id="A-1"), Event.DECIDED_FAILED)
@@ -175,7 +175,7 @@ async def test_what_failed_is_a_rival_while_it_may_still_show_itself(book: Book,
 
 
 async def test_another_refund_counts_unless_it_surely_did_nothing(book: Book, resolution: ResolutionStore) -> None:
-    """A part that was given back would look like the whole."""
+    """A part that was refunded would look like the whole."""
     row = await lost(book, 1, payment_id="320", kind=Kind.REFUND)
     assert await resolution.has_other_refund(MERCHANT, "320", "op_other")
     assert not await resolution.has_other_refund(MERCHANT, "320", row.id)

@@ -59,7 +59,7 @@ class CallerAdmission:
             raise
 
     async def is_still_admitted(self, visit: Visit) -> bool:
-        """Tells whether the caller of a request still has its permission; True while the store can't be read."""
+        """Tells whether the caller of a request still has its permission; True while that can't be checked."""
         try:
             credential = await self._authenticator.admit(visit.headers)
             if visit.scope_needed is not None and visit.log_record.account is not None:

@@ -1,6 +1,7 @@
 """The log: one line of JSON for each request, with a fixed event name and chosen fields, and never a secret."""
 
 import asyncio
+import contextlib
 import logging
 import sys
 import time
@@ -38,7 +39,8 @@ class LogLines:
 
     A flush for each line would be a system call for each request, and would let the server's other thread take the
     interpreter. A process that is killed loses the lines of the last FLUSH_WITHIN_S. What it did is in the journal, not
-    in the log.
+    in the log. Lines that can't be written, because the disk is full or the reader of the pipe has ended, are lost too:
+    no request fails because its line can't be written.
     """
 
     __slots__ = ("_loop", "_stream")
@@ -49,11 +51,11 @@ class LogLines:
 
     def info(self, line: bytes) -> None:
         """Writes a line, and flushes it within FLUSH_WITHIN_S."""
-        self._stream.write(line + b"\n")
+        self._write(line)
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._stream.flush()
+            self._flush()
             return
         if self._loop is not loop:
             self._loop = loop
@@ -63,15 +65,20 @@ class LogLines:
 
     def warning(self, line: bytes) -> None:
         """Writes a line, and flushes it with all that waited before it."""
-        self._stream.write(line + b"\n")
-        self._stream.flush()
+        self._write(line)
+        self._flush()
 
     error = critical = warning
+
+    def _write(self, line: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.write(line + b"\n")
 
     def _flush(self) -> None:
         self._loop = None
         if not self._stream.closed:  # closing a stream flushes it
-            self._stream.flush()
+            with contextlib.suppress(OSError):
+                self._stream.flush()
 
 
 class RequestLogRecord(msgspec.Struct, gc=False):

@@ -12,8 +12,7 @@ from payrelay.core.payments.proof import TOLERANCE_MS, MatchResult
 from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.core.secret import secret_hash
 from payrelay.flows.notifications.context import NotificationContext
-from payrelay.flows.resolution.open_case import open_case
-from payrelay.flows.resolution.resolve import resolve_one
+from payrelay.flows.resolution.resolve import open_case, resolve_one
 
 _UNDER_WAY: Final = frozenset({State.ACCEPTED, State.SENDING})
 

@@ -1,7 +1,8 @@
-"""Calls a person: each time that an operation or a notification comes to need one, or an endpoint is stopped.
+"""Alerts operators: each time that an operation or a notification comes to need attention, or an endpoint is stopped.
 
-It is noted in the unit of work that makes the change. From there on it is given to each addressee that is configured,
-again and again until it was taken or is too old. A process that dies loses none; it may give one twice.
+The alert is stored in the unit of work that makes the change. The service then gives it to each configured alert
+channel, again and again until the channel accepts it or it is too old. A process that dies loses no alert; it may give
+one twice.
 """
 
 import asyncio
@@ -18,60 +19,63 @@ from payrelay.runtime.alert_channels import NotGivenError
 from payrelay.store.alerts import Alert, Alerts
 
 AT_ONCE_MAX: Final = 8
-"""Alerts that are given at the same time: each may be a process of its own."""
+"""Alerts that are given at the same time: each may start a process."""
 LEASE_MS: Final = 90_000
-"""How long a process keeps an alert that it took: longer than a command and an address may take, with the store's own
-waits. What a dead process took comes back after that."""
+"""How long a process leases an alert: longer than a command and an address may take, with the store's own waits. An
+alert that a dead process had leased is due again after that."""
 AGAIN_AFTER_MS: Final = (10_000, 60_000, 300_000, 1_800_000, HOUR_MS)
-"""After the first try that failed, the second, …; the last of them from then on."""
+"""The pauses after the first attempt that failed, the second, …; from then on the last of them."""
 GIVEN_UP_AFTER_MS: Final = 3 * DAY_MS
-"""Whoever could not be reached for that long looks at the list by himself."""
+"""After this an alert is not tried any more; operators find what it is about in their lists."""
 
 
 class AlertOutcome(StrEnum):
     """What became of an alert, for the metrics."""
 
     RAISED = "raised"
-    """Something came to need a person."""
+    """Something came to need an operator."""
     GIVEN = "given"
-    """Every addressee has it."""
+    """Every alert channel has accepted it."""
     FAILED = "failed"
-    """A try did not reach every addressee; there will be another."""
+    """An attempt failed at one channel at least; there will be another."""
     GIVEN_UP = "given_up"
     """It is too old to be tried again."""
 
 
 async def begin_alerts(relay: Relay) -> int:
-    """Begins to give what is due, in the background; gives how many there were.
+    """Begins to give the alerts that are due, in the background; returns how many there were.
 
-    At most AT_ONCE_MAX are given at any time. Raises StoreError where the store can't be asked.
+    At most AT_ONCE_MAX are given at any time. Raises StoreError where the store can't be read.
     """
-    return sum([await _begin(relay, alerts) for alerts in relay.alarm.alerts])
+    return sum([await _begin(relay, alerts) for alerts in relay.alerting.alerts])
 
 
 async def _begin(relay: Relay, alerts: Alerts) -> int:
-    under_way = relay.alarm.under_way
+    under_way = relay.alerting.under_way
     now_ms, room = relay.clock.now_ms(), AT_ONCE_MAX - len(under_way)
     due_ms = await alerts.next_due_ms() if room > 0 else None
     if due_ms is None or due_ms > now_ms:
         return 0
-    taken = await alerts.lease_due(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=room)
-    for alert in taken:
+    leased = await alerts.lease_due(now_ms, leased_until_ms=now_ms + LEASE_MS, limit=room)
+    for alert in leased:
         under_way.add((alert.subject_id, alert.version))
         relay.background.start(give_alert(relay, alerts, alert))
-    return len(taken)
+    return len(leased)
 
 
 async def give_alert(relay: Relay, alerts: Alerts, alert: Alert) -> None:
-    """Gives one alert to all who don't have it yet, and stores what came of it; raises nothing but a cancellation."""
+    """Gives one alert to the channels that don't have it yet, and stores the result.
+
+    Raises nothing but a cancellation.
+    """
     try:
         await _give(relay, alerts, alert)
-    except StoreError as error:  # it comes back when its time with us is over
+    except StoreError as error:  # the alert is due again when its lease ends
         relay.log.warning("alert_not_stored", about=alert.subject_id, reason=str(error))
-    except Exception:  # our own mistake in one must not keep the others from being given
+    except Exception:  # our own fault in one alert must not keep the others from being given
         relay.log.exception("alert_failed", about=alert.subject_id)
     finally:
-        relay.alarm.under_way.discard((alert.subject_id, alert.version))
+        relay.alerting.under_way.discard((alert.subject_id, alert.version))
 
 
 async def _give(relay: Relay, alerts: Alerts, alert: Alert) -> None:
@@ -81,7 +85,7 @@ async def _give(relay: Relay, alerts: Alerts, alert: Alert) -> None:
         return
     if alert.attempts == 0:
         relay.hooks.alerted(AlertOutcome.RAISED)
-    channels = relay.alarm.channels
+    channels = relay.alerting.channels
     waiting = {name: channel for name, channel in channels.items() if name not in alert.given_to}
     failures = await asyncio.gather(*(_failure_of(channel(message)) for channel in waiting.values()))
     failed = {name: failure for name, failure in zip(waiting, failures, strict=True) if failure is not None}
@@ -99,14 +103,14 @@ async def _try_again(
 ) -> None:
     now_ms = relay.clock.now_ms()
     next_ms = now_ms + AGAIN_AFTER_MS[min(alert.attempts, len(AGAIN_AFTER_MS) - 1)]
-    told = {"about": alert.subject_id, "attempts": alert.attempts + 1, "failures": failed}
+    members = {"about": alert.subject_id, "attempts": alert.attempts + 1, "failures": failed}
     if next_ms - alert.created_at_ms > GIVEN_UP_AFTER_MS:
         await alerts.end(alert, given_to)
-        relay.log.error("alert_given_up", **told)
+        relay.log.error("alert_given_up", **members)
         relay.hooks.alerted(AlertOutcome.GIVEN_UP)
         return
     await alerts.put_off(alert, given_to, next_ms)
-    relay.log.warning("alert_not_given", again_at=rfc3339(next_ms), **told)
+    relay.log.warning("alert_not_given", again_at=rfc3339(next_ms), **members)
     relay.hooks.alerted(AlertOutcome.FAILED)
 
 

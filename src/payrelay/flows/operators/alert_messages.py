@@ -1,4 +1,4 @@
-"""What an addressee of alerts is told of an operation, a notification or an endpoint, as JSON without secrets."""
+"""The messages that alert channels get about an operation, a notification or an endpoint: JSON without secrets."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -10,7 +10,6 @@ from payrelay.core.moments import rfc3339
 from payrelay.core.money import amount_json
 from payrelay.core.notifications.notification import REASON_PHRASES, NotificationState
 from payrelay.core.payments.explanations import reason_phrase
-from payrelay.core.payments.operation import Operation
 from payrelay.flows.payments.operation_views import view
 from payrelay.flows.relay import Relay
 from payrelay.runtime.webhook_sender import host_of
@@ -18,14 +17,16 @@ from payrelay.store.alerts import Alert, AlertSubject
 from payrelay.store.inbox import REFUSED_ALERT_FROM
 
 STOPPED_SENTENCE: Final = (
-    "Events are no longer sent to this endpoint: start it again once its receiver is mended, and replay what it missed"
+    "Events are no longer sent to this endpoint: start it again once its receiver works, and replay what it missed"
 )
+_LOGGED: Final = ("kind", "state", "account", "order_id", "payment_id", "subscription_id", "amount_minor", "currency")
+"""What the log line of an alert has of an operation, beside its id and the reason."""
 
 
 class AlertMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What an addressee gets, as JSON, whatever it is about; holds no secret.
+    """The members that every alert has, as JSON; holds no secret.
 
-    ``alert`` is the same whenever the same alert is given again. A ``state`` is as it stands when it is given.
+    ``alert`` is equal whenever one alert is given again. A ``state`` is the present one when the alert is given.
     """
 
     alert: str
@@ -34,7 +35,7 @@ class AlertMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationMessage(AlertMessage, frozen=True, kw_only=True):
-    """What an addressee gets of an operation."""
+    """An alert about an operation."""
 
     operation_id: str
     kind: str
@@ -52,7 +53,7 @@ class OperationMessage(AlertMessage, frozen=True, kw_only=True):
 
 
 class NotificationMessage(AlertMessage, frozen=True, kw_only=True):
-    """What an addressee gets of a notification."""
+    """An alert about a notification."""
 
     notification_id: str
     kind: str
@@ -68,7 +69,7 @@ class NotificationMessage(AlertMessage, frozen=True, kw_only=True):
 
 
 class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
-    """What an addressee gets of an endpoint that was stopped; of its address only the host, the rest may be secret."""
+    """An alert about an endpoint that was stopped; of its address only the host, because the rest may be secret."""
 
     kind: str = "endpoint_stopped"
     endpoint_id: str
@@ -81,18 +82,25 @@ class EndpointMessage(AlertMessage, frozen=True, kw_only=True):
 
 
 async def _of_operation(relay: Relay, alert: Alert) -> bytes:
+    """Writes an alert about an operation; before the first attempt a line of the log says the same."""
     operation = await relay.journal.get(alert.subject_id)
     if operation is None:
         raise LookupError(f"no operation {alert.subject_id}")
     history = await relay.journal.history(alert.subject_id)
     reason = reason_phrase([entry for entry in history if entry.version <= alert.version])
     if alert.attempts == 0:
-        _log(relay, operation, reason)
-    return message_of(alert, operation, reason)
+        logged = {name: getattr(operation, name) for name in _LOGGED}
+        relay.log.error("operation_needs_attention", operation_id=operation.id, **logged, why=reason)
+    shown = view(operation)
+    members = {name: getattr(shown, name) for name in OperationMessage.__struct_fields__ if hasattr(shown, name)}
+    message = OperationMessage(
+        alert=alert.id, raised_at=rfc3339(alert.created_at_ms), why=reason, operation_id=shown.id, **members
+    )
+    return msgspec.json.encode(message)
 
 
 async def _of_notification(relay: Relay, alert: Alert) -> bytes:
-    """Writes of a notification; the log has it since it came to where it stands, but for those that were refused."""
+    """Writes an alert about a notification; before the first attempt a line of the log says the same."""
     notification = await relay.inbox.get(alert.subject_id)
     if notification is None:
         raise LookupError(f"no notification {alert.subject_id}")
@@ -121,10 +129,10 @@ async def _of_notification(relay: Relay, alert: Alert) -> bytes:
 
 
 async def _of_endpoint(relay: Relay, alert: Alert) -> bytes | None:
-    """Says why an endpoint was stopped; its line in the log was written where that was done."""
+    """Writes an alert about a stopped endpoint; its log line was written when it was stopped."""
     endpoint = await relay.dispatch.endpoints.get(alert.subject_id)
     if endpoint is None or endpoint.state is not EndpointState.STOPPED or endpoint.reason is None:
-        return None  # whoever removed it, or started it again, knows
+        return None  # its owner has removed it, or started it again
     message = EndpointMessage(
         alert=alert.id,
         raised_at=rfc3339(alert.created_at_ms),
@@ -145,45 +153,5 @@ MESSAGES: Final[dict[AlertSubject, Callable[[Relay, Alert], Awaitable[bytes | No
     AlertSubject.NOTIFICATION: _of_notification,
     AlertSubject.ENDPOINT: _of_endpoint,
 }
-"""Write what is given out; give None where nobody need be called any more. Raise LookupError, StoreError."""
-
-
-def message_of(alert: Alert, operation: Operation, reason: str) -> bytes:
-    """Writes what an addressee gets of an operation."""
-    shown = view(operation)
-    return msgspec.json.encode(
-        OperationMessage(
-            alert=alert.id,
-            raised_at=rfc3339(alert.created_at_ms),
-            why=reason,
-            operation_id=shown.id,
-            kind=shown.kind,
-            state=shown.state,
-            explanation=shown.explanation,
-            account=shown.account,
-            principal=shown.principal,
-            order_id=shown.order_id,
-            payment_id=shown.payment_id,
-            subscription_id=shown.subscription_id,
-            amount=shown.amount,
-            currency=shown.currency,
-            created_at=shown.created_at,
-            updated_at=shown.updated_at,
-        )
-    )
-
-
-def _log(relay: Relay, operation: Operation, reason: str) -> None:
-    relay.log.error(
-        "operation_needs_attention",
-        operation_id=operation.id,
-        kind=operation.kind,
-        state=operation.state,
-        account=operation.account,
-        order_id=operation.order_id,
-        payment_id=operation.payment_id,
-        subscription_id=operation.subscription_id,
-        amount_minor=operation.amount_minor,
-        currency=operation.currency,
-        why=reason,
-    )
+"""The functions that write the messages; each returns None where no alert is needed any more. They raise LookupError
+where what the alert is about is gone, and StoreError."""

@@ -1,6 +1,6 @@
-"""The audit: leaves anchors behind, and finds what was changed or removed of operations and their histories.
+"""The audit: makes anchors, and finds what was changed or removed of operations and their histories.
 
-What it finds it says in plain words, one sentence a finding. It repairs nothing.
+It reports each finding in one plain sentence, and repairs nothing.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -18,34 +18,35 @@ from payrelay.store.engine.database import Value
 from payrelay.store.payments.audit import Anchor, AuditRecord, ChainedEntry, Trail
 
 ANCHOR_EVERY_MS: Final = 3_600_000
-"""What was removed without a trace since the last anchor can't be found; an anchor costs one small row."""
+"""Between two anchors. What was removed without a trace since the last one can't be found; an anchor costs one small
+row."""
 FINAL_AFTER_MS: Final = 600_000
-"""How old a line must be to be anchored. A line is dated before it is stored, and machines' clocks differ: one that
-came into a span that is anchored already would look like a forgery. This is far more than either comes to."""
+"""How old a journal entry must be to be anchored. An entry is dated before it is stored, and machines' clocks differ: a
+late one in a span that is anchored already would look like a forgery. Neither difference is nearly as long as this."""
 ENTRIES_MAX: Final = 10_000
-"""Of one anchor, so that what is wrong is narrowed down, and a call ends soon."""
+"""Journal entries of one anchor, so that a finding is narrowed down, and a call ends soon."""
 ANCHORS_MAX: Final = 10
-"""That one call makes; the rest is for the next."""
+"""Anchors that one call makes; the next call makes the rest."""
 
 
 class Phase(StrEnum):
-    """What is being looked at."""
+    """What the audit is checking."""
 
     ANCHORS = "anchors"
     OPERATIONS = "operations"
 
 
 Progress = Callable[[Phase, int, int], None]
-"""Told of a phase, how many were looked at and how many there are."""
+"""Called with a phase, how many of it were checked, and how many there are."""
 
 
 class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is not as it was left.
+    """Something that is not as Payrelay stored it.
 
     Attributes:
-        operation_id: the operation that it is about; None where it is about an anchor.
-        version: the line of its history; None where it is about all of it.
-        anchor: the number of the anchor; None where it is about an operation.
+        operation_id: the operation that is concerned; None where the finding is about an anchor.
+        version: the version of its journal entry; None where the finding is about the whole operation.
+        anchor: the number of the anchor; None where the finding is about an operation.
         text: what is wrong, in plain words.
     """
 
@@ -56,14 +57,15 @@ class AuditFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, kw_only=True):
-    """What was looked at.
+    """What the audit has checked so far.
 
     Attributes:
-        operations, entries, anchors, findings: how many there are.
-        entries_before_chain: lines that were written by a version of Payrelay that knew no chain.
-        entries_unanchored: lines that are younger than the newest anchor.
+        operations, entries, anchors, findings: how many of each.
+        entries_before_chain: journal entries that a version of Payrelay without the audit chain wrote.
+        entries_unanchored: journal entries that are younger than the newest anchor.
         chain_since_ms: when the chain began.
-        anchored_until_ms, newest_anchor: up to when the lines are anchored, and by which digest; None without one.
+        anchored_until_ms, newest_anchor: up to when entries are anchored, and the newest anchor's number and digest;
+            None without an anchor.
     """
 
     chain_since_ms: int
@@ -78,7 +80,10 @@ class Summary(msgspec.Struct, kw_only=True):
 
 
 async def keep_anchors(relay: Relay) -> int:
-    """Anchors what is due, and puts the anchors into the log, where no database can change them; gives how many."""
+    """Makes the anchors that are due, and logs them, where no writer of the database can change them; returns how many.
+
+    Raises StoreError.
+    """
     made = await anchor(relay.journal.trail, relay.clock.now_ms())
     for each in made:
         relay.log.info("history_anchored", anchor=f"{each.number}:{each.digest}", entries=each.entries)
@@ -86,9 +91,9 @@ async def keep_anchors(relay: Relay) -> int:
 
 
 async def anchor(trail: Trail, now_ms: int) -> list[Anchor]:
-    """Anchors the lines of history since the last anchor, an hour of them at least; gives the anchors that it made.
+    """Anchors the journal entries since the last anchor, an hour of them at least; returns the anchors that it made.
 
-    Of several processes one does it. Raises StoreError.
+    Of several processes only one makes each anchor. Raises StoreError.
     """
     until_ms = now_ms - FINAL_AFTER_MS
     last = await trail.last_anchor()
@@ -109,20 +114,20 @@ async def anchor(trail: Trail, now_ms: int) -> list[Anchor]:
 
 
 async def _end_of_span(trail: Trail, from_ms: int, until_ms: int) -> int | None:
-    """Gives where the next anchor ends; None where there is nothing to be anchored."""
+    """Returns where the span of the next anchor ends; None where there is nothing to anchor."""
     first_ms = await trail.time_of_entry(0, from_ms, until_ms)
     if first_ms is None:
         return None
     next_ms = await trail.time_of_entry(ENTRIES_MAX, from_ms, until_ms)
-    # More lines in one millisecond than an anchor takes all the same come into one.
+    # Entries of one millisecond come into one anchor, even if there are more than ENTRIES_MAX.
     return until_ms if next_ms is None else max(next_ms, first_ms + 1)
 
 
 class Audit:
-    """One look through everything; ``summary`` tells of what was looked at so far.
+    """One run of the audit; ``summary`` counts what it has checked so far.
 
-    ``noted`` are digests of anchors by their numbers, as they were noted where nobody can change them with the
-    database. Only they show that the newest anchors, and what these covered, are still there.
+    ``noted`` are digests of anchors by their numbers, noted where nobody can change them with the database. Only they
+    show that the newest anchors, and the entries that these covered, are still there.
     """
 
     def __init__(
@@ -134,16 +139,14 @@ class Audit:
         self.summary = Summary(chain_since_ms=chain_since_ms)
 
     async def findings(self) -> AsyncIterator[AuditFinding]:
-        """Looks at every anchor and every operation, and tells what isn't as it was left.
+        """Checks every anchor and every operation, and yields what isn't as Payrelay stored it.
 
         May run beside servers; what they change meanwhile is no finding. Raises StoreError.
         """
-        async for finding in self._anchors():
-            self.summary.findings += 1
-            yield finding
-        async for finding in self._operations():
-            self.summary.findings += 1
-            yield finding
+        for check in (self._anchors, self._operations):
+            async for finding in check():
+                self.summary.findings += 1
+                yield finding
 
     async def _anchors(self) -> AsyncIterator[AuditFinding]:
         last, summary = await self._trail.last_anchor(), self.summary
@@ -169,14 +172,14 @@ class Audit:
         now = await self._trail.anchor(before.digest if before else "", each.span)
         if now == each:
             return []
-        found = f"; there are {now.entries} lines, and it has {each.entries}" if now.entries != each.entries else ""
+        found = f"; there are {now.entries} entries, and it has {each.entries}" if now.entries != each.entries else ""
         between = f"between {rfc3339(each.from_ms, 'seconds')} and {rfc3339(each.until_ms, 'seconds')}"
-        return [f"it was changed, or lines of history {between} were changed, removed or added{found}"]
+        return [f"it was changed, or journal entries {between} were changed, removed or added{found}"]
 
     async def _operations(self) -> AsyncIterator[AuditFinding]:
         total = await self._trail.count_operations()
-        async for seen in self._trail.records():
-            record = seen
+        async for first_reading in self._trail.records():
+            record = first_reading
             if _wrong(record, self._trail, self.summary.chain_since_ms):
                 record = await self._trail.record(record.operation_id)  # a server may have changed it in between
             for finding in _wrong(record, self._trail, self.summary.chain_since_ms):
@@ -194,15 +197,15 @@ class Audit:
 
 
 def _is_before_chain(entry: ChainedEntry, since_ms: int) -> bool:
-    """True for a line of an older version; before 1970, where no anchor reaches, there was none."""
+    """True for an entry of a version without the chain. One dated before 1970, where no anchor reaches, is none."""
     return not entry.hash and 0 <= entry.link.at_ms < since_ms
 
 
 def _wrong(record: AuditRecord, trail: Trail, since_ms: int) -> list[AuditFinding]:
-    """Tells what is wrong with one operation."""
+    """Returns what is wrong with one operation."""
     operation_id = record.operation_id
     if record.row is None and not record.entries:
-        return []  # it was removed while we looked, or never there
+        return []  # it was removed during the check, or never there
     if record.row is None:
         return [AuditFinding(operation_id=operation_id, text="there is a history, but its operation is gone")]
     if not record.entries:
@@ -223,12 +226,12 @@ def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, since_m
     for entry in entries:
         version = entry.link.version
         if version != next_version:
-            wrong.append((version, f"it stands where line {next_version} should; that one is gone"))
+            wrong.append((version, f"it is where entry {next_version} should be; that one is gone"))
         elif not entry.hash:
             if previous or not _is_before_chain(entry, since_ms):
                 wrong.append((version, "it has no hash, although it was written after the chain began"))
         elif trail.key.entry(previous, entry.link) != entry.hash:
-            wrong.append((version, "it was changed, or the line before it was: its hash doesn't follow"))
+            wrong.append((version, "it was changed, or the entry before it was: its hash doesn't follow"))
         previous, next_version = entry.hash, version + 1
     return wrong
 
@@ -236,14 +239,14 @@ def _wrong_with_entries(entries: tuple[ChainedEntry, ...], trail: Trail, since_m
 def _wrong_with_row(row: Mapping[str, Value], newest: ChainedEntry) -> list[tuple[int | None, str]]:
     version = newest.link.version
     if row["version"] != version:
-        return [(version, f"it is the newest line, but the operation has version {row['version']!s}")]
+        return [(version, f"it is the newest entry, but the operation has version {row['version']!s}")]
     wrong: list[tuple[int | None, str]] = []
     if row["chain"] != newest.hash:
-        wrong.append((version, "the operation is chained to another line than this, its newest"))
+        wrong.append((version, "the operation is chained to another entry than this, its newest"))
     if newest.hash and digest_of_values(tuple(row[name] for name in HASHED)) != newest.link.row_digest:
-        wrong.append((version, "the operation is not as this line, its newest, left it"))
+        wrong.append((version, "the operation is not as this entry, its newest, left it"))
     elif row["state"] != newest.link.state:
-        wrong.append((version, f"this line says {newest.link.state}, and the operation {row['state']!s}"))
+        wrong.append((version, f"this entry says {newest.link.state}, and the operation {row['state']!s}"))
     if row["claim"] is not None and row["claim"] != _claim(row):
         wrong.append((None, "its claim is not the one of its request: repeats would find another operation"))
     return wrong
@@ -258,13 +261,13 @@ def _wrong_with_sealed(record: AuditRecord) -> list[tuple[int | None, str]]:
     wrong: list[tuple[int | None, str]] = []
     if not record.can_open_call:
         wrong.append((None, "its sealed call can't be opened: it was changed, or is another operation's"))
-    brought = [entry.link for entry in record.entries if entry.link.answer_digest]
+    with_answer = [entry.link for entry in record.entries if entry.link.answer_digest]
     if record.answer_digest is None:
         wrong.append((None, "its sealed answer can't be opened: it was changed, or is another operation's"))
-    elif brought and not record.answer_digest:
-        wrong.append((brought[-1].version, "the answer that came with this line is gone"))
-    elif brought and record.answer_digest != brought[-1].answer_digest:
-        wrong.append((brought[-1].version, "the answer that is kept is not the one that came with this line"))
-    elif record.answer_digest and not brought and all(entry.hash for entry in record.entries):
-        wrong.append((None, "an answer is kept that came with no line of its history"))
+    elif with_answer and not record.answer_digest:
+        wrong.append((with_answer[-1].version, "the answer that came with this entry is gone"))
+    elif with_answer and record.answer_digest != with_answer[-1].answer_digest:
+        wrong.append((with_answer[-1].version, "the stored answer is not the one that came with this entry"))
+    elif record.answer_digest and not with_answer and all(entry.hash for entry in record.entries):
+        wrong.append((None, "an answer is stored that came with no journal entry"))
     return wrong

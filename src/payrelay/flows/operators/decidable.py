@@ -1,4 +1,4 @@
-"""What a person can decide of an operation, and when a decision can be made."""
+"""What an operator can decide about an operation, and when."""
 
 from typing import Final
 
@@ -20,11 +20,11 @@ from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.resend import under_way_until_ms
 
 CANDIDATES_MAX: Final = 1_000
-"""Operations that name one payment: who made it, who refunds it. The newest are looked at."""
+"""Operations that name one payment, because they made or refund it; only the newest of them are compared."""
 
 
 class UndecidedError(Exception):
-    """The decision was not made; the text says why, in one line."""
+    """The decision was not made; the text gives the reason, in one line."""
 
 
 class UnknownOperationError(UndecidedError):
@@ -32,14 +32,14 @@ class UnknownOperationError(UndecidedError):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person decides.
+    """An operator's decision.
 
     Attributes:
-        operation_id: of what.
-        seen: the state in which that person saw it; in another one the decision is void.
+        operation_id: the operation.
+        seen: the state in which the operator saw the operation; in another state the decision is not made.
         decided: SUCCEEDED or FAILED.
-        operator, reason: who, and why.
-        payment_id: the payment that it made, digits without leading zeros; None where that isn't known.
+        operator, reason: the operator's name, and why the operator decides so.
+        payment_id: the payment that the operation made, digits without leading zeros; None where that isn't known.
     """
 
     operation_id: str
@@ -51,19 +51,19 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_decidable(state: State) -> bool:
-    """Tells whether a person can decide what became of an operation in this state."""
+    """Tells whether an operator can decide the outcome of an operation in this state."""
     return (state, Event.DECIDED_SUCCEEDED) in TRANSITIONS
 
 
 async def require_decidable(relay: Relay, operation: Operation, decision: Decision) -> None:
-    """Raises UndecidedError where a decision can't be made."""
+    """Raises UndecidedError where a decision can't be made. Raises StoreError."""
     state = operation.state
     if not is_decidable(state):
         when = "any more" if operation.is_final else "yet"
         raise UndecidedError(f"{operation.id} can't be decided {when}: {_lower(state)}")
     if state is not decision.seen:
         raise UndecidedError(f"{operation.id} has become {state.replace('_', ' ')} meanwhile; look at it again")
-    await _require_at_rest(relay, operation)
+    await _require_no_resending(relay, operation)
     if decision.payment_id is None:
         return
     if decision.decided is not State.SUCCEEDED or operation.kind not in PAYMENT_KINDS:
@@ -75,8 +75,8 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
         )
 
 
-async def _require_at_rest(relay: Relay, operation: Operation) -> None:
-    """Raises UndecidedError while it is being sent once more: nobody can know yet what comes of that."""
+async def _require_no_resending(relay: Relay, operation: Operation) -> None:
+    """Raises UndecidedError while a resending may be under way, whose outcome nobody can know yet."""
     account = relay.account_of(operation.account, operation.merchant)
     if account is None:
         return
@@ -88,7 +88,7 @@ async def _require_at_rest(relay: Relay, operation: Operation) -> None:
 
 
 async def _owner_of(relay: Relay, operation: Operation, payment_id: str) -> Operation | None:
-    """Finds another operation that a payment belongs to; a hold and its capture are about the same one."""
+    """Finds another operation that a payment belongs to; an authorization and its capture share one payment."""
     candidates = await relay.journal.list(OperationFilter(payment_id=payment_id), before=None, limit=CANDIDATES_MAX)
     for other in candidates:
         is_authorization = {operation.kind, other.kind} == {Kind.CAPTURE, Kind.AUTHORIZATION} and (

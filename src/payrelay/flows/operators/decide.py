@@ -1,7 +1,7 @@
-"""Decides, for a person and with that person's reason, what became of an operation that nothing can prove.
+"""Stores an operator's decision on an operation whose outcome nothing can prove.
 
-A decision is a line of the history like every other news, and its answer is kept as if the gateway had given it: the
-same request gets it from then on.
+A decision is a journal entry with the operator's name and reason. Its answer is stored as if the gateway had given it,
+and a repeat of the request gets it from then on.
 """
 
 from collections.abc import Sequence
@@ -13,14 +13,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.durations import span_text
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report, what_follows
-from payrelay.core.payments.operation import (
-    PAYMENT_KINDS,
-    Event,
-    JournalEntry,
-    Kind,
-    Operation,
-    State,
-)
+from payrelay.core.payments.operation import PAYMENT_KINDS, Event, JournalEntry, Kind, Operation, State
 from payrelay.core.payments.proof import CONTRADICTORY, MatchResult
 from payrelay.core.payments.resolved_answers import BY_DECISION, failed_answer, resolved_answer
 from payrelay.errors import Outdated
@@ -36,25 +29,25 @@ from payrelay.flows.relay import Relay
 from payrelay.flows.resolution.authorization_of_capture import charge_behind
 
 EVENT_OF_DECISION: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
-"""What can be decided."""
+"""The states that can be decided, with the event of each."""
 DECISIONS_MAX: Final = 5
-"""How often a row may change under a decision, by looks that settle nothing, before it is given up."""
+"""How often a row may change under a decision, by inquiries that prove nothing, before the decision is given up."""
 
 _SHOWN: Final = CONTRADICTORY | {MatchResult.MAY_BE_ANOTHERS}
 _REPLIES: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED})
 _NOUNS: Final = {
     Kind.CHARGE: "order",
     Kind.AUTHORIZATION: "order",
-    Kind.CAPTURE: "hold",
+    Kind.CAPTURE: "authorization",
     Kind.REFUND: "payment",
-    Kind.VOID: "hold",
+    Kind.VOID: "authorization",
     Kind.RETRY: "subscription",
     Kind.CANCEL: "subscription",
 }
 
 
 class Consequence(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision makes of an operation: the row, its line of history, and the answer to its client."""
+    """What a decision makes of an operation: the row, its journal entry, and the answer to its client."""
 
     operation: Operation
     entry: JournalEntry
@@ -62,9 +55,10 @@ class Consequence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def decide(relay: Relay, decision: Decision) -> Consequence:
-    """Makes a decision and stores it with its answer. May be beaten by better evidence, and then is not made.
+    """Makes a decision and stores it with its answer. Better evidence that is stored first prevents the decision.
 
-    Raises UndecidedError where the state doesn't allow it, or where the payment is another operation's.
+    Raises UndecidedError where the state doesn't allow it, the payment is another operation's or a resending may be
+    under way; its subclass UnknownOperationError where there is no such operation; and StoreError.
     """
     for _ in range(DECISIONS_MAX):
         operation = await relay.journal.get(decision.operation_id)
@@ -81,17 +75,18 @@ async def decide(relay: Relay, decision: Decision) -> Consequence:
 
 
 async def consequence_of(relay: Relay, operation: Operation, decision: Decision) -> Consequence:
-    """Tells what a decision would make of an operation; stores nothing."""
+    """Returns what a decision would make of an operation; stores nothing."""
     report, answer = await _report_of(relay, operation, decision)
     change = what_follows(operation, report, at_ms=relay.clock.now_ms(), retention=relay.retention)
     return Consequence(operation=change.operation, entry=change.entry, answer=answer)
 
 
 async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> tuple[Report, Answer]:
-    """Writes a decision down, and gives it with the answer to the client that it holds."""
-    paid = decision.payment_id
-    evidence = Evidence(operator=decision.operator, reason=decision.reason, payment_ids=() if paid is None else (paid,))
-    report = Report(event=EVENT_OF_DECISION[decision.decided], evidence=evidence, facts=Facts(payment_id=paid))
+    """Returns the report of a decision, and the answer to the client in it."""
+    payment_id = decision.payment_id
+    payment_ids = () if payment_id is None else (payment_id,)
+    evidence = Evidence(operator=decision.operator, reason=decision.reason, payment_ids=payment_ids)
+    report = Report(event=EVENT_OF_DECISION[decision.decided], evidence=evidence, facts=Facts(payment_id=payment_id))
     if decision.decided is State.FAILED:
         answer = failed_answer(operation)
         if _was_shown(await relay.journal.history(operation.id)):
@@ -99,13 +94,13 @@ async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> 
     else:
         call = await relay.journal.call_of(operation.id)
         authorization = await charge_behind(relay, call, operation.merchant)
-        made = operation if paid is None else msgspec.structs.replace(operation, payment_id=paid)
-        answer = resolved_answer(made, call, payment=None, msg=BY_DECISION, authorization=authorization)
+        paid = operation if payment_id is None else msgspec.structs.replace(operation, payment_id=payment_id)
+        answer = resolved_answer(paid, call, payment=None, msg=BY_DECISION, authorization=authorization)
     return msgspec.structs.replace(report, answer=answer), answer
 
 
 async def prospects(relay: Relay, operation: Operation) -> dict[State, Consequence]:
-    """Tells what each decision would make of an operation; nothing where none can be made."""
+    """Returns what each possible decision would make of an operation; nothing where none can be made."""
     if not is_decidable(operation.state):
         return {}
     return {
@@ -119,23 +114,23 @@ async def prospects(relay: Relay, operation: Operation) -> dict[State, Consequen
 
 
 def sentences_of(consequence: Consequence) -> list[str]:
-    """Tells what a decision does beside the answer: what is kept, what is free again, and what goes on."""
+    """Returns sentences on what a decision does beside the answer: what stays, what is free again, what goes on."""
     after = consequence.operation
     noun = _NOUNS[after.kind]
     sentences = [_claim_sentence(after)]
     if after.guard is None:
         sentences.append(f"The {noun} is free for another operation.")
     else:
-        sentences.append("The hold counts as captured for good: a second capture of it is refused.")
+        sentences.append("The authorization counts as captured for good: a second capture of it is refused.")
     is_done = after.state is State.SUCCEEDED
     if is_done and after.kind in PAYMENT_KINDS and after.payment_id is None:
         sentences.append("The answer names no payment; --payment-id puts its number there, and makes it this one's.")
     if is_done and after.kind is Kind.AUTHORIZATION:
-        sentences.append("The answer has no authorization token: the hold can't be captured with it.")
+        sentences.append("The answer has no authorization token: the authorization can't be captured with it.")
     if not is_done and after.kind in PAYMENT_KINDS and after.payment_id is not None:
-        sentences.append(f"Nothing is given back by this: should payment {after.payment_id} be there, see to it first.")
+        sentences.append(f"This refunds nothing: if payment {after.payment_id} was made, see to it first.")
     if after.inquire_at_ms is not None:
-        sentences.append("The gateway is still asked for it once a day; should it show itself, a person is called.")
+        sentences.append("Payrelay still asks the gateway once a day; an effect that shows itself raises an alert.")
     return sentences
 
 
@@ -143,14 +138,14 @@ def _claim_sentence(after: Operation) -> str:
     if after.claim is None:
         return "A repeat of the request is not answered from here any more, and is carried out anew."
     kept_ms = (after.claim_ends_at_ms or 0) - after.updated_at_ms
-    what = "An equal request" if after.idempotency_key is None else "The same Idempotency-Key"
-    return f"{what} gets this answer for {span_text(kept_ms // 1000)}."
+    repeat = "An equal request" if after.idempotency_key is None else "The same Idempotency-Key"
+    return f"{repeat} gets this answer for {span_text(kept_ms // 1000)}."
 
 
 def _was_shown(history: Sequence[JournalEntry]) -> bool:
-    """Tells whether the gateway shows what a person has to judge; to find that again the next day would be no news.
+    """Tells whether the gateway has shown already what an operator has to judge, so that no further inquiry is needed.
 
-    So does the late reply to what had been decided to have failed.
+    A late reply to an operation that had been decided to have failed shows it too.
     """
     had_failed = False
     for entry in history:

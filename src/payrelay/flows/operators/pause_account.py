@@ -1,4 +1,4 @@
-"""Pauses an account for an operator, and lets it go on; processes learn of it by ``runtime.paused_accounts``."""
+"""Pauses and resumes an account for an operator; processes notice it through ``runtime.paused_accounts``."""
 
 from payrelay.core.gateways.pauses import Pause
 from payrelay.core.moments import spoken
@@ -7,7 +7,7 @@ from payrelay.store.gateways.pauses import Pauses
 
 
 async def pause_account(pauses: Pauses, pause: Pause) -> Pause | None:
-    """Allows no new effects on an account; gives the pause that stands where it was paused already, else None.
+    """Allows no new effects on an account; returns the earlier pause where it was paused already, else None.
 
     Raises StoreError.
     """
@@ -17,10 +17,10 @@ async def pause_account(pauses: Pauses, pause: Pause) -> Pause | None:
 
 
 async def resume_account(pauses: Pauses, account: str) -> bool:
-    """Lets an account go on; False where it was not paused. Raises StoreError."""
+    """Resumes an account; False where it was not paused. Raises StoreError."""
     return await pauses.remove(account)
 
 
 def in_words(pause: Pause) -> str:
-    """Tells since when, by whom and why, for an operator."""
+    """Returns since when, by whom and why an account is paused, for an operator."""
     return f"since {spoken(pause.since_ms)} UTC by {printable(pause.operator)}, because “{printable(pause.reason)}”"

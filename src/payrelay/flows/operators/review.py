@@ -1,4 +1,4 @@
-"""What an operator looks at: the operations that need a person, those that are open, and all that is known of one."""
+"""Lists for operators the operations that need attention or are open, and shows all that is known of one."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -14,21 +14,20 @@ from payrelay.flows.payments.operation_views import ChargebackView
 from payrelay.flows.relay import Relay
 
 OPEN: Final = (State.NEEDS_ATTENTION, State.UNKNOWN, State.PENDING)
-"""What is shown where nothing else is asked for, in this order."""
-_IN_ORDER: Final = frozenset(OPEN)
-"""States that are read oldest first; of the others there may be millions, and the newest are wanted."""
+"""The states that are listed by default, in this order. They are read oldest first; of other states there may be
+millions, and an operator wants the newest."""
 _PAGE: Final = 200
 """Rows that are read at once where most of them may be passed over."""
 
 
 class ReviewFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which operations are to be listed.
+    """Which operations to list.
 
     Attributes:
-        state: only those in this state; None for all that are open.
+        state: only those in this state; None for all in OPEN.
         account, order_id: only those of this account or order.
-        is_all: the others too, whatever their state, newest first.
-        limit: of each group, at least 1.
+        is_all: also those that are not in OPEN, newest first.
+        limit: how many of each group, at least 1.
     """
 
     state: State | None = None
@@ -38,21 +37,21 @@ class ReviewFilter(msgspec.Struct, frozen=True, kw_only=True):
     limit: int = 50
 
     def has(self, operation: Operation) -> bool:
-        """Tells whether account and order are the wanted ones."""
+        """Tells whether account and order of an operation pass the filter."""
         return (self.account is None or operation.account == self.account) and (
             self.order_id is None or operation.order_id == self.order_id
         )
 
 
 class ReviewEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation of a list, and in a phrase why it stands where it does."""
+    """One operation of a list, and a phrase with the reason of its state."""
 
     operation: Operation
     why: str
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """Operations in one state, oldest first; ``state`` is None for those in various states that are not open."""
+    """Operations in one state, oldest first; ``state`` is None for operations in various states outside OPEN."""
 
     state: State | None
     entries: list[ReviewEntry]
@@ -69,17 +68,17 @@ class OperationStudy(msgspec.Struct, frozen=True, kw_only=True):
     chargebacks: list[ChargebackView] = []
 
 
-async def list_for_operator(relay: Relay, wanted: ReviewFilter) -> list[Group]:
-    """Lists operations in groups; those without an operation are left out."""
-    states = OPEN if wanted.state is None else (wanted.state,)
-    groups = [await _group(relay, wanted, state) for state in states]
-    if wanted.is_all and wanted.state is None:
-        groups.append(await _group(relay, wanted, None))
+async def list_for_operator(relay: Relay, review_filter: ReviewFilter) -> list[Group]:
+    """Lists operations in groups; empty groups are left out. Raises StoreError."""
+    states: tuple[State | None, ...] = OPEN if review_filter.state is None else (review_filter.state,)
+    if review_filter.is_all and review_filter.state is None:
+        states = (*states, None)
+    groups = [await _group(relay, review_filter, state) for state in states]
     return [group for group in groups if group.entries]
 
 
 async def study(relay: Relay, operation_id: str) -> OperationStudy | None:
-    """Reads all that is known of an operation; None where there is no such one."""
+    """Reads all that is known of an operation; None where there is none with this id. Raises StoreError."""
     operation = await relay.journal.get(operation_id)
     if operation is None:
         return None
@@ -92,21 +91,21 @@ async def study(relay: Relay, operation_id: str) -> OperationStudy | None:
     )
 
 
-async def _group(relay: Relay, wanted: ReviewFilter, state: State | None) -> Group:
-    is_in_order = state in _IN_ORDER
-    rows = _oldest(relay, state) if state is not None and is_in_order else _newest(relay, wanted, state)
+async def _group(relay: Relay, review_filter: ReviewFilter, state: State | None) -> Group:
+    is_oldest_first = state in OPEN
+    rows = _oldest(relay, state) if state is not None and is_oldest_first else _newest(relay, review_filter, state)
     found: list[Operation] = []
     async for operation in rows:
-        if wanted.has(operation):
+        if review_filter.has(operation):
             found.append(operation)
-        if len(found) > wanted.limit:
+        if len(found) > review_filter.limit:
             break
-    shown = found[: wanted.limit]
+    shown = found[: review_filter.limit]
     entries = [
         ReviewEntry(operation=operation, why=reason_phrase(await relay.journal.history(operation.id)))
-        for operation in (shown if is_in_order else reversed(shown))
+        for operation in (shown if is_oldest_first else reversed(shown))
     ]
-    return Group(state=state, entries=entries, has_more=len(found) > wanted.limit)
+    return Group(state=state, entries=entries, has_more=len(found) > review_filter.limit)
 
 
 async def _oldest(relay: Relay, state: State) -> AsyncIterator[Operation]:
@@ -117,12 +116,12 @@ async def _oldest(relay: Relay, state: State) -> AsyncIterator[Operation]:
         page = await relay.resolution.in_state(state, after=page[-1].id)
 
 
-async def _newest(relay: Relay, wanted: ReviewFilter, state: State | None) -> AsyncIterator[Operation]:
-    """Gives operations in a state, or for None all that are not open."""
-    asked = OperationFilter(state=state, account=wanted.account, order_id=wanted.order_id)
+async def _newest(relay: Relay, review_filter: ReviewFilter, state: State | None) -> AsyncIterator[Operation]:
+    """Yields operations in a state, or for None all that are not in OPEN, newest first."""
+    operation_filter = OperationFilter(state=state, account=review_filter.account, order_id=review_filter.order_id)
     before = None
-    while page := await relay.journal.list(asked, before=before, limit=_PAGE):
+    while page := await relay.journal.list(operation_filter, before=before, limit=_PAGE):
         for operation in page:
-            if state is not None or operation.state not in _IN_ORDER:
+            if state is not None or operation.state not in OPEN:
                 yield operation
         before = page[-1].id

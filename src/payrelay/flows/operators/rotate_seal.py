@@ -1,4 +1,4 @@
-"""Says which key seals how much, and brings all that is sealed under the first key while the service runs."""
+"""Counts what each key seals, and seals everything anew with the first key while the service runs."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -8,15 +8,15 @@ import msgspec
 from payrelay.store.seals import Seals
 
 Progress = Callable[[str, int, int], None]
-"""Told of a column's name, how many values were looked at so far, and how many there are."""
+"""Called with a column's name, how many values were exchanged or found unreadable so far, and how many there are."""
 
 
 class SealStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Which key seals how much.
+    """How many values each key seals.
 
     Attributes:
-        key_ids: the keys that are known here, in hex digits; the first one seals, the others only open.
-        counts: by the column's name, how many of its values each key seals, known here or not.
+        key_ids: the configured keys, in hex digits; the first one seals, the others only open.
+        counts: for each column's name, how many of its values each key seals, configured or not.
     """
 
     key_ids: tuple[str, ...]
@@ -29,7 +29,7 @@ class SealStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rotation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rotation came to.
+    """The result of a rotation.
 
     Attributes:
         key_id: the first key, in hex digits.
@@ -51,7 +51,7 @@ async def seal_status(seals: Seals) -> SealStatus:
 
 
 async def rotate_seal(seals: Seals, progress: Progress) -> Rotation:
-    """Brings everything under the first key; may be broken off and begun again. Raises StoreError."""
+    """Seals everything anew with the first key; may be interrupted and begun again. Raises StoreError."""
     before = await seal_status(seals)
     total, done, unopened = before.under_others, 0, list[str]()
     async for exchanged in seals.rotate():

@@ -1,4 +1,4 @@
-"""Answers a request by what is kept of its operation: a repeat, or one whose outcome is not known yet."""
+"""Answers a request from a stored operation: a repeat, or a request whose outcome is not known yet."""
 
 from http import HTTPStatus
 from typing import Final
@@ -16,22 +16,25 @@ from payrelay.flows.resolution.resolve import inquire_now
 from payrelay.store.payments.journal import ClaimedOperation, GuardedOperation
 
 RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENTION: 3_600}
-"""When to ask again after an operation that is open, by a repeat of it or where it stands in the way; the usual second
-while it is under way."""
+"""Retry-After for a repeat of an open operation, and for another request that its guard blocks. While the operation is
+under way it is the usual second."""
 
 
-def answer_again(relay: Relay, earlier: ClaimedOperation, request: Request, request_print: str) -> Answer:
-    """Answers a request that was made before; where its outcome is open, it is looked for, because somebody asks."""
+def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, request_print: str) -> Answer:
+    """Answers a repeat, and begins a status inquiry where the outcome is open; raises as ``stored_answer`` does."""
     inquire_now(relay, earlier.operation)
-    return repeated(earlier, request, request_print)
+    return stored_answer(earlier, request, request_print)
 
 
-def answer_held(
+def answer_blocked(
     relay: Relay, holder: ClaimedOperation | GuardedOperation, request: Request, request_print: str
 ) -> Answer:
-    """Answers a request whose claim or guard is held; raises Refusal where it must not be made now."""
+    """Answers a request whose claim or guard another operation holds.
+
+    Raises Refusal where the guard is held, and as ``stored_answer`` does where the claim is.
+    """
     if isinstance(holder, ClaimedOperation):
-        return answer_again(relay, holder, request, request_print)
+        return answer_repeat(relay, holder, request, request_print)
     other = holder.operation
     is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
     operation_id = other.id if is_own else None
@@ -39,16 +42,16 @@ def answer_held(
         raise Refusal(Code.CONFLICT, "this authorization is already captured", operation_id=operation_id)
     raise Refusal(
         Code.IN_PROGRESS,
-        f"an operation on the same {_noun(other.subject)} is not final yet",
+        f"an operation on the same {other.subject.partition('/')[0]} is not final yet",
         retry_after_s=RETRY_AFTER_S.get(other.state),
         operation_id=operation_id,
     )
 
 
-def repeated(earlier: ClaimedOperation, request: Request, request_print: str) -> Answer:
-    """Answers a request that was made before: the finished answer, or the state as it now is.
+def stored_answer(earlier: ClaimedOperation, request: Request, request_print: str) -> Answer:
+    """Answers a repeat with the stored answer (a replay), or with the operation's present state.
 
-    Raises StillRunning where it is, and Refusal where the key was used with another request.
+    Raises StillRunning while the first request is under way, and Refusal where the key came with another request.
     """
     operation = earlier.operation
     repeat = decide_repeat(operation, request_print)
@@ -56,29 +59,20 @@ def repeated(earlier: ClaimedOperation, request: Request, request_print: str) ->
         raise StillRunning(operation.id)
     if repeat is Repeat.STATE or earlier.answer is None:
         return answer_of_state(operation, request.request_id, state=operation.state)
-    return msgspec.structs.replace(earlier.answer, headers=(*_operation_header(operation), REPLAYED))
+    return msgspec.structs.replace(earlier.answer, headers=((OPERATION_HEADER, operation.id), REPLAYED))
 
 
 def answer_of_state(operation: Operation, request_id: str, *, state: State) -> Answer:
-    """Answers 202 with what is known of an operation that is not settled."""
+    """Answers 202 with what is known of an operation whose outcome is open."""
     code = Code.PENDING if state is State.PENDING else Code.OUTCOME_UNKNOWN
     trace = Trace(request_id=request_id, operation_id=operation.id)
     answer = failed(code, STATE_SENTENCES[state], trace, retry_after_s=RETRY_AFTER_S.get(state))
-    return located(answer, operation)
+    return with_operation_headers(answer, operation)
 
 
-def located(answer: Answer, operation: Operation) -> Answer:
-    """Names the operation in a header; where its outcome is open, also where it can be followed."""
-    headers = _operation_header(operation)
+def with_operation_headers(answer: Answer, operation: Operation) -> Answer:
+    """Adds the header that names the operation; to a 202 also a Location, where a client can follow it."""
+    headers: tuple[tuple[str, str], ...] = ((OPERATION_HEADER, operation.id),)
     if answer.http_status == HTTPStatus.ACCEPTED:
         headers = (*headers, ("Location", f"/{operation.account}/api/operations/{operation.id}"))
     return msgspec.structs.replace(answer, headers=headers)
-
-
-def _operation_header(operation: Operation) -> tuple[tuple[str, str], ...]:
-    return ((OPERATION_HEADER, operation.id),)
-
-
-def _noun(subject: str) -> str:
-    """Gives the kind of thing that a subject names: ``order/A-1`` is an order."""
-    return subject.partition("/")[0]

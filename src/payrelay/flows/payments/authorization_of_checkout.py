@@ -1,4 +1,4 @@
-"""Finds the hold that a checkout yielded: a capture or a release may name the checkout in place of the token."""
+"""Finds the authorization that a checkout yielded: a capture or a void may name the checkout in place of the token."""
 
 from typing import Final, NamedTuple
 
@@ -11,32 +11,34 @@ _HANDLE: Final = "chk_"
 _FIELD: Final = "authorization_token"
 
 
-class AuthorizationHolder(NamedTuple):
-    """A checkout whose customer let money be held, and the gateway's token of that hold."""
+class CheckoutAuthorization(NamedTuple):
+    """A checkout in which a customer authorized an amount, and the gateway's token of that authorization."""
 
     checkout: Checkout
     token: str
 
 
-async def authorization_of_checkout(relay: Relay, request: Request, given: str) -> AuthorizationHolder | None:
-    """Gives the hold of the checkout that is named; None where it is no checkout's id, but a token.
+async def authorization_of_checkout(
+    relay: Relay, request: Request, token_or_checkout_id: str
+) -> CheckoutAuthorization | None:
+    """Returns the authorization of a checkout; None where the text is an authorization token, and no checkout's id.
 
-    Raises Refusal (invalid_request, at ``authorization_token``) where there is no such checkout of the caller's on this
-    account, or it holds nothing; StoreError.
+    Raises Refusal (invalid_request, at ``authorization_token``) where the caller has no such checkout on this account,
+    or the checkout yielded no authorization. Raises StoreError.
     """
-    if not given.startswith(_HANDLE):
+    if not token_or_checkout_id.startswith(_HANDLE):
         return None
-    checkout = await relay.checkouts.get(given)
+    checkout = await relay.checkouts.get(token_or_checkout_id)
     is_own = (
         checkout is not None
         and checkout.principal == request.principal
         and checkout.merchant == relay.account(request.account).merchant
     )
     if checkout is None or not is_own or checkout.kind is not CheckoutKind.AUTHORIZATION:
-        raise wrong_field(_FIELD, "names no checkout of yours that asked for a hold")
+        raise wrong_field(_FIELD, "names no checkout of yours that asked for an authorization")
     token = None
     if checkout.state is CheckoutState.COMPLETED:
         token = await relay.inbox.accepted_token(checkout.merchant, checkout.order_id, NotificationKind.AUTHORIZATION)
     if token is None:
-        raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and holds nothing yet")
-    return AuthorizationHolder(checkout, token.reveal())
+        raise wrong_field(_FIELD, f"names a checkout that is {checkout.state}, and has no authorization yet")
+    return CheckoutAuthorization(checkout, token.reveal())

@@ -1,14 +1,15 @@
-"""Holds an answer back until what became of an operation is known, for a client that would rather wait than ask again.
+"""Holds a response until the outcome of an operation is known, for a client that prefers to wait (``Prefer: wait``).
 
 Rules:
 
-1. Waiting changes nothing: the operation goes its way whether anybody waits or not, and nothing is sent by it.
-2. What is told after the wait is what a repeat would be told at that moment, byte for byte.
-3. A client that goes away, the end of its patience and a stop of the program end the wait, and nothing else.
+1. Waiting sends no effect, and changes nothing of the operation's way.
+2. The answer after the wait is byte for byte the answer that a repeat would get at that moment.
+3. A client that disconnects, the end of the client's time and a stop of the program end only the wait.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
@@ -18,7 +19,7 @@ from payrelay.core.answers import OPERATION_HEADER, REPLAYED, Answer, Trace, fai
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, StillRunning, StoreError
-from payrelay.flows.payments.answer_repeat import repeated
+from payrelay.flows.payments.answer_repeat import stored_answer
 from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import inquire_now
@@ -26,17 +27,17 @@ from payrelay.runtime.held_responses import AWAITED, HeldResponse
 from payrelay.store.payments.journal import ClaimedOperation
 
 WAIT_S_MAX: Final = 60
-"""The longest that an answer is held: as long as proxies on the way leave a silent connection alone."""
+"""The longest that a response is held: as long as proxies on the way leave a silent connection alone."""
 
 
 class WaitPreference(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a client waits.
+    """How long a client prefers to wait.
 
     Attributes:
-        wait_s: what it asked for, at most WAIT_S_MAX.
-        arrived_ms: when its request came in.
-        until_s: when its patience is over, by ``clock.boot_s``.
-        gone: returns when it has gone away.
+        wait_s: the seconds that the client asked for, at most WAIT_S_MAX.
+        arrived_ms: when the request came in.
+        until_s: when the client's time is over, by ``clock.boot_s``.
+        gone: returns when the client has disconnected.
     """
 
     wait_s: int
@@ -46,23 +47,23 @@ class WaitPreference(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def header(self) -> tuple[str, str]:
-        """What tells the client that its wish was granted."""
+        """The header that tells the client that its preference was applied."""
         return "Preference-Applied", f"wait={self.wait_s}"
 
 
 async def answer_when_known(
-    relay: Relay, request: Request, wait_preference: WaitPreference, ask: Callable[[], Awaitable[Answer]]
+    relay: Relay, request: Request, wait_preference: WaitPreference, run_flow: Callable[[], Awaitable[Answer]]
 ) -> Answer:
-    """Tells a story once, and holds its answer while what became of it is open or the same request is under way.
+    """Runs a flow once, and holds its answer while the outcome is open, or the first request of a repeat is under way.
 
-    Raises Refusal as the story does; StillRunning when the first request outlasts the client's patience.
+    Raises Refusal as the flow does; StillRunning when the first request outlasts the client's time.
     """
     try:
-        answer = await ask()
+        answer = await run_flow()
     except StillRunning as running:
         if not await _wait(relay, running.running_id, wait_preference):
             raise
-        later = await _present(relay, request, running.running_id)
+        later = await _current_answer(relay, request, running.running_id)
         if later is None:
             running.headers = (*running.headers, wait_preference.header)
             raise
@@ -72,15 +73,14 @@ async def answer_when_known(
         return _applied(answer, wait_preference)
     if not await _wait(relay, operation_id, wait_preference):
         return answer
-    return _applied(
-        await _present(relay, request, operation_id, since_ms=wait_preference.arrived_ms) or answer, wait_preference
-    )
+    later = await _current_answer(relay, request, operation_id, since_ms=wait_preference.arrived_ms)
+    return _applied(later or answer, wait_preference)
 
 
 async def show_when_final(relay: Relay, request: Request, operation_id: str, wait_preference: WaitPreference) -> Answer:
-    """Answers with one operation once it is settled, or as it stands when the client's patience is over.
+    """Answers with one operation once no outcome is awaited, or with its state when the client's time is over.
 
-    Raises Refusal (not_found) at once for one that the caller may not see.
+    Raises Refusal (not_found) at once for an operation that the caller may not see.
     """
     answer = await show_operation(relay, request, operation_id)
     if not await _wait(relay, operation_id, wait_preference):
@@ -89,15 +89,15 @@ async def show_when_final(relay: Relay, request: Request, operation_id: str, wai
 
 
 async def _wait(relay: Relay, operation_id: str, wait_preference: WaitPreference) -> bool:
-    """Returns when nothing more is awaited of the operation, or nobody waits; False where there is no room to."""
+    """Waits for the operation, the client's time or the client's leaving; False where no slot to wait in is free."""
     left_s = wait_preference.until_s - relay.clock.boot_s()
-    with relay.held_responses.slot(operation_id) as vigil:
-        if vigil is None:
+    with relay.held_responses.slot(operation_id) as held_response:
+        if held_response is None:
             return False
         if left_s <= 0:
             return True
         leaving = asyncio.ensure_future(wait_preference.gone())
-        tasks = {asyncio.create_task(_hooks(relay, operation_id, vigil)), leaving}
+        tasks = {asyncio.create_task(_poll(relay, operation_id, held_response)), leaving}
         try:
             await asyncio.wait(tasks, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -107,31 +107,36 @@ async def _wait(relay: Relay, operation_id: str, wait_preference: WaitPreference
     return True
 
 
-async def _hooks(relay: Relay, operation_id: str, vigil: HeldResponse) -> None:
-    """Looks for changes by other processes, until the vigil is over.
+async def _poll(relay: Relay, operation_id: str, held_response: HeldResponse) -> None:
+    """Reads the operation again and again for changes by other processes, until the wait is over.
 
-    At first the gateway is looked at too, out of turn, because somebody asks; after that only by schedule, so that many
-    who wait don't take the gateway's budget from those who pay.
+    The first poll inquires at the gateway out of turn. Later inquiries keep to the schedule, so that many waiting
+    clients don't use up the gateway's budget of calls.
     """
     is_first = True
     try:
-        while not vigil.is_over:
-            operation = await _read(relay, operation_id) if vigil.takes_turn() else None
+        while not held_response.is_over:
+            operation = None
+            if held_response.takes_turn():
+                with suppress(StoreError):
+                    operation = await relay.journal.get(operation_id)
             if operation is not None and operation.state not in AWAITED:
-                vigil.end()
+                held_response.end()
             elif operation is not None and is_first:
                 is_first = False
                 inquire_now(relay, operation)
-            await vigil.pause()
-    except Exception:  # our own mistake ends the wait; what is told then is as true as without it
+            await held_response.pause()
+    except Exception:  # our own mistake ends the wait; the answer is true all the same
         relay.log.exception("waiting_failed", operation_id=operation_id)
 
 
-async def _present(relay: Relay, request: Request, operation_id: str, *, since_ms: int | None = None) -> Answer | None:
-    """Gives what is to be told of an operation now; None where it is under way, or the store can't say.
+async def _current_answer(
+    relay: Relay, request: Request, operation_id: str, *, since_ms: int | None = None
+) -> Answer | None:
+    """Returns the answer to an operation's request now; None while it is under way, or where the store fails.
 
-    It is marked as a replay unless this very request began the operation: under its own id, and not before
-    ``since_ms``, because a repeat may come with the same id. None is for a request that is known to be a repeat.
+    The answer is marked as a replay unless this request began the operation: the operation has this request's id, and
+    was not created before ``since_ms``, because a repeat may have the same id. ``since_ms`` is None for a repeat.
     """
     try:
         operation = await relay.journal.get(operation_id)
@@ -142,24 +147,18 @@ async def _present(relay: Relay, request: Request, operation_id: str, *, since_m
         return None
     if operation.state is State.NOT_SENT:
         return _not_sent(operation, request)
-    told = repeated(ClaimedOperation(operation, answer), request, operation.fingerprint)
+    current = stored_answer(ClaimedOperation(operation, answer), request, operation.fingerprint)
     if since_ms is not None and operation.request_id == request.request_id and operation.created_at_ms >= since_ms:
-        told = msgspec.structs.replace(told, headers=tuple(header for header in told.headers if header != REPLAYED))
-    return told
+        first_headers = tuple(header for header in current.headers if header != REPLAYED)
+        current = msgspec.structs.replace(current, headers=first_headers)
+    return current
 
 
 def _not_sent(operation: Operation, request: Request) -> Answer:
-    """Says that nothing was done; whether to try anew is for the client, who was promised no second attempt."""
+    """Answers that nothing was sent; the client decides about a second attempt, for Payrelay makes none by itself."""
     trace = Trace(request_id=request.request_id, operation_id=operation.id)
     answer = failed(Code.UNAVAILABLE, STATE_SENTENCES[State.NOT_SENT], trace)
     return msgspec.structs.replace(answer, headers=((OPERATION_HEADER, operation.id),))
-
-
-async def _read(relay: Relay, operation_id: str) -> Operation | None:
-    try:
-        return await relay.journal.get(operation_id)
-    except StoreError:
-        return None
 
 
 def _applied(answer: Answer, wait_preference: WaitPreference) -> Answer:

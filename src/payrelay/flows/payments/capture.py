@@ -1,4 +1,4 @@
-"""Captures the whole or a part of what an authorization holds; once, for the rest is released."""
+"""Captures an authorization in whole or in part, and only once: the gateway voids the rest."""
 
 import msgspec
 
@@ -15,29 +15,30 @@ from payrelay.gateways.gateway import ExpectedReply
 
 
 async def capture(relay: Relay, request: Request, call: Capture) -> Answer:
-    """Captures at most once; a hold that we captured before is refused (conflict) without asking the gateway.
+    """Captures at most once; an authorization that Payrelay captured before is refused (conflict) without a call.
 
-    Where the hold was made through us, the reply must be for its order and currency. In place of the hold's token the
-    call may name the checkout that yielded it.
+    Where the authorization was made through Payrelay, the reply must be for its order and currency. In place of the
+    authorization token the call may name the checkout that yielded it. See ``carry_out`` for repeats.
     Raises Refusal (forbidden) over the credential's largest amount.
     """
     require_amount(request.credential, call.amount_minor)
-    held = await authorization_of_checkout(relay, request, call.authorization_token)
-    if held is not None:
-        call = msgspec.structs.replace(call, authorization_token=held.token)
+    of_checkout = await authorization_of_checkout(relay, request, call.authorization_token)
+    if of_checkout is not None:
+        call = msgspec.structs.replace(call, authorization_token=of_checkout.token)
     token_hash = secret_hash(call.authorization_token)
     subject = f"authorization/{token_hash}"
     merchant = relay.account(request.account).merchant
     authorization = await relay.journal.authorization_of(token_hash, merchant)
-    made = authorization if held is None else held.checkout
+    made_by = authorization if of_checkout is None else of_checkout.checkout
+    order_id, currency = (None, None) if made_by is None else (made_by.order_id, made_by.currency)
     intent = Intent(
         kind=Kind.CAPTURE,
         call=call,
         subject=subject,
         conflicts_with=captured_guard(subject),
-        expected=ExpectedReply() if made is None else ExpectedReply(order_id=made.order_id, currency=made.currency),
-        order_id=None if made is None else made.order_id,
+        expected=ExpectedReply(order_id=order_id, currency=currency),
+        order_id=order_id,
         amount_minor=call.amount_minor,
-        currency=None if made is None else made.currency,
+        currency=currency,
     )
     return await carry_out(relay, request, intent)

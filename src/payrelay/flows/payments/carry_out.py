@@ -1,13 +1,14 @@
-"""One effect, from its claim to its answer. The six stories that change something are all told by this one.
+"""Carries out one effect, from its claim to its answer. All flows that change something at the gateway share it.
 
 Rules, each with a test that tries to break it:
 
-1. The intent is committed before anything is sent, and the answer after; no transaction is open while we wait.
-2. What is sent has a place in the gateway's budget and a row in ``sending``. A row that never got there was not sent.
+1. The intent is committed before anything is sent, and the answer after; no transaction is open during the call.
+2. A call goes out only with a permit and a row in ``sending``. A row that was never in ``sending`` was not sent.
 3. Once the intent is committed, nothing that the client does cancels it.
-4. An outcome that can't be stored is not told: the client hears that it is unknown, and the storing is repeated.
-5. Whatever happens to the operation goes through ``apply``, as first-hand news: a row that somebody else changed
-   meanwhile is read again and decided anew.
+4. An outcome that can't be stored is not reported. The client gets a 202 with an unknown outcome, and the storing is
+   repeated.
+5. Every change of the operation goes through ``apply`` as a first-hand report: where another writer changed the row
+   meanwhile, the report is decided anew on the current row.
 
 To be changed together: ``flows.apply_change`` (how it changes), ``store.payments.journal`` (what is atomic) and this
 file.
@@ -29,7 +30,7 @@ from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEnt
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
 from payrelay.flows.apply_change import OverruledError, apply
-from payrelay.flows.payments.answer_repeat import answer_again, answer_held, answer_of_state, located
+from payrelay.flows.payments.answer_repeat import answer_blocked, answer_of_state, answer_repeat, with_operation_headers
 from payrelay.flows.payments.intent import Intent
 from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway, Sending
@@ -47,12 +48,12 @@ ENDING_SENTENCE: Final = "the service is about to stop; nothing was done"
 
 
 STORE_AGAIN_AFTER_S: Final = (1, 2, 5, 10, 30, 60, 60, 60, 60, 60)
-"""When to try again to store an outcome that the store didn't take; some six minutes in all. After that the row
-stays in ``sending`` and is found as lost."""
+"""The pauses before each further try to store an outcome; some six minutes in all. After that the row stays in
+``sending``, and the recovery finds it."""
 
 WITHDRAWALS_MAX: Final = 1_000
-"""How many rows this process goes on trying to withdraw at once: as many as may be at their commit when a database goes
-away. Those of later requests were never stored, and must not pile up while it is gone."""
+"""Rows that this process tries to withdraw at the same time: as many as may be at their commit when a database goes
+away. The rows of later requests were never stored, and must not pile up meanwhile."""
 
 
 UNKNOWN_BY_OUR_FAULT: Final = Outcome(
@@ -63,31 +64,31 @@ UNKNOWN_BY_OUR_FAULT: Final = Outcome(
 )
 
 
-LookFirst = Callable[[Intent], Awaitable[Intent]]
-"""Looks at the gateway or the store before anything is stored, and gives the intent with what was seen; raises Refusal.
-It isn't asked for a repeat."""
+Preparation = Callable[[Intent], Awaitable[Intent]]
+"""Reads from the gateway or the store before anything is stored, and returns the completed intent; raises Refusal.
+A repeat needs none."""
 
 
-async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_first: LookFirst | None = None) -> Answer:
-    """Does it, unless it was done before: at most one effect at the gateway for one claim.
+async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: Preparation | None = None) -> Answer:
+    """Carries out an intent, unless the request is a repeat: at most one effect at the gateway for one claim.
 
-    Gives the finished answer, the earlier one byte for byte where this is a repeat, or a 202 that says what is known.
-    Raises Refusal where an earlier request stands in the way or the account is paused, and StoreUnavailable where the
-    intent could not be stored; nothing was sent then.
+    Returns the finished answer; for a repeat the earlier answer byte for byte; or a 202 that says what is known.
+    Raises Refusal where an earlier operation blocks this one or the account is paused, StillRunning for a repeat of a
+    request that is under way, and StoreUnavailable where the intent could not be stored. Nothing was sent then.
     """
     request_print = fingerprint(request.account, intent.call)
     claim = claim_of(request.idempotency_key, request_print, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
     if claim is not None:
         earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
         if earlier is not None:
-            return answer_again(relay, earlier, request, request_print)
+            return answer_repeat(relay, earlier, request, request_print)
     await relay.paused.require_open(request.account)
-    if look_first is not None:
-        intent = await look_first(intent)
-        # A look may last longer than the second in which a pause counts.
+    if prepare is not None:
+        intent = await prepare(intent)
+        # The preparation may last longer than the second in which a pause takes effect.
         await relay.paused.require_open(request.account)
     attempt = Attempt(relay, request, intent)
-    # The work is a task of its own, held by the relay: a client that goes away ends this wait and nothing else.
+    # The work is a task of its own, held by the relay: a client that disconnects ends only this wait.
     work = relay.background.start(attempt.run(request_print, claim))
     try:
         return await asyncio.shield(work)
@@ -98,7 +99,7 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, look_firs
 
 
 class Attempt:
-    """One request's way to the gateway and back; ``operation`` is the row as this attempt last wrote or read it."""
+    """One request to the gateway and its reply; ``operation`` is the row as this attempt last wrote or read it."""
 
     def __init__(self, relay: Relay, request: Request, intent: Intent) -> None:
         self._relay = relay
@@ -108,31 +109,31 @@ class Attempt:
         self._has_begun = False
 
     def unfinished(self) -> Answer:
-        """Tells what is known while nobody knows more; raises Refusal where nothing was begun."""
+        """Answers 202 with an unknown outcome; raises Refusal where the attempt has stored nothing yet."""
         if not self._has_begun:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
 
     async def run(self, request_print: str, claim: str | None) -> Answer:
-        """Stores the intent, gets a place, sends, stores the outcome: the whole story in order."""
+        """Stores the intent, gets a permit, sends the call and stores the outcome, in this order."""
         rate_limiter, priority = self._account.rate_limiter, priority_of(self._intent.call)
         permit = await rate_limiter.take_now(priority=priority)
         if permit is None and (circuit_open := rate_limiter.refusal(priority)) is not None:
             raise Refusal(Code.UNAVAILABLE, FAILING_SENTENCE, retry_after_s=circuit_open.retry_after_s)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
-            verdict = await self._accept(request_print, claim, has_permit=permit is not None)
-        except BaseException as error:  # whatever it was, nothing is sent, and the place must not be lost with it
-            _give_back(permit)
+            acceptance = await self._accept(request_print, claim, has_permit=permit is not None)
+        except BaseException as error:  # whatever it was, nothing is sent, and the permit must not be lost
+            _release(permit)
             if isinstance(error, StoreDoubtful):
-                return await self._tell_doubt("intent_not_stored", error)
+                return await self._answer_doubtful("intent_not_stored", error)
             if isinstance(error, StoreError):
                 self._withdraw_later("intent_not_stored")
             raise
-        if not isinstance(verdict, AcceptedOperation):
-            _give_back(permit)
-            return answer_held(self._relay, verdict, self._request, request_print)
-        self.operation = verdict.operation
+        if not isinstance(acceptance, AcceptedOperation):
+            _release(permit)
+            return answer_blocked(self._relay, acceptance, self._request, request_print)
+        self.operation = acceptance.operation
         if permit is None:
             permit = await self._wait_for_permit()
             if permit is None:
@@ -142,33 +143,37 @@ class Attempt:
             try:
                 await self._grant(permit)
             except StoreDoubtful as error:
-                return await self._tell_doubt("grant_not_stored", error)
+                return await self._answer_doubtful("grant_not_stored", error)
         sending = Sending(
             operation_id=self.operation.id,
             permit=permit,
             send_by_s=send_by_s,
             is_retry=self._note_retry,
-            notify_url=self._notify_url(),
+            notify_url=self._relay.notify_url(self._request.account),
         )
+        return await self._conclude(await self._send(sending))
+
+    async def _send(self, sending: Sending) -> Outcome:
+        """Makes the call; an adapter that raises may have sent it, so that its outcome is unknown."""
         began_s = self._relay.clock.boot_s()
         self._reach(OperationPoint.SENDING)
         try:
             call = self._intent.sent or self._intent.call
             outcome = await self._account.effect(call, self._intent.expected, sending)
-        except Exception:  # an adapter raises nothing; where it does after all, it may have sent
+        except Exception:  # the adapter's contract is to raise nothing
             self._relay.log.exception("effect_raised", operation_id=self.operation.id)
             outcome = UNKNOWN_BY_OUR_FAULT
         finally:
-            permit.done()  # the adapter has said so, or failed before it could; only the first word counts
+            sending.permit.done()  # only the first call of it counts; an adapter that failed may not have made one
         self._reach(OperationPoint.REPLIED)
         elapsed_s = self._relay.clock.boot_s() - began_s
         self._relay.hooks.call_made(self._request.account, self._intent.call, outcome.kind, elapsed_s)
-        return await self._conclude(outcome)
+        return outcome
 
     async def _accept(
         self, request_print: str, claim: str | None, *, has_permit: bool
     ) -> AcceptedOperation | ClaimedOperation | GuardedOperation:
-        """Transaction 1: the claim, the guard and the intent, all or nothing."""
+        """Stores the claim, the guard and the intent in one transaction."""
         now_ms = self._relay.clock.now_ms()
         intent, bound = self._intent, self._request.credential.bound
         wait_s = SEND_WITHIN_S if has_permit else SEND_WITHIN_S + self._account.queue_s
@@ -203,19 +208,19 @@ class Attempt:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         self._has_begun = True
         self._reach(OperationPoint.ACCEPTING)
-        verdict = await self._relay.journal.accept(
+        acceptance = await self._relay.journal.accept(
             self.operation, entry, intent.call, conflicts_with=intent.conflicts_with, now_ms=now_ms
         )
         self._reach(OperationPoint.ACCEPTED)
-        return verdict
+        return acceptance
 
     async def _grant(self, permit: Permit) -> None:
-        """Commits that it may be sent from now on; where that fails, it is not."""
+        """Commits the step to ``sending``; where that fails, nothing is sent, and the permit is released."""
         now_ms = self._relay.clock.now_ms()
         self._reach(OperationPoint.GRANTING)
         try:
             await self._apply(Report(event=Event.GRANTED, send_by_ms=now_ms + SEND_WITHIN_S * 1000))
-        except BaseException as error:  # as in run: the place must not be lost
+        except BaseException as error:  # as in run: the permit must not be lost
             permit.release_unused()
             if isinstance(error, OverruledError):
                 raise Refusal(
@@ -227,7 +232,7 @@ class Attempt:
         self._reach(OperationPoint.GRANTED)
 
     async def _wait_for_permit(self) -> Permit | None:
-        """Waits as long as configured; where nobody knows whether there is a place, the intent is withdrawn."""
+        """Waits as long as configured; None where no permit came. Withdraws the intent where the store fails."""
         until_s = self._relay.clock.boot_s() + self._account.queue_s
         try:
             return await self._account.rate_limiter.take(until_s, priority=priority_of(self._intent.call))
@@ -236,20 +241,20 @@ class Attempt:
             raise
 
     async def _require_still_open(self, permit: Permit) -> None:
-        """Gives the place back and withdraws the intent where the account was paused while it waited; raises Refusal.
+        """Raises Refusal where the account was paused while the request waited; StoreUnavailable where the store fails.
 
-        Raises StoreUnavailable where that can't be known.
+        In both cases the permit is released and the intent withdrawn.
         """
         try:
             await self._relay.paused.require_open(self._request.account)
-        except BaseException as error:  # as in run: the place must not be lost
+        except BaseException as error:  # as in run: the permit must not be lost
             permit.release_unused()
             if isinstance(error, Refusal | StoreError):
                 await self._withdraw_soon("paused")
             raise
 
     async def _give_up(self, circuit_open: CircuitOpen | None) -> Answer:
-        """No place came: nothing was sent, and the key is given back."""
+        """Withdraws the intent and answers, where no permit came: nothing was sent, and the key is free again."""
         await self._withdraw_soon("no_place")
         outcome = Outcome(
             kind=OutcomeKind.NOT_SENT,
@@ -260,21 +265,22 @@ class Attempt:
         return self._answer(outcome)
 
     async def _withdraw(self, cause: str) -> bool:
-        """Makes the row say that nothing was sent. That is certain: nobody but this attempt would have sent it.
+        """Stores that nothing was sent, which is certain: only this attempt would have sent it.
 
-        Left as it is, it would hold its guard until somebody found it stranded, and then be called unknown. It may be
-        there, and in ``sending``, although the commit was reported as failed: where the connection was lost right then.
-        Gives False where there was nothing to be said.
+        Otherwise the row would hold its guard until the recovery found it stranded and called it unknown. The row may
+        be stored, and in ``sending``, although its commit was reported as failed: the connection was lost right then.
+        Returns False where the row was never stored, or another process has ended it.
         """
-        with suppress(OverruledError):  # not there, or found stranded and given up by somebody else
+        with suppress(OverruledError):
             await self._apply(Report(event=Event.NOT_SENT, evidence=Evidence(cause=cause)))
             return True
         return False
 
-    async def _tell_doubt(self, cause: str, error: StoreDoubtful) -> Answer:
-        """Nothing was sent; but the row may say that it was about to be, and be settled by sending it if we die now.
+    async def _answer_doubtful(self, cause: str, error: StoreDoubtful) -> Answer:
+        """Withdraws an intent whose commit is in doubt, and raises ``error``: nothing was sent.
 
-        So the client hears that nothing was done (by ``error``) only once the row can't say otherwise any more.
+        Where the withdrawal fails, the row may still be in ``sending``, and after a crash the resolution might send
+        it. The client then gets a 202 with an unknown outcome instead.
         """
         try:
             await self._withdraw(cause)
@@ -298,7 +304,7 @@ class Attempt:
             task.add_done_callback(lambda _: withdrawals.discard(operation_id))
 
     async def _note_retry(self, evidence: Evidence) -> bool:
-        """Journals that the same effect is about to be sent once more; False where that can't be stored."""
+        """Journals that the call is about to be retried with a new token; False where that can't be stored."""
         self._reach(OperationPoint.RESENDING)
         try:
             await self._apply(Report(event=Event.RETRIED, evidence=evidence))
@@ -308,7 +314,7 @@ class Attempt:
         return True
 
     async def _conclude(self, outcome: Outcome) -> Answer:
-        """Transaction 2: state, history line and answer together; told to the client only once they are kept."""
+        """Stores the outcome in one transaction, and then answers; answers 202 while the outcome can't be stored."""
         answer = self._answer(outcome)
         try:
             return await self._store(outcome, answer)
@@ -318,36 +324,36 @@ class Attempt:
             return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
 
     async def _store(self, outcome: Outcome, answer: Answer) -> Answer:
-        """Stores an outcome with its answer, and gives the answer that is kept now."""
+        """Stores an outcome with its answer, and returns the answer that is stored now."""
         event = EVENT_OF_OUTCOME[outcome.kind]
         report = Report(event=event, evidence=outcome.evidence, answer=answer, facts=outcome.facts)
         try:
             await self._apply(report)
         except OverruledError as overruled:
-            if overruled.is_agreed:  # it says so already: perhaps by our own hand, unconfirmed
+            if overruled.is_agreed:  # perhaps an earlier try of this attempt stored it, unconfirmed
                 return await self._relay.journal.answer_of(self.operation.id) or answer
-            # Somebody settled it before its reply was stored, and otherwise. What stands there was decided by evidence
-            # or by a person, and stays; that the two differ is for a person to see, and not to be told either way.
+            # The operation was resolved otherwise before its reply was stored, by evidence or by an operator, and that
+            # stays. An operator must see that the two differ; the client is told neither.
             return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
         return answer
 
-    def _store_later(self, store: Callable[[], Awaitable[object]], verdict: OutcomeKind) -> "asyncio.Task[None]":
-        """Goes on trying to store what only this process knows, when nobody waits for it any more."""
-        return self._relay.background.start(self._keep_storing(store, verdict))
+    def _store_later(self, store: Callable[[], Awaitable[object]], kind: OutcomeKind) -> "asyncio.Task[None]":
+        """Begins a background task that goes on trying to store what only this process knows."""
+        return self._relay.background.start(self._keep_storing(store, kind))
 
-    async def _keep_storing(self, store: Callable[[], Awaitable[object]], verdict: OutcomeKind) -> None:
+    async def _keep_storing(self, store: Callable[[], Awaitable[object]], kind: OutcomeKind) -> None:
         for pause_s in STORE_AGAIN_AFTER_S:
             await self._relay.pause(pause_s)
             with suppress(StoreError):
                 if await store():
-                    self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, kind=verdict)
+                    self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, kind=kind)
                 return
-        self._relay.log.error("outcome_given_up", operation_id=self.operation.id, kind=verdict)
+        self._relay.log.error("outcome_given_up", operation_id=self.operation.id, kind=kind)
 
     async def _apply(self, report: Report) -> None:
-        """Stores what this attempt alone knows.
+        """Stores a report that only this attempt can make.
 
-        Where that fails ``operation`` stays as it was known: whether it was sent once more since is told from there.
+        Where that fails ``operation`` stays as it was: from its version follows what was sent once more since.
         """
         report = msgspec.structs.replace(report, is_firsthand=True)
         self.operation = (await apply(self._relay, self.operation, report)).operation
@@ -357,12 +363,9 @@ class Attempt:
 
     def _answer(self, outcome: Outcome) -> Answer:
         trace = Trace(request_id=self._request.request_id, operation_id=self.operation.id)
-        return located(of_outcome(outcome, trace), self.operation)
-
-    def _notify_url(self) -> str | None:
-        return self._relay.notify_url(self._request.account)
+        return with_operation_headers(of_outcome(outcome, trace), self.operation)
 
 
-def _give_back(permit: Permit | None) -> None:
+def _release(permit: Permit | None) -> None:
     if permit is not None:
         permit.release_unused()

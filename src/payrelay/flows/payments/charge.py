@@ -1,4 +1,4 @@
-"""Charges a customer who has approved it, or holds the money (``authorize``)."""
+"""Charges an approved card, or authorizes the amount on it (``authorize``)."""
 
 from functools import partial
 
@@ -17,12 +17,12 @@ from payrelay.flows.relay import Relay, Request
 
 
 async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
-    """Charges at most once; see ``effect.carry_out`` for repeats.
+    """Charges or authorizes at most once; see ``carry_out`` for repeats.
 
-    While another charge of the same order is unsettled, whoever asked for it, this one is refused (in_progress).
+    While another charge of the order is open, whichever principal made it, this one is refused (in_progress).
     Raises Refusal: forbidden over the credential's largest amount, invalid_request for the handle of a customer that
-    can't be charged. A repeat is answered all the same: what was asked is told from the handle, and not from the token
-    that it stands for, so that nothing which became of the customer since makes another request of it.
+    can't be charged. A repeat is answered even then: its fingerprint is made of the handle and not of the token, so a
+    later change of the customer makes no other request of it.
     """
     require_amount(request.credential, call.amount_minor)
     intent = Intent(
@@ -35,19 +35,18 @@ async def charge(relay: Relay, request: Request, call: Charge) -> Answer:
     )
     if not is_handle(call.customer_token):
         return await carry_out(relay, request, intent)
-    return await carry_out(relay, request, intent, look_first=partial(_with_token, relay, request, call))
+    return await carry_out(relay, request, intent, prepare=partial(_with_token, relay, request, call))
 
 
 async def _with_token(relay: Relay, request: Request, call: Charge, intent: Intent) -> Intent:
-    """Gives the intent with what is sent: the call with the token that the handle stands for.
+    """Adds the call that is sent, in which the customer's token replaces the handle.
 
-    The token goes to the gateway and nowhere else; what is stored of the call has the handle.
+    The token goes only to the gateway; the stored call has the handle.
     """
-    customers = relay.customers
-    customer = await customers.get(call.customer_token)
+    customer = await relay.customers.get(call.customer_token)
     if customer is None or not owns_customer(request.credential, relay.account(request.account).merchant, customer):
         raise wrong_field("customer_token", "names no customer of yours on this account")
-    token = await customers.token_of(customer.id)
+    token = await relay.customers.token_of(customer.id)
     if token is None:
         became = "erased" if customer.state is CustomerState.ERASED else "removed"
         raise wrong_field("customer_token", f"names a customer that was {became}")

@@ -1,4 +1,4 @@
-"""Shows operations to those who asked for them: state, history and evidence, in words that can be read out."""
+"""Shows operations to their clients: state, history and evidence, in sentences that can be read out to a customer."""
 
 from typing import Final
 
@@ -28,14 +28,14 @@ PAGE_SIZE_MAX: Final = 100
 
 
 async def list_operations(
-    relay: Relay, request: Request, wanted: OperationFilter, *, before: str | None, limit: int
+    relay: Relay, request: Request, operation_filter: OperationFilter, *, before: str | None, limit: int
 ) -> Answer:
-    """Answers a page, newest first; a Link header leads to the next one where there are more.
+    """Answers with a page, newest first; a Link header leads to the next one where there are more.
 
-    ``wanted`` is narrowed to the caller's own operations and the account in the path. ``before`` is the id of the last
-    operation of the page before. ``limit`` is 1 to PAGE_SIZE_MAX.
+    The filter is narrowed to the account in the path and, unless the caller may see all, to the caller's own
+    operations. ``before`` is the id of the last operation of the page before. ``limit`` is 1 to PAGE_SIZE_MAX.
     """
-    narrowed = _narrowed(wanted, request)
+    narrowed = _narrowed(operation_filter, request)
     operations = [] if narrowed is None else await relay.journal.list(narrowed, before=before, limit=limit + 1)
     return answer_page(
         request,
@@ -44,17 +44,23 @@ async def list_operations(
         limit,
         show=lambda each: _as_seen(each, request),
         id_of=lambda each: each.id,
-        query={**msgspec.structs.asdict(wanted), "principal": None, "account": None},
+        query={**msgspec.structs.asdict(operation_filter), "principal": None, "account": None},
     )
 
 
 async def show_operation(relay: Relay, request: Request, operation_id: str) -> Answer:
-    """Answers with one operation; raises Refusal (not_found) for one that the caller may not see."""
+    """Answers with one operation, and begins a status inquiry where its outcome is open.
+
+    Raises Refusal (not_found) for an operation that the caller may not see.
+    """
     return await _show(relay, request, await relay.journal.get(operation_id))
 
 
 async def show_newest_by_key(relay: Relay, request: Request, idempotency_key: str) -> Answer:
-    """Answers with the newest operation under an Idempotency-Key, for an app that was killed before its answer."""
+    """Answers with the newest operation under an Idempotency-Key, for an app that was killed before its answer.
+
+    Raises Refusal (not_found) where the caller may see none.
+    """
     principal = None if _sees_all(request) else request.principal
     operation = await relay.journal.newest_by_key(request.account, principal, idempotency_key)
     return await _show(relay, request, operation)
@@ -78,7 +84,7 @@ async def _show(relay: Relay, request: Request, operation: Operation | None) -> 
 
 
 async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView]:
-    """Gives what was charged back of an operation's payments. Raises StoreError."""
+    """Returns the chargebacks of an operation's payments. Raises StoreError."""
     return [
         ChargebackView(
             payment_id=each.payment_id,
@@ -92,29 +98,32 @@ async def chargebacks_of(relay: Relay, operation_id: str) -> list[ChargebackView
 
 
 def may_see(request: Request, operation: Operation) -> bool:
-    """True where an operation belongs to the caller, or the caller sees all on this account."""
+    """True where an operation on this account belongs to the caller, or the caller may see all.
+
+    A bound credential sees only operations within its bounds.
+    """
     is_own = operation.principal == request.principal or _sees_all(request)
     return operation.account == request.account and is_own and has_operation(request.credential.bound, operation)
 
 
-def _narrowed(wanted: OperationFilter, request: Request) -> OperationFilter | None:
-    """Narrows a filter to what the caller may see; None where nothing of that is wanted."""
+def _narrowed(operation_filter: OperationFilter, request: Request) -> OperationFilter | None:
+    """Narrows a filter to what the caller may see; None where the two have nothing in common."""
     principal = None if _sees_all(request) else request.principal
-    narrowed = msgspec.structs.replace(wanted, principal=principal, account=request.account)
+    narrowed = msgspec.structs.replace(operation_filter, principal=principal, account=request.account)
     bound = request.credential.bound
     if bound is None:
         return narrowed
-    if not has_order(bound, wanted.order_id or bound.order_id):
+    if not has_order(bound, narrowed.order_id or bound.order_id):
         return None
-    if not has_customer(bound, wanted.customer_id or bound.customer_id):
+    if not has_customer(bound, narrowed.customer_id or bound.customer_id):
         return None
     return msgspec.structs.replace(
-        narrowed, order_id=bound.order_id or wanted.order_id, customer_id=bound.customer_id or wanted.customer_id
+        narrowed, order_id=bound.order_id or narrowed.order_id, customer_id=bound.customer_id or narrowed.customer_id
     )
 
 
 def _as_seen(operation: Operation, request: Request) -> OperationView:
-    """Gives an operation as this caller sees it."""
+    """Returns an operation as this caller sees it."""
     key = key_as_sent(request.credential.bound, operation.idempotency_key)
     return view(msgspec.structs.replace(operation, idempotency_key=key))
 

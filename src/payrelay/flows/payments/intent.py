@@ -1,4 +1,4 @@
-"""What a story of a payment is about to do."""
+"""The intent: what a request wants done at the gateway."""
 
 import msgspec
 
@@ -9,18 +9,18 @@ from payrelay.gateways.gateway import ExpectedReply
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done, and what it acts on.
+    """One effect that is to be carried out at the gateway, before its operation is stored.
 
     Attributes:
-        kind: what it does.
-        call: what is asked of the gateway.
-        subject: what it acts on, free of secrets; held against a second one while this one is unsettled.
-        conflicts_with: a guard that must not be held by any operation of the merchant; None where there is none.
+        kind: the kind of the operation.
+        call: the call to the gateway.
+        subject: what the call acts on, free of secrets; the guard against a second operation while this one is open.
+        conflicts_with: a guard that no operation of the merchant may hold; None where there is none.
         expected: what the reply must match beyond what the call itself says.
-        order_id, payment_id, subscription_id, amount_minor, currency: what is known of it beforehand.
-        evidence: what was seen at the gateway beforehand, for when its outcome has to be proved.
-        sent: what is sent where that isn't the call itself; it is stored nowhere.
-        customer_id: the stored customer that it was asked for by handle.
+        order_id, payment_id, subscription_id, amount_minor, currency: what is known before the sending.
+        evidence: what the gateway showed before the sending, for when the outcome has to be proved.
+        sent: the call that is sent where it differs from ``call``; it is stored nowhere.
+        customer_id: the stored customer whose handle the request named.
     """
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""An operation as a client sees it, in words that can be read out."""
+"""An operation as a client sees it, with sentences that can be read out to a customer."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ from payrelay.core.payments.sentences import STATE_SENTENCES
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of an operation's history."""
+    """One journal entry as a client sees it."""
 
     at: str
     state: State
@@ -27,7 +27,7 @@ class FinishedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationView(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation as a client sees it; times are RFC 3339 in UTC, the amount is as it was asked for."""
+    """An operation as a client sees it; times are RFC 3339 in UTC, ``amount`` is the amount of the request."""
 
     id: str
     kind: str
@@ -50,7 +50,7 @@ class OperationView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChargebackView(msgspec.Struct, frozen=True, kw_only=True):
-    """The bank took a payment back, as the gateway notified; the operation's state is not changed by that."""
+    """A payment that the bank took back, as the gateway notified; it doesn't change the operation's state."""
 
     payment_id: str
     amount: msgspec.Raw
@@ -60,7 +60,7 @@ class ChargebackView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationDetail(OperationView, frozen=True, kw_only=True):
-    """The same with all that is known of it; ``answer`` is shown to the operation's own principal only."""
+    """An operation with all that is known of it; only the operation's own principal is shown ``answer``."""
 
     history: list[HistoryEntry]
     chargebacks: list[ChargebackView]
@@ -68,7 +68,7 @@ class OperationDetail(OperationView, frozen=True, kw_only=True):
 
 
 def view(operation: Operation) -> OperationView:
-    """Gives an operation as a client sees it in a list."""
+    """Returns an operation as a client sees it in a list."""
     return OperationView(
         id=operation.id,
         kind=operation.kind,
@@ -92,7 +92,7 @@ def view(operation: Operation) -> OperationView:
 
 
 def history_entry(entry: JournalEntry) -> HistoryEntry:
-    """Gives a line of its history as a client sees it."""
+    """Returns a journal entry as a client sees it."""
     return HistoryEntry(
         at=rfc3339(entry.at_ms), state=entry.state, text=sentence_with_evidence(entry), evidence=entry.evidence
     )

@@ -1,4 +1,4 @@
-"""Takes up what a process left that died: rows that nobody is working on any more."""
+"""Recovers operations whose process died."""
 
 from typing import Final
 
@@ -11,16 +11,16 @@ from payrelay.flows.apply_change import apply
 from payrelay.flows.relay import Relay
 
 GRACE_MS: Final = 5_000
-"""Beyond ``send_by`` and the account's time-out, so that a process that is only slow keeps its row."""
+"""Beyond ``send_by`` and the account's time-out, so that a slow process that still runs keeps its operation."""
 
 
 async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
-    """Says of every stranded row what may have happened, and gives how many there were.
+    """Ends the sending of every stranded operation, and returns how many there were.
 
-    ``accepted`` was not sent; ``sending`` may have been, and is unknown from now on. The sole owner of the store, at
-    its start, takes every row in these states; where other processes share it, only those whose time is over.
-    Notifications that a process was about to work on are due at once for the sole owner, else when their time is over.
-    May be repeated; a row that moves meanwhile is left alone.
+    An operation in ``accepted`` was not sent. One in ``sending`` may have been sent, and becomes unknown. The sole
+    owner of the store, at its start, recovers all operations in these states. Where other processes share the store,
+    only those are recovered whose time is over. Leased notifications are due at once for the sole owner, else when
+    their lease ends. May be repeated; an operation that changes meanwhile is left alone. Raises StoreError.
     """
     now_ms = relay.clock.now_ms()
     if is_sole_owner:
@@ -29,18 +29,16 @@ async def recover(relay: Relay, *, is_sole_owner: bool) -> int:
     before_ms = NEVER_MS if is_sole_owner else now_ms - min(timeouts_ms.values(), default=0) - GRACE_MS
     longest_ms = max(timeouts_ms.values(), default=0)
     recovered = 0
-    while stranded := await relay.journal.stranded(before_ms=before_ms):  # the journal gives a limited number at once
-        ended = [
+    while stranded := await relay.journal.stranded(before_ms=before_ms):  # the journal returns a limited number at once
+        overdue = [
             operation
             for operation in stranded
             if is_sole_owner
             or operation.send_by_ms + timeouts_ms.get(operation.account, longest_ms) + GRACE_MS < now_ms
         ]
-        taken_up = [await _recover_one(relay, operation) for operation in ended]
-        recovered += sum(taken_up)
-        if len(ended) < len(stranded):
-            break
-        if not all(taken_up):
+        results = [await _recover_one(relay, operation) for operation in overdue]
+        recovered += sum(results)
+        if len(overdue) < len(stranded) or not all(results):
             break
     return recovered
 

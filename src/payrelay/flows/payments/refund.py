@@ -1,4 +1,4 @@
-"""Gives a payment back, whole or in part, or lets go of a hold."""
+"""Refunds a payment, in whole or in part, or voids an authorization."""
 
 import msgspec
 
@@ -17,26 +17,26 @@ from payrelay.flows.relay import Relay, Request
 
 
 async def refund(relay: Relay, request: Request, call: Refund | Void) -> Answer:
-    """Refunds or releases at most once; see ``effect.carry_out`` for repeats.
+    """Refunds or voids at most once; see ``carry_out`` for repeats.
 
-    A hold that we captured is not released (conflict); its payment can be refunded.
-    Raises Refusal (forbidden) over the credential's largest amount, which a refund of the whole can't be held
-    against: with such a limit a refund must name its amount. A release moves no money; in place of the hold's token it
-    may name the checkout that yielded it.
+    An authorization that Payrelay captured is not voided (conflict); its payment can be refunded. In place of the
+    authorization token a void may name the checkout that yielded it.
+    Raises Refusal (forbidden) over the credential's largest amount. With such a limit a refund must name its amount.
+    A void need not, because it moves no money.
     """
     if isinstance(call, Refund) or call.amount_minor is not None:
         require_amount(request.credential, call.amount_minor)
     if isinstance(call, Void):
-        held = await authorization_of_checkout(relay, request, call.authorization_token)
-        call = call if held is None else msgspec.structs.replace(call, authorization_token=held.token)
+        of_checkout = await authorization_of_checkout(relay, request, call.authorization_token)
+        call = call if of_checkout is None else msgspec.structs.replace(call, authorization_token=of_checkout.token)
     intent = _intent(call)
     if isinstance(call, Refund):
-        intent = await _with_what_is_known(relay, request, call, intent)
+        intent = await _with_payment(relay, request, call, intent)
     return await carry_out(relay, request, intent)
 
 
-async def _with_what_is_known(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
-    """Adds the payment's order, and whether it was seen received: what a lost answer is proved by later."""
+async def _with_payment(relay: Relay, request: Request, call: Refund, intent: Intent) -> Intent:
+    """Adds the payment's order, and whether the payment was seen received; a lost answer is proved by them later."""
     merchant = relay.account(request.account).merchant
     payment_id = plain_number(call.payment_id)
     seen = await relay.resolution.payment_seen(merchant, payment_id)
@@ -53,8 +53,8 @@ async def _with_what_is_known(relay: Relay, request: Request, call: Refund, inte
 
 def _intent(call: Refund | Void) -> Intent:
     if isinstance(call, Refund):
-        # The gateway's ids are numbers: 0320… would be the same payment, and must meet the same guard and be found
-        # beside the other refunds of it.
+        # The gateway's ids are numbers: 0320… names the same payment as 320…. Both must meet the same guard, and be
+        # found beside the payment's other refunds.
         payment_id = plain_number(call.payment_id)
         return Intent(
             kind=Kind.REFUND,
@@ -68,8 +68,8 @@ def _intent(call: Refund | Void) -> Intent:
         kind=Kind.VOID,
         call=call,
         subject=subject,
-        # What the gateway makes of releasing a hold that was captured is not documented: it might give the money back,
-        # beside a refund of the payment. A captured payment is refunded by its payment id.
+        # The gateway doesn't document what voiding a captured authorization does: it might return the money, beside a
+        # refund of the payment. A captured payment is refunded by its payment id.
         conflicts_with=captured_guard(subject),
         amount_minor=call.amount_minor,
     )

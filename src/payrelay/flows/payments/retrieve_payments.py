@@ -16,24 +16,26 @@ from payrelay.flows.relay import Relay, Request
 from payrelay.gateways.gateway import Gateway
 
 ATTEMPTS_MAX: Final = 1_000
-"""Operations on one order that are looked at for whose its payments are; nobody tries so often."""
+"""Operations on one order whose customers are compared; no order has so many attempts."""
 
 
 async def retrieve_payments(relay: Relay, request: Request, call: PaymentsOfOrder) -> Answer:
     """Answers with the gateway's records; 404 with an empty list where the order has no payment.
 
-    A phone that is for a person is not shown what is known to be another person's: two may have tried to pay one order.
+    A credential for one customer isn't shown payments that are known to be another customer's: two customers may have
+    tried to pay one order. Raises Refusal (not_found) for an unknown account, and StoreError.
     """
-    told = await relay.read(request, call)
+    cached = await relay.read(request, call)
     bound = request.credential.bound
-    if bound is not None and is_personal(bound) and told.reading.code is None:
+    if bound is not None and is_personal(bound) and cached.reading.code is None:
         others = await _of_others(relay, request, call.order_id, bound)
-        told = msgspec.structs.replace(told, reading=_without(relay.account(request.account), told.reading, others))
-    return told.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
+        own = _without(relay.account(request.account), cached.reading, others)
+        cached = msgspec.structs.replace(cached, reading=own)
+    return cached.answer(Trace(request_id=request.request_id), data_when_missing=b"[]")
 
 
 def _without(account: Gateway, reading: Reading, payment_ids: frozenset[str]) -> Reading:
-    """Gives a reading without some payments; with none left it is as if there were none."""
+    """Returns a reading without some payments; with none left it is the reading of an order without payments."""
     raw_data = account.without(reading.raw_data or b"[]", payment_ids) if payment_ids else reading.raw_data
     if raw_data is not None:
         return msgspec.structs.replace(reading, raw_data=raw_data)
@@ -41,7 +43,7 @@ def _without(account: Gateway, reading: Reading, payment_ids: frozenset[str]) ->
 
 
 async def _of_others(relay: Relay, request: Request, order_id: str, bound: Bound) -> frozenset[str]:
-    """Gives the payments of an order that operations or checkouts of other persons have brought about."""
+    """Returns the payments of an order that operations or checkouts of other customers have made."""
     on_order = OperationFilter(account=request.account, order_id=order_id)
     operations = await relay.journal.list(on_order, before=None, limit=ATTEMPTS_MAX)
     of_operations = {

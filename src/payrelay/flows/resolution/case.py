@@ -1,4 +1,4 @@
-"""One open operation that is being settled: what is known of it, and how a step of it is stored."""
+"""One operation that is being resolved: what is known of it, and how the results of inquiries are stored."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Change, Report
 from payrelay.core.payments.operation import INQUIRED, Event, JournalEntry, Operation, State
-from payrelay.core.payments.payment import Observation
+from payrelay.core.payments.payment import NoObservation, Observation, PaymentsSeen
 from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Finding, MatchResult, SendingWindow, open_since_ms
 from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, resolved_answer
 from payrelay.core.payments.schedules import next_inquiry_ms, next_search_ms, next_try_ms
@@ -18,17 +18,17 @@ from payrelay.runtime.hooks import OperationPoint
 
 @dataclass(kw_only=True, slots=True)
 class Case:
-    """An operation, everything that its proof rests on, and the ways in which a look at it can end.
+    """An operation, everything that its proof rests on, and the ways in which an inquiry about it can end.
 
     Attributes:
-        relay: the rooms below.
-        account: where it was sent.
-        operation: as it was read, and after a step as it is stored.
-        call: what was asked.
-        history: its lines, oldest first.
+        relay: the stores, runtime parts and gateways.
+        account: where the operation was sent.
+        operation: the row as it was read, and after a change as it is stored.
+        call: the operation's call.
+        history: its journal entries, oldest first.
         span: when it can have reached the gateway.
-        is_urgent: somebody asked in between; what settles nothing then is not written down.
-        until_s: how long to wait for a place in the gateway's budget, by ``clock.boot_s``.
+        is_urgent: the inquiry is out of turn, for a client or an operator; one without a result is not stored then.
+        until_s: when to stop waiting for a permit, by ``clock.boot_s``.
     """
 
     relay: Relay
@@ -42,7 +42,7 @@ class Case:
 
     @property
     def now_ms(self) -> int:
-        """The present moment."""
+        """The present moment; milliseconds since 1970."""
         return self.relay.clock.now_ms()
 
     @property
@@ -52,46 +52,59 @@ class Case:
 
     @property
     def timeout_ms(self) -> int:
-        """How long one call to the gateway may last."""
+        """How long one call to the gateway may last; milliseconds."""
         return self.span.ended_ms - self.operation.send_by_ms
 
     def has_entry(self, event: Event) -> bool:
-        """Tells whether its history has such a line."""
+        """Tells whether the history has an entry of this event."""
         return any(entry.event is event for entry in self.history)
 
     def reach(self, crash_point: OperationPoint) -> None:
-        """Announces a stage."""
+        """Announces a crash point of the operation."""
         self.relay.hooks.reached(crash_point, self.operation.id)
 
     async def inquire(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> Observation:
-        """Asks the gateway which payments there are; that it can't be asked is no observation."""
+        """Asks the gateway which payments there are. A failed inquiry gives NoObservation, and proves nothing."""
         self.reach(OperationPoint.INQUIRING)
         observation = await self.account.inquire(call, until_s=self.until_s)
         self.reach(OperationPoint.INQUIRED_ABOUT)
         return observation
 
+    async def search(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> PaymentsSeen | None:
+        """Returns the payments that the gateway shows; None where the inquiry failed, and then plans the next one."""
+        observation = await self.inquire(call)
+        if isinstance(observation, NoObservation):
+            await self.could_not_inquire()
+            return None
+        if isinstance(observation, PaymentsSeen):
+            return observation
+        return PaymentsSeen(payments=(), evidence=observation.evidence)
+
     async def prove(self, finding: Finding, evidence: Evidence) -> None:
-        """It took effect: the record that was found gives the answer."""
+        """Stores that the operation took effect, with an answer composed of the record that was found."""
         answer = resolved_answer(self.operation, self.call, payment=finding.payment, msg=BY_PROOF)
         facts = finding.payment or Facts()
         await self.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, facts=facts))
 
     async def disprove(self, evidence: Evidence) -> None:
-        """It took no effect."""
+        """Stores that the operation took no effect."""
         await self.apply(Report(event=Event.DISPROVED, evidence=evidence, answer=failed_answer(self.operation)))
 
     async def unclear(self, evidence: Evidence) -> None:
-        """It is for a person."""
+        """Stores that the operation needs an operator's attention."""
         await self.apply(Report(event=Event.UNCLEAR, evidence=evidence))
 
     async def note(self, evidence: Evidence) -> None:
-        """It was looked for, and that settled nothing: written down, and looked for again on its day."""
+        """Stores an inquiry that proved nothing, and when the next one is due; does nothing for one out of turn."""
         if self.is_urgent:
             return
         await self.apply(Report(event=Event.INQUIRED_ABOUT, evidence=evidence, inquire_at_ms=self._next_ms()))
 
     async def could_not_inquire(self) -> None:
-        """Nothing could be seen, which is no observation: tried again before its next day, for a week at most."""
+        """Plans the next try after an inquiry that failed; does nothing for one out of turn.
+
+        Once the outcome has been open for GIVEN_UP_AFTER_MS, the operation needs an operator's attention instead.
+        """
         if self.is_urgent:
             return
         now_ms = self.now_ms
@@ -102,11 +115,11 @@ class Case:
         await self.relay.resolution.postpone(self.operation, at_ms)
 
     async def put_off(self, inquire_at_ms: int) -> None:
-        """There is nothing to be done before that moment."""
+        """Plans the next inquiry for a moment before which nothing can be done."""
         await self.relay.resolution.postpone(self.operation, inquire_at_ms)
 
     async def apply(self, report: Report) -> None:
-        """Changes the operation by what is reported of it. Raises what ``flows.apply_change`` raises."""
+        """Changes the operation by a report. Raises what ``flows.apply_change`` raises."""
         change = await apply_resolution(self.relay, self.operation, report)
         self.operation = change.operation
         self.history += (*change.meanwhile, change.entry)
@@ -122,16 +135,16 @@ class Case:
 
 
 async def apply_resolution(relay: Relay, operation: Operation, report: Report) -> Change:
-    """Changes an operation, and logs that, unless it was a look that settled nothing."""
+    """Changes an operation, and logs that, unless the change is only an inquiry that proved nothing."""
     change = await apply(relay, operation, report)
     state, event = change.entry.state, change.entry.event
     if event is not Event.INQUIRED_ABOUT:
         relay.log.info(
-            "operation_settling", operation_id=operation.id, kind=operation.kind, state=state, event_name=event
+            "operation_resolution", operation_id=operation.id, kind=operation.kind, state=state, event_name=event
         )
     return change
 
 
 def is_inquired(operation: Operation) -> bool:
-    """Tells whether there is anything to be asked about an operation."""
+    """Tells whether inquiries are still made about an operation."""
     return operation.state in INQUIRED or (operation.state is State.FAILED and operation.inquire_at_ms is not None)

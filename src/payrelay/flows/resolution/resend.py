@@ -1,7 +1,7 @@
-"""Sends an operation once more to find out what became of it; the second sending is journaled before it is made.
+"""Resends an operation to resolve it; each resending is in the journal before it is made.
 
-Only what the gateway does only once is ever sent again: captures, cancellations, and, where the gateway keeps
-idempotency keys, what was sent under one and is sent again under the same. Each has its story in a file of its own.
+Only a call that the gateway does only once is ever sent again. That is a capture, a cancellation and, where the gateway
+keeps idempotency keys, a call under the key of its first sending. Each has a resolver in a file of its own.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,35 +17,40 @@ from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.hooks import OperationPoint
 
 SEND_WITHIN_S: Final = 10
-"""From the journaling of a second sending to the last moment at which it is made."""
+"""From the journaling of a resending to the last moment at which it is made."""
 GRACE_S: Final = 5
-"""Beyond that and the time-out, before a second sending that left no trace is taken for lost."""
+"""Beyond that and the time-out, before a resending without a stored reply counts as lost."""
 SENDINGS_MAX: Final = 400
-"""Tries of one operation, four days of them, after which it is for a person. Each leaves up to two lines in a history
-of which only so many are read, and a gateway that has turned it away for days won't be won over by more."""
+"""Resendings of one operation, four days of them, after which it needs an operator's attention. Each leaves up to two
+journal entries, of which only so many are read. A gateway that rejected it for days won't accept a later one."""
 
 
 def under_way_until_ms(history: Sequence[JournalEntry], timeout_s: float, now_ms: int) -> int | None:
-    """Tells until when a second sending may be under way, by this process or another; None where none can be."""
+    """Returns until when a resending may be under way, by this process or another; None where none can be."""
     newest = history[-1]
     until_ms = newest.at_ms + int((SEND_WITHIN_S + timeout_s + GRACE_S) * 1000)
     return until_ms if newest.event is Event.RESENT_TO_RESOLVE and now_ms < until_ms else None
 
 
-def sending_until_ms(case: Case) -> int | None:
-    """Tells until when a second sending of a case may be under way; None where none can be."""
+def resending_until_ms(case: Case) -> int | None:
+    """Returns until when a resending of a case may be under way; None where none can be."""
     return under_way_until_ms(case.history, case.account.timeout_s, case.now_ms)
 
 
-async def send_again(
+def may_resend_from_ms(case: Case) -> int:
+    """Returns from when the first sending can't be under way any more."""
+    return case.span.began_ms + int(case.account.timeout_s * 1000)
+
+
+async def resend(
     case: Case,
-    read: Callable[[Case, Outcome], Awaitable[None]],
+    store_outcome: Callable[[Case, Outcome], Awaitable[None]],
     *,
     may_send: Callable[[], Awaitable[bool]] | None = None,
 ) -> None:
-    """Journals a second sending and makes it; ``read`` stores what its outcome says of the first one.
+    """Journals a resending and makes it; ``store_outcome`` stores what its outcome says of the first sending.
 
-    ``may_send`` is asked once there is a place: whoever waited for it may have been overtaken by a pause.
+    ``may_send`` is called once there is a permit, because an operator may have paused the account during the wait.
     """
     if sum(entry.event is Event.RESENT_TO_RESOLVE for entry in case.history) >= SENDINGS_MAX:
         await case.unclear(Evidence())
@@ -72,21 +77,21 @@ async def send_again(
         permit=permit,
         send_by_s=send_by_s,
         is_retry=_never,
-        # Under one key only one and the same call is known again.
+        # The gateway recognises a call under one key only where it is equal in every part.
         notify_url=case.relay.notify_url(case.operation.account),
     )
     outcome = await case.account.effect(case.call, expected, sending)
     case.reach(OperationPoint.INQUIRED)
-    await read(case, outcome)
+    await store_outcome(case, outcome)
 
 
 async def _never(_: Evidence) -> bool:
-    """Forbids the resending of what is itself sent for the second time; it is tried again at its next turn."""
+    """Forbids a retry of a resending with a new token; the operation is resent at its next turn instead."""
     return False
 
 
 async def conclude(case: Case, outcome: Outcome) -> None:
-    """The reply to the second sending is the answer."""
+    """Stores the reply to a resending as the operation's answer."""
     trace = Trace(request_id=case.operation.request_id, operation_id=case.operation.id)
     await case.apply(
         Report(

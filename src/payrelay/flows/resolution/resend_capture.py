@@ -1,4 +1,4 @@
-"""Captures once more to find out what became of a capture: a hold is captured only once."""
+"""Resolves a capture by sending it once more: the gateway captures an authorization only once."""
 
 from typing import Final
 
@@ -6,7 +6,6 @@ from payrelay.core.calls import Capture, PaymentsOfOrder
 from payrelay.core.outcomes import Facts, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import INQUIRED, Event
-from payrelay.core.payments.payment import NoObservation, PaymentsSeen
 from payrelay.core.payments.proof import (
     AUTHORIZATION_LAPSES_MS,
     TOLERANCE_MS,
@@ -18,35 +17,37 @@ from payrelay.core.payments.proof import (
 from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.flows.resolution.authorization_of_capture import authorization_of_capture, charge_of_authorization
 from payrelay.flows.resolution.case import Case
-from payrelay.flows.resolution.resend import conclude, send_again, sending_until_ms
+from payrelay.flows.resolution.resend import conclude, may_resend_from_ms, resend, resending_until_ms
 from payrelay.gateways.gateway import EffectCause
 
 UNDONE_CAUSES: Final = frozenset({EffectCause.NO_SUCH_AUTHORIZATION, EffectCause.ALREADY_VOIDED})
-"""Replies to a second capture that prove that the first one took nothing."""
+"""Replies to a second capture that prove that the first one charged nothing."""
 NOTHING_DONE: Final = frozenset({OutcomeKind.NOT_SENT, OutcomeKind.NOT_EXECUTED})
 
 
 async def resolve_capture(case: Case) -> None:
-    """Captures once more, as soon as the first sending can't be under way any more; a hold is captured only once."""
-    began_ms = case.span.began_ms
-    may_send_from_ms = began_ms + int(case.account.timeout_s * 1000)
-    under_way_ms = sending_until_ms(case)
+    """Captures once more, as soon as the first sending can't be under way any more; never a third time.
+
+    A resending that certainly did nothing doesn't count. An operator's attention is needed where the authorization has
+    lapsed, or the reply to the resending is lost as well.
+    """
+    under_way_ms, may_resend_ms = resending_until_ms(case), may_resend_from_ms(case)
     if under_way_ms is not None:
         await case.put_off(under_way_ms)
     elif any(entry.evidence.seen == MatchResult.ALREADY_DONE for entry in case.history):
         await _confirm_capture(case)
-    elif case.history[-1].event is Event.RESENT_TO_RESOLVE:
-        # It may have been made, and what it came to is lost as well; a third is not made.
+    elif (
+        case.history[-1].event is Event.RESENT_TO_RESOLVE  # it may have been made, and its reply is lost as well
+        or case.now_ms - case.span.began_ms >= AUTHORIZATION_LAPSES_MS
+    ):
         await case.unclear(evidence_of(Finding(seen=MatchResult.NOTHING_TO_SEE), None))
-    elif case.now_ms - began_ms >= AUTHORIZATION_LAPSES_MS:
-        await case.unclear(evidence_of(Finding(seen=MatchResult.NOTHING_TO_SEE), None))
-    elif case.now_ms < may_send_from_ms:
-        await case.put_off(may_send_from_ms)
+    elif case.now_ms < may_resend_ms:
+        await case.put_off(may_resend_ms)
     else:
-        await send_again(case, _read_second_capture)
+        await resend(case, _store_outcome)
 
 
-async def _read_second_capture(case: Case, outcome: Outcome) -> None:
+async def _store_outcome(case: Case, outcome: Outcome) -> None:
     if outcome.kind is OutcomeKind.SUCCEEDED:
         await conclude(case, outcome)
     elif outcome.kind in NOTHING_DONE:
@@ -66,22 +67,21 @@ async def _read_second_capture(case: Case, outcome: Outcome) -> None:
 
 
 async def _confirm_capture(case: Case) -> None:
-    """The hold is captured: the order's record tells whether with the amount that was asked."""
+    """Resolves a capture of an authorization that is captured: the order's payment shows whether for this amount."""
     call, operation = case.call, case.operation
-    assert isinstance(call, Capture)  # noqa: S101, the table of stories pairs them
+    assert isinstance(call, Capture)  # noqa: S101, the table of resolvers pairs them
     if operation.order_id is None:
         await case.unclear(evidence_of(Finding(seen=MatchResult.ALREADY_DONE), None))
         return
-    observation = await case.inquire(PaymentsOfOrder(order_id=operation.order_id))
-    if isinstance(observation, NoObservation):
-        await case.could_not_inquire()
+    observation = await case.search(PaymentsOfOrder(order_id=operation.order_id))
+    if observation is None:
         return
-    payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
+    payments = observation.payments
     ids = tuple(payment.payment_id for payment in payments)
     authorization = await authorization_of_capture(case.relay, call, operation.merchant)
-    # The payment may go by the number that the hold had; it is not another one's for that.
+    # The payment may have the number of the authorization; then it belongs to no other operation.
     own = frozenset() if authorization is None or authorization.payment_id is None else {authorization.payment_id}
-    # Rivals first: one that is settled in between is then found as an owner, or was counted as a rival.
+    # Competing operations first: one that is resolved in between is then found as an owner, or was counted here.
     since_ms = case.span.began_ms - case.timeout_ms - 2 * TOLERANCE_MS
     has_competing = bool(payments) and await case.relay.resolution.has_competing(operation, failed_since_ms=since_ms)
     others = await case.relay.resolution.owned_by_others(operation, ids) - own

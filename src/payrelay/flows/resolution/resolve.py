@@ -1,9 +1,9 @@
-"""Settles what is open by asking the gateway: by schedule, and when somebody asks.
+"""Resolves open operations by asking the gateway: by schedule, and out of turn for a client or an operator.
 
-Whatever is found goes through ``core.payments.proof`` and ``flows.apply_change``, like every other news. An error while
-looking is no observation. Which way leads there follows from what the gateway can do (``core.gateways.capabilities``).
-Nothing is refunded, cancelled or charged again out of an unclear state; what is sent once more is what the gateway does
-only once, and what it knows again by our key (``resend``).
+Each finding goes through ``core.payments.proof`` and ``flows.apply_change``, as every report does. An error during an
+inquiry is no observation. How an operation is resolved follows from what the gateway can do
+(``core.gateways.capabilities``). Nothing is refunded, cancelled or charged again out of an unclear state. Only a call
+that the gateway does only once, or recognises by its key, is sent once more (``resend``).
 """
 
 import asyncio
@@ -13,52 +13,51 @@ from typing import Final
 from payrelay.core.outcomes import Evidence
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import INQUIRED, Event, Operation
-from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, MatchResult
+from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, MatchResult, sending_window_of
 from payrelay.errors import IllegalTransition, Outdated, StoreError
 from payrelay.flows.relay import Relay
-from payrelay.flows.resolution.case import apply_resolution, is_inquired
-from payrelay.flows.resolution.open_case import open_case
-from payrelay.flows.resolution.stories import resolve_case
+from payrelay.flows.resolution.case import Case, apply_resolution, is_inquired
+from payrelay.flows.resolution.resolvers import resolve_case
+from payrelay.gateways.gateway import Gateway
 
 AT_ONCE_MAX: Final = 20
-"""Operations that are looked for at the same time: as many as the gateway's usual budget lets through at once."""
+"""Operations that are resolved at the same time: as many as the gateway's usual budget lets through at once."""
 LEASE_MS: Final = 180_000
-"""How long a process keeps what it took to look for: longer than a look lasts, with its control query and all waits."""
+"""How long a process leases an operation: longer than an inquiry lasts, with its control query and all waits."""
 INQUIRE_NOW_AFTER_MS: Final = 5_000
-"""How long an operation is left alone after a change before somebody's question makes us look again."""
+"""How long after a change of an operation a client or an operator can bring the next inquiry forward."""
 INQUIRIES_NOW_APART_S: Final = 5.0
-"""Between two looks at the same operation because somebody asks."""
+"""Between two inquiries out of turn about one operation."""
 INQUIRIES_NOW_MAX: Final = 1_000
-"""Operations of which we remember when we last looked because somebody asked."""
+"""Operations of which the process remembers when it last inquired out of turn."""
 UNCONFIGURED_MS: Final = 300_000
-"""When to try again what belongs to an account that isn't configured any more."""
+"""When to try again to resolve an operation whose account isn't configured any more."""
 
 
 async def resolve_due(relay: Relay) -> int:
-    """Looks for what is due, at most AT_ONCE_MAX operations, and waits for that; gives how many there were.
+    """Makes the inquiries that are due, about at most AT_ONCE_MAX operations, and waits for them; returns how many.
 
-    Raises StoreError where the store can't be asked.
+    Raises StoreError where the store can't be read.
     """
-    due = await _take_due(relay, AT_ONCE_MAX)
+    due = await _lease_due(relay, AT_ONCE_MAX)
     await asyncio.gather(*(resolve_one(relay, operation) for operation in due))
     return len(due)
 
 
 async def begin_due(relay: Relay) -> int:
-    """Begins to look for what is due, in the background, so that one slow look holds up no other; gives how many.
+    """Begins the inquiries that are due, in the background, so that a slow one delays no other; returns how many.
 
-    At most AT_ONCE_MAX are looked for at any time, besides those that somebody asks for. Raises StoreError where the
-    store can't be asked.
+    At most AT_ONCE_MAX run at any time, besides those out of turn. Raises StoreError where the store can't be read.
     """
     scheduled = sum(not is_urgent for is_urgent in relay.being_resolved.values())
-    due = await _take_due(relay, AT_ONCE_MAX - scheduled)
+    due = await _lease_due(relay, AT_ONCE_MAX - scheduled)
     for operation in due:
         relay.background.start(resolve_one(relay, operation))
     return len(due)
 
 
-async def _take_due(relay: Relay, limit: int) -> list[Operation]:
-    """Takes what is due; of several processes each operation is taken by one."""
+async def _lease_due(relay: Relay, limit: int) -> list[Operation]:
+    """Leases the operations that are due, each to one process only."""
     if limit <= 0:
         return []
     now_ms = relay.clock.now_ms()
@@ -69,30 +68,33 @@ async def _take_due(relay: Relay, limit: int) -> list[Operation]:
 
 
 async def resolve_one(relay: Relay, operation: Operation, *, is_urgent: bool = False) -> None:
-    """Looks once for one operation, and stores what that came to. May be repeated; raises nothing but a cancellation.
+    """Makes one try to resolve an operation, and stores the result. May be repeated; raises nothing but a cancellation.
 
-    ``is_urgent`` is for a look out of turn: it doesn't wait for a place in the gateway's budget, and leaves no trace
-    where it settles nothing.
+    ``is_urgent`` is for a try out of turn: it doesn't wait for a permit, and stores nothing where it proves nothing.
     """
     if operation.id in relay.being_resolved:
-        if not is_urgent:
-            await _come_again(relay, operation)
+        if not is_urgent:  # an inquiry out of turn is under way: the one by schedule follows soon
+            with suppress(StoreError):
+                await relay.resolution.postpone(operation, relay.clock.now_ms() + INQUIRE_NOW_AFTER_MS)
         return
     relay.being_resolved[operation.id] = is_urgent
     try:
         await _resolve(relay, operation, is_urgent=is_urgent)
     except (Outdated, IllegalTransition):
-        pass  # somebody else brought news meanwhile
+        pass  # the operation was changed meanwhile
     except StoreError as error:
-        relay.log.warning("settling_not_stored", operation_id=operation.id, reason=str(error))
-    except Exception:  # what can't be settled by our own fault must not keep the others from it
-        relay.log.exception("settling_failed", operation_id=operation.id)
+        relay.log.warning("resolution_not_stored", operation_id=operation.id, reason=str(error))
+    except Exception:  # our own fault in one operation must not keep the others from being resolved
+        relay.log.exception("resolution_failed", operation_id=operation.id)
     finally:
         del relay.being_resolved[operation.id]
 
 
 def inquire_now(relay: Relay, operation: Operation) -> None:
-    """Looks for an open operation in the background because somebody asks for it, unless that was done just now."""
+    """Begins a status inquiry about an open operation out of turn, in the background, for a client or an operator.
+
+    Does nothing where the operation has just changed, another inquiry out of turn was just made, or too many run.
+    """
     now_ms = relay.clock.now_ms()
     if operation.state not in INQUIRED or now_ms - operation.updated_at_ms < INQUIRE_NOW_AFTER_MS:
         return
@@ -111,7 +113,7 @@ def inquire_now(relay: Relay, operation: Operation) -> None:
 async def _resolve(relay: Relay, operation: Operation, *, is_urgent: bool) -> None:
     account = relay.account_of(operation.account, operation.merchant)
     if account is None:
-        relay.log.warning("settling_without_account", operation_id=operation.id, account=operation.account)
+        relay.log.warning("resolution_without_account", operation_id=operation.id, account=operation.account)
         await _without_account(relay, operation)
         return
     until_s = relay.clock.boot_s() + (0 if is_urgent else account.queue_s)
@@ -120,14 +122,28 @@ async def _resolve(relay: Relay, operation: Operation, *, is_urgent: bool) -> No
         await resolve_case(case)
 
 
-async def _come_again(relay: Relay, operation: Operation) -> None:
-    """Gives an operation its turn again soon that is just being looked for because somebody asked."""
-    with suppress(StoreError):
-        await relay.resolution.postpone(operation, relay.clock.now_ms() + INQUIRE_NOW_AFTER_MS)
+async def open_case(relay: Relay, account: Gateway, operation: Operation, *, is_urgent: bool, until_s: float) -> Case:
+    """Reads everything that the proof rests on.
+
+    Raises Outdated where the operation was changed since it was read, and StoreError.
+    """
+    history = await relay.journal.history(operation.id)
+    if not history or history[-1].version != operation.version:
+        raise Outdated(f"operation {operation.id} was changed since it was read")
+    return Case(
+        relay=relay,
+        account=account,
+        operation=operation,
+        call=await relay.journal.call_of(operation.id),
+        history=history,
+        span=sending_window_of(history, operation, int(account.timeout_s * 1000)),
+        is_urgent=is_urgent,
+        until_s=until_s,
+    )
 
 
 async def _without_account(relay: Relay, operation: Operation) -> None:
-    """Waits for an account that isn't configured any more, and after a week gives the operation to a person."""
+    """Waits for an account that isn't configured any more; after a week the operation needs an operator's attention."""
     now_ms = relay.clock.now_ms()
     if operation.state not in INQUIRED or now_ms - operation.updated_at_ms < GIVEN_UP_AFTER_MS:
         await relay.resolution.postpone(operation, now_ms + UNCONFIGURED_MS)

@@ -1,4 +1,4 @@
-"""Settles what shows itself among the payments of an order or a subscription: charges, whole refunds, retries."""
+"""Resolves charges, whole refunds and retries by a search among the payments of an order or a subscription."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ from payrelay.core.calls import Charge, PaymentsOfOrder, PaymentsOfSubscription,
 from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, State
-from payrelay.core.payments.payment import NoObservation, PaymentsSeen, plain_number
+from payrelay.core.payments.payment import PaymentsSeen, plain_number
 from payrelay.core.payments.proof import (
     ABSENT,
     AUTHORIZATION_LAPSES_MS,
@@ -26,10 +26,10 @@ from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.flows.resolution.case import Case
 
 CONTROLLED_FROM_MS: Final = 300_000
-"""From when on an observation of nothing gets its control query: earlier ones are made because what was done shows
-itself then, and can't be the last; they should not cost the gateway's budget twice."""
+"""From when on an observation of no payment gets its control query. Earlier inquiries are made because a payment shows
+itself then. None of them can be the last, and they should not use the gateway's budget twice."""
 KNOWN_PAID_FOR_MS: Final = 900_000
-"""A control order is rather one that was paid this long ago: the gateway may show a newer payment late."""
+"""A control order is rather one that was paid at least this long ago: the gateway may show a newer payment late."""
 
 NOTHING_TO_SEE: Final = Finding(seen=MatchResult.NOTHING_TO_SEE)
 
@@ -37,14 +37,13 @@ NOTHING_TO_SEE: Final = Finding(seen=MatchResult.NOTHING_TO_SEE)
 async def resolve_charge(case: Case) -> None:
     """Searches the order for the payment."""
     call = case.call
-    assert isinstance(call, Charge)  # noqa: S101, the table of stories pairs them
-    observation = await case.inquire(PaymentsOfOrder(order_id=call.order_id))
-    if isinstance(observation, NoObservation):
-        await case.could_not_inquire()
+    assert isinstance(call, Charge)  # noqa: S101, the table of resolvers pairs them
+    observation = await case.search(PaymentsOfOrder(order_id=call.order_id))
+    if observation is None:
         return
-    payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
+    payments = observation.payments
     ids = tuple(payment.payment_id for payment in payments)
-    # Rivals first: one that is settled in between is then found as an owner, or was counted as a rival.
+    # Competing operations first: one that is resolved in between is then found as an owner, or was counted here.
     has_competing = bool(payments) and await case.relay.resolution.has_competing(
         case.operation, failed_since_ms=_failed_since_ms(case)
     )
@@ -54,9 +53,9 @@ async def resolve_charge(case: Case) -> None:
 
 
 def _failed_since_ms(case: Case) -> int:
-    """Gives from when on a charge that failed may be dated like this one.
+    """Returns from when on another charge that failed may have a payment with this one's date.
 
-    Of two that both failed neither is the other's rival: what shows itself then is for a person anyway.
+    Two charges that both failed don't compete: a payment that shows itself then needs an operator anyway.
     """
     if case.operation.state is State.FAILED:
         return NEVER_MS
@@ -64,7 +63,7 @@ def _failed_since_ms(case: Case) -> int:
 
 
 async def resolve_unseen_authorization(case: Case) -> None:
-    """Waits where a hold shows itself in no search: it is gone by itself after a week."""
+    """Waits for the end of an authorization that no search shows: after a week it has lapsed by itself."""
     lapses_at_ms = case.span.ended_ms + AUTHORIZATION_LAPSES_MS
     if case.now_ms < lapses_at_ms:
         await case.put_off(lapses_at_ms)
@@ -73,16 +72,16 @@ async def resolve_unseen_authorization(case: Case) -> None:
 
 
 async def resolve_refund(case: Case) -> None:
-    """Looks at the payment's record where a refund that shows there can only be this one; else it is for a person."""
+    """Reads the payment's record where only this refund can show there; else the refund needs an operator."""
     call, operation = case.call, case.operation
-    assert isinstance(call, Refund)  # noqa: S101, the table of stories pairs them
+    assert isinstance(call, Refund)  # noqa: S101, the table of resolvers pairs them
     was_received = case.history[0].evidence.seen == MatchResult.STILL_RECEIVED
     if call.amount_minor is not None or operation.order_id is None or not was_received:
-        await _cannot_be_seen(case)
+        await resolve_unseen(case)
         return
     observation = await case.inquire(PaymentsOfOrder(order_id=operation.order_id))
     if not isinstance(observation, PaymentsSeen):
-        await case.could_not_inquire()  # the payment is known to be there: an answer without it shows nothing
+        await case.could_not_inquire()  # the payment is known to exist: an answer without it shows nothing
         return
     payment_id = plain_number(call.payment_id)
     has_other = await case.relay.resolution.has_other_refund(operation.merchant, payment_id, operation.id)
@@ -95,22 +94,27 @@ async def resolve_refund(case: Case) -> None:
 
 
 async def resolve_unseen(case: Case) -> None:
-    """Gives it to a person at once where nothing at the gateway shows what became of it."""
-    await _cannot_be_seen(case)
+    """Ends the inquiries at once where nothing at the gateway can show the outcome: the operation needs an operator.
+
+    For an operation that failed, the inquiry is only noted.
+    """
+    if case.operation.state is State.FAILED:
+        await case.note(evidence_of(NOTHING_TO_SEE, None))
+    else:
+        await case.unclear(evidence_of(NOTHING_TO_SEE, None))
 
 
 async def resolve_retry(case: Case) -> None:
     """Compares the subscription's payments with those that it had before the sending."""
     call = case.call
-    assert isinstance(call, RetrySubscription)  # noqa: S101, the table of stories pairs them
-    observation = await case.inquire(PaymentsOfSubscription(subscription_id=call.subscription_id))
-    if isinstance(observation, NoObservation):
-        await case.could_not_inquire()
+    assert isinstance(call, RetrySubscription)  # noqa: S101, the table of resolvers pairs them
+    observation = await case.search(PaymentsOfSubscription(subscription_id=call.subscription_id))
+    if observation is None:
         return
-    payments = observation.payments if isinstance(observation, PaymentsSeen) else ()
+    payments = observation.payments
     ids = tuple(payment.payment_id for payment in payments)
     before = frozenset(case.history[0].evidence.payment_ids)
-    # Rivals first, as above.
+    # Competing operations first, as in resolve_charge.
     has_competing = bool(payments) and await case.relay.resolution.has_competing_retry(
         case.operation,
         from_ms=case.span.began_ms - case.timeout_ms - RETRY_WITHIN_MS - TOLERANCE_MS,
@@ -125,7 +129,7 @@ async def resolve_retry(case: Case) -> None:
 
 
 async def _rule(case: Case, finding: Finding, seen_by: Evidence, *, control: Control | None = None) -> None:
-    """Does what the look calls for."""
+    """Rules on a finding, after a control query where one is needed, and stores the result."""
     if case.operation.state is State.FAILED:
         event = ruling_after_failure(finding, case.history, case.now_ms)
         if event is Event.REAPPEARED:
@@ -149,15 +153,8 @@ async def _rule(case: Case, finding: Finding, seen_by: Evidence, *, control: Con
             await case.note(evidence)
 
 
-async def _cannot_be_seen(case: Case) -> None:
-    if case.operation.state is State.FAILED:
-        await case.note(evidence_of(NOTHING_TO_SEE, None))
-    else:
-        await case.unclear(evidence_of(NOTHING_TO_SEE, None))
-
-
 async def _control(case: Case) -> Control:
-    """Searches for an order that is known to be paid: only a search that finds what is there shows what isn't."""
+    """Searches for an order that is known to be paid: only a search that works can show that a payment is missing."""
     operation = case.operation
     before_ms = case.now_ms - KNOWN_PAID_FOR_MS
     order_id = await case.relay.resolution.paid_order(

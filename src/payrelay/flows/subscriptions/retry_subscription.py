@@ -34,7 +34,7 @@ async def retry_subscription(relay: Relay, request: Request, call: RetrySubscrip
         ids = await _payments_before(relay, request, call)
         return msgspec.structs.replace(intent, evidence=Evidence(payment_ids=ids))
 
-    return await carry_out(relay, request, intent, look_first=with_payments)
+    return await carry_out(relay, request, intent, prepare=with_payments)
 
 
 async def _payments_before(relay: Relay, request: Request, call: RetrySubscription) -> tuple[str, ...]:

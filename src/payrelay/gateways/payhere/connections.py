@@ -162,7 +162,7 @@ def headers_of(authorization: str, content_type: str = JSON_TYPE) -> CIMultiDict
             "Authorization": authorization,
             "Content-Type": content_type,
             "Accept": JSON_TYPE,
-            # A compressed reply could be read too, but replies are short: compression would only cost time.
+            # A compressed reply could be read too; it isn't worth the gateway's or our time.
             "Accept-Encoding": "identity",
             "User-Agent": USER_AGENT,
         }

@@ -128,7 +128,8 @@ def _publish(now_ms: int, limit: int) -> Unit[int]:
     columns = [(last + number, *row[1:]) for number, row in enumerate(in_order, 1)]
     rows = yield Statement(statements.PUBLISH, (_encode(columns).decode(),))
     yield Statement(statements.MOVE_FEED, (last + len(columns),))
-    # An event that was published before keeps its position: a delivery at the new one could never be sent.
+    # An event that was published before keeps its position. A delivery at the new one could never be sent, and later
+    # deliveries would wait for it.
     added = {row[0] for row in rows}
     yield from deliveries.queue([event for event in _events(columns) if event.position in added], now_ms)
     return len(columns)

@@ -1,4 +1,4 @@
-"""What runs beside the stories for as long as the process lives."""
+"""The parts of the runtime that flows use."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,25 +15,25 @@ from payrelay.runtime.read_cache import ReadCache
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machines:
-    """The machines of the runtime that a story may use; made once at start.
+class RuntimeParts:
+    """The parts of the runtime that a flow may use; they live as long as the process, and are made once at start.
 
     Attributes:
         paused: knows the accounts that take no new effects.
-        read_cache: shares and keeps what is read.
-        dispatch: what events are published, sent and followed with.
-        alarm: what alerts are given with.
+        read_cache: shares and keeps the gateway's answers to reads.
+        dispatch: publishes, delivers and follows events.
+        alerting: the alert channels.
         new_id: makes an id from its prefix and the time in milliseconds.
         pause: waits a number of seconds; only for repeating an unstored outcome.
-        hooks: told of what happens.
-        held_responses: requests whose answers are held back until their operations are settled.
+        hooks: called at crash points, and for what the metrics count.
+        held_responses: requests whose answers are held until no outcome of their operations is awaited any more.
         background: work that outlives its request.
     """
 
     paused: PausedAccounts
     read_cache: ReadCache
     dispatch: Dispatch
-    alarm: AlertChannels
+    alerting: AlertChannels
     new_id: Callable[[str, int], str] = new_id
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     hooks: Hooks = field(default_factory=Hooks)
