@@ -53,7 +53,7 @@ SEAL: Final = Seal((KEY,))
 ACCOUNT: Final = "gateway"
 UPKEEP_ROUNDS, UPKEEP_EVERY = 20, 10
 """What the program does as seldom as that is done here every so many rounds."""
-ALARMING: Final = frozenset({"effect_raised", "resolution_failed", "upkeep_failed", "request_failed", "alert_raised"})
+ALARMING: Final = frozenset({"effect_raised", "resolution_failed", "job_failed", "request_failed", "alert_raised"})
 """Words of the log that say that something happened which nobody had thought of."""
 
 
