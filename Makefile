@@ -107,6 +107,7 @@ simulate-faults: $(VENV)/.dev ## live through SEEDS=1000 lives full of faults an
 	@$(BIN)/python -m tests.simulation.simulate_faults --seeds $(SEEDS) --from $(FROM) --jobs $(JOBS) $(if $(PAGES),--with-pages)
 
 bench: $(VENV)/.bench ## measure, with the peers beside it
+	@$(BIN)/python bench/commands.py
 	@bench/install.sh
 	@$(BIN)/python bench/run.py
 	@$(BIN)/python bench/events.py

@@ -12,7 +12,7 @@ Form = Callable[[float], str]
 """How a figure is written."""
 
 
-class OutcomeKind(StrEnum):
+class Verdict(StrEnum):
     """How an aim came out."""
 
     MET = "met"
@@ -53,7 +53,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     aim: str
     contender: str
     found: str
-    verdict: OutcomeKind
+    verdict: Verdict
 
 
 def percent(value: float) -> str:
@@ -151,16 +151,16 @@ def results(rows: list[Row], contenders: list[str]) -> list[Result]:
 def _result(aim: Aim, contender: str, row: Row | None) -> Result:
     value = None if row is None else aim.value(row)
     if row is None or value is None:
-        return Result(aim=aim.text, contender=contender, found="-", verdict=OutcomeKind.NOT_MEASURED)
+        return Result(aim=aim.text, contender=contender, found="-", verdict=Verdict.NOT_MEASURED)
     found = f"{aim.form(value.middle)} ({aim.form(value.low)} to {aim.form(value.high)})"
     return Result(aim=aim.text, contender=contender, found=found, verdict=_verdict(aim, row, value.middle))
 
 
-def _verdict(aim: Aim, row: Row, value: float) -> OutcomeKind:
+def _verdict(aim: Aim, row: Row, value: float) -> Verdict:
     if row.problems:
-        return OutcomeKind.INVALID
+        return Verdict.INVALID
     if row.disturbed > CALM_SHARE and not aim.is_steady:
-        return OutcomeKind.DISTURBED
+        return Verdict.DISTURBED
     if value <= aim.bound if aim.is_ceiling else value >= aim.bound:
-        return OutcomeKind.MET
-    return OutcomeKind.BELOW_FLOOR if aim.floor is not None and value < aim.floor else OutcomeKind.SHORT
+        return Verdict.MET
+    return Verdict.BELOW_FLOOR if aim.floor is not None and value < aim.floor else Verdict.SHORT

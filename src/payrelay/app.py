@@ -275,6 +275,13 @@ async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]
 
 
 @asynccontextmanager
+async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
+    """Opens the keys of client tokens beside a running server, for the command that rotates them."""
+    async with opened_database(settings, clock, is_owner=False) as database:
+        yield SigningKeys(database, await seal_of(settings, database), clock)
+
+
+@asynccontextmanager
 async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, int]]:
     """Opens what the audit reads, beside a running server, and tells since when there is a chain."""
     async with opened_database(settings, clock, is_owner=False) as database:

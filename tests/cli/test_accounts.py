@@ -16,7 +16,7 @@ def test_an_account_is_paused_and_goes_on(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["pause", "gateway"], "payrelay: --reason is missing: say why, for whoever reads it later\n"),
+        (["pause", "gateway"], "payrelay: --reason is missing: say why, for those who read the history later\n"),
         (["pause", "gateway", "--reason", " "], "payrelay: --reason must have 1 to 500 printable characters\n"),
         (["pause", "gateway", "--reason", "x" * 501], "payrelay: --reason must have 1 to 500 printable characters\n"),
         (
@@ -41,7 +41,7 @@ def test_the_first_pause_stands(run: Run) -> None:
     second = run("pause", "gateway", "--reason", "another", "--by", "bob", **GATEWAY)
 
     assert second.code == 0
-    assert "was paused already; that pause stands: since 20" in second.err
+    assert "was paused already; that pause stays: since 20" in second.err
     assert "by ann, because “wrong prices”" in second.err
 
 

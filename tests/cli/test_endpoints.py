@@ -28,7 +28,7 @@ def test_an_endpoint_is_added_listed_rotated_tried_and_removed(run: Run) -> None
     tried = run("endpoints", "test", endpoint_id, **GATEWAY)
     assert (tried.code, tried.err[:4]) == (0, "evt_")
     replayed = run("endpoints", "replay", endpoint_id, "--since", "2026-01-01T00:00:00Z", **GATEWAY)
-    assert (replayed.code, replayed.err) == (0, "0 events are sent again by the server that runs.\n")
+    assert (replayed.code, replayed.err) == (0, "0 events are sent again by a running server.\n")
     assert json.loads(run("endpoints", "deliveries", endpoint_id, "--json", **GATEWAY).out) == []
     assert run("endpoints", "deliveries", endpoint_id, **GATEWAY).code == 0
     assert run("endpoints", "remove", endpoint_id, **GATEWAY).code == 0

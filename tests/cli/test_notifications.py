@@ -98,7 +98,7 @@ def test_all_that_is_known_is_shown_and_nothing_secret(seeded: Run) -> None:
     text = " ".join(ran.out.split())
     assert "waiting" in text
     assert "The service knows nothing of its order." in text
-    assert "came again once" in text
+    assert "received again once" in text
     assert "payment succeeded order A-1 LKR 1000.00 payment 320025000001" in text
     assert "CANARY" not in ran.out + seeded("notifications", "show", "ntf_1", "--json").out
 

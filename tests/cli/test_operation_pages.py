@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console, RenderableType
 from tests.samples import OPERATION
 
-from payrelay.cli.operation_pages import hints_of, list_json, list_page, show_json, show_page
+from payrelay.cli.operation_pages import hints_of, list_json, list_page, operation_json, show_page
 from payrelay.core.answers import Answer, found, succeeded
 from payrelay.core.calls import CancelSubscription, Charge, Effect, Refund
 from payrelay.core.outcomes import Evidence
@@ -88,12 +88,12 @@ def test_a_list_fits_the_terminal_and_keeps_ids_whole(width: int) -> None:
 
     assert max(len(each) for each in text.splitlines()) <= width
     assert text.count(ID) == 2
-    assert all(words in text for words in ("Needs a person (2)", "60 min", "charge of LKR", "1,000.00", "320025"))
+    assert all(words in text for words in ("Needs attention (2)", "60 min", "charge of LKR", "1,000.00", "320025"))
 
 
 def test_an_empty_list_says_that_all_is_well() -> None:
     """Silence could be a fault."""
-    assert shown(list_page([], NOW_MS)) == "Nothing here: no operation needs a person, and none is open.\n"
+    assert shown(list_page([], NOW_MS)) == "Nothing here: no operation needs attention, and none is open.\n"
 
 
 def test_a_list_says_where_there_is_more() -> None:
@@ -161,8 +161,8 @@ def test_looks_that_saw_the_same_are_told_once() -> None:
     pair = " ".join(shown(show_page(studied(history=[*LOST, *LOOKS[:2]]), {}, NOW_MS)).split())
 
     assert text.count("The service inquired at the gateway") == 1
-    assert "The same 9 times more, at last at 1970-01-01 00:11:00" in text
-    assert "The same once more, at 1970-01-01 00:04:00" in pair
+    assert "Repeated 9 times more, most recently at 1970-01-01 00:11:00" in text
+    assert "Repeated once more, at 1970-01-01 00:04:00" in pair
 
 
 def test_a_whole_refund_says_so() -> None:
@@ -193,16 +193,16 @@ def test_the_commands_that_decide_can_be_copied() -> None:
 def test_the_json_holds_what_the_pages_show() -> None:
     """For programs; the answers byte for byte."""
     answer = succeeded(b'"OK"', b'{"amount":1000.00}')
-    [row] = json.loads(list_json([group(operation())], NOW_MS))
-    page = show_json(studied(answer=answer), {State.FAILED: prospect(answer)})
-    one = json.loads(page)
+    [row] = list_json([group(operation())], NOW_MS)
+    page = operation_json(studied(answer=answer), {State.FAILED: prospect(answer)})
+    one = json.loads(msgspec.json.encode(page))
 
     assert (row["id"], row["age_s"], row["state"]) == (ID, 3600, "needs_attention")
     assert row["why"] == "The reply was for another amount than was asked"
     assert one["history"][1]["seen"][0] == "the reply was for another amount than was asked"
     assert one["answer"]["body"]["data"] == {"amount": 1000.0}
     assert "The order is free for another operation." in one["decisions"]["failed"]["consequences"]
-    assert b"hush-hush" not in page
+    assert b"hush-hush" not in msgspec.json.encode(page)
 
 
 def test_what_was_charged_back_stands_with_the_operation() -> None:
@@ -219,4 +219,4 @@ def test_what_was_charged_back_stands_with_the_operation() -> None:
     assert "Charged back 2026-11-21T10:00:00.000Z payment 320025021815, LKR 1000.00, ntf_1" in " ".join(
         shown(show_page(study, {}, NOW_MS), 200).split()
     )
-    assert json.loads(show_json(study, {}))["chargebacks"][0]["payment_id"] == "320025021815"
+    assert json.loads(msgspec.json.encode(operation_json(study, {})))["chargebacks"][0]["payment_id"] == "320025021815"

@@ -2,6 +2,7 @@ import asyncio
 import json
 import os
 import pty
+import signal
 import subprocess
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def test_the_list_is_for_people_and_for_programs(seeded: Run) -> None:
     ran = seeded("operations", "list")
 
     assert ran.code == 0
-    assert "Needs a person (1)" in ran.out
+    assert "Needs attention (1)" in ran.out
     assert states(seeded) == {"op_1": "needs_attention"}
     assert states(seeded, "--all") == {"op_1": "needs_attention", "op_2": "succeeded"}
     assert states(seeded, "--state", "succeeded") == {"op_2": "succeeded"}
@@ -155,3 +156,29 @@ def test_on_a_terminal_it_asks(
     assert ran.returncode == (0 if state is State.SUCCEEDED else 1), ran.stderr
     assert (b"The client gets 200" in ran.stderr) is not bool(options)
     assert states(seeded, "--order", "A-1", "--all") == {"op_1": state}
+
+
+@pytest.mark.story
+def test_ctrl_c_at_the_question_decides_nothing(seeded: Run, tmp_path: Path) -> None:
+    """One press is enough: one line, and the exit code that a shell gives every program that ends so."""
+    terminal, inside = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PAYRELAY_")}
+    with subprocess.Popen(
+        [*PROGRAM, "operations", "decide", "op_1", "failed", "--reason", "x"],
+        cwd=tmp_path,
+        env=environment,
+        stdin=inside,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+    ) as process:
+        assert process.stderr is not None
+        text = b""
+        while not text.endswith(b"[y/N]: "):
+            text += process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    os.close(inside)
+    os.close(terminal)
+
+    assert (process.returncode, said) == (130, b"\npayrelay: interrupted\n")
+    assert states(seeded, "--order", "A-1", "--all") == {"op_1": "needs_attention"}

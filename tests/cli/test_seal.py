@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from tests.cli.commands import GATEWAY, Ran, Run
 
-from payrelay.cli.session import progress_bar
+from payrelay.cli.terminal.pages import progress_bar
 
 OLD: Final = base64.urlsafe_b64encode(b"o" * 32).decode()
 NEW: Final = base64.urlsafe_b64encode(b"n" * 32).decode()
@@ -62,7 +62,7 @@ def test_the_status_names_each_key(begun: Run) -> None:
     shown = seal(begun, "status", keys=f"{NEW},{OLD}").out.splitlines()
 
     assert shown[0].split()[2::2] == ["seals", "opens"]
-    assert shown[1].split()[0] == "meta.value"
+    assert shown[2].split()[0] == "meta.value"
 
 
 def _spoil(folder: Path) -> None:

@@ -5,7 +5,7 @@ import pwd
 import pytest
 
 from payrelay.cli.session import login_name, operator_from, reason_from
-from payrelay.core.persons import WordsError
+from payrelay.cli.terminal.messages import CommandError
 
 
 def test_whoever_is_logged_in_decides() -> None:
@@ -25,6 +25,6 @@ def test_a_process_without_a_login_has_its_users_name() -> None:
 
 def test_a_reason_that_can_not_be_kept_is_named_by_its_option() -> None:
     """Whoever typed it sees which one to mend."""
-    with pytest.raises(WordsError, match=r"^--reason is missing"):
+    with pytest.raises(CommandError, match=r"^--reason is missing"):
         reason_from("")
     assert reason_from("because") == "because"

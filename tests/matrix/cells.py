@@ -13,7 +13,7 @@ from tests.matrix.deeds import DEEDS, Deed
 from payrelay.runtime.hooks import OperationPoint
 
 
-class ResolutionWay(StrEnum):
+class Way(StrEnum):
     """How an operation comes to its end, where nobody dies."""
 
     DIRECT = "direct"
@@ -32,14 +32,14 @@ class ResolutionWay(StrEnum):
 
 
 FAULTS: Final = {
-    ResolutionWay.EXPIRED: "token_expired",
-    ResolutionWay.LOST: "cut_after",
-    ResolutionWay.CUT: "cut_before",
-    ResolutionWay.IN_FLIGHT_DONE: "hang_after",
-    ResolutionWay.IN_FLIGHT_UNDONE: "hang_before",
+    Way.EXPIRED: "token_expired",
+    Way.LOST: "cut_after",
+    Way.CUT: "cut_before",
+    Way.IN_FLIGHT_DONE: "hang_after",
+    Way.IN_FLIGHT_UNDONE: "hang_before",
 }
 """What the simulator is told to do to the call."""
-IN_FLIGHT: Final = (ResolutionWay.IN_FLIGHT_DONE, ResolutionWay.IN_FLIGHT_UNDONE)
+IN_FLIGHT: Final = (Way.IN_FLIGHT_DONE, Way.IN_FLIGHT_UNDONE)
 
 _STORED: Final = (OperationPoint.RECORDING, OperationPoint.RECORDED)
 _ACCEPTED: Final = (OperationPoint.ACCEPTING, OperationPoint.ACCEPTED)
@@ -48,9 +48,9 @@ _LOOKED: Final = (OperationPoint.INQUIRING, OperationPoint.INQUIRED_ABOUT, *_STO
 _PROBED: Final = (*_STORED, OperationPoint.RESENT_TO_RESOLVE, OperationPoint.INQUIRED, *_STORED)
 
 _STAGES: Final = {
-    ResolutionWay.DIRECT: (*_ACCEPTED, *_SENT),
-    ResolutionWay.WAITING: (*_ACCEPTED, OperationPoint.GRANTING, *_STORED, OperationPoint.GRANTED, *_SENT),
-    ResolutionWay.EXPIRED: (
+    Way.DIRECT: (*_ACCEPTED, *_SENT),
+    Way.WAITING: (*_ACCEPTED, OperationPoint.GRANTING, *_STORED, OperationPoint.GRANTED, *_SENT),
+    Way.EXPIRED: (
         *_ACCEPTED,
         OperationPoint.SENDING,
         OperationPoint.RESENDING,
@@ -59,8 +59,8 @@ _STAGES: Final = {
         OperationPoint.REPLIED,
         *_STORED,
     ),
-    ResolutionWay.LOST: (*_ACCEPTED, *_SENT),
-    ResolutionWay.CUT: (*_ACCEPTED, *_SENT),
+    Way.LOST: (*_ACCEPTED, *_SENT),
+    Way.CUT: (*_ACCEPTED, *_SENT),
 }
 
 _RESOLVED: Final = {
@@ -77,12 +77,12 @@ _RESOLVED: Final = {
 """What comes after a reply that was lost; of a capture that wasn't made only the second sending."""
 
 
-def stages_of(deed: Deed, way: ResolutionWay) -> tuple[OperationPoint, ...]:
+def stages_of(deed: Deed, way: Way) -> tuple[OperationPoint, ...]:
     """Gives the stages that the deed comes to on the way, in their order, one a time that it comes there."""
     settled: tuple[OperationPoint, ...] = ()
-    if way is ResolutionWay.LOST:
+    if way is Way.LOST:
         settled = _RESOLVED[deed.name]
-    elif way is ResolutionWay.CUT:
+    elif way is Way.CUT:
         settled = _PROBED if deed.is_repeatable else _RESOLVED[deed.name]
     return (*_STAGES[way], *settled)
 
@@ -101,7 +101,7 @@ class Cell:
 
     store: str
     deed: Deed
-    way: ResolutionWay
+    way: Way
     crash_point: OperationPoint | None = None
     time: int = 0
 
@@ -118,7 +118,7 @@ class Cell:
 def cells_of(store: str) -> Iterator[Cell]:
     """Gives all deaths on a store."""
     for deed in DEEDS:
-        for way in ResolutionWay:
+        for way in Way:
             if way in IN_FLIGHT:
                 yield Cell(store=store, deed=deed, way=way)
                 continue

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from tests.matrix.campaign import live_all
-from tests.matrix.cells import Cell, ResolutionWay, cells_of, rehearsals_of
+from tests.matrix.cells import Cell, Way, cells_of, rehearsals_of
 from tests.matrix.deeds import DEEDS, Deed
 from tests.matrix.errand_cells import ErrandCell, errand_cells_of, errand_rehearsals_of
 from tests.matrix.errands import ERRANDS
@@ -83,9 +83,9 @@ def _show(console: Console, results: list[Result], elapsed_s: float) -> None:
     deaths = [result for result in results if not result.cell.is_rehearsal]
     failed = sum(bool(result.failures) for result in results)
     title = f"{len(deaths)} deaths and {len(results) - len(deaths)} rehearsals in {elapsed_s:.0f} s, {failed} failed"
-    table = Table("operation", *ResolutionWay, title=title)
+    table = Table("operation", *Way, title=title)
     for deed in DEEDS:
-        row = [[result for result in deaths if _is_of(result, deed, way)] for way in ResolutionWay]
+        row = [[result for result in deaths if _is_of(result, deed, way)] for way in Way]
         table.add_row(deed.name, *map(_summed, row))
     console.print(table)
     table = Table("errand", *STORES)
@@ -95,7 +95,7 @@ def _show(console: Console, results: list[Result], elapsed_s: float) -> None:
     console.print(table)
 
 
-def _is_of(result: Result, deed: Deed, way: ResolutionWay) -> bool:
+def _is_of(result: Result, deed: Deed, way: Way) -> bool:
     return isinstance(result.cell, Cell) and result.cell.deed is deed and result.cell.way is way
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.matrix.books import UNDER_WAY, Books, read_books
-from tests.matrix.cells import FAULTS, IN_FLIGHT, Cell, ResolutionWay, stages_of
+from tests.matrix.cells import FAULTS, IN_FLIGHT, Cell, Way, stages_of
 from tests.matrix.deeds import Ask, Deed
 from tests.matrix.errand_cells import ErrandCell
 from tests.matrix.errand_journey import ErrandJourney, quiet_port, settings_on
@@ -38,7 +38,7 @@ FINAL_STATUSES: Final = frozenset({200})
 UNTOLD: Final = frozenset({202, 409})
 """Answers that claim nothing about the effect."""
 NOT_DONE: Final = frozenset({State.NOT_SENT, State.DECLINED, State.REFUSED, State.FAILED})
-LIMITS: Final = {ResolutionWay.WAITING: "1/2s"}
+LIMITS: Final = {Way.WAITING: "1/2s"}
 TIMEOUT_S: Final = "4"
 LIMIT: Final = "PAYRELAY_GATEWAYS__GATEWAY__RATE_LIMIT"
 TIMEOUT: Final = "PAYRELAY_GATEWAYS__GATEWAY__TIMEOUT_S"
@@ -112,7 +112,7 @@ class Journey:
 
     def _prepare(self) -> Ask:
         ask = self._deed.prepare(self._client, self._gateway)
-        if self._cell.way is ResolutionWay.WAITING:
+        if self._cell.way is Way.WAITING:
             reply = self._client.get(f"payments/{fresh('order')}")  # takes the only place
             assert reply.status in {200, 404}, str(reply)
         fault = FAULTS.get(self._cell.way)
@@ -145,7 +145,7 @@ class Journey:
 
     def _kill_in_flight(self, ask: Ask) -> None:
         """Kills it from outside, when the gateway has the call."""
-        is_done = self._cell.way is ResolutionWay.IN_FLIGHT_DONE
+        is_done = self._cell.way is Way.IN_FLIGHT_DONE
         arrived = self._gateway.arrived()
         with self._client.connected() as wire:
             content = b"" if ask.body is None else encode(ask.body).encode()

@@ -104,7 +104,7 @@ class HandClock(Clock):
             self.gateway.advance(seconds)
 
 
-class ResolutionWay:
+class Way:
     """The way to the simulated gateway; the struck call meets its fault there, every other one is answered."""
 
     def __init__(self, world: World, clock: HandClock) -> None:
@@ -121,12 +121,12 @@ class ResolutionWay:
         self._hidden: tuple[str, float, Outcome] | None = None
 
     @property
-    def effects(self) -> "ResolutionWay":
+    def effects(self) -> "Way":
         """Carries what changes something."""
         return self
 
     @property
-    def reads(self) -> "ResolutionWay":
+    def reads(self) -> "Way":
         """Carries what changes nothing."""
         return self
 
@@ -212,7 +212,7 @@ class Bench:
         self.clock = HandClock()
         switches = Switches(rate_limit_calls=0, installments="calendar")
         self.world = World((DEFAULT_MERCHANT,), self.clock.gateway, switches)
-        self.way = ResolutionWay(self.world, self.clock)
+        self.way = Way(self.world, self.clock)
         self.customer = plant(self.world, Seed(customers=[CustomerSeed()])).customer_tokens[0]
         self.relay: Relay
         self.changes: list[tuple[float, State]] = []

@@ -48,7 +48,7 @@ class SetClock(Clock):
 
 
 @dataclass(frozen=True)
-class ReceivedNotification:
+class ReceivedWebhook:
     """One request as it came."""
 
     headers: dict[str, str]
@@ -65,7 +65,7 @@ class ReceivedNotification:
         return msgspec.json.decode(self.body)
 
 
-Answering = Callable[[ReceivedNotification], Awaitable[web.Response]]
+Answering = Callable[[ReceivedWebhook], Awaitable[web.Response]]
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Receiver:
     """Takes what is posted, and answers as the test says: by the number of a subject in ``data``, else 200."""
 
     port: int = 0
-    received: list[ReceivedNotification] = field(default_factory=list)
+    received: list[ReceivedWebhook] = field(default_factory=list)
     answers: list[web.Response] = field(default_factory=list)
     answering: Answering | None = None
     at_once: int = 0
@@ -87,7 +87,7 @@ class Receiver:
     async def take(self, request: web.Request) -> web.Response:
         """Answers one request."""
         headers = {name.lower(): value for name, value in request.headers.items()}
-        received = ReceivedNotification(headers, await request.read())
+        received = ReceivedWebhook(headers, await request.read())
         self.received.append(received)
         self.at_once += 1
         self.at_once_max = max(self.at_once, self.at_once_max)

@@ -11,7 +11,7 @@ from tests.databases import sqlite_url
 from tests.runtime.receivers import (
     OWNER,
     Answering,
-    ReceivedNotification,
+    ReceivedWebhook,
     Receiver,
     SetClock,
     deliver,
@@ -165,7 +165,7 @@ async def test_a_subject_that_fails_blocks_only_itself(
 def failing_for(subject: str) -> Answering:
     """Answers 500 to what is about one subject."""
 
-    async def answer(received: ReceivedNotification) -> web.Response:
+    async def answer(received: ReceivedWebhook) -> web.Response:
         return web.Response(status=500 if received.message["subject"] == subject else 204)
 
     return answer
@@ -246,7 +246,7 @@ async def test_what_an_old_address_says_is_not_held_against_the_new_one(
     """A receiver that moves says so at its old address, while something is on its way there."""
     issued = await register(dispatch, receiver.url)
 
-    async def moving(_: ReceivedNotification) -> web.Response:
+    async def moving(_: ReceivedWebhook) -> web.Response:
         """Is moved, and only then says that nobody is here any more."""
         receiver.answering = None
         await change_endpoint(dispatch, OWNER, issued.id, Changes(url=f"{receiver.url}/new"))
@@ -302,14 +302,14 @@ async def test_one_that_never_answers_holds_up_nobody_else(
     """Each endpoint has a lane of its own, and on a lane each subject."""
     is_over = asyncio.Event()
 
-    async def hang(received: ReceivedNotification) -> web.Response:
+    async def hang(received: ReceivedWebhook) -> web.Response:
         if received.message["data"]["number"] == 1:
             await is_over.wait()
         return web.Response()
 
     receiver.answering = hang
     async with receiving() as silent, receiving() as quick:
-        silent.answering = lambda _: hang(ReceivedNotification({}, b'{"data": {"number": 1}}'))
+        silent.answering = lambda _: hang(ReceivedWebhook({}, b'{"data": {"number": 1}}'))
         for one in (silent, receiver, quick):
             await register(dispatch, one.url)
         await put(database, *(event(number) for number in range(1, 100)))
@@ -341,7 +341,7 @@ async def test_many_that_never_answer_leave_room_for_others(
     """Connections are few: endpoints share them, so that many slow ones of one principal hold up no other."""
     is_over = asyncio.Event()
 
-    async def hang(_: ReceivedNotification) -> web.Response:
+    async def hang(_: ReceivedWebhook) -> web.Response:
         await is_over.wait()
         return web.Response()
 
@@ -363,7 +363,7 @@ async def test_a_receiver_that_is_too_slow_has_failed(database: Database, clock:
     """It may have taken it, and gets it again under the same id."""
     is_over = asyncio.Event()
 
-    async def hang(_: ReceivedNotification) -> web.Response:
+    async def hang(_: ReceivedWebhook) -> web.Response:
         await is_over.wait()
         return web.Response()
 
@@ -480,7 +480,7 @@ async def test_a_process_that_dies_after_its_send_repeats_it_under_the_same_id(
     await register(dispatch, receiver.url)
     is_over = asyncio.Event()
 
-    async def hang(_: ReceivedNotification) -> web.Response:
+    async def hang(_: ReceivedWebhook) -> web.Response:
         await is_over.wait()
         return web.Response()
 

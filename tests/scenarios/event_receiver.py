@@ -9,7 +9,7 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True)
-class ReceivedNotification:
+class ReceivedWebhook:
     """One event as it came."""
 
     headers: dict[str, str]
@@ -30,7 +30,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Takes an event."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.received.append(ReceivedNotification(headers, body))
+        self.server.received.append(ReceivedWebhook(headers, body))
         self.send_response(self.server.statuses.pop(0) if self.server.statuses else 200)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -46,7 +46,7 @@ class EventReceiver(http.server.ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.received: list[ReceivedNotification] = []
+        self.received: list[ReceivedWebhook] = []
         self.statuses: list[int] = []
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02})
 
@@ -58,7 +58,7 @@ class EventReceiver(http.server.ThreadingHTTPServer):
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_address[1]}/events"
 
-    def about(self, subject: str) -> list[ReceivedNotification]:
+    def about(self, subject: str) -> list[ReceivedWebhook]:
         """What came about a subject."""
         return [one for one in self.received if one.message["subject"] == subject]
 

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.integration
 
 
 @dataclass(frozen=True, kw_only=True)
-class OperationPoint:
+class Scene:
     """The service, the gateway behind it and an app with a key; the gateway lives in the test's own loop."""
 
     program: Program
@@ -94,7 +94,7 @@ def body(**changes: object) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[OperationPoint]:
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     """Starts the program as an operator does, with a gateway of its own."""
     simulator = payrelay_simulator.Simulator()
     async with payrelay_simulator.serve(simulator) as running:
@@ -111,7 +111,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[OperationPoint]:
         program = Program(tmp_path, settings | more)
         key = await asyncio.to_thread(program.new_key, "shop")
         await asyncio.to_thread(program.start, port)
-        yield OperationPoint(program=program, gateway=running, client=program.client(key))
+        yield Scene(program=program, gateway=running, client=program.client(key))
         await asyncio.to_thread(program.kill)
 
 
@@ -145,7 +145,7 @@ Entering = Callable[..., Awaitable[Person]]
 
 
 @pytest.fixture
-async def person(stage: OperationPoint) -> AsyncIterator[Entering]:
+async def person(scene: Scene) -> AsyncIterator[Entering]:
     """Gives customers with browsers; no page may have complained at the end, of a breach of its policy for one."""
     complaints: list[str] = []
     async with async_playwright() as playwright:
@@ -164,7 +164,7 @@ async def person(stage: OperationPoint) -> AsyncIterator[Entering]:
             await context.route(f"{SHOP}/**", arrive)
             return person
 
-        assert stage.program.port
+        assert scene.program.port
         yield enter
         await browser.close()
     # A status of 4xx is noted as an error by the browser itself.
@@ -178,67 +178,67 @@ async def assert_accessible(page: Page) -> None:
 
 
 @pytest.mark.browser
-async def test_a_customer_pays_and_comes_back_to_the_shop(stage: OperationPoint, person: Entering) -> None:
+async def test_a_customer_pays_and_comes_back_to_the_shop(scene: Scene, person: Entering) -> None:
     """One link, the gateway's page, and the shop again, with an outcome that we know by proof."""
-    somebody, checkout = await person(), await stage.opened()
+    somebody, checkout = await person(), await scene.opened()
     await somebody.at_the_gateway(checkout["url"])
     await somebody.pay()
     await somebody.is_back_at(f"{SHOP}/done")
-    done = await stage.wait_for(checkout["id"], "completed")
+    done = await scene.wait_for(checkout["id"], "completed")
 
     assert done["payment_id"].isdigit()
-    assert stage.charged(done["order_id"]) == 1
+    assert scene.charged(done["order_id"]) == 1
     assert f"checkout={checkout['id']}" in somebody.arrived[-1]
 
 
 @pytest.mark.browser
-async def test_it_works_without_scripts(stage: OperationPoint, person: Entering) -> None:
+async def test_it_works_without_scripts(scene: Scene, person: Entering) -> None:
     """By a button; what the page says, an assistive program can read."""
-    somebody, checkout = await person(has_scripts=False), await stage.opened()
+    somebody, checkout = await person(has_scripts=False), await scene.opened()
     await somebody.page.goto(checkout["url"])
     await expect(somebody.page.get_by_role("heading", level=1)).to_have_text("Continue to payment")
     await somebody.page.get_by_role("button", name="Continue to payment").click()
     await somebody.pay()
     await somebody.is_back_at(f"{SHOP}/done")
 
-    await stage.wait_for(checkout["id"], "completed")
+    await scene.wait_for(checkout["id"], "completed")
 
 
 @pytest.mark.browser
-async def test_a_refused_card_can_be_followed_by_another(stage: OperationPoint, person: Entering) -> None:
+async def test_a_refused_card_can_be_followed_by_another(scene: Scene, person: Entering) -> None:
     """The refusal is told, and the payment after it counts."""
-    somebody, checkout = await person(), await stage.opened()
+    somebody, checkout = await person(), await scene.opened()
     await somebody.at_the_gateway(checkout["url"])
     await somebody.pay(POOR_VISA)
     await somebody.page.locator("#problem").wait_for()
-    await stage.wait_for(checkout["id"], "failed")
+    await scene.wait_for(checkout["id"], "failed")
     await somebody.pay()
     await somebody.is_back_at(f"{SHOP}/done")
 
-    await stage.wait_for(checkout["id"], "completed")
-    assert stage.charged(checkout["order_id"]) == 1
+    await scene.wait_for(checkout["id"], "completed")
+    assert scene.charged(checkout["order_id"]) == 1
 
 
 @pytest.mark.browser
-async def test_who_cancels_comes_to_the_basket_and_may_begin_again(stage: OperationPoint, person: Entering) -> None:
+async def test_who_cancels_comes_to_the_basket_and_may_begin_again(scene: Scene, person: Entering) -> None:
     """Nothing was taken, and the order is free for another checkout."""
-    somebody, checkout = await person(), await stage.opened()
+    somebody, checkout = await person(), await scene.opened()
     await somebody.at_the_gateway(checkout["url"])
     await somebody.page.locator("#cancel").click()
     await somebody.is_back_at(f"{SHOP}/basket")
-    assert (await stage.shown(checkout["id"]))["state"] == "cancelled"
+    assert (await scene.shown(checkout["id"]))["state"] == "cancelled"
 
-    again = await stage.opened(order_id=checkout["order_id"])
+    again = await scene.opened(order_id=checkout["order_id"])
     await somebody.at_the_gateway(again["url"])
     await somebody.pay()
-    await stage.wait_for(again["id"], "completed")
-    assert stage.charged(checkout["order_id"]) == 1
+    await scene.wait_for(again["id"], "completed")
+    assert scene.charged(checkout["order_id"]) == 1
 
 
 @pytest.mark.browser
-async def test_who_goes_back_finds_the_button_and_can_go_on(stage: OperationPoint, person: Entering) -> None:
+async def test_who_goes_back_finds_the_button_and_can_go_on(scene: Scene, person: Entering) -> None:
     """The same form again, as long as it isn't paid."""
-    somebody, checkout = await person(has_scripts=False), await stage.opened()
+    somebody, checkout = await person(has_scripts=False), await scene.opened()
     await somebody.page.goto(checkout["url"])
     button = somebody.page.get_by_role("button", name="Continue to payment")
     await button.click()
@@ -248,14 +248,14 @@ async def test_who_goes_back_finds_the_button_and_can_go_on(stage: OperationPoin
     await somebody.pay()
     await somebody.is_back_at(f"{SHOP}/done")
 
-    await stage.wait_for(checkout["id"], "completed")
-    assert stage.charged(checkout["order_id"]) == 1
+    await scene.wait_for(checkout["id"], "completed")
+    assert scene.charged(checkout["order_id"]) == 1
 
 
 @pytest.mark.browser
-async def test_who_goes_back_from_the_gateway_is_in_the_shop(stage: OperationPoint, person: Entering) -> None:
+async def test_who_goes_back_from_the_gateway_is_in_the_shop(scene: Scene, person: Entering) -> None:
     """A page that presses its own button must not make the back button dead."""
-    somebody, checkout = await person(), await stage.opened()
+    somebody, checkout = await person(), await scene.opened()
     await somebody.page.goto(f"{SHOP}/basket")
     await somebody.at_the_gateway(checkout["url"])
     await somebody.page.go_back()
@@ -264,9 +264,9 @@ async def test_who_goes_back_from_the_gateway_is_in_the_shop(stage: OperationPoi
 
 
 @pytest.mark.browser
-async def test_a_double_click_pays_once(stage: OperationPoint, person: Entering) -> None:
+async def test_a_double_click_pays_once(scene: Scene, person: Entering) -> None:
     """On our button, and on the gateway's."""
-    somebody, checkout = await person(has_scripts=False), await stage.opened()
+    somebody, checkout = await person(has_scripts=False), await scene.opened()
     await somebody.page.goto(checkout["url"])
     await somebody.page.get_by_role("button", name="Continue to payment").dblclick()
     await somebody.page.get_by_label("Name on the card").fill("S Perera")
@@ -274,15 +274,15 @@ async def test_a_double_click_pays_once(stage: OperationPoint, person: Entering)
     await somebody.page.get_by_label("Expires").fill("12/29")
     await somebody.page.get_by_label("Security code").fill("123")
     await somebody.page.locator("#pay").dblclick()
-    await stage.wait_for(checkout["id"], "completed")
+    await scene.wait_for(checkout["id"], "completed")
 
-    assert stage.charged(checkout["order_id"]) == 1
+    assert scene.charged(checkout["order_id"]) == 1
 
 
 @pytest.mark.browser
-async def test_a_closed_tab_is_opened_again(stage: OperationPoint, person: Entering) -> None:
+async def test_a_closed_tab_is_opened_again(scene: Scene, person: Entering) -> None:
     """The same link leads on, until it is paid; then it says so."""
-    somebody, checkout = await person(), await stage.opened(return_to=None, cancel_to=None)
+    somebody, checkout = await person(), await scene.opened(return_to=None, cancel_to=None)
     await somebody.at_the_gateway(checkout["url"])
     await somebody.page.close()
     somebody.page = await somebody.context.new_page()
@@ -298,17 +298,17 @@ async def test_a_closed_tab_is_opened_again(stage: OperationPoint, person: Enter
 
 
 @pytest.mark.browser
-async def test_who_pays_and_never_comes_back_has_paid(stage: OperationPoint, person: Entering) -> None:
+async def test_who_pays_and_never_comes_back_has_paid(scene: Scene, person: Entering) -> None:
     """The tab was closed on the gateway's page, and the notification lost: the gateway shows it to whoever asks."""
     rule = {"notifications": [{"fault": "lost", "times": None}]}
-    await post_to_gateway(stage, "/_sim/faults", rule)
-    somebody, checkout = await person(), await stage.opened()
-    await somebody.context.route(f"http://127.0.0.1:{stage.program.port}/gateway/checkouts/**/return*", drop)
+    await post_to_gateway(scene, "/_sim/faults", rule)
+    somebody, checkout = await person(), await scene.opened()
+    await somebody.context.route(f"http://127.0.0.1:{scene.program.port}/gateway/checkouts/**/return*", drop)
     await somebody.at_the_gateway(checkout["url"])
     await somebody.pay()
 
-    done = await stage.wait_for(checkout["id"], "completed")
-    assert (done["payment_id"] is not None, stage.charged(checkout["order_id"])) == (True, 1)
+    done = await scene.wait_for(checkout["id"], "completed")
+    assert (done["payment_id"] is not None, scene.charged(checkout["order_id"])) == (True, 1)
 
 
 async def drop(route: Route) -> None:
@@ -321,9 +321,9 @@ async def say_nothing(route: Route) -> None:
     await route.fulfill(body="", content_type="text/javascript")
 
 
-async def post_to_gateway(stage: OperationPoint, path: str, value: dict[str, Any]) -> None:
+async def post_to_gateway(scene: Scene, path: str, value: dict[str, Any]) -> None:
     """Tells the gateway what to do."""
-    port = int(stage.gateway.base_url.rpartition(":")[2])
+    port = int(scene.gateway.base_url.rpartition(":")[2])
     caller = Client(port=port, key=None)
     headers = [("Content-Type", "application/json")]
     reply = await asyncio.to_thread(caller.send, "POST", path, encoded(value), headers)
@@ -346,33 +346,33 @@ def encoded(value: dict[str, Any]) -> bytes:
     ids=["approval", "plan", "hold"],
 )
 async def test_every_kind_comes_to_its_end(
-    stage: OperationPoint, person: Entering, changes: dict[str, object], outcome: str | None
+    scene: Scene, person: Entering, changes: dict[str, object], outcome: str | None
 ) -> None:
     """By the gateway's notification, with what came of it."""
-    somebody, checkout = await person(), await stage.opened(**changes)
+    somebody, checkout = await person(), await scene.opened(**changes)
     await somebody.at_the_gateway(checkout["url"])
     await somebody.pay()
     await somebody.is_back_at(f"{SHOP}/done")
-    done = await stage.wait_for(checkout["id"], "completed")
+    done = await scene.wait_for(checkout["id"], "completed")
 
     assert outcome is None or done[outcome]
 
 
 @pytest.mark.browser
-async def test_our_pages_keep_nobody_out(stage: OperationPoint, person: Entering) -> None:
+async def test_our_pages_keep_nobody_out(scene: Scene, person: Entering) -> None:
     """The form, the waiting and what is said of a wrong address."""
-    somebody, checkout = await person(), await stage.opened(return_to=None, cancel_to=None)
+    somebody, checkout = await person(), await scene.opened(return_to=None, cancel_to=None)
     await somebody.context.route("**/continue.js", say_nothing)
     for rest in ("", "/return", "x", "/cancel"):
         await somebody.page.goto(checkout["url"] + rest, wait_until="load")
         await assert_accessible(somebody.page)
 
 
-async def test_a_form_of_our_own_hands_is_taken_by_the_gateway(stage: OperationPoint) -> None:
+async def test_a_form_of_our_own_hands_is_taken_by_the_gateway(scene: Scene) -> None:
     """For those who post it on their own: the fields of the answer, from a page of theirs."""
-    checkout = await stage.opened()
-    port = int(stage.gateway.base_url.rpartition(":")[2])
-    target = checkout["form"]["action"].removeprefix(stage.gateway.base_url)
+    checkout = await scene.opened()
+    port = int(scene.gateway.base_url.rpartition(":")[2])
+    target = checkout["form"]["action"].removeprefix(scene.gateway.base_url)
     headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Referer", f"{SHOP}/")]
     form = urlencode(checkout["form"]["fields"]).encode()
     reply = await asyncio.to_thread(Client(port=port, key=None).send, "POST", target, form, headers)
@@ -380,38 +380,38 @@ async def test_a_form_of_our_own_hands_is_taken_by_the_gateway(stage: OperationP
     assert (reply.status, "/pay/visits/" in (reply.header("location") or "")) == (303, True), str(reply)
 
 
-async def test_an_outcome_in_an_address_is_not_believed(stage: OperationPoint) -> None:
+async def test_an_outcome_in_an_address_is_not_believed(scene: Scene) -> None:
     """Anybody can write one."""
-    checkout = await stage.opened(return_to=None)
+    checkout = await scene.opened(return_to=None)
     page = urlsplit(checkout["url"]).path
     reply = await asyncio.to_thread(
-        stage.client.holding(None).send,
+        scene.client.holding(None).send,
         "GET",
         f"{page}/return?order_id={checkout['order_id']}&status=2&state=completed",
     )
 
     assert (reply.status, b"One moment" in reply.body) == (200, True), str(reply)
-    assert (await stage.shown(checkout["id"]))["state"] == "open"
+    assert (await scene.shown(checkout["id"]))["state"] == "open"
 
 
-async def test_a_repeat_is_the_same_checkout_and_another_body_is_refused(stage: OperationPoint) -> None:
+async def test_a_repeat_is_the_same_checkout_and_another_body_is_refused(scene: Scene) -> None:
     """As with every other request that begins something."""
     wanted, key = body(), fresh("key")
-    first, again = await stage.post(wanted, key), await stage.post(wanted, key)
+    first, again = await scene.post(wanted, key), await scene.post(wanted, key)
 
     assert again.body == first.body
     assert again.header("idempotent-replayed") == "true"
-    assert_refused(await stage.post({**wanted, "amount": 5}, key), 422, "idempotency_mismatch")
-    assert_refused(await stage.post({**wanted, "amount": 5}), 409, "conflict")
+    assert_refused(await scene.post({**wanted, "amount": 5}, key), 422, "idempotency_mismatch")
+    assert_refused(await scene.post({**wanted, "amount": 5}), 409, "conflict")
 
 
-async def test_no_secret_and_no_person_is_in_the_log(stage: OperationPoint) -> None:
+async def test_no_secret_and_no_person_is_in_the_log(scene: Scene) -> None:
     """Whoever reads the log must not open a customer's page."""
-    checkout = await stage.opened()
+    checkout = await scene.opened()
     path = urlsplit(checkout["url"]).path
     for rest in ("", "/return", "/cancel", "/nothing"):
-        await asyncio.to_thread(stage.client.holding(None).send, "GET", path + rest)
-    log = stage.program.log()
+        await asyncio.to_thread(scene.client.holding(None).send, "GET", path + rest)
+    log = scene.program.log()
 
     assert path.rpartition("/")[2] not in log
     assert not [value for value in CUSTOMER.values() if value in log]

@@ -30,7 +30,7 @@ PAGES: dict[str, Page] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class OperationPoint:
+class Scene:
     """The service, and the gateway behind it in the test's own loop."""
 
     program: Program
@@ -101,7 +101,7 @@ async def until(read: Callable[[], Awaitable[T]], is_so: Callable[[T], bool]) ->
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[OperationPoint]:
+async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     """Starts the program as an operator does, with a gateway of its own that can reach it."""
     simulator = payrelay_simulator.Simulator()
     async with payrelay_simulator.serve(simulator) as running:
@@ -117,50 +117,50 @@ async def stage(tmp_path: Path) -> AsyncIterator[OperationPoint]:
         program = Program(tmp_path, settings | {"PAYRELAY_PUBLIC_URL": f"http://127.0.0.1:{port}"})
         key = await asyncio.to_thread(program.new_key, "shop")
         await asyncio.to_thread(program.start, port)
-        yield OperationPoint(program=program, gateway=running, client=program.client(key))
+        yield Scene(program=program, gateway=running, client=program.client(key))
         await asyncio.to_thread(program.kill)
 
 
-async def test_an_approved_card_is_charged_by_its_handle(stage: OperationPoint) -> None:
+async def test_an_approved_card_is_charged_by_its_handle(scene: Scene) -> None:
     """The whole way from the gateway's page to a charge that its own ledger has."""
-    checkout = await stage.opened("preapproval")
-    stage.pay(checkout, POOR_VISA)
-    done = await stage.finished(checkout)
+    checkout = await scene.opened("preapproval")
+    scene.pay(checkout, POOR_VISA)
+    done = await scene.finished(checkout)
     body = charge_body(customer_token=done["customer_id"])
-    reply = await asyncio.to_thread(stage.client.charge, body, key=fresh("key"))
+    reply = await asyncio.to_thread(scene.client.charge, body, key=fresh("key"))
 
     assert reply.status == 200, str(reply)
-    assert [entry.kind for entry in stage.gateway.simulator.ledger() if entry.order_id == body["order_id"]] == [
+    assert [entry.kind for entry in scene.gateway.simulator.ledger() if entry.order_id == body["order_id"]] == [
         "charge"
     ]
-    assert {row["state"] for row in await stage.notifications(at_least=2)} == {"applied"}
+    assert {row["state"] for row in await scene.notifications(at_least=2)} == {"applied"}
 
 
-async def test_a_hold_is_captured_by_its_checkout(stage: OperationPoint) -> None:
+async def test_a_hold_is_captured_by_its_checkout(scene: Scene) -> None:
     """The app never sees the gateway's token, and doesn't need it."""
-    checkout = await stage.opened("authorization")
-    stage.pay(checkout)
-    await stage.finished(checkout)
+    checkout = await scene.opened("authorization")
+    scene.pay(checkout)
+    await scene.finished(checkout)
     body = {"authorization_token": checkout["id"], "amount": 800, "description": "without the bell"}
-    reply = await asyncio.to_thread(stage.client.post, "payments/capture", body, key=fresh("key"))
+    reply = await asyncio.to_thread(scene.client.post, "payments/capture", body, key=fresh("key"))
 
     assert reply.status == 200, str(reply)
-    entries = [entry for entry in stage.gateway.simulator.ledger() if entry.order_id == checkout["order_id"]]
+    entries = [entry for entry in scene.gateway.simulator.ledger() if entry.order_id == checkout["order_id"]]
     assert [entry.amount_cents for entry in entries if entry.kind == "capture"] == [80_000]
 
 
-async def test_a_plan_is_followed_by_the_gateways_clock(stage: OperationPoint) -> None:
+async def test_a_plan_is_followed_by_the_gateways_clock(scene: Scene) -> None:
     """Installments are told by the gateway one after the other; the app reads them here."""
-    checkout = await stage.opened("recurring", recurrence="1 Month", duration="3 Month")
-    stage.pay(checkout)
-    done = await stage.finished(checkout)
+    checkout = await scene.opened("recurring", recurrence="1 Month", duration="3 Month")
+    scene.pay(checkout)
+    done = await scene.finished(checkout)
     path = f"subscription-states/{done['subscription_id']}"
-    assert (await until(lambda: stage.get(path), lambda data: data["installments_paid"] == 1))["state"] == "active"
+    assert (await until(lambda: scene.get(path), lambda data: data["installments_paid"] == 1))["state"] == "active"
     for _ in range(6):
-        stage.gateway.simulator.world.clock.advance(60)
+        scene.gateway.simulator.world.clock.advance(60)
         await asyncio.sleep(0.2)
 
-    state = await until(lambda: stage.get(path), lambda data: data["state"] == "completed")
+    state = await until(lambda: scene.get(path), lambda data: data["state"] == "completed")
     assert (state["installments_paid"], state["next_on"]) == (3, None)
 
 
@@ -174,66 +174,66 @@ async def test_a_plan_is_followed_by_the_gateways_clock(stage: OperationPoint) -
     ],
 )
 async def test_a_payment_counts_however_it_is_told(
-    stage: OperationPoint, fault: str, arguments: dict[str, Any], states: set[str]
+    scene: Scene, fault: str, arguments: dict[str, Any], states: set[str]
 ) -> None:
     """Doubled, late, or beside a forged one: paid once, and each of them visible."""
-    stage.misbehave(fault, **arguments)
-    checkout = await stage.opened()
-    stage.pay(checkout)
-    await stage.finished(checkout)
+    scene.misbehave(fault, **arguments)
+    checkout = await scene.opened()
+    scene.pay(checkout)
+    await scene.finished(checkout)
 
-    rows = await stage.notifications(at_least=len(states))
+    rows = await scene.notifications(at_least=len(states))
     assert {row["state"] for row in rows} == states
-    assert [entry.kind for entry in stage.gateway.simulator.ledger()] == ["charge"]
+    assert [entry.kind for entry in scene.gateway.simulator.ledger()] == ["charge"]
 
 
-async def test_a_failure_that_comes_after_the_payment_changes_nothing(stage: OperationPoint) -> None:
+async def test_a_failure_that_comes_after_the_payment_changes_nothing(scene: Scene) -> None:
     """The first card failed, the second paid; the network turned the two around."""
-    stage.misbehave("reordered", behind=1, wait_s=5)
-    checkout = await stage.opened()
-    stage.pay(checkout, POOR_VISA)
-    await stage.finished(checkout)
+    scene.misbehave("reordered", behind=1, wait_s=5)
+    checkout = await scene.opened()
+    scene.pay(checkout, POOR_VISA)
+    await scene.finished(checkout)
 
-    assert len(await stage.notifications(at_least=2)) == 2
-    assert (await stage.get(f"checkouts/{checkout['id']}"))["state"] == "completed"
+    assert len(await scene.notifications(at_least=2)) == 2
+    assert (await scene.get(f"checkouts/{checkout['id']}"))["state"] == "completed"
 
 
-async def test_a_lost_notification_is_not_needed_for_a_payment(stage: OperationPoint) -> None:
+async def test_a_lost_notification_is_not_needed_for_a_payment(scene: Scene) -> None:
     """The app asks, and the gateway's own search shows it."""
-    stage.misbehave("lost")
-    checkout = await stage.opened()
-    stage.pay(checkout)
+    scene.misbehave("lost")
+    checkout = await scene.opened()
+    scene.pay(checkout)
 
-    await stage.finished(checkout)
-    assert await stage.notifications(at_least=0) == []
+    await scene.finished(checkout)
+    assert await scene.notifications(at_least=0) == []
 
 
-async def test_a_lost_notification_is_not_needed_for_a_plan(stage: OperationPoint) -> None:
+async def test_a_lost_notification_is_not_needed_for_a_plan(scene: Scene) -> None:
     """Nothing is ever told of its first payment; the app asks, and is shown the checkout and the subscription."""
-    stage.misbehave("lost")
-    checkout = await stage.opened("recurring", recurrence="1 Month", duration="3 Month", startup_fee=500)
-    stage.pay(checkout)
-    done = await stage.finished(checkout)
+    scene.misbehave("lost")
+    checkout = await scene.opened("recurring", recurrence="1 Month", duration="3 Month", startup_fee=500)
+    scene.pay(checkout)
+    done = await scene.finished(checkout)
 
-    entries = [each for each in stage.gateway.simulator.ledger() if each.order_id == checkout["order_id"]]
+    entries = [each for each in scene.gateway.simulator.ledger() if each.order_id == checkout["order_id"]]
     assert [str(entry.payment_id) for entry in entries] == [done["payment_id"]]
-    state = await stage.get(f"subscription-states/{done['subscription_id']}")
+    state = await scene.get(f"subscription-states/{done['subscription_id']}")
     assert (state["state"], state["installments_paid"]) == ("active", 1)
-    assert await stage.notifications(at_least=0) == []
+    assert await scene.notifications(at_least=0) == []
 
 
-async def test_a_chargeback_reaches_the_charge(stage: OperationPoint) -> None:
+async def test_a_chargeback_reaches_the_charge(scene: Scene) -> None:
     """The gateway tells it weeks later; support sees it where it looks."""
-    checkout = await stage.opened("preapproval")
-    stage.pay(checkout)
-    done = await stage.finished(checkout)
+    checkout = await scene.opened("preapproval")
+    scene.pay(checkout)
+    done = await scene.finished(checkout)
     body = charge_body(customer_token=done["customer_id"])
-    reply = await asyncio.to_thread(stage.client.charge, body, key=fresh("key"))
+    reply = await asyncio.to_thread(scene.client.charge, body, key=fresh("key"))
     order = {"payment_id": reply.json["data"]["payment_id"]}
-    async with aiohttp.ClientSession(stage.gateway.base_url) as session:
+    async with aiohttp.ClientSession(scene.gateway.base_url) as session:
         answered = await session.post("/_sim/chargebacks", json=order)
         assert answered.status == 200, await answered.text()
     path = f"operations/{reply.header('payrelay-operation')}"
 
-    shown = await until(lambda: stage.get(path), lambda data: len(data["chargebacks"]) == 1)
+    shown = await until(lambda: scene.get(path), lambda data: len(data["chargebacks"]) == 1)
     assert (shown["state"], shown["chargebacks"][0]["amount"]) == ("succeeded", 345.67)

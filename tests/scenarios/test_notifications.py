@@ -263,6 +263,7 @@ def test_a_kill_in_the_midst_loses_nothing(tmp_path: Path, gateway: GatewayDoubl
         program.kill()
 
 
+@pytest.mark.integration
 def test_a_storm_with_a_kill_in_it_loses_no_notification_that_was_answered(
     tmp_path: Path, gateway: GatewayDouble
 ) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from tests.simulation.clients import Ask, Told
 from tests.simulation.fate import Fate
 from tests.simulation.loop import SimulatedLoop
-from tests.simulation.network import DAY_S, Gateway, NotificationContext
+from tests.simulation.network import DAY_S, Arrival, Gateway
 from tests.simulation.process import START_MS, Heard, Process
 
 from payrelay.core.calls import Charge, Effect
@@ -85,7 +85,7 @@ class Book:
     operation: Operation
     history: list[JournalEntry]
     call: Effect
-    arrivals: list[NotificationContext]
+    arrivals: list[Arrival]
 
     @property
     def entries(self) -> list[LedgerEntry]:

@@ -38,7 +38,7 @@ MASKED_SHARE: Final = 0.6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NotificationContext:
+class Arrival:
     """One effect's call, as it came to the gateway.
 
     Attributes:
@@ -90,7 +90,7 @@ class Gateway:
         self.witness = witness
         self.latency_s = fate.latency_s
         self.fate = fate
-        self.arrivals: list[NotificationContext] = []
+        self.arrivals: list[Arrival] = []
         self.lied_at_s: list[float] = []
         self.faults: dict[str, int] = {}
 
@@ -147,7 +147,7 @@ class Gateway:
         if endpoint in EFFECTS:
             late_s = (args.wait_s or 60.0) if is_late else 0.0
             self.arrivals.append(
-                NotificationContext(
+                Arrival(
                     operation_id=sent.operation_id,
                     endpoint=endpoint,
                     at_s=self.loop.time(),

@@ -12,6 +12,8 @@ from tests.simulation.universe import run
 
 SEEDS: Final = 50
 PARTS: Final = 10
+AT_PUSH: Final = 5
+"""So many parts are lived at every push, the others at every landing."""
 REPEATED: Final = (3, 8, 13)
 DIGESTS: Final = """
 from tests.simulation.template import Template
@@ -22,7 +24,14 @@ with Template() as template:
 """
 
 
-@pytest.mark.parametrize("part", [pytest.param(0, marks=pytest.mark.smoke), *range(1, PARTS)])
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(0, marks=pytest.mark.smoke),
+        *range(1, AT_PUSH),
+        *(pytest.param(part, marks=pytest.mark.integration) for part in range(AT_PUSH, PARTS)),
+    ],
+)
 def test_no_seed_breaks_a_promise(part: int) -> None:
     """Whatever is lost, refused, late or dies: the ledger, our books and every answer agree in the end."""
     summary = run_many(range(1 + part * SEEDS, 1 + part * SEEDS + SEEDS))

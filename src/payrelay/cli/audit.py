@@ -1,34 +1,31 @@
 """The command for the audit: looks whether anything was changed or removed, with a server running or without."""
 
-import json
 import re
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.progress import Progress, TaskID
 
-from payrelay.cli.session import DONE, WRONG, Json, awaited, progress_bar, read_settings
+from payrelay.cli.session import read_settings
+from payrelay.cli.terminal.declaring import Json, awaited, examples, group
+from payrelay.cli.terminal.messages import DONE, FAULTY, CommandError, show, show_json
 from payrelay.clock import Clock
 from payrelay.core.moments import rfc3339
-from payrelay.errors import SettingsError
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from payrelay.flows.operators.audit import Audit, AuditFinding, Phase, Summary
     from payrelay.settings import Settings
 
 _NOTED: Final = re.compile(r"(\d{1,18}):([0-9a-f]{64})")
 
-app = typer.Typer(
-    name="audit", help="Whether operations and their histories are as they were left.", no_args_is_help=True
-)
+app = group("audit", "The audit: finds what was changed or removed.")
 
 
-@app.command()
+@app.command(epilog=examples("payrelay audit verify", "payrelay audit verify --json --anchor 17:DIGEST"))
 @awaited
 async def verify(
     *,
@@ -37,7 +34,10 @@ async def verify(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Find every operation, line of history and kept answer that was changed or removed."""
+    """Find what was changed or removed of operations and histories.
+
+    Reads every operation, every journal entry and every stored answer, and changes nothing.
+    """
     settings = read_settings()
     findings = []
     async with _audit(settings, dict(map(_noted, anchor or ()))) as audit:
@@ -45,39 +45,38 @@ async def verify(
             if as_json:
                 findings.append(finding)
             else:
-                sys.stdout.write(f"{_line(finding)}\n")
+                show(_line(finding))
     if as_json:
         shown = {"summary": _shown(audit.summary), "findings": msgspec.to_builtins(findings)}
-        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+        show_json(shown)
     else:
-        sys.stdout.write("".join(f"{line}\n" for line in _summary_lines(audit.summary)))
-    return WRONG if audit.summary.findings else DONE
+        show("\n".join(_summary_lines(audit.summary)))
+    return FAULTY if audit.summary.findings else DONE
 
 
 @asynccontextmanager
 async def _audit(settings: "Settings", noted: dict[int, str]) -> "AsyncIterator[Audit]":
-    """Opens the store, which a server may be using at the same time, with a bar where a person looks on."""
+    """Opens the database, which a server may be using at the same time, with a progress bar on a terminal."""
     from payrelay.app import opened_trail
+    from payrelay.cli.terminal.pages import Page, progress_bar
     from payrelay.flows.operators.audit import Audit
 
     async with opened_trail(settings, Clock()) as (trail, since_ms):
-        with progress_bar(Console(stderr=True)) as bar:
+        with progress_bar(Page(stderr=True)) as bar:
             yield Audit(trail, since_ms, ProgressBars(bar), noted=noted)
 
 
 def _noted(text: str) -> tuple[int, str]:
     match = _NOTED.fullmatch(text)
     if match is None:
-        raise SettingsError(
-            "--anchor takes a number, a colon and 64 hex digits, as the log and this command print them"
-        )
+        raise CommandError("--anchor takes a number, a colon and 64 hex digits, as the log and this command print them")
     return int(match[1]), match[2]
 
 
 class ProgressBars:
     """A bar for each phase, from when it begins."""
 
-    def __init__(self, bar: Progress) -> None:
+    def __init__(self, bar: "Progress") -> None:
         self._bar = bar
         self._tasks: dict[Phase, TaskID] = {}
 

@@ -1,57 +1,67 @@
-"""Says in plain words what is right and what is wrong: settings, database, encryption key, gateways."""
+"""The command that checks settings, database, encryption key and gateways, and tells the result in plain words."""
 
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import typer
-from rich.console import Console
-
-from payrelay.cli.session import DONE, WRONG, awaited, read_settings
+from payrelay.cli.session import read_settings
+from payrelay.cli.terminal.declaring import awaited, examples, group
+from payrelay.cli.terminal.messages import DONE, FAULTY
 from payrelay.clock import Clock
 from payrelay.errors import SettingsError, StoreError
-from payrelay.gateways.gateway import CheckFinding
 
 if TYPE_CHECKING:
     from payrelay.app import SharedResources
     from payrelay.settings import Settings
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-"""The rights of everybody but the owner of a file."""
+"""The rights of all users but the owner of a file."""
 
 
-app = typer.Typer()
+class ReportedFinding(NamedTuple):
+    """One thing that was checked; ``text`` tells what is right or wrong with it."""
+
+    subject: str
+    is_right: bool
+    text: str
+    is_warning: bool = False
 
 
-@app.command()
+app = group()
+
+
+@app.command(epilog=examples("payrelay check"))
 @awaited
 async def check() -> int:
-    """Say what is right and wrong with settings, database and gateways."""
-    console = Console(highlight=False)
+    """Check the settings, the database and the gateways."""
+    from rich.text import Text
+
+    from payrelay.cli.terminal.pages import Page, cell
+
+    page = Page()
     code = DONE
     async for finding in _findings(Clock()):
-        mark = "[yellow]![/]" if finding.is_warning else "[green]✓[/]" if finding.is_right else "[red]✗[/]"
-        console.print(mark, end=" ")
-        console.print(f"{finding.subject}: {finding.text}", markup=False, soft_wrap=True)
+        mark = ("!", "yellow") if finding.is_warning else ("✓", "green") if finding.is_right else ("✗", "red")
+        page.write_line(Text.assemble(mark, " ", cell(f"{finding.subject}: {finding.text}")))
         if not finding.is_right:
-            code = WRONG
+            code = FAULTY
     return code
 
 
-async def _findings(clock: Clock) -> AsyncIterator[CheckFinding]:
-    """Looks at one thing after the other, and goes on where it can; changes nothing at the gateway.
+async def _findings(clock: Clock) -> AsyncIterator[ReportedFinding]:
+    """Checks one thing after the other, and goes on where it can; changes nothing at the gateway.
 
-    A database that isn't there yet is made, as by every command.
+    A database that does not exist yet is made, as by every command.
     """
     from payrelay.app import opened_accounts
 
     try:
         settings = read_settings()
     except SettingsError as error:
-        yield CheckFinding(subject="settings", is_right=False, text=str(error))
+        yield ReportedFinding(subject="settings", is_right=False, text=str(error))
         return
     yield _of_settings(settings)
     if settings.alert_command is not None:
@@ -62,44 +72,44 @@ async def _findings(clock: Clock) -> AsyncIterator[CheckFinding]:
             yield finding
         for finding in _of_files(settings.embedded_path):
             yield finding
-        # The calls count in the budget of whoever serves at the same time, where there is a store to count them in.
+        # The calls count in the budget of a server that runs at the same time, where there is a store to count them in.
         accounts = await stack.enter_async_context(opened_accounts(settings, clock, shared))
         for name, account in accounts.items():
             for found in await account.check():
-                yield CheckFinding(subject=f"{name}: {found.subject}", is_right=found.is_right, text=found.text)
+                yield ReportedFinding(subject=f"{name}: {found.subject}", is_right=found.is_right, text=found.text)
 
 
-def _of_settings(settings: "Settings") -> CheckFinding:
+def _of_settings(settings: "Settings") -> ReportedFinding:
     from payrelay.settings import require_serving
 
     try:
         require_serving(settings)
     except SettingsError as error:
-        return CheckFinding(subject="settings", is_right=False, text=str(error))
+        return ReportedFinding(subject="settings", is_right=False, text=str(error))
     accounts = ", ".join(f"{name} ({gateway.environment})" for name, gateway in settings.gateways.items())
-    return CheckFinding(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
+    return ReportedFinding(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
 
 
-def _of_files(path: Path | None) -> Iterator[CheckFinding]:
-    """Looks who may read the embedded database and the key beside it; ours are made for their owner alone."""
+def _of_files(path: Path | None) -> Iterator[ReportedFinding]:
+    """Checks who may read the embedded database and the key beside it; Payrelay makes both for their owner alone."""
     for file in () if path is None else (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}.key")):
         mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0
         if mode & OTHERS:
             text = f"{file} may be read or changed by other users of this machine (mode {mode:04o}): chmod 600 {file}"
-            yield CheckFinding(subject="files", is_right=True, is_warning=True, text=text)
+            yield ReportedFinding(subject="files", is_right=True, is_warning=True, text=text)
 
 
-def _of_alert_command(program: str) -> CheckFinding:
-    """Looks whether it is there; it isn't run. Its arguments are not shown, because they may hold a secret."""
+def _of_alert_command(program: str) -> ReportedFinding:
+    """Checks that the program exists, without running it. Its arguments are not shown: they may hold a secret."""
     is_there = shutil.which(program) is not None
     text = f"{program} {'can be run' if is_there else 'is not a program that can be run'}"
-    return CheckFinding(subject="alert command", is_right=is_there, text=text)
+    return ReportedFinding(subject="alert command", is_right=is_there, text=text)
 
 
 async def _of_database(
     settings: "Settings", clock: Clock, stack: AsyncExitStack
-) -> "tuple[list[CheckFinding], SharedResources | None]":
-    """Looks at the store, and gives it, where it can be used; it stays open as long as the stack."""
+) -> "tuple[list[ReportedFinding], SharedResources | None]":
+    """Checks the database, and gives it where it can be used; it stays open as long as the stack."""
     from payrelay.app import SharedResources, opened_database, seal_of
     from payrelay.flows.operators.inspect_database import inspect_database
     from payrelay.flows.operators.pause_account import in_words
@@ -108,15 +118,16 @@ async def _of_database(
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=False))
         state = await inspect_database(database)
     except (SettingsError, StoreError) as error:
-        return [CheckFinding(subject="database", is_right=False, text=str(error))], None
+        return [ReportedFinding(subject="database", is_right=False, text=str(error))], None
     text = f"{settings.shown_database} can be used; its schema has version {state.schema_version}"
-    right = CheckFinding(subject="database", is_right=True, text=text)
+    right = ReportedFinding(subject="database", is_right=True, text=text)
     paused = [
-        CheckFinding(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses
+        ReportedFinding(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}")
+        for pause in state.pauses
     ]
     try:
         seal = await seal_of(settings, database)
     except (SettingsError, StoreError) as error:
-        return [right, *paused, CheckFinding(subject="encryption key", is_right=False, text=str(error))], None
-    key = CheckFinding(subject="encryption key", is_right=True, text="it opens what this database holds")
+        return [right, *paused, ReportedFinding(subject="encryption key", is_right=False, text=str(error))], None
+    key = ReportedFinding(subject="encryption key", is_right=True, text="it opens what this database holds")
     return [right, *paused, key], SharedResources(database, seal)

@@ -1,22 +1,27 @@
-"""The command for client tokens: another key to sign them with, beside a running server."""
+"""The command for client tokens: rotates the key that signs them, beside a running server."""
 
-import typer
-
-from payrelay.cli.session import DONE, REFUSED, awaited, complain, read_settings, say, session
+from payrelay.cli.session import read_settings
+from payrelay.cli.terminal.declaring import awaited, examples, group
+from payrelay.cli.terminal.messages import DONE, REFUSED, CommandError, say
+from payrelay.clock import Clock
 from payrelay.errors import Outdated
 
-app = typer.Typer(name="client-tokens", help="Client tokens: what phones are given.", no_args_is_help=True)
+app = group("client-tokens", "Client tokens: what an app pays one order with.")
 
 
-@app.command("rotate-key")
+@app.command("rotate-key", epilog=examples("payrelay client-tokens rotate-key"))
 @awaited
 async def rotate_key() -> int:
-    """Sign client tokens with a new key; those of the key before it stay good."""
-    async with session(read_settings()) as relay:
+    """Sign client tokens with a new key.
+
+    Tokens of the previous key stay valid until they end.
+    """
+    from payrelay.app import opened_signing_keys
+
+    async with opened_signing_keys(read_settings(), Clock()) as keys:
         try:
-            key = await relay.signing_keys.rotate()
+            key = await keys.rotate()
         except Outdated:
-            complain("somebody else has just made a new key; nothing was changed")
-            return REFUSED
-    say(f"Client tokens are now signed with key {key.id}; those that the key before it has signed stay good.")
+            raise CommandError("another process has just made a new key; nothing was changed", REFUSED) from None
+    say(f"Client tokens are now signed with key {key.id}; tokens of the previous key stay valid.")
     return DONE

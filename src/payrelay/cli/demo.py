@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from rich.console import Console
+from rich.text import Text
 
 import payrelay_simulator
 from payrelay.api import serving
 from payrelay.api.http.request_log import json_log
 from payrelay.app import Service, remove_database, running
+from payrelay.cli.terminal.pages import Page
 from payrelay.clock import Clock
 from payrelay.core.secret import Secret
 from payrelay.errors import SettingsError
@@ -83,7 +84,7 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
 
     Raises SettingsError or StoreUnusable where it can't start.
     """
-    console = Console(highlight=False)
+    page = Page()
     FOLDER.mkdir(exist_ok=True)
     # The simulator forgets its world at the end, so that what is known of it would be wrong at the next start.
     remove_database(_DATABASE)
@@ -102,9 +103,10 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
                 )
 
                 async with _serving(service, places, listener, stop), _shop(places, issued.key):
-                    _introduce(console, places, simulated.base_url, issued.key, world)
+                    _introduce(page, places, simulated.base_url, issued.key, world)
                     await stop.wait()
-    console.print("\nThe demo has ended.")
+    page.write_line("")
+    page.write_line("The demo has ended.")
 
 
 def samples(world: DemoWorld) -> tuple[Sample, ...]:
@@ -124,7 +126,7 @@ def samples(world: DemoWorld) -> tuple[Sample, ...]:
         Sample(title="Retrieve the payments of an order", method="GET", path=f"/payments/{world.paid_order_id}"),
         Sample(title="Charge a customer", method="POST", path="/payments/charge", body=charge, once="demo-charge-1"),
         Sample(
-            title="Capture a part of what is held",
+            title="Capture a part of an authorization",
             method="POST",
             path="/payments/capture",
             body=capture,
@@ -244,9 +246,9 @@ async def _shop(places: DemoAddresses, key: str) -> AsyncIterator[None]:
             await process.wait()
 
 
-def _introduce(console: Console, places: DemoAddresses, gateway_address: str, key: str, world: DemoWorld) -> None:
-    """Prints what a visitor needs. What is to be copied stands without frame, colour or breaks of our own."""
-    console.rule("[bold]Payrelay demo")
+def _introduce(page: Page, places: DemoAddresses, gateway_address: str, key: str, world: DemoWorld) -> None:
+    """Prints what a visitor needs. What is to be copied stands without frame, colour or line breaks of our own."""
+    page.rule(Text("Payrelay demo", style="bold"))
     address = places.service
     shop = () if places.shop_address is None else (("shop", f"{places.shop_address} (open it in a browser)"),)
     for name, text in (
@@ -257,15 +259,10 @@ def _introduce(console: Console, places: DemoAddresses, gateway_address: str, ke
         ("key", key),
         ("log", str(_LOG)),
     ):
-        console.print(f"[bold]{name:>8}[/]  ", end="")
-        _print_plain(console, text)
-    console.print("\nCopy these calls into another terminal, in any order:\n")
+        page.write_line(Text.assemble((f"{name:>8}", "bold"), "  ", text))
+    page.write_line(["", "Copy these calls into another terminal, in any order:", ""])
     for sample in samples(world):
-        console.print(f"[bold cyan]# {sample.title}[/]")
-        _print_plain(console, curl(sample, address, key) + "\n")
-    console.print("The data in .payrelay/ begins anew at each start. [bold]Ctrl-C[/] ends the demo.")
-    console.file.flush()
-
-
-def _print_plain(console: Console, text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
+        page.write_line(Text(f"# {sample.title}", style="bold cyan"))
+        page.write_line([*curl(sample, address, key).split("\n"), ""])
+    page.write_line("The data in .payrelay/ begins anew at each start. Ctrl-C ends the demo.")
+    page.file.flush()

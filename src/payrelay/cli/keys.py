@@ -1,36 +1,53 @@
-"""The commands for keys: make, list and revoke them, with a server running on the same database or without."""
+"""The commands for keys: make, list and revoke them, with or without a server on the same database."""
 
-import json
-import sys
 from decimal import Decimal, InvalidOperation
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from payrelay.cli.session import DONE, UNKNOWN, Json, awaited, complain, read_settings, say
+from payrelay.cli.session import read_settings
+from payrelay.cli.terminal.declaring import Json, awaited, examples, group
+from payrelay.cli.terminal.messages import DONE, NOT_FOUND, CommandError, complain, say, show, show_json
 from payrelay.clock import Clock
 from payrelay.core.access.credential import DEFAULT_SCOPES, Credential, Rate, Scope, is_usable
 from payrelay.core.durations import SpanError, span_s
 from payrelay.core.moments import rfc3339
 from payrelay.core.money import AmountError, decimal_text, minor_units
 
-app = typer.Typer(name="keys", help="Keys for clients.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from payrelay.cli.terminal.pages import Cell
+
+app = group("keys", "Keys: what clients call the API with.")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "KEY=$(payrelay keys create --name shop)",
+        "payrelay keys create --name app --scope payments:charge --max-amount 5000",
+    )
+)
 @awaited
 async def create(
     *,
-    name: Annotated[str, typer.Option(help="Who it is for; keys of one name see each other's operations.")],
-    scope: Annotated[list[Scope] | None, typer.Option(help="What it may do; repeatable.")] = None,
-    account: Annotated[list[str] | None, typer.Option(help="A gateway account that it may use; repeatable.")] = None,
-    max_amount: Annotated[str | None, typer.Option(help="The largest amount of one operation.")] = None,
-    rate: Annotated[str | None, typer.Option(help="Its own limit of requests, such as 100/60s.")] = None,
-    expires: Annotated[str | None, typer.Option(help="When it ends, from now, such as 30d.")] = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Who it is for; keys of one name see each other's operations.")
+    ],
+    scope: Annotated[
+        list[Scope] | None,
+        typer.Option(metavar="SCOPE", help=f"What it may do; repeatable. One of {', '.join(Scope)}."),
+    ] = None,
+    account: Annotated[
+        list[str] | None, typer.Option(metavar="ACCOUNT", help="A gateway account that it may use; repeatable.")
+    ] = None,
+    max_amount: Annotated[
+        str | None, typer.Option(metavar="AMOUNT", help="The largest amount of one operation.")
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="COUNT/SPAN", help="Its own limit of requests, such as 100/60s.")
+    ] = None,
+    expires: Annotated[str | None, typer.Option(metavar="SPAN", help="When it ends, from now, such as 30d.")] = None,
 ) -> int:
-    """Make a key, and print it alone on standard output."""
+    """Make a key, and print it."""
     from payrelay.app import opened_credentials
     from payrelay.flows.access.issue_key import KeyRequest, issue_key
 
@@ -51,29 +68,30 @@ async def create(
         complain(f"no account is called {', '.join(unknown)} here; configured: {known}")
     async with opened_credentials(settings, Clock()) as credentials:
         issued = await issue_key(credentials, Clock(), wanted)
-    sys.stdout.write(f"{issued.key}\n")
-    note = f"The key {issued.credential.id} of {wanted.principal} is shown this once; keep it like a password."
-    Console(stderr=True, highlight=False).print(note, markup=False)
+    show(str(issued.key))
+    say(f"The key {issued.credential.id} of {wanted.principal} is shown this once; store it like a password.")
     return DONE
 
 
-@app.command("list")
+@app.command("list", epilog=examples("payrelay keys list", "payrelay keys list --json"))
 @awaited
 async def list_all(*, as_json: Json = False) -> int:
     """List the keys, without their secrets."""
     from payrelay.app import opened_credentials
+    from payrelay.cli.terminal.pages import Page, table
     from payrelay.flows.access.issue_key import list_keys
 
     async with opened_credentials(read_settings(), Clock()) as credentials:
         rows = [_shown(credential, Clock().now_ms()) for credential in await list_keys(credentials)]
     if as_json:
-        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
-    else:
-        Console(highlight=False).print(_table(rows))
+        show_json(rows)
+        return DONE
+    titles = ("id", "name", "may", "limits", "created", "ends")
+    Page().write(table(titles, map(_row, rows), empty="Nothing here: no key was made yet."))
     return DONE
 
 
-@app.command()
+@app.command(epilog=examples("payrelay keys revoke ID"))
 @awaited
 async def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]) -> int:
     """End a key."""
@@ -83,8 +101,7 @@ async def revoke(key_id: Annotated[str, typer.Argument(metavar="ID", help="As `k
     async with opened_credentials(read_settings(), Clock()) as credentials:
         is_revoked = await revoke_key(credentials, Clock(), key_id)
     if not is_revoked:
-        complain(f"there is no key {key_id} that could be revoked")
-        return UNKNOWN
+        raise CommandError(f"there is no key {key_id} that could be revoked", NOT_FOUND)
     say(f"The key {key_id} is revoked.")
     return DONE
 
@@ -93,7 +110,7 @@ def _name(text: str) -> str:
     from payrelay.flows.access.issue_key import PRINCIPAL_LENGTH_MAX
 
     if not text.strip() or not text.isprintable() or len(text) > PRINCIPAL_LENGTH_MAX:
-        raise typer.BadParameter(f"must have 1 to {PRINCIPAL_LENGTH_MAX} printable characters", param_hint="--name")
+        raise CommandError(f"--name must have 1 to {PRINCIPAL_LENGTH_MAX} printable characters")
     return text
 
 
@@ -102,7 +119,7 @@ def _accounts(names: list[str] | None) -> frozenset[str] | None:
 
     for name in names or ():
         if GATEWAY_NAME.fullmatch(name) is None:
-            raise typer.BadParameter("must be small letters, digits and hyphens", param_hint="--account")
+            raise CommandError("--account must be small letters, digits and hyphens")
     return frozenset(names) if names else None
 
 
@@ -112,25 +129,25 @@ def _amount(text: str | None) -> int | None:
     try:
         return minor_units(Decimal(text))
     except InvalidOperation:
-        raise typer.BadParameter("must be a number", param_hint="--max-amount") from None
+        raise CommandError("--max-amount must be a number") from None
     except AmountError as error:
-        raise typer.BadParameter(str(error), param_hint="--max-amount") from None
+        raise CommandError(f"--max-amount {error}") from None
 
 
 def _rate(text: str | None) -> Rate | None:
     try:
         return None if text is None else Rate.parse(text)
     except SpanError as error:
-        raise typer.BadParameter(str(error), param_hint="--rate") from None
+        raise CommandError(f"--rate {error}") from None
 
 
 def _life_s(text: str | None) -> int | None:
     try:
         seconds = None if text is None else span_s(text)
     except SpanError as error:
-        raise typer.BadParameter(str(error), param_hint="--expires") from None
+        raise CommandError(f"--expires {error}") from None
     if seconds == 0:
-        raise typer.BadParameter("must be longer than nothing", param_hint="--expires")
+        raise CommandError("--expires must be longer than nothing")
     return seconds
 
 
@@ -156,23 +173,20 @@ def _utc(at_ms: int | None) -> str | None:
     return None if at_ms is None else rfc3339(at_ms, "seconds")
 
 
-def _table(rows: list[dict[str, object]]) -> Table:
-    table = Table("id", "name", "may", "limits", "created", "ends")
-    for row in rows:
-        table.add_row(str(row["id"]), str(row["name"]), _may(row), _limits(row), _day(row["created_at"]), _end(row))
-    return table
+def _row(row: dict[str, object]) -> "tuple[Cell, ...]":
+    return str(row["id"]), str(row["name"]), _may(row), _limits(row), _day(row["created_at"]), _end(row)
 
 
-def _may(row: dict[str, object]) -> str:
+def _may(row: dict[str, object]) -> "Cell":
     scopes = row["scopes"]
     names = scopes if isinstance(scopes, list) else []
-    return "the default scopes" if set(names) == DEFAULT_SCOPES else "\n".join(names)
+    return "the default scopes" if set(names) == DEFAULT_SCOPES else names
 
 
-def _limits(row: dict[str, object]) -> str:
+def _limits(row: dict[str, object]) -> list[str]:
     limits = [str(row[name]) for name in ("max_amount", "rate") if row[name] is not None]
     accounts = row["accounts"]
-    return "\n".join([*limits, *(f"on {name}" for name in (accounts if isinstance(accounts, list) else ()))])
+    return [*limits, *(f"on {name}" for name in (accounts if isinstance(accounts, list) else ()))]
 
 
 def _end(row: dict[str, object]) -> str:

@@ -1,24 +1,33 @@
-"""The command line: finds a command by its name, runs it, and says in one line why it couldn't.
+"""The command line: finds a command by its name, runs it, and turns every expected failure into one line.
 
-A command's file is loaded when the command is asked for; no web server and no database's driver is, before it runs.
+The file of a command is loaded when the command is asked for. No web server and no driver of a database is loaded
+before the command runs.
 """
 
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from itertools import takewhile
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Any, Final
 
 import typer
-from typer._click import Command, Context
-from typer.core import TyperGroup
+from typer.completion import get_completion_inspect_parameters
+from typer.core import TyperCommand, TyperGroup
 
-from payrelay.core.events.delivery import PatternError
-from payrelay.core.persons import WordsError
-from payrelay.errors import SettingsError, StoreError
-
-UNUSABLE: Final = 2
-"""The exit code of a command that couldn't begin."""
+from payrelay.cli.terminal.declaring import examples, group
+from payrelay.cli.terminal.messages import (
+    INTERRUPTED,
+    PIPE_CLOSED,
+    REFUSED,
+    UNUSABLE,
+    CommandError,
+    abandon_output,
+    complain,
+    prepare_streams,
+    show_version,
+)
+from payrelay.errors import Refusal, SettingsError, StoreError
 
 FILES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -26,63 +35,136 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "demo": "program",
         "simulate": "program",
         "check": "check",
-        "settle": "settle",
+        "resolve": "resolve",
         "pause": "accounts",
         "resume": "accounts",
-        "version": "program",
-        "keys": "keys",
-        "db": "program",
-        "audit": "audit",
-        "endpoints": "endpoints",
-        "events": "endpoints",
-        "customers": "customers",
-        "seal": "seal",
-        "client-tokens": "client_tokens",
         "operations": "operations",
         "notifications": "notifications",
+        "customers": "customers",
+        "endpoints": "endpoints",
+        "events": "endpoints",
+        "keys": "keys",
+        "client-tokens": "client_tokens",
+        "seal": "seal",
+        "audit": "audit",
+        "db": "program",
+        "completion": "program",
+        "version": "program",
     }
 )
 """Commands and groups of commands, in the order of the list, with the file whose ``app`` declares each."""
 
+RENAMED: Final[Mapping[str, str]] = MappingProxyType({"settle": "resolve"})
+"""Commands that had another name, which somebody may still have in a script."""
 
-class NamedCommands(TyperGroup):
-    """The commands by their names; each is loaded when it is asked for."""
 
-    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002  typer's own
+class LazyCommands(TyperGroup):
+    """Finds the commands by their names, and loads each when it is asked for."""
+
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002  typer's own
         """Gives all names."""
         return list(FILES)
 
-    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
-        """Gives a command; for a name that there isn't loads all, so that typer can say which one was meant."""
-        for name in [cmd_name] if cmd_name in FILES else FILES:
-            if name not in self.commands:
-                self.add_command(_loaded(name), name)
-        return super().get_command(ctx, cmd_name)
+    def get_command(self, ctx: object, cmd_name: str) -> TyperCommand | TyperGroup | None:  # noqa: ARG002
+        """Gives a command; for an unknown name it loads all, so that typer can suggest the one that was meant."""
+        found = {name: _loaded(name) for name in ([cmd_name] if cmd_name in FILES else FILES)}
+        self.commands.update(found)
+        return found.get(cmd_name)
 
 
-def _loaded(name: str) -> Command:
+def _loaded(name: str) -> TyperCommand | TyperGroup:
     app: typer.Typer = import_module(f"payrelay.cli.{FILES[name]}").app
-    group = typer.main.get_group(app)
-    return group if group.name == name else group.commands[name]
+    declared = typer.main.get_group(app)
+    found = declared if declared.name == name else declared.commands[name]
+    if not isinstance(found, TyperCommand | TyperGroup):
+        raise TypeError(f"{name} is no command of typer's")
+    return found
 
 
-commands: Final = NamedCommands(
-    name="payrelay",
-    help="Relays payments to a gateway: nobody is charged twice, no answer is lost.",
-    no_args_is_help=True,
+def _show_version(is_wanted: bool) -> None:  # noqa: FBT001  typer calls it
+    if is_wanted:
+        show_version()
+        raise typer.Exit
+
+
+root: Final = group("payrelay", "Relays payments to a gateway: nobody is charged twice, no answer is lost.")
+
+
+@root.callback(
+    cls=LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples("payrelay demo", "payrelay keys create --help"),
 )
+def payrelay(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Holds the options of the program itself; typer calls it before each command."""
+
+
+commands: Final = typer.main.get_group(root)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs one command and exits; an expected failure is one line on standard error."""
+    prepare_streams()
+    get_completion_inspect_parameters()  # makes the shells known to typer, in case one asks for completions
+    out = sys.stdout
     try:
-        commands(args=arguments, prog_name="payrelay")
-    except (SettingsError, StoreError, WordsError, PatternError) as error:
-        _fail(str(error))
+        code = _run(sys.argv[1:] if arguments is None else list(arguments))
+    except BrokenPipeError:
+        code = PIPE_CLOSED
+    except SystemExit:
+        if sys.stdout is out:  # typer has answered the completion of a shell
+            raise
+        code = PIPE_CLOSED  # typer has met a closed pipe, and put something harmless in the place of the streams
+    try:
+        out.flush()
+    except OSError:
+        abandon_output()
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    """Runs a command and gives the exit code. Raises BrokenPipeError where nobody reads the output any more."""
+    if arguments and arguments[0] in RENAMED:
+        return _failed("{0} is called {1} now: payrelay {1}".format(arguments[0], RENAMED[arguments[0]]), UNUSABLE)
+    try:
+        code: Any = commands.main(arguments, prog_name="payrelay", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _misused(error, arguments)
+    except CommandError as error:
+        return _failed(str(error), error.code)
+    except Refusal as refusal:
+        return _failed(refusal.msg, REFUSED)
+    except (SettingsError, StoreError) as error:
+        return _failed(str(error), UNUSABLE)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        return _failed(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), UNUSABLE)
+    if code == INTERRUPTED:
+        complain("interrupted")
+    return int(code or 0)
 
 
-def _fail(line: str) -> None:
-    sys.stderr.write(f"payrelay: {line}\n")
-    sys.exit(UNUSABLE)
+def _misused(error: typer.TyperException, arguments: list[str]) -> int:
+    """Tells what is wrong with what was typed; a group without a command is answered with its help."""
+    text = error.format_message()
+    if text.startswith("Usage: "):
+        sys.stderr.write(f"{text}\n")
+        return error.exit_code
+    context: typer.Context | None = getattr(error, "ctx", None)
+    names = takewhile(lambda argument: not argument.startswith("-"), arguments)
+    typed = " ".join(["payrelay", *names]) if context is None else context.command_path
+    text = " ".join(text.split()).replace("Value error, ", "")  # pydantic's prefix
+    end = "" if text.endswith(("?", ".")) else "."
+    return _failed(f"{text[:1].lower()}{text[1:]}{end} See {typed} --help", error.exit_code)
+
+
+def _failed(text: str, code: int) -> int:
+    complain(text)
+    return code

@@ -1,17 +1,22 @@
-"""The commands for notifications: list what came, show all that is known of one, have one worked on anew."""
+"""The commands for notifications: list them, show all that is known of one, replay some."""
 
-import sys
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
-from rich import box
-from rich.console import Console, Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
-from payrelay.cli.session import DONE, REFUSED, UNKNOWN, Json, awaited, complain, read_settings, say, session
+from payrelay.cli.session import read_settings, session
+from payrelay.cli.terminal.declaring import Json, awaited, examples, group, state_help
+from payrelay.cli.terminal.messages import (
+    DONE,
+    NOT_FOUND,
+    REFUSED,
+    complain,
+    not_found,
+    say,
+    show_json,
+)
 from payrelay.core.durations import span_text
 from payrelay.core.moments import rfc3339, spoken
 from payrelay.core.money import decimal_text
@@ -22,13 +27,12 @@ from payrelay.core.notifications.notification import (
     NotificationFilter,
     NotificationState,
 )
-from payrelay.core.payments.explanations import printable
 
-app = typer.Typer(
-    name="notifications",
-    help="Notifications: what the gateway posted, and what became of it.",
-    no_args_is_help=True,
-)
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+app = group("notifications", "Notifications: what the gateway posted, and the result.")
 
 NotificationId = Annotated[str, typer.Argument(metavar="ID", help="As `notifications list` shows it.")]
 
@@ -47,52 +51,60 @@ AUTHENTICITY_PHRASES: Final = {
 }
 
 
-@app.command("list")
+@app.command(
+    "list",
+    epilog=examples("payrelay notifications list", "payrelay notifications list --state needs_attention --json"),
+)
 @awaited
 async def list_notifications(
     *,
-    state: Annotated[NotificationState | None, typer.Option(help="Only those in this state.")] = None,
-    account: Annotated[str | None, typer.Option(help="Only those on this account.")] = None,
-    order: Annotated[str | None, typer.Option(help="Only those of this order.")] = None,
-    payment: Annotated[str | None, typer.Option(help="Only those of this payment.")] = None,
-    limit: Annotated[int, typer.Option(help="At most so many.", min=1, max=1_000)] = 50,
+    state: Annotated[
+        NotificationState | None, typer.Option(metavar="STATE", help=state_help(NotificationState))
+    ] = None,
+    account: Annotated[str | None, typer.Option(metavar="ACCOUNT", help="Only those on this account.")] = None,
+    order: Annotated[str | None, typer.Option(metavar="ORDER", help="Only those of this order.")] = None,
+    payment: Annotated[str | None, typer.Option(metavar="PAYMENT", help="Only those of this payment.")] = None,
+    limit: Annotated[int, typer.Option(metavar="COUNT", help="How many, newest first.", min=1, max=1_000)] = 50,
     as_json: Json = False,
 ) -> int:
     """List what the gateway posted, newest first."""
+    from payrelay.cli.terminal.pages import Page
+
     wanted = NotificationFilter(state=state, account=account, order_id=order, payment_id=payment)
     async with session(read_settings()) as relay:
         found = await relay.inbox.list(wanted, before=None, limit=limit)
         now_ms = relay.clock.now_ms()
     if as_json:
-        sys.stdout.write(_json([_view(each) for each in found]).decode())
+        show_json([_view(each) for each in found])
     else:
-        Console(highlight=False).print(list_page(found, now_ms))
+        Page().write(list_page(found, now_ms))
     return DONE
 
 
-@app.command("show")
+@app.command("show", epilog=examples("payrelay notifications show ID", "payrelay notifications show ID --json"))
 @awaited
 async def show_notification(notification_id: NotificationId, *, as_json: Json = False) -> int:
-    """Show all that is known of a notification, but for what is secret."""
+    """Show all that is known of a notification, without secrets."""
+    from payrelay.cli.terminal.pages import Page
+
     async with session(read_settings()) as relay:
         notification = await relay.inbox.get(notification_id)
         now_ms = relay.clock.now_ms()
     if notification is None:
-        complain(f"there is no notification {printable(notification_id)}")
-        return UNKNOWN
+        raise not_found("notification", notification_id)
     if as_json:
-        sys.stdout.write(_json(_view(notification)).decode())
+        show_json(_view(notification))
     else:
-        Console(highlight=False).print(show_page(notification, now_ms))
+        Page().write(show_page(notification, now_ms))
     return DONE
 
 
-@app.command("replay")
+@app.command("replay", epilog=examples("payrelay notifications replay ID ID"))
 @awaited
 async def replay_notifications(
-    notification_ids: Annotated[list[str], typer.Argument(metavar="ID...", help="As `notifications list` shows them.")],
+    notification_ids: Annotated[list[str], typer.Argument(metavar="ID", help="As `notifications list` shows them.")],
 ) -> int:
-    """Have notifications worked on anew, once what kept them from their end is mended."""
+    """Process notifications again, once the cause is mended."""
     from payrelay.flows.notifications.replay_notification import NotReplayedError, UnknownNotificationError, replay
 
     code = DONE
@@ -101,39 +113,39 @@ async def replay_notifications(
             try:
                 replayed = await replay(relay, notification_id)
             except UnknownNotificationError:
-                complain(f"there is no notification {printable(notification_id)}")
-                code = UNKNOWN
+                complain(f"there is no notification {notification_id}")
+                code = NOT_FOUND
             except NotReplayedError as error:
-                complain(f"{printable(notification_id)}: {error}")
+                complain(f"{notification_id}: {error}")
                 code = code or REFUSED
             else:
-                say(f"Replayed: {replayed.id}. The service works on it now, or when it is started.")
+                say(f"Replayed: {replayed.id}. The service processes it now, or when it is started.")
     return code
 
 
-def list_page(notifications: Sequence[Notification], now_ms: int) -> RenderableType:
+def list_page(notifications: Sequence[Notification], now_ms: int) -> "RenderableType":
     """Shows notifications, newest first."""
-    if not notifications:
-        return Text("Nothing here: no such notification came.")
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=1)
-    table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("notification", overflow="fold", width=len("ntf_") + 32)
-    table.add_column("where it stands", overflow="fold")
-    for each in notifications:
-        named = Text.assemble((each.id, "bold"), "\n", printable(_what(each)))
-        table.add_row(_age(each.received_at_ms, now_ms), named, _standing(each))
-    return Group(table, Text("\npayrelay notifications show ID tells all that is known of one.", style="dim"))
+    from rich.console import Group
+    from rich.text import Text
+
+    from payrelay.cli.terminal.pages import entry, table
+
+    rows = ((_age(each.received_at_ms, now_ms), entry(each.id, _what(each)), _standing(each)) for each in notifications)
+    titles = ("age", "notification", "state")
+    shown = table(titles, rows, ids="notification", empty="Nothing here: there is no such notification.", leading=1)
+    hint = Text("\npayrelay notifications show ID shows all that is known of one.", style="dim")
+    return Group(shown, hint) if notifications else shown
 
 
-def show_page(notification: Notification, now_ms: int) -> RenderableType:
-    """Shows all that is known of one notification in clear; what is sealed of it stays sealed."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in _facts(notification, now_ms):
-        table.add_row(name, printable(text))
+def show_page(notification: Notification, now_ms: int) -> "RenderableType":
+    """Shows all that is known of one notification in clear; sealed content stays sealed."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from payrelay.cli.terminal.pages import facts
+
     head = Text.assemble((notification.id, "bold"), "  ", (_word(notification.state), _style(notification.state)))
-    return Group(head, Text(f"{_phrase(notification)}\n"), table)
+    return Group(head, Text(f"{_phrase(notification)}\n"), facts(_facts(notification, now_ms)))
 
 
 def _facts(notification: Notification, now_ms: int) -> Iterator[tuple[str, str]]:
@@ -142,12 +154,12 @@ def _facts(notification: Notification, now_ms: int) -> Iterator[tuple[str, str]]
     yield "on", f"account {notification.account}"
     if notification.message_type is not None:
         yield "about", _word(notification.message_type)
-    came = f"{spoken(notification.received_at_ms)} UTC, {_age(notification.received_at_ms, now_ms)} ago"
-    yield "came", came
+    received = f"{spoken(notification.received_at_ms)} UTC, {_age(notification.received_at_ms, now_ms)} ago"
+    yield "received", received
     if notification.repeats:
         times = "once" if notification.repeats == 1 else f"{notification.repeats} times"
-        yield "came again", f"{times}, at last {spoken(notification.last_at_ms)} UTC"
-    yield "worked on", f"{notification.attempts} times"
+        yield "received again", f"{times}, at last {spoken(notification.last_at_ms)} UTC"
+    yield "processed", f"{notification.attempts} times"
     if notification.next_at_ms is not None:
         yield "next", f"{spoken(notification.next_at_ms)} UTC"
     yield "digest", notification.digest
@@ -164,9 +176,11 @@ def _what(notification: Notification) -> str:
     return " ".join(words)
 
 
-def _standing(notification: Notification) -> Text:
+def _standing(notification: Notification) -> "Text":
+    from rich.text import Text
+
     state = (_word(notification.state), _style(notification.state))
-    return Text.assemble(state, ": ", printable(REASON_PHRASES[notification.reason]))
+    return Text.assemble(state, ": ", REASON_PHRASES[notification.reason])
 
 
 def _phrase(notification: Notification) -> str:
@@ -197,7 +211,3 @@ def _style(state: NotificationState) -> str:
 
 def _age(at_ms: int, now_ms: int) -> str:
     return span_text(max(now_ms - at_ms, 0) // 1000)
-
-
-def _json(value: object) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

@@ -1,17 +1,17 @@
-"""What the commands for operations show: for people, as pages for any width of terminal, and for programs, as JSON."""
+"""What the commands for operations show: pages for people, for any width of terminal, and JSON for programs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 import msgspec
-from rich import box
-from rich.console import Group as Page
+from rich.console import Group as Parts
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from payrelay.cli.terminal.pages import entry, facts, table
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Capture, Charge, Effect, Refund, Void
 from payrelay.core.durations import span_text
@@ -20,12 +20,12 @@ from payrelay.core.payments.explanations import phrases_of, printable, reason_ph
 from payrelay.core.payments.operation import Event, JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.flows.operators.decide import EVENT_OF_DECISION, Consequence, sentences_of
-from payrelay.flows.operators.review import Group, OperationStudy
+from payrelay.flows.operators.review import Group, OperationStudy, ReviewEntry
 from payrelay.flows.payments.operation_views import view
 
 TITLES: Final[dict[State | None, str]] = {
-    State.NEEDS_ATTENTION: "Needs a person",
-    State.UNKNOWN: "Unknown, still asked for",
+    State.NEEDS_ATTENTION: "Needs attention",
+    State.UNKNOWN: "Unknown, still inquired about",
     State.PENDING: "Pending at the gateway",
     None: "Others",
 }
@@ -56,15 +56,17 @@ _decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
 def list_page(groups: Sequence[Group], now_ms: int) -> RenderableType:
     """Shows operations in their groups, oldest first."""
     if not groups:
-        return Text("Nothing here: no operation needs a person, and none is open.")
+        return Text("Nothing here: no operation needs attention, and none is open.")
     parts: list[RenderableType] = []
     for group in groups:
         title = TITLES.get(group.state) or str(group.state).replace("_", " ").capitalize()
         if parts:
             parts.append(Text())
-        parts += [Text(f"{title} ({_count(group)})", style=_style(group.state)), _rows(group, now_ms)]
-    parts.append(Text("\npayrelay operations show ID tells all that is known of one.", style="dim"))
-    return Page(*parts)
+        head = Text(f"{title} ({_count(group)})", style=_style(group.state))
+        rows = (_row(listed, group.state, now_ms) for listed in group.entries)
+        parts += [head, table(("age", "operation", "why"), rows, ids="operation", empty="", leading=1)]
+    parts.append(Text("\npayrelay operations show ID shows all that is known of one.", style="dim"))
+    return Parts(*parts)
 
 
 def show_page(studied: OperationStudy, prospects: Mapping[State, Consequence], now_ms: int) -> RenderableType:
@@ -75,17 +77,17 @@ def show_page(studied: OperationStudy, prospects: Mapping[State, Consequence], n
     parts: list[RenderableType] = [
         head,
         Text(STATE_SENTENCES[operation.state]),
-        _section("Asked", _facts(_asked(operation, studied.call, now_ms))),
-        _section("Why it stands there", Text(f"{printable(reason_phrase(studied.history))}.")),
-        _section("History (UTC)", _history(studied.history)),
+        _section("Asked", facts(_asked(operation, studied.call, now_ms))),
+        _section("Why it is in this state", Text(f"{printable(reason_phrase(studied.history))}.")),
+        _section("History (UTC)", facts(_history(studied.history))),
     ]
     if studied.answer is not None:
         parts.append(_section("Its answer", Text(printable(_told(studied.answer)))))
     if studied.chargebacks:
-        parts.append(_section("Charged back", _facts(_charged_back(studied))))
+        parts.append(_section("Charged back", facts(_charged_back(studied))))
     for verdict, consequence in prospects.items():
         parts.append(_section(f"If you decide that it {verdict}", _prospect(consequence)))
-    return Page(*parts)
+    return Parts(*parts)
 
 
 def hints_of(operation: Operation) -> list[str]:
@@ -98,22 +100,21 @@ def consequence_lines(consequence: Consequence) -> list[str]:
     return [f"The client gets {_told(consequence.answer)}", *sentences_of(consequence)]
 
 
-def list_json(groups: Sequence[Group], now_ms: int) -> bytes:
-    """Gives a list as JSON: the operations as the API shows them, with their age and why they stand where they do."""
-    shown = [
+def list_json(groups: Sequence[Group], now_ms: int) -> list[dict[str, object]]:
+    """Gives a list for programs: the operations as the API shows them, with their age and the reason of their state."""
+    return [
         {
-            **msgspec.structs.asdict(view(entry.operation)),
-            "why": entry.why,
-            "age_s": _age_s(entry.operation, now_ms),
+            **msgspec.structs.asdict(view(listed.operation)),
+            "why": listed.why,
+            "age_s": _age_s(listed.operation, now_ms),
         }
         for group in groups
-        for entry in group.entries
+        for listed in group.entries
     ]
-    return _json(shown)
 
 
-def show_json(studied: OperationStudy, prospects: Mapping[State, Consequence]) -> bytes:
-    """Gives all that is known of one operation as JSON, with what each decision would do."""
+def operation_json(studied: OperationStudy, prospects: Mapping[State, Consequence]) -> dict[str, object]:
+    """Gives all that is known of one operation for programs, with what each decision would do."""
     history = [
         {
             "at": rfc3339(entry.at_ms),
@@ -132,26 +133,14 @@ def show_json(studied: OperationStudy, prospects: Mapping[State, Consequence]) -
     answer = None if studied.answer is None else _answer_json(studied.answer)
     shown = msgspec.structs.asdict(view(studied.operation))
     more = {"history": history, "chargebacks": studied.chargebacks, "answer": answer, "decisions": decisions}
-    return _json({**shown, "why": reason_phrase(studied.history), **more})
+    return {**shown, "why": reason_phrase(studied.history), **more}
 
 
-def _rows(group: Group, now_ms: int) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, leading=1)
-    table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("operation", overflow="fold", width=len("op_") + 32)
-    table.add_column("why", overflow="fold")
-    for entry in group.entries:
-        operation = entry.operation
-        state = "" if group.state is not None else f"{operation.state.replace('_', ' ')}: "
-        named = Text.assemble(
-            (operation.id, "bold"), "\n", printable(request_phrase(operation)), "\n", _place(operation)
-        )
-        table.add_row(span_text(_age_s(operation, now_ms)), named, f"{state}{printable(entry.why)}")
-    return table
-
-
-def _place(operation: Operation) -> Text:
-    return Text(printable(f"on {operation.account}, by {operation.principal}"), style="dim")
+def _row(listed: ReviewEntry, state: State | None, now_ms: int) -> tuple[str, Text, str]:
+    operation = listed.operation
+    stands = "" if state is not None else f"{operation.state.replace('_', ' ')}: "
+    named = entry(operation.id, request_phrase(operation), f"on {operation.account}, by {operation.principal}")
+    return span_text(_age_s(operation, now_ms)), named, f"{stands}{listed.why}"
 
 
 def _count(group: Group) -> str:
@@ -186,19 +175,7 @@ def _charged_back(studied: OperationStudy) -> Iterator[tuple[str, str]]:
         )
 
 
-def _facts(facts: Iterator[tuple[str, str]]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, text in facts:
-        table.add_row(name, printable(text))
-    return table
-
-
-def _history(history: Sequence[JournalEntry]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
+def _history(history: Sequence[JournalEntry]) -> Iterator[tuple[str, Text]]:
     for _, alike in groupby(history, key=_likeness):
         lines = list(alike)
         told = [Text(sentence_of(lines[0]))]
@@ -206,14 +183,13 @@ def _history(history: Sequence[JournalEntry]) -> Table:
         if seen:
             told.append(Text(printable(seen[:1].upper() + seen[1:]), style="dim"))
         if len(lines) > 1:
-            times = "once more, at" if len(lines) == _A_PAIR else f"{len(lines) - 1} times more, at last at"
-            told.append(Text(f"The same {times} {spoken(lines[-1].at_ms)}", style="dim"))
-        table.add_row(spoken(lines[0].at_ms), Text("\n").join(told))
-    return table
+            times = "once more, at" if len(lines) == _A_PAIR else f"{len(lines) - 1} times more, most recently at"
+            told.append(Text(f"Repeated {times} {spoken(lines[-1].at_ms)}", style="dim"))
+        yield spoken(lines[0].at_ms), Text("\n").join(told)
 
 
 def _likeness(entry: JournalEntry) -> object:
-    """Gives what makes a look as good as the one before it, so that a hundred of them need two lines."""
+    """Gives what makes a status inquiry equal to the one before it, so that a hundred of them need two lines."""
     is_look = entry.event is Event.INQUIRED_ABOUT
     return (
         (entry.event, entry.evidence.seen, entry.evidence.control, entry.evidence.cause) if is_look else entry.version
@@ -224,13 +200,13 @@ def _prospect(consequence: Consequence) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for entry in consequence_lines(consequence):
-        table.add_row("·", printable(entry))
+    for sentence in consequence_lines(consequence):
+        table.add_row("·", printable(sentence))
     return table
 
 
 def _told(answer: Answer) -> str:
-    """Tells an answer as a person reads it: its status, its text, and the members of its data that are not null."""
+    """Tells an answer in words: its status, its text, and the members of its data that are not null."""
     envelope = _decode_envelope(answer.body)
     code = "" if envelope.error is None else f" {envelope.error.code}"
     text = f"{answer.http_status}{code}, “{envelope.msg}”"
@@ -249,7 +225,7 @@ def _members(raw_data: msgspec.Raw) -> Iterator[tuple[str, str]]:
 
 
 def _section(title: str, content: RenderableType) -> RenderableType:
-    return Page(Text(f"\n{title}", style="bold"), Padding(content, (0, 0, 0, INDENT)))
+    return Parts(Text(f"\n{title}", style="bold"), Padding(content, (0, 0, 0, INDENT)))
 
 
 def _style(state: State | None) -> str:
@@ -262,7 +238,3 @@ def _age_s(operation: Operation, now_ms: int) -> int:
 
 def _answer_json(answer: Answer) -> dict[str, object]:
     return {"http_status": answer.http_status, "body": msgspec.Raw(answer.body)}
-
-
-def _json(value: object) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

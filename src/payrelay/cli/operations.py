@@ -1,69 +1,60 @@
-"""The commands for operations: list those that need somebody, show all that is known of one, decide."""
+"""The commands for operations: list those that need attention, show all that is known of one, decide one."""
 
 import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 
-from payrelay.cli.session import (
+from payrelay.cli.session import operator_from, read_settings, reason_from, session
+from payrelay.cli.terminal.declaring import By, Json, Reason, Sure, awaited, examples, group, state_help
+from payrelay.cli.terminal.messages import (
     DONE,
+    NOT_FOUND,
     REFUSED,
-    UNKNOWN,
-    By,
-    Json,
-    Reason,
-    Sure,
-    awaited,
-    complain,
-    operator_from,
-    read_settings,
-    reason_from,
+    CommandError,
+    is_confirmed,
+    not_found,
     say,
-    session,
+    show_json,
 )
-from payrelay.core.payments.explanations import printable, request_phrase
+from payrelay.core.payments.explanations import request_phrase
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.payments.payment import payment_number
-from payrelay.core.persons import WordsError
 
 if TYPE_CHECKING:
     from payrelay.flows.operators.decidable import Decision
     from payrelay.flows.relay import Relay
 
 LISTED_MAX: Final = 10_000
-"""Operations of one group that are listed; more are no list that anybody reads."""
+"""Operations of one group that are listed; nobody reads a longer list."""
 
-app = typer.Typer(
-    name="operations",
-    help="Operations: what needs a person, what is known of it, a decision.",
-    no_args_is_help=True,
-)
+app = group("operations", "Operations: what needs attention, and decisions.")
 
 OperationId = Annotated[str, typer.Argument(metavar="ID", help="As `operations list` shows it.")]
 
 
 class DecidedState(StrEnum):
-    """What can be decided."""
+    """The outcomes that an operator can decide."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
 
 
-@app.command("list")
+@app.command("list", epilog=examples("payrelay operations list", "payrelay operations list --state unknown --json"))
 @awaited
 async def list_operations(
     *,
-    state: Annotated[State | None, typer.Option(help="Only those in this state.")] = None,
-    account: Annotated[str | None, typer.Option(help="Only those on this account.")] = None,
-    order: Annotated[str | None, typer.Option(help="Only those of this order.")] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="The others too, newest first.")] = False,
-    limit: Annotated[int, typer.Option(help="Of each group.", min=1, max=LISTED_MAX)] = 50,
+    state: Annotated[State | None, typer.Option(metavar="STATE", help=state_help(State))] = None,
+    account: Annotated[str | None, typer.Option(metavar="ACCOUNT", help="Only those on this account.")] = None,
+    order: Annotated[str | None, typer.Option(metavar="ORDER", help="Only those of this order.")] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="List final operations too, newest first.")] = False,
+    limit: Annotated[int, typer.Option(metavar="COUNT", help="How many of each group.", min=1, max=LISTED_MAX)] = 50,
     as_json: Json = False,
 ) -> int:
-    """List the operations that need a person, and those that are open."""
+    """List the operations that need attention, and those that are open."""
     from payrelay.cli.operation_pages import list_json, list_page
+    from payrelay.cli.terminal.pages import Page
     from payrelay.flows.operators.review import ReviewFilter, list_for_operator
 
     wanted = ReviewFilter(state=state, account=account, order_id=order, is_all=show_all, limit=limit)
@@ -71,49 +62,60 @@ async def list_operations(
         groups = await list_for_operator(relay, wanted)
         now_ms = relay.clock.now_ms()
     if as_json:
-        sys.stdout.write(list_json(groups, now_ms).decode())
+        show_json(list_json(groups, now_ms))
     else:
-        Console(highlight=False).print(list_page(groups, now_ms))
+        Page().write(list_page(groups, now_ms))
     return DONE
 
 
-@app.command("show")
+@app.command("show", epilog=examples("payrelay operations show ID", "payrelay operations show ID --json"))
 @awaited
 async def show_operation(operation_id: OperationId, *, as_json: Json = False) -> int:
-    """Show all that is known of an operation, and what each decision would do."""
-    from payrelay.cli.operation_pages import hints_of, show_json, show_page
+    """Show an operation, and what each decision would do."""
+    from payrelay.cli.operation_pages import hints_of, operation_json, show_page
+    from payrelay.cli.terminal.pages import Page
     from payrelay.flows.operators.decide import prospects
     from payrelay.flows.operators.review import study
 
     async with session(read_settings()) as relay:
         studied = await study(relay, operation_id)
         if studied is None:
-            complain(f"there is no operation {printable(operation_id)}")
-            return UNKNOWN
+            raise not_found("operation", operation_id)
         prospect = await prospects(relay, studied.operation)
         now_ms = relay.clock.now_ms()
     if as_json:
-        sys.stdout.write(show_json(studied, prospect).decode())
+        show_json(operation_json(studied, prospect))
     else:
-        console = Console(highlight=False)
-        console.print(show_page(studied, prospect, now_ms))
-        for number, hint in enumerate(hints_of(studied.operation) if prospect else ()):
-            console.print(("" if number else "\n") + hint, style="dim", markup=False, soft_wrap=True)
+        page = Page()
+        page.write(show_page(studied, prospect, now_ms))
+        for hint in ("", *hints_of(studied.operation)) if prospect else ():
+            page.write_line(hint)
     return DONE
 
 
-@app.command("decide")
+@app.command(
+    "decide",
+    epilog=examples(
+        'payrelay operations decide ID failed --reason "no such payment"',
+        "payrelay operations decide ID succeeded --reason paid --payment-id 3200250",
+    ),
+)
 @awaited
 async def decide_operation(
     operation_id: OperationId,
-    verdict: Annotated[DecidedState, typer.Argument(help="What became of it.")],
+    verdict: Annotated[DecidedState, typer.Argument(metavar="OUTCOME", help="The outcome.")],
     *,
     reason: Reason = "",
-    payment_id: Annotated[str | None, typer.Option(help="The number of the payment that it made, if known.")] = None,
+    payment_id: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="The number of the payment that it made, if known.")
+    ] = None,
     by: By = None,
     yes: Sure = False,
 ) -> int:
-    """Decide what became of an operation that is unknown, pending or needs a person; for good."""
+    """Decide the outcome of an operation, for good.
+
+    The operation must be unknown, pending or in need of attention.
+    """
     from payrelay.flows.operators.decidable import Decision, UndecidedError, UnknownOperationError, require_decidable
     from payrelay.flows.operators.decide import decide
 
@@ -122,8 +124,7 @@ async def decide_operation(
     async with session(settings) as relay:
         operation = await relay.journal.get(operation_id)
         if operation is None:
-            complain(f"there is no operation {printable(operation_id)}")
-            return UNKNOWN
+            raise not_found("operation", operation_id)
         decision = Decision(
             operation_id=operation.id,
             seen=operation.state,
@@ -134,28 +135,26 @@ async def decide_operation(
         )
         try:
             await require_decidable(relay, operation, decision)
-            if not yes and sys.stdin.isatty() and not await _is_confirmed(relay, operation, decision):
-                complain("nothing was decided")
-                return REFUSED
+            if not yes and sys.stdin.isatty() and not await _is_decision_confirmed(relay, operation, decision):
+                raise CommandError("nothing was decided", REFUSED)
             await decide(relay, decision)
         except UndecidedError as error:
-            complain(str(error))
-            return UNKNOWN if isinstance(error, UnknownOperationError) else REFUSED
+            code = NOT_FOUND if isinstance(error, UnknownOperationError) else REFUSED
+            raise CommandError(str(error), code) from None
     say(f"Decided: {operation.id} {verdict}. By {who}: {why}")
     return DONE
 
 
-async def _is_confirmed(relay: "Relay", operation: Operation, decision: "Decision") -> bool:
+async def _is_decision_confirmed(relay: "Relay", operation: Operation, decision: "Decision") -> bool:
     """Shows what the decision does, and asks."""
     from payrelay.cli.operation_pages import consequence_lines
     from payrelay.flows.operators.decide import consequence_of
 
     consequence = await consequence_of(relay, operation, decision)
-    errors = Console(stderr=True, highlight=False)
-    errors.print(f"{operation.id}, {printable(request_phrase(operation))}", markup=False)
+    say(f"{operation.id}, {request_phrase(operation)}")
     for line in consequence_lines(consequence):
-        errors.print(f"· {printable(line)}", markup=False)
-    return typer.confirm(f"Decide, for good, that it {decision.decided}?", err=True)
+        say(f"· {line}")
+    return is_confirmed(f"Decide, for good, that it {decision.decided}?")
 
 
 def _payment_id(text: str | None) -> str | None:
@@ -163,5 +162,5 @@ def _payment_id(text: str | None) -> str | None:
         return None
     number = payment_number(text)
     if number is None:
-        raise WordsError("--payment-id must be 1 to 19 digits")
+        raise CommandError("--payment-id must be 1 to 19 digits")
     return number

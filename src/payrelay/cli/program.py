@@ -1,78 +1,139 @@
 """The commands that start the service, the demo and the simulator, and those that tell versions."""
 
+import contextlib
+import io
 import sys
-from importlib import metadata
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from payrelay.cli.session import DONE, awaited, read_settings, say
+from payrelay.cli.session import read_settings
+from payrelay.cli.terminal.declaring import awaited, examples, group
+from payrelay.cli.terminal.messages import DONE, CommandError, say, show, show_version
 from payrelay.clock import Clock
-from payrelay.errors import SettingsError
 
-app = typer.Typer()
-schema = typer.Typer(help="The database's schema.", no_args_is_help=True)
-app.add_typer(schema, name="db")
+app = group()
+schema = group("db", "The schema of the database.")
+app.add_typer(schema)
 
-Host = Annotated[str, typer.Option(help="The address to listen on.")]
-Port = Annotated[int, typer.Option(help="The port to listen on; 0 takes any free one.", min=0, max=65_535)]
-Shop = Annotated[Path | None, typer.Option(help="A program to run beside it, such as examples/shop/shop.py.")]
+Host = Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")]
+Port = Annotated[
+    int, typer.Option(metavar="NUMBER", help="The port to listen on; 0 takes any free one.", min=0, max=65_535)
+]
+Shop = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A program to run beside it, such as examples/shop/shop.py.")
+]
 
 
-@app.command()
+class LogFormat(StrEnum):
+    """How lines of the log are written."""
+
+    AUTO = "auto"
+    TEXT = "text"
+    JSON = "json"
+
+
+class Shell(StrEnum):
+    """The shells that complete commands."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+@app.command(
+    epilog=examples("payrelay serve", "payrelay serve --host 0.0.0.0 --port 80", "payrelay serve --log-format json")
+)
 @awaited
-async def serve(host: Host = "127.0.0.1", port: Port = 8080) -> int:
+async def serve(
+    *,
+    host: Host = "127.0.0.1",
+    port: Port = 8080,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="How log lines are written; auto is text on a terminal, and JSON elsewhere.")
+    ] = LogFormat.AUTO,
+) -> int:
     """Start the service."""
     from payrelay import server
     from payrelay.api.http.request_log import json_log
+    from payrelay.cli.terminal.text_log import text_log
 
-    await server.serve(read_settings(), host, port, json_log(sys.stdout.buffer, Clock()))
+    is_text = log_format is LogFormat.TEXT or (log_format is LogFormat.AUTO and sys.stdout.isatty())
+    log = text_log(sys.stdout, Clock()) if is_text else json_log(sys.stdout.buffer, Clock())
+    await server.serve(read_settings(), host, port, log)
     return DONE
 
 
-@app.command()
+@app.command(epilog=examples("payrelay demo", "payrelay demo --shop examples/shop/shop.py"))
 @awaited
 async def demo(host: Host = "127.0.0.1", port: Port = 8080, shop: Shop = None) -> int:
-    """Start the service with a gateway simulator, and print calls to copy."""
+    """Start the service with a simulator, to try it.
+
+    It prints the addresses, a key and calls to copy.
+    """
     from payrelay.cli.demo import run_demo
 
     if shop is not None and not shop.is_file():
-        raise SettingsError(f"{shop}: there is no such program")
+        raise CommandError(f"{shop}: there is no such program")
     await run_demo(host, port, shop)
     return DONE
 
 
-@app.command()
+@app.command(epilog=examples("payrelay simulate", "payrelay simulate --port 8700"))
 def simulate(host: Host = "127.0.0.1", port: Port = 8600) -> None:
-    """Start the gateway simulator alone, with the demo's customers, payments and subscriptions."""
+    """Start the gateway simulator alone.
+
+    It begins with the customers, payments and subscriptions of the demo.
+    """
     import payrelay_simulator
 
     try:
         payrelay_simulator.run(host, port, prepare=payrelay_simulator.demo_world)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise SettingsError(f"can't listen on {host}:{port}: {error.strerror or error}") from error
+        raise CommandError(f"can't listen on {host}:{port}: {error.strerror or error}") from error
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "source <(payrelay completion bash)",
+        "payrelay completion zsh > ~/.zfunc/_payrelay",
+        "payrelay completion fish > ~/.config/fish/completions/payrelay.fish",
+    )
+)
+def completion(
+    context: typer.Context, shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="The shell.")]
+) -> None:
+    """Print the script that completes commands in a shell."""
+    from typer.completion import shell_complete
+
+    with contextlib.redirect_stdout(io.StringIO()) as script:
+        shell_complete(context.find_root().command, {}, "payrelay", "_PAYRELAY_COMPLETE", f"source_{shell}")
+    show(script.getvalue().strip())  # zsh looks at the first line only
+
+
+@app.command(epilog=examples("payrelay version"))
 def version() -> None:
-    """Tell the program's version."""
-    sys.stdout.write(f"payrelay {metadata.version('payrelay')}\n")
+    """Print the version of the program."""
+    show_version()
 
 
-@schema.command()
+@schema.command(epilog=examples("payrelay db upgrade"))
 @awaited
 async def upgrade() -> int:
-    """Bring the database's schema up to date."""
+    """Bring the schema of the database up to date."""
     say(f"The database is up to date, at version {await _schema_version()}.")
     return DONE
 
 
-@schema.command("version")
+@schema.command("version", epilog=examples("payrelay db version"))
 @awaited
 async def show_schema_version() -> int:
-    """Tell which version the database's schema has; it is brought up to date by that."""
-    sys.stdout.write(f"{await _schema_version()}\n")
+    """Print the version of the schema, after bringing it up to date."""
+    show(f"{await _schema_version()}")
     return DONE
 
 

@@ -1,56 +1,22 @@
-"""What the commands share: options, the settings, the stories beside a running server; and who decides, and why.
+"""What commands work with: the settings, the flows beside a running server, and the operator with a reason.
 
-Whoever asks for help waits for the commands' files. What takes long to load, such as a database's driver or the checks
-of the settings, is therefore imported in the functions that need it.
+Help must appear at once. What takes long to load, such as the driver of a database or the checks of the settings, is
+therefore imported in the functions that need it.
 """
 
 import os
 import pwd
-import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, MutableMapping
+from collections.abc import AsyncIterator, Callable, MutableMapping
 from contextlib import asynccontextmanager
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Final, ParamSpec
+from typing import TYPE_CHECKING, Any
 
-import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+from payrelay.cli.terminal.messages import CommandError, complain
 from payrelay.clock import Clock
 from payrelay.core.persons import WordsError, name_of, reason_of
 
 if TYPE_CHECKING:
     from payrelay.flows.relay import Relay
     from payrelay.settings import Settings
-
-DONE: Final = 0
-REFUSED: Final = 1
-"""The exit code where the state of things doesn't allow what was asked, or somebody thought better of it."""
-WRONG: Final = 1
-"""The exit code of a command that looks for faults, where it found one."""
-UNKNOWN: Final = 2
-"""The exit code where there is nothing of that name."""
-
-Json = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
-Reason = Annotated[str, typer.Option(help="Why; it is kept. Required.", show_default=False)]
-By = Annotated[str | None, typer.Option(help="Who decides; without it, whoever is logged in.")]
-Sure = Annotated[bool, typer.Option("--yes", help="Don't ask back.")]
-
-P = ParamSpec("P")
-
-
-def awaited(work: Callable[P, Coroutine[Any, Any, int]]) -> Callable[P, None]:
-    """Makes a command of a coroutine function, which gives the program's exit code."""
-
-    @wraps(work)
-    def run(*arguments: P.args, **options: P.kwargs) -> None:
-        import uvloop
-
-        code = uvloop.run(work(*arguments, **options))
-        if code:
-            raise typer.Exit(code)
-
-    return run
 
 
 def read_settings() -> "Settings":
@@ -66,11 +32,11 @@ def _name(event: MutableMapping[str, Any]) -> str:
 
 @asynccontextmanager
 async def session(
-    settings: "Settings", *, level: str = "error", told: Callable[[MutableMapping[str, Any]], str] = _name
+    settings: "Settings", *, level: str = "error", in_words: Callable[[MutableMapping[str, Any]], str] = _name
 ) -> "AsyncIterator[Relay]":
-    """Opens the store, which a server may be using at the same time. Raises SettingsError, StoreError.
+    """Opens the flows on the database, which a server may be using at the same time. Raises SettingsError, StoreError.
 
-    A command has no log: what would stand there, from ``level`` on, is said on standard error, as ``told`` puts it.
+    A command has no log. What would be logged, from ``level`` on, goes to standard error, as ``in_words`` puts it.
     """
     import structlog
 
@@ -78,7 +44,7 @@ async def session(
     from payrelay.runtime.hooks import Hooks
 
     def say_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
-        complain(told(event))
+        complain(in_words(event))
         raise structlog.DropEvent
 
     log = structlog.wrap_logger(
@@ -92,25 +58,25 @@ async def session(
 
 
 def reason_from(text: str) -> str:
-    """Reads --reason; raises WordsError."""
+    """Reads --reason; raises CommandError."""
     if not text:
-        raise WordsError("--reason is missing: say why, for whoever reads it later")
+        raise CommandError("--reason is missing: say why, for those who read the history later")
     try:
         return reason_of(text)
     except WordsError as error:
-        raise WordsError(f"--reason {error}") from None
+        raise CommandError(f"--reason {error}") from None
 
 
 def operator_from(text: str | None) -> str:
-    """Reads --by, or finds out who is logged in; raises WordsError."""
+    """Reads --by; where it is missing, gives the user who is logged in. Raises CommandError."""
     try:
         return name_of(login_name() if text is None else text)
     except WordsError as error:
-        raise WordsError(f"--by {error}") from None
+        raise CommandError(f"--by {error}") from None
 
 
 def login_name() -> str:
-    """Gives the name under which somebody logged in, also behind sudo; where nobody did, the process's user."""
+    """Gives the name of the user who logged in, also behind sudo; without a login, the user of the process."""
     try:
         return os.getlogin()
     except OSError:
@@ -119,26 +85,3 @@ def login_name() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return f"user {os.getuid()}"
-
-
-def complain(line: str) -> None:
-    """Says on standard error why something was not done."""
-    sys.stderr.write(f"payrelay: {line}\n")
-
-
-def say(line: str) -> None:
-    """Says on standard error what was done: standard output is for what is to be read by programs."""
-    sys.stderr.write(f"{line}\n")
-
-
-def progress_bar(console: Console) -> Progress:
-    """Gives the bar of a long command, for a person who looks on; nothing where nobody does."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )

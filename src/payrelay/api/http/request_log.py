@@ -1,6 +1,7 @@
 """One line of JSON per request on a stream, with a fixed event name and chosen fields; no secret can get into it."""
 
 import asyncio
+import contextlib
 import logging
 import sys
 import time
@@ -38,7 +39,8 @@ class LogLines:
 
     Pushing out each line by itself is a system call, and a chance for the server's other thread to take the
     interpreter, for every request. A process that is killed loses the lines of its last moment; what it did is in the
-    journal, not here.
+    journal, not here. Lines that can't be written, because the disk is full or the reader of the pipe has ended, are
+    lost too: no request fails for want of its line.
     """
 
     __slots__ = ("_loop", "_stream")
@@ -49,11 +51,11 @@ class LogLines:
 
     def info(self, line: bytes) -> None:
         """Writes a line that may wait a moment for others."""
-        self._stream.write(line + b"\n")
+        self._write(line)
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._stream.flush()
+            self._flush()
             return
         if self._loop is not loop:
             self._loop = loop
@@ -63,15 +65,20 @@ class LogLines:
 
     def warning(self, line: bytes) -> None:
         """Writes a line that somebody should see, and all that waited before it."""
-        self._stream.write(line + b"\n")
-        self._stream.flush()
+        self._write(line)
+        self._flush()
 
     error = critical = warning
+
+    def _write(self, line: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.write(line + b"\n")
 
     def _flush(self) -> None:
         self._loop = None
         if not self._stream.closed:  # whoever closed it has pushed out what was left
-            self._stream.flush()
+            with contextlib.suppress(OSError):
+                self._stream.flush()
 
 
 class RequestLogRecord(msgspec.Struct, gc=False):

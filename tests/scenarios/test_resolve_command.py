@@ -1,4 +1,4 @@
-"""`payrelay settle`: an operator asks now what became of what is open, with the service running or not."""
+"""`payrelay resolve`: an operator asks now what became of what is open, with the service running or not."""
 
 from tests.scenarios import gateway_double as payhere
 from tests.scenarios.stories import Scene, charge_body, fresh, state_of
@@ -15,12 +15,12 @@ def lose_the_reply(own: Scene) -> tuple[str, str]:
     return order_id, key
 
 
-def test_it_settles_what_the_service_would_look_for_later(own: Scene) -> None:
+def test_it_resolves_what_the_service_would_look_for_later(own: Scene) -> None:
     """The payment shows now, and the person at the counter doesn't want to wait for the schedule."""
     order_id, key = lose_the_reply(own)
     own.program.stop()
     own.gateway.always(payhere.SEARCH, order_id, payhere.says(payhere.found(payhere.payment_now(order_id, "345.67"))))
-    ran = own.program.run("settle")
+    ran = own.program.run("resolve")
     assert ran.returncode == 0, ran.stderr
     assert f"charge of order/{order_id}: succeeded" in ran.stdout
     own.program.start()
@@ -29,21 +29,21 @@ def test_it_settles_what_the_service_would_look_for_later(own: Scene) -> None:
     assert own.gateway.count(payhere.CHARGE, order_id) == 1
 
 
-def test_it_tells_what_stays_open_and_when_it_is_asked_for_again(own: Scene) -> None:
+def test_it_tells_what_stays_open_and_when_the_next_inquiry_is(own: Scene) -> None:
     """Nothing shows: that is told, and not taken for a failure."""
     order_id, _ = lose_the_reply(own)
-    ran = own.program.run("settle")
+    ran = own.program.run("resolve")
     assert ran.returncode == 0, ran.stderr
-    assert f"charge of order/{order_id}: unknown, asked for again at " in ran.stdout
+    assert f"charge of order/{order_id}: unknown, next inquiry at " in ran.stdout
 
 
 def test_it_says_that_nothing_is_open(own: Scene) -> None:
     """No news is said, not left to be guessed from an empty screen."""
-    assert own.program.run("settle").stdout == "Nothing is open: there is nothing to ask for.\n"
+    assert own.program.run("resolve").stdout == "Nothing is open: there is nothing to inquire about.\n"
 
 
 def test_an_operation_that_is_not_there_is_named(own: Scene) -> None:
     """A mistyped id must not look like a success."""
-    ran = own.program.run("settle", "op_nope")
+    ran = own.program.run("resolve", "op_nope")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == "payrelay: there is no operation op_nope\n"

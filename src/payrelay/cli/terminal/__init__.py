@@ -1,0 +1,1 @@
+"""What every command shares: how it is declared, what it prints, and how it fails."""
