@@ -51,10 +51,21 @@ PUBLIC_URL: Final = "https://pay.simulated"
 KEY: Final = b"k" * 32
 SEAL: Final = Seal((KEY,))
 ACCOUNT: Final = "gateway"
-UPKEEP_ROUNDS, UPKEEP_EVERY = 20, 10
+MAINTENANCE_ROUNDS, MAINTENANCE_EVERY = 20, 10
 """What the program does as seldom as that is done here every so many rounds."""
-ALARMING: Final = frozenset({"effect_raised", "resolution_failed", "job_failed", "request_failed", "alert_raised"})
-"""Words of the log that say that something happened which nobody had thought of."""
+ALARMING: Final = frozenset(
+    {
+        "alert_failed",
+        "delivering_failed",
+        "effect_raised",
+        "job_failed",
+        "notification_failed",
+        "request_failed",
+        "resolution_failed",
+        "waiting_failed",
+    }
+)
+"""Events of the log that report an exception which the program did not expect."""
 
 
 class SimulatedClock(Clock):
@@ -243,9 +254,9 @@ class Process:
         raise structlog.DropEvent
 
 
-def _rounds_of(chore: worker.Job) -> int:
-    """Rounds in which there is nothing to do are left out: chores come oftener in so many, and upkeep not in all."""
-    return 1 if chore.rounds < UPKEEP_ROUNDS else UPKEEP_EVERY
+def _rounds_of(job: worker.Job) -> int:
+    """Gives the rounds between two runs of a job: fewer than in the program, since idle rounds are left out here."""
+    return 1 if job.rounds < MAINTENANCE_ROUNDS else MAINTENANCE_EVERY
 
 
 def _is_expected(event: structlog.typing.EventDict) -> bool:

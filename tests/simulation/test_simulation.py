@@ -1,11 +1,14 @@
 """Hundreds of lives of the whole program, each from one seed: nothing twice, no false answer, nothing left open."""
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.simulation.process import ALARMING
 from tests.simulation.simulate_faults import run_many
 from tests.simulation.template import Template
 from tests.simulation.universe import run
@@ -22,6 +25,18 @@ with Template() as template:
     for seed in {seeds}:
         print(run(seed, template).digest)
 """
+
+
+SOURCES: Final = Path(__file__).parents[2] / "src" / "payrelay"
+
+
+@pytest.mark.unit
+def test_every_unexpected_exception_in_the_log_ends_a_life() -> None:
+    """A renamed event of the log would otherwise disarm the simulation without a sign."""
+    logged = re.compile(r'log\.exception\(\s*"(\w+)"')
+    unexpected = {event for path in SOURCES.rglob("*.py") for event in logged.findall(path.read_text())}
+
+    assert unexpected | {"request_failed"} == ALARMING
 
 
 @pytest.mark.parametrize(
