@@ -17,7 +17,7 @@ async def test_a_request_reaches_its_flow(call: Caller, flows: RecordingFlows) -
     )
     name, parsed = flows.requests[0]
     assert (reply.status, reply.body) == (200, b'{"status":1,"msg":"OK","data":{"is":"done"}}')
-    assert (name, parsed.body, parsed.request.account) == ("chargePayment", CHARGE, "gateway")
+    assert (name, parsed.body, parsed.request.account) == ("charge", CHARGE, "gateway")
     assert (parsed.request.principal, parsed.request.idempotency_key) == ("shop", "order-1")
     assert parsed.request.request_id == reply.headers["x-request-id"] == "mine"
 

@@ -35,7 +35,7 @@ from payrelay.flows.events.manage_endpoints import (
     list_deliveries,
     replay_events,
     rotate_endpoint,
-    send_test,
+    send_test_event,
     show_endpoint,
 )
 from payrelay.runtime.event_delivery import LEASE_MS, DeliveryOutcome, Dispatch, publish_events
@@ -432,7 +432,7 @@ async def test_a_test_goes_to_its_endpoint_alone(dispatch: Dispatch, receiver: R
     async with receiving() as other:
         await register(dispatch, other.url)
         issued = await register(dispatch, receiver.url, "checkout.completed")
-        id_ = await send_test(dispatch, OWNER, issued.id)
+        id_ = await send_test_event(dispatch, OWNER, issued.id)
         await deliver(dispatch)
 
     assert [one.id for one in receiver.received] == [id_]

@@ -101,7 +101,7 @@ async def test_a_person_tries_calls_from_the_docs(reader: Reader, scene: Scene) 
     status, body = await reader.execute(read)
     assert (status, order_id in body, "77.25" in body) == ("200", True, True), body
 
-    charge = await reader.unfold("chargePayment")
+    charge = await reader.unfold("charge")
     await charge.locator("textarea.body-param__text").fill(json.dumps(charge_body(order_id, amount=77)))
     status, body = await reader.execute(charge)
     assert (status, order_id in body, scene.gateway.count(CHARGE, order_id)) == ("200", True, 1), body
@@ -118,7 +118,7 @@ async def test_a_call_without_a_key_is_refused_in_the_page(reader: Reader) -> No
 
 async def test_the_docs_can_be_read_by_all(reader: Reader) -> None:
     """Somebody with a screen reader or weak eyes can use the docs: axe finds nothing, folded, unfolded or answered."""
-    await reader.execute(await reader.unfold("chargePayment"))
+    await reader.execute(await reader.unfold("charge"))
     answered = await Axe().run(reader.page)
     await reader.page.get_by_role("button", name="Authorize").click()
     await reader.page.locator(".auth-container input").wait_for()

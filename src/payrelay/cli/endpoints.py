@@ -117,10 +117,10 @@ async def rotate_endpoint(endpoint_id: EndpointId) -> int:
 @awaited
 async def send_test_event(endpoint_id: EndpointId) -> int:
     """Send a test event to an endpoint."""
-    from payrelay.flows.events.manage_endpoints import send_test
+    from payrelay.flows.events import manage_endpoints
 
     async with _registered(endpoint_id) as (dispatch, owner):
-        event_id = await send_test(dispatch, owner, endpoint_id)
+        event_id = await manage_endpoints.send_test_event(dispatch, owner, endpoint_id)
     say(f"{event_id} is sent within a second by a running server; see payrelay endpoints deliveries {endpoint_id}")
     return DONE
 

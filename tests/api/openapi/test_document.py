@@ -79,7 +79,7 @@ def test_the_requests_shown_fit_their_schemas(name: str) -> None:
     assert all(accepts(media["schema"], example["value"]) for example in media["examples"].values())
 
 
-CHARGE = REQUESTS["chargePayment"]["payment"][1]
+CHARGE = REQUESTS["charge"]["payment"][1]
 ODD: st.SearchStrategy[object] = st.sampled_from(
     ["", "x" * 256, "x" * 1001, "a\0", "LKR", "lkr", "http://a.lk", "http://", "AUTHORIZE", "12", "100.50", "0.00",
      0, -1, 1, 10**12, 0.5, 3.25, 10**19, True, None, [], [{}], {}, [CHARGE["itemList"][0]]],  # type: ignore[index]

@@ -17,7 +17,7 @@ def found(path: str) -> tuple[dict[str, str], str] | None:
 
 def test_a_literal_path_keeps_the_methods_of_the_template() -> None:
     """An order may be called "charge": reading it is a read, posting there is a charge."""
-    assert found("payments/charge") == ({"GET": "retrievePayments", "POST": "chargePayment"}, "charge")
+    assert found("payments/charge") == ({"GET": "retrievePayments", "POST": "charge"}, "charge")
 
 
 def test_an_encoded_slash_stays_in_its_segment() -> None:

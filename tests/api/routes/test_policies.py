@@ -36,7 +36,7 @@ def test_every_route_names_its_policy(route: Route) -> None:
     """Whoever adds a route decides it; and what changes something is closed unless it is named here."""
     assert route.bound is not None
     if route.method != "GET" and route.bound is not refused:
-        assert route.name in {"chargePayment", "openCheckout", "cancelSubscription"}
+        assert route.name in {"charge", "openCheckout", "cancelSubscription"}
     if route.bound is not refused:
         assert route.scope in CLIENT_SCOPES
 
@@ -79,7 +79,7 @@ async def test_a_charge_arrives_with_its_customer_and_its_own_key(
 
     assert reply.status == 200
     name, parsed = flows.requests[0]
-    assert name == "chargePayment"
+    assert name == "charge"
     assert json.loads(parsed.body)["customer_token"] == CUSTOMER
     assert b"1.50" in parsed.body
     assert parsed.request.idempotency_key == key_of_bound(BOUND, "k") == f"{CUSTOMER}/k"

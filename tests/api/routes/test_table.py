@@ -1,3 +1,5 @@
+import re
+
 from payrelay.api.requests.route import ALWAYS
 from payrelay.api.routes.table import ROUTES
 from payrelay.errors import Code
@@ -33,10 +35,21 @@ def test_routes_that_change_something_are_marked() -> None:
 def test_only_what_asks_for_money_is_declined_or_pending() -> None:
     """The gateway has no such answer to the others; a client need not be written for it."""
     codes = {route.name: set(route.codes) for route in ROUTES}
-    assert {name for name in codes if Code.PENDING in codes[name]} == {"chargePayment"}
-    assert {name for name in codes if Code.DECLINED in codes[name]} == {"chargePayment", "capturePayment"}
+    assert {name for name in codes if Code.PENDING in codes[name]} == {"charge"}
+    assert {name for name in codes if Code.DECLINED in codes[name]} == {"charge", "capture"}
 
 
 def test_names_are_unique() -> None:
     """Clients are generated from the names."""
     assert len({route.name for route in ROUTES}) == len(ROUTES)
+
+
+def test_an_action_has_one_name_from_the_description_to_its_flow() -> None:
+    """Whoever reads an operation's id in the description finds the flow by that name."""
+    other = {
+        route.name
+        for route in ROUTES
+        if re.sub("([A-Z])", r"_\1", route.name).lower() not in route.handler.__code__.co_names
+    }
+
+    assert other == set()

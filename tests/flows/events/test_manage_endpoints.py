@@ -22,7 +22,7 @@ from payrelay.flows.events.manage_endpoints import (
     remove_endpoint,
     replay_events,
     rotate_endpoint,
-    send_test,
+    send_test_event,
     show_endpoint,
 )
 from payrelay.runtime.event_delivery import Dispatch
@@ -102,7 +102,7 @@ async def test_a_stranger_finds_nothing(dispatch: Dispatch) -> None:
         change_endpoint(dispatch, STRANGER, issued.id, Changes(url=URL)),
         remove_endpoint(dispatch, STRANGER, issued.id),
         rotate_endpoint(dispatch, STRANGER, issued.id),
-        send_test(dispatch, STRANGER, issued.id),
+        send_test_event(dispatch, STRANGER, issued.id),
         replay_events(dispatch, STRANGER, issued.id, ReplayedEvents()),
     )
     for story in stories:
@@ -126,7 +126,10 @@ async def test_one_that_is_stopped_takes_neither_tests_nor_replays(dispatch: Dis
     """They would never be sent."""
     issued = await register(dispatch, URL)
     await change_endpoint(dispatch, OWNER, issued.id, Changes(state=EndpointState.STOPPED))
-    for story in (send_test(dispatch, OWNER, issued.id), replay_events(dispatch, OWNER, issued.id, ReplayedEvents())):
+    for story in (
+        send_test_event(dispatch, OWNER, issued.id),
+        replay_events(dispatch, OWNER, issued.id, ReplayedEvents()),
+    ):
         with pytest.raises(Refusal) as refused:
             await story
         assert refused.value.code is Code.CONFLICT

@@ -12,7 +12,7 @@ from payrelay.core.payments.operation import Kind, OperationFilter, State
 from payrelay.core.payments.sentences import EVENT_SENTENCES, FIRST_ENTRY, STATE_SENTENCES
 from payrelay.errors import Code, Refusal
 from payrelay.flows.payments.charge import charge
-from payrelay.flows.payments.find_operations import list_operations, show_newest_by_key, show_operation
+from payrelay.flows.payments.find_operations import list_operations, show_operation, show_operation_by_key
 from payrelay.flows.relay import Request
 
 ALL_SCOPES = DEFAULT_SCOPES | {Scope.OPERATIONS_READ_ALL}
@@ -58,7 +58,7 @@ async def test_an_operation_of_another_principal_is_not_found(world: World, requ
     with pytest.raises(Refusal, match="no such operation"):
         await show_operation(world.relay, request_, (await world.operation()).id)
     with pytest.raises(Refusal, match="no such operation") as caught:
-        await show_newest_by_key(world.relay, request_, "k-1")
+        await show_operation_by_key(world.relay, request_, "k-1")
     assert caught.value.code is Code.NOT_FOUND
 
 
@@ -77,7 +77,7 @@ async def test_what_does_not_exist_is_not_found(world: World) -> None:
     with pytest.raises(Refusal, match="no such operation"):
         await show_operation(world.relay, OWNER, "op_nothing")
     with pytest.raises(Refusal, match="no such operation"):
-        await show_newest_by_key(world.relay, AUDITOR, "nothing")
+        await show_operation_by_key(world.relay, AUDITOR, "nothing")
 
 
 async def test_a_view_has_sentences_and_exact_numbers(world: World) -> None:
@@ -106,14 +106,14 @@ async def test_the_history_tells_each_step(world: World) -> None:
 async def test_an_app_that_was_killed_finds_its_answer_by_its_key(world: World) -> None:
     """The app gets the answer that it did not live to read."""
     answer = await charge(world.relay, asked(), CHARGE)
-    data = data_of(await show_newest_by_key(world.relay, OWNER, "k-1"))
+    data = data_of(await show_operation_by_key(world.relay, OWNER, "k-1"))
     assert data["answer"] == {"http_status": 200, "body": json.loads(answer.body)}
 
 
 async def test_an_auditor_does_not_see_the_answer(world: World) -> None:
     """An answer may have a token in it; an auditor needs only the state and the history."""
     await charge(world.relay, asked(), CHARGE)
-    data = data_of(await show_newest_by_key(world.relay, AUDITOR, "k-1"))
+    data = data_of(await show_operation_by_key(world.relay, AUDITOR, "k-1"))
     assert (data["answer"], data["state"]) == (None, "succeeded")
 
 

@@ -110,12 +110,12 @@ IMPORTED_CUSTOMER: Final[dict[str, object]] = {
 }
 
 REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
-    "chargePayment": {
+    "charge": {
         "payment": ("Charge the amount now", CHARGE),
         "authorization": ("Authorize it for a later capture", AUTHORIZATION),
     },
-    "capturePayment": {"part": ("Capture a part of the authorized amount", CAPTURE)},
-    "refundPayment": {
+    "capture": {"part": ("Capture a part of the authorized amount", CAPTURE)},
+    "refund": {
         "whole": ("Refund the whole payment", REFUND),
         "part": ("Refund a part", REFUND_PART),
         "void": ("Void an authorization", VOID),
@@ -124,7 +124,7 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
         "order": ("To pay one order", CLIENT_TOKEN),
         "read": ("To read only", {"customer_id": "cus_019c8b2f5a7e4d10b6f3a92c7e08d154"}),
     },
-    "registerEndpoint": {
+    "createEndpoint": {
         "all": ("Get all events", {"url": "https://shop.example/events"}),
         "some": ("Get events of operations and completed checkouts", ENDPOINT),
     },
@@ -134,7 +134,7 @@ REQUESTS: Final[dict[str, dict[str, tuple[str, dict[str, object]]]]] = {
     },
     "removeEndpoint": {"nothing": ("No members", {})},
     "rotateEndpoint": {"nothing": ("No members", {})},
-    "testEndpoint": {"nothing": ("No members", {})},
+    "sendTestEvent": {"nothing": ("No members", {})},
     "replayEvents": {
         "span": ("All events of a day", {"since": "2026-11-20T00:00:00Z", "until": "2026-11-21T00:00:00Z"}),
         "one": ("One event", {"ids": ["evt_019c8b2f5a7e4d10b6f3a92c7e08d154"]}),

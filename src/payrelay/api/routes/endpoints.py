@@ -162,8 +162,8 @@ async def _remove(relay: Relay, parsed: ParsedRequest) -> Answer:
     return found(None)
 
 
-async def _send_test(relay: Relay, parsed: ParsedRequest) -> Answer:
-    event_id = await endpoints.send_test(relay.dispatch, _owner(relay, parsed), parsed.id)
+async def _send_test_event(relay: Relay, parsed: ParsedRequest) -> Answer:
+    event_id = await endpoints.send_test_event(relay.dispatch, _owner(relay, parsed), parsed.id)
     return found({"event_id": event_id})
 
 
@@ -192,7 +192,7 @@ _endpoint_route: Final = partial(_route, segment=ENDPOINT)
 
 ROUTES: Final[tuple[Route, ...]] = (
     _route(
-        name="registerEndpoint",
+        name="createEndpoint",
         method="POST",
         path="/endpoints",
         sentence="Register an endpoint, to which events are sent",
@@ -256,11 +256,11 @@ ROUTES: Final[tuple[Route, ...]] = (
         codes=TAKES_BODY,
     ),
     _endpoint_route(
-        name="testEndpoint",
+        name="sendTestEvent",
         method="POST",
         path="/endpoints/{id}/test",
         sentence="Send a test event to an endpoint",
-        handler=_send_test,
+        handler=_send_test_event,
         answer="test event",
         body=EmptyBody,
         codes=MAY_CLASH,

@@ -9,7 +9,7 @@ from payrelay.core.access.credential import Scope
 from payrelay.core.answers import Answer
 from payrelay.core.events.delivery import PATTERNS, PatternError, pattern_of
 from payrelay.errors import FieldError, wrong_fields
-from payrelay.flows.events.read_events import EventFilter, follow, read_events
+from payrelay.flows.events.read_events import EventFilter, follow_events, list_events
 from payrelay.flows.relay import Relay
 
 EVENTS_USUAL: Final = 100
@@ -61,7 +61,7 @@ FOLLOWED: Final = Parameter(
 EVENT_LIMIT: Final = limit("Events", EVENTS_USUAL, EVENTS_MAX)
 
 
-async def some_events(relay: Relay, parsed: ParsedRequest) -> Answer:
+async def _list_events(relay: Relay, parsed: ParsedRequest) -> Answer:
     """Reads one page of the feed."""
     query = parsed.query
     event_filter = EventFilter(
@@ -70,10 +70,10 @@ async def some_events(relay: Relay, parsed: ParsedRequest) -> Answer:
         subject=query.get("subject"),
         pattern=pattern_of(query["type"]) if "type" in query else None,
     )
-    return await read_events(relay, parsed.request, event_filter, parsed.wait_preference)
+    return await list_events(relay, parsed.request, event_filter, parsed.wait_preference)
 
 
-async def event_stream(relay: Relay, parsed: ParsedRequest) -> Answer:
+async def _follow_events(relay: Relay, parsed: ParsedRequest) -> Answer:
     """Follows one operation or checkout; a browser that reconnects names the last event that it received."""
     subject = parsed.query.get(FOLLOWED.name)
     if subject is None:
@@ -81,7 +81,7 @@ async def event_stream(relay: Relay, parsed: ParsedRequest) -> Answer:
     after = parsed.query.get("after", "0")
     if parsed.last_event_id is not None and AFTER.validator(parsed.last_event_id) is None:
         after = parsed.last_event_id
-    return StreamedAnswer(stream=await follow(relay, parsed.request, subject, after=int(after)))
+    return StreamedAnswer(stream=await follow_events(relay, parsed.request, subject, after=int(after)))
 
 
 ROUTES: Final[tuple[Route, ...]] = (
@@ -91,7 +91,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/events",
         sentence="Read the feed of events, oldest first",
         scope=Scope.EVENTS_READ,
-        handler=some_events,
+        handler=_list_events,
         answer="events",
         bound=refused,
         query=(AFTER, TYPE, SUBJECT, EVENT_LIMIT),
@@ -103,7 +103,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/events/stream",
         sentence="Follow one operation or checkout by server-sent events",
         scope=Scope.EVENTS_READ,
-        handler=event_stream,
+        handler=_follow_events,
         answer="event stream",
         bound=only_own,
         query=(FOLLOWED, AFTER),

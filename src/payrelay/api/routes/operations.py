@@ -22,7 +22,7 @@ from payrelay.core.answers import Answer
 from payrelay.core.payments.idempotency import KEY_LENGTH_MAX
 from payrelay.core.payments.operation import Kind, OperationFilter, State
 from payrelay.flows.payments.await_outcome import show_when_final
-from payrelay.flows.payments.find_operations import list_operations, show_newest_by_key, show_operation
+from payrelay.flows.payments.find_operations import list_operations, show_operation, show_operation_by_key
 from payrelay.flows.relay import Relay
 
 OPERATION: Final = own_id("op", "operation")
@@ -41,7 +41,7 @@ SUBSCRIPTION_ID: Final = gateway_number("subscription_id", "Only operations on t
 CURSOR: Final = own_cursor("op", "an operation")
 
 
-def one_operation(relay: Relay, parsed: ParsedRequest) -> Awaitable[Answer]:
+def _show_operation(relay: Relay, parsed: ParsedRequest) -> Awaitable[Answer]:
     """Shows one operation; where the client prefers to wait, once the operation is final or the wait is over."""
     if parsed.wait_preference is not None:
         return show_when_final(relay, parsed.request, parsed.id, parsed.wait_preference)
@@ -79,7 +79,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/operations/{id}",
         sentence="Show an operation with its history and evidence",
         scope=Scope.OPERATIONS_READ,
-        handler=one_operation,
+        handler=_show_operation,
         answer="operation",
         bound=only_own,
         segment=OPERATION,
@@ -91,7 +91,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         path="/operations/by-key/{idempotency_key}",
         sentence="Show the newest operation under an Idempotency-Key",
         scope=Scope.OPERATIONS_READ,
-        handler=lambda relay, parsed: show_newest_by_key(relay, parsed.request, parsed.id),
+        handler=lambda relay, parsed: show_operation_by_key(relay, parsed.request, parsed.id),
         answer="operation",
         bound=own_key,
         segment=IDEMPOTENCY_KEY,

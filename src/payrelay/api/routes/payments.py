@@ -36,7 +36,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         segment=ORDER,
     ),
     gateway_effect(
-        name="chargePayment",
+        name="charge",
         method="POST",
         path="/payments/charge",
         sentence="Charge a pre-approved customer, or authorize an amount",
@@ -48,7 +48,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         codes=(Code.PENDING, Code.DECLINED, *CHANGES_GATEWAY),
     ),
     gateway_effect(
-        name="capturePayment",
+        name="capture",
         method="POST",
         path="/payments/capture",
         sentence="Capture an authorized payment, or a part of it",
@@ -60,7 +60,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         codes=(Code.DECLINED, *CHANGES_GATEWAY),
     ),
     gateway_effect(
-        name="refundPayment",
+        name="refund",
         method="POST",
         path="/payments/refund",
         sentence="Refund a payment or a part of it, or void an authorization",

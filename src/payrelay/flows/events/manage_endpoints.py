@@ -219,7 +219,7 @@ async def rotate_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str) ->
     return _issued(rotated, secret)
 
 
-async def send_test(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> str:
+async def send_test_event(dispatch: Dispatch, owner: Owner, endpoint_id: str) -> str:
     """Publishes a test event to this endpoint only; returns the event's id, which its delivery has too.
 
     Raises Refusal: not_found; conflict for an endpoint that is stopped.

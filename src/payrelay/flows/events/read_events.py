@@ -64,7 +64,7 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     pattern: Pattern | None = None
 
 
-async def read_events(
+async def list_events(
     relay: Relay, request: Request, event_filter: EventFilter, wait_preference: WaitPreference | None
 ) -> Answer:
     """Answers with one page of the caller's events; waits for an event as long as the caller prefers.
@@ -151,7 +151,7 @@ class EventStream:
         self._dispatch.followers.leave(self._follower)
 
 
-async def follow(
+async def follow_events(
     relay: Relay, request: Request, subject: str, *, after: int, heartbeat_s: float = HEARTBEAT_S
 ) -> EventStream:
     """Begins to follow an operation or a checkout that the caller may see.

@@ -56,7 +56,7 @@ async def show_operation(relay: Relay, request: Request, operation_id: str) -> A
     return await _show(relay, request, await relay.journal.get(operation_id))
 
 
-async def show_newest_by_key(relay: Relay, request: Request, idempotency_key: str) -> Answer:
+async def show_operation_by_key(relay: Relay, request: Request, idempotency_key: str) -> Answer:
     """Answers with the newest operation under an Idempotency-Key, for an app that was killed before its answer.
 
     Raises Refusal (not_found) where the caller may see none.
