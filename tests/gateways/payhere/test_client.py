@@ -11,6 +11,7 @@ from payrelay.clock import Clock
 from payrelay.core.calls import AllSubscriptions, Charge, PaymentsOfOrder, Refund
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
+from payrelay.core.payments.explanations import CAUSE_PHRASES
 from payrelay.core.secret import Secret
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.gateway import ExpectedReply, Sending
@@ -429,11 +430,16 @@ async def test_a_cancelled_charge_keeps_its_permit_used(gateway: Gateway, make: 
 
 
 async def test_a_text_that_no_bytes_can_hold_is_not_sent(gateway: Gateway, make: Make) -> None:
-    """It can't come in through JSON; if it comes another way, nothing is raised and nothing leaves."""
+    """It can't come in through JSON; if it comes another way, nothing is raised and nothing leaves.
+
+    The cause says so of the request: there was no reply that could be blamed.
+    """
     client = make()
     outcome = await send(client, Refund(payment_id="1", description="\ud800"))
     assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_SENT, Code.INTERNAL)
-    assert (await client.read(PaymentsOfOrder(order_id="\ud800"))).code is Code.GATEWAY_BAD_REPLY
+    assert CAUSE_PHRASES[outcome.evidence.cause or ""] == "the request had text that is not valid Unicode"
+    reading = await client.read(PaymentsOfOrder(order_id="\ud800"))
+    assert (reading.code, reading.evidence.cause) == (Code.GATEWAY_BAD_REPLY, outcome.evidence.cause)
     assert gateway.calls == []
 
 

@@ -23,6 +23,7 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
     "server_error": "the gateway answered with an error of its own",
     "unexpected_status": "the gateway answered with a status that it does not document",
     "oauth_error": "the gateway answered with an error about the access token",
+    "request_not_utf8": "the request had text that is not valid Unicode",
     "not_utf8": "the reply was not UTF-8",
     "not_json": "the reply was not JSON",
     "doubled_member": "the reply had one member twice",

@@ -53,7 +53,7 @@ class EffectSender:
             request = build(call, notify_url=sending.notify_url)
         except UnicodeEncodeError:
             sending.permit.release_unused()
-            return effects.not_sent(Code.INTERNAL, Cause.NOT_UTF8)
+            return effects.not_sent(Code.INTERNAL, Cause.REQUEST_NOT_UTF8)
         ready = await self._ready(sending)
         if isinstance(ready, RejectedCall):
             return msgspec.structs.replace(effects.rejected(ready, None), kind=OutcomeKind.NOT_SENT)

@@ -37,7 +37,7 @@ class RecordReader:
         try:
             request = build(call)
         except UnicodeEncodeError:
-            return reads.bad_reply(Evidence(cause=Cause.NOT_UTF8))
+            return reads.bad_reply(Evidence(cause=Cause.REQUEST_NOT_UTF8))
         first = await self._read(call, request, turn)
         if isinstance(first, Reading):
             return first

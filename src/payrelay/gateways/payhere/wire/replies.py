@@ -53,6 +53,8 @@ class Cause(StrEnum):
     SERVER_ERROR = "server_error"
     UNEXPECTED_STATUS = "unexpected_status"
     OAUTH_ERROR = "oauth_error"
+    REQUEST_NOT_UTF8 = "request_not_utf8"
+    """Our own request could not be written, so that nothing was sent."""
     NOT_UTF8 = "not_utf8"
     NOT_JSON = "not_json"
     DOUBLED_MEMBER = "doubled_member"
