@@ -7,7 +7,7 @@ from tests.flows.operators.test_decide import decision_on
 from tests.flows.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
 from tests.relays import CHAIN_KEY, SEAL
 
-from payrelay.core.gateways.permits import PermitsTaken
+from payrelay.core.gateways.permits import PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import EVENT_OF_OUTCOME, FROZEN, OPEN_STATES, TRANSITIONS, Event, State, advance
@@ -433,12 +433,12 @@ class LostBudget(MemoryBudget):
 
     takes = 0
 
-    async def take(self, count: int, permit_s: float) -> PermitsTaken:  # noqa: ARG002, the face of a budget
+    async def take(self, count: int, permit_s: float) -> PermitsGranted:  # noqa: ARG002, the face of a budget
         """Can't say, the second time."""
         self.takes += 1
         if self.takes > 1:
             raise StoreUnavailable("down")
-        return PermitsTaken((), 1.0)
+        return PermitsGranted((), 1.0)
 
 
 async def circuit_open(world: World) -> None:

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from tests.gateways.pacing.hand_clock import HandClock, turns
 
-from payrelay.core.gateways.permits import BudgetSnapshot, PermitGrant, PermitsTaken
+from payrelay.core.gateways.permits import BudgetSnapshot, PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S
@@ -185,7 +185,7 @@ class FailingBudget(MemoryBudget):
 
     is_shared = True
 
-    async def take(self, count: int, permit_s: float) -> PermitsTaken:  # noqa: ARG002, the interface of a budget
+    async def take(self, count: int, permit_s: float) -> PermitsGranted:  # noqa: ARG002, the interface of a budget
         """Can't say."""
         raise StoreUnavailable("down")
 
@@ -208,7 +208,7 @@ class SlowBudget(MemoryBudget):
         super().__init__(limit, clock)
         self.gate = asyncio.Event()
 
-    async def take(self, count: int, permit_s: float) -> PermitsTaken:
+    async def take(self, count: int, permit_s: float) -> PermitsGranted:
         """Waits for the gate."""
         await self.gate.wait()
         return await super().take(count, permit_s)

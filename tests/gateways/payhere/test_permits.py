@@ -1,7 +1,7 @@
 import pytest
 from tests.gateways.pacing.hand_clock import HandClock
 
-from payrelay.core.gateways.permits import PermitsTaken
+from payrelay.core.gateways.permits import PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S, Ending
@@ -15,7 +15,7 @@ from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 class LostBudget(MemoryBudget):
     """A budget in a store that is down."""
 
-    async def take(self, count: int, permit_s: float) -> PermitsTaken:  # noqa: ARG002, the interface of a budget
+    async def take(self, count: int, permit_s: float) -> PermitsGranted:  # noqa: ARG002, the interface of a budget
         """Can't say."""
         raise StoreUnavailable("down")
 

@@ -8,7 +8,7 @@ from tests.databases import sqlite_url
 from tests.gateways.pacing.hand_clock import HandClock
 from tests.store.gateways.budgets import Bench, bench_in, finish, stored
 
-from payrelay.core.gateways.permits import PermitGrant, PermitsTaken
+from payrelay.core.gateways.permits import PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.pacing.shared_budget import Budget
@@ -207,7 +207,7 @@ async def test_a_wall_clock_that_is_set_frees_and_holds_nothing(tmp_path: Path) 
     (grant,) = await take(budget)
     clock.set_by_ms = 3_600_000
     await finish(budget.done(grant))
-    assert (await budget.take(1, PERMIT_S)) == PermitsTaken((), 10.0 + ROUNDING_MS / 1000)
+    assert (await budget.take(1, PERMIT_S)) == PermitsGranted((), 10.0 + ROUNDING_MS / 1000)
     await database.close()
 
 
@@ -219,7 +219,7 @@ async def test_a_clock_set_back_between_two_starts_blocks_nobody_for_long(tmp_pa
     await take(stored(database, clock, RateLimit(1, 10.0)))
     clock.set_by_ms = 0
     full = await stored(database, clock, RateLimit(1, 10.0)).take(1, PERMIT_S)
-    assert full == PermitsTaken((), (PERMIT_MS_MAX + ROUNDING_MS) / 1000 + 10.0)
+    assert full == PermitsGranted((), (PERMIT_MS_MAX + ROUNDING_MS) / 1000 + 10.0)
     await database.close()
 
 

@@ -10,7 +10,7 @@ class PermitGrant(msgspec.Struct, frozen=True):
     holder: str
 
 
-class PermitsTaken(msgspec.Struct, frozen=True):
+class PermitsGranted(msgspec.Struct, frozen=True):
     """The result of a request for permits.
 
     Attributes:

@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import BudgetSnapshot, PermitGrant, PermitsTaken
+from payrelay.core.gateways.permits import BudgetSnapshot, PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreError, StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import Admission, CircuitBreaker, CircuitOpen, Ending
@@ -274,7 +274,7 @@ class RateLimiter:
         finally:
             self._is_polling = False
 
-    def _hand_out(self, budget: Budget, permits: PermitsTaken, polled_at_s: float) -> None:
+    def _hand_out(self, budget: Budget, permits: PermitsGranted, polled_at_s: float) -> None:
         for grant in permits.grants:
             waiter = self._queue.pop(self._clock.boot_s())
             if waiter is None:

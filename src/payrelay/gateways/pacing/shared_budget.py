@@ -13,7 +13,7 @@ from collections.abc import Coroutine
 from typing import Protocol, TypeAlias
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import PermitGrant, PermitsTaken
+from payrelay.core.gateways.permits import PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 
 Rest: TypeAlias = Coroutine[object, object, None] | None
@@ -29,7 +29,7 @@ class Budget(Protocol):
 
     is_shared: bool
 
-    async def take(self, count: int, permit_s: float) -> PermitsTaken:
+    async def take(self, count: int, permit_s: float) -> PermitsGranted:
         """Takes permits for calls that end within ``permit_s`` seconds, whatever happens. Raises StoreUnavailable."""
         ...
 
@@ -59,17 +59,17 @@ class MemoryBudget:
         self._numbers = itertools.count(1)
         self._blocked_until_s = 0.0
 
-    async def take(self, count: int, permit_s: float) -> PermitsTaken:
+    async def take(self, count: int, permit_s: float) -> PermitsGranted:
         """Takes free permits; see ``Budget``."""
         now_s = self._clock.boot_s()
         if now_s < self._blocked_until_s:
-            return PermitsTaken((), self._blocked_until_s - now_s)
+            return PermitsGranted((), self._blocked_until_s - now_s)
         free = [slot for slot, free_at_s in enumerate(self._free_at_s) if free_at_s <= now_s][:count]
         grants = tuple(PermitGrant(slot, str(next(self._numbers))) for slot in free)
         for grant in grants:
             self._free_at_s[grant.slot] = now_s + permit_s + self._window_s
             self._holders[grant.slot] = grant.holder
-        return PermitsTaken(grants, None if len(grants) == count else min(self._free_at_s) - now_s)
+        return PermitsGranted(grants, None if len(grants) == count else min(self._free_at_s) - now_s)
 
     def done(self, grant: PermitGrant) -> Rest:
         """Frees the permit one window from now; see ``Budget``."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Final
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import PermitGrant, PermitsTaken
+from payrelay.core.gateways.permits import PermitGrant, PermitsGranted
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.steady_time import steady_ms
 from payrelay.store.statements.gateways import budget as statements
@@ -60,7 +60,7 @@ class StoredBudget:
         self._new_holder = new_holder
         self._is_prepared = False
 
-    async def take(self, count: int, permit_s: float) -> PermitsTaken:
+    async def take(self, count: int, permit_s: float) -> PermitsGranted:
         """Takes free permits; see ``gateways.pacing.shared_budget.Budget``. Raises StoreUnavailable."""
         if not self._is_prepared:
             await self._database.write(self._prepare(self._now_ms()))
@@ -69,7 +69,7 @@ class StoredBudget:
         permits = await self._database.write(unit)
         if permits is None:  # the rows are gone: the database was restored, or edited by hand
             self._is_prepared = False
-            return PermitsTaken((), POLL_AGAIN_S)
+            return PermitsGranted((), POLL_AGAIN_S)
         return permits
 
     def done(self, grant: PermitGrant) -> Coroutine[object, object, None]:
@@ -88,17 +88,17 @@ class StoredBudget:
         yield Statement(statements.ADD_PERMITS, (self._merchant, self._calls))
         yield Statement(statements.CUT_PERMITS, (self._merchant, PERMIT_MS_MAX + self._window_ms, now_ms))
 
-    def _take(self, count: int, permit_ms: int, holder: str, now_ms: int) -> Unit[PermitsTaken | None]:
+    def _take(self, count: int, permit_ms: int, holder: str, now_ms: int) -> Unit[PermitsGranted | None]:
         parameters = (self._merchant, self._calls, count, holder, permit_ms + self._window_ms, now_ms)
         rows = yield Statement(statements.TAKE_PERMITS, parameters, is_whole=True)
         grants = tuple(PermitGrant(slot, holder) for (slot,) in rows if isinstance(slot, int))
         if len(grants) == count:
-            return PermitsTaken(grants)
+            return PermitsGranted(grants)
         ((slots, next_in_ms),) = yield Statement(statements.NEXT_PERMIT, (self._merchant, self._calls, now_ms))
         if slots != self._calls and not grants:
             return None
         next_in_s = next_in_ms / 1000 if isinstance(next_in_ms, int) else 0.0
-        return PermitsTaken(grants, max(POLL_AGAIN_S, next_in_s))
+        return PermitsGranted(grants, max(POLL_AGAIN_S, next_in_s))
 
     def _end(self, grant: PermitGrant, free_in_ms: int, now_ms: int) -> Unit[None]:
         parameters = (self._merchant, grant.slot, grant.holder, free_in_ms, now_ms)
