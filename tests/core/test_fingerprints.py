@@ -27,7 +27,7 @@ from payrelay.core.calls import (
     RetrySubscription,
     Void,
 )
-from payrelay.core.payments.idempotency import fingerprint
+from payrelay.core.payments.idempotency import fingerprint_of
 
 FIRST: Final[dict[type[msgspec.Struct], tuple[str | None, tuple[str, ...]]]] = {
     Charge: (
@@ -102,19 +102,19 @@ def later(call: Effect, *names: str, **more: object) -> Effect:
 @given(account=accounts, call=effects)
 def test_a_fingerprint_is_what_it_was_in_the_first_version(account: str, call: Effect) -> None:
     """One that changes makes every repeat of an earlier request a new one: without a key it charges a second time."""
-    assert fingerprint(account, call) == first_fingerprint(account, call)
+    assert fingerprint_of(account, call) == first_fingerprint(account, call)
 
 
 @given(account=accounts, call=effects, name=st.sampled_from(["added", "zzz", "a"]))
 def test_a_member_that_is_added_and_absent_changes_no_fingerprint(account: str, call: Effect, name: str) -> None:
     """A client that doesn't know the new member repeats what it asked before the upgrade, and must be known again."""
-    assert fingerprint(account, later(call, name)) == first_fingerprint(account, call)
+    assert fingerprint_of(account, later(call, name)) == first_fingerprint(account, call)
 
 
 @given(account=accounts, call=effects, given_value=texts, other=texts)
 def test_a_member_that_is_added_and_given_is_felt(account: str, call: Effect, given_value: str, other: str) -> None:
     """Who asks for something else by the new member must not get the answer to a request without it, or another one."""
-    prints = [fingerprint(account, later(call, added=value)) for value in (None, given_value, other)]
+    prints = [fingerprint_of(account, later(call, added=value)) for value in (None, given_value, other)]
     assert len(set(prints)) == (2 if given_value == other else 3)
 
 
@@ -125,7 +125,7 @@ def test_a_member_of_an_item_is_held_to_the_same(account: str, call: Charge, val
     lines = None if call.item_list is None else tuple(again_as(kind, entry, added=value) for entry in call.item_list)
     is_felt = value is not None and bool(lines)
     asked = msgspec.structs.replace(call, item_list=lines)
-    assert (fingerprint(account, asked) != first_fingerprint(account, call)) is is_felt
+    assert (fingerprint_of(account, asked) != first_fingerprint(account, call)) is is_felt
 
 
 @given(account=accounts, call=effects, is_reversed=st.booleans())
@@ -134,7 +134,7 @@ def test_the_order_in_which_members_are_declared_is_nothing_to_a_fingerprint(
 ) -> None:
     """Whoever sorts the members of a call, or writes a new one between two, changes nothing that is stored."""
     arguments: dict[str, Any] = {"call": again_as(sorted_otherwise(type(call), is_reversed=is_reversed), call)}
-    assert fingerprint(account, **arguments) == first_fingerprint(account, call)
+    assert fingerprint_of(account, **arguments) == first_fingerprint(account, call)
 
 
 @given(call=effects)
@@ -142,7 +142,7 @@ def test_members_that_are_added_are_hashed_in_the_order_of_their_names(call: Eff
     """Two versions that declare them in another order find each other's claims."""
     one = later(call, "alpha", "beta", alpha="1", beta="2")
     other = later(call, "beta", "alpha", alpha="1", beta="2")
-    assert fingerprint("gateway", one) == fingerprint("gateway", other)
+    assert fingerprint_of("gateway", one) == fingerprint_of("gateway", other)
 
 
 @pytest.mark.parametrize("kind", FIRST)

@@ -223,7 +223,7 @@ class ScriptedAccount(StillGateway):
         self.states_when_sent += [operation.state for operation in newest]
         await self._steps.reach("effect")
         if self.has_dead_token:
-            self.resendings.append(await sending.is_retry(NO_TOKEN.evidence))
+            self.resendings.append(await sending.journal_resend(NO_TOKEN.evidence))
         outcome = self._next() if all(self.resendings) else NO_TOKEN
         if isinstance(outcome, Exception):
             raise outcome

@@ -211,7 +211,7 @@ async def sending_of(gateway: Gateway, *, operation_id: str = "op_1", within_s: 
     permit = await gateway.rate_limiter.take_now()
     assert permit is not None
     send_by_s = permit.send_by_s - 10.0 + within_s
-    return Sending(operation_id=operation_id, permit=permit, send_by_s=send_by_s, is_retry=_allowed)
+    return Sending(operation_id=operation_id, permit=permit, send_by_s=send_by_s, journal_resend=_allowed)
 
 
 async def _allowed(_: Evidence) -> bool:

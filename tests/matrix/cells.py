@@ -44,8 +44,8 @@ IN_FLIGHT: Final = (Way.IN_FLIGHT_DONE, Way.IN_FLIGHT_UNDONE)
 _STORED: Final = (OperationPoint.RECORDING, OperationPoint.RECORDED)
 _ACCEPTED: Final = (OperationPoint.ACCEPTING, OperationPoint.ACCEPTED)
 _SENT: Final = (OperationPoint.SENDING, OperationPoint.REPLIED, *_STORED)
-_LOOKED: Final = (OperationPoint.INQUIRING, OperationPoint.INQUIRED_ABOUT, *_STORED)
-_PROBED: Final = (*_STORED, OperationPoint.RESENT_TO_RESOLVE, OperationPoint.INQUIRED, *_STORED)
+_INQUIRED: Final = (OperationPoint.INQUIRING, OperationPoint.INQUIRED, *_STORED)
+_RESENT_TO_RESOLVE: Final = (*_STORED, OperationPoint.RESENDING_TO_RESOLVE, OperationPoint.RESENT_TO_RESOLVE, *_STORED)
 
 _STAGES: Final = {
     Way.DIRECT: (*_ACCEPTED, *_SENT),
@@ -55,7 +55,7 @@ _STAGES: Final = {
         OperationPoint.SENDING,
         OperationPoint.RESENDING,
         *_STORED,
-        OperationPoint.RETRIED,
+        OperationPoint.RESENT,
         OperationPoint.REPLIED,
         *_STORED,
     ),
@@ -64,27 +64,27 @@ _STAGES: Final = {
 }
 
 _RESOLVED: Final = {
-    "charge": _LOOKED,
-    "charge by handle": _LOOKED,
+    "charge": _INQUIRED,
+    "charge by handle": _INQUIRED,
     "authorization": (),
-    "capture": (*_PROBED, *_LOOKED),
-    "refund": _LOOKED,
+    "capture": (*_RESENT_TO_RESOLVE, *_INQUIRED),
+    "refund": _INQUIRED,
     "partial refund": _STORED,
     "release": _STORED,
-    "retry": _LOOKED,
-    "cancel": _PROBED,
+    "retry": _INQUIRED,
+    "cancel": _RESENT_TO_RESOLVE,
 }
 """What comes after a reply that was lost; of a capture that wasn't made only the second sending."""
 
 
 def stages_of(deed: Deed, way: Way) -> tuple[OperationPoint, ...]:
     """Gives the stages that the deed comes to on the way, in their order, one a time that it comes there."""
-    settled: tuple[OperationPoint, ...] = ()
+    resolved: tuple[OperationPoint, ...] = ()
     if way is Way.LOST:
-        settled = _RESOLVED[deed.name]
+        resolved = _RESOLVED[deed.name]
     elif way is Way.CUT:
-        settled = _PROBED if deed.is_repeatable else _RESOLVED[deed.name]
-    return (*_STAGES[way], *settled)
+        resolved = _RESENT_TO_RESOLVE if deed.is_repeatable else _RESOLVED[deed.name]
+    return (*_STAGES[way], *resolved)
 
 
 @dataclass(frozen=True, kw_only=True)

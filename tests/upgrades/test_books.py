@@ -18,7 +18,7 @@ from tests.upgrades.service import FINISH_S, PUBLIC_URL, Opened, opened, setting
 from payrelay.core.answers import Answer
 from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.notifications.notification import NotificationFilter
-from payrelay.core.payments.idempotency import fingerprint
+from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.core.payments.operation import Operation, OperationFilter, State
 from payrelay.core.seal_keys import parse_keys
 from payrelay.core.secret import Secret
@@ -120,7 +120,7 @@ async def test_what_stood_in_the_way_still_does(world: Opened, books: Books, gat
 async def test_every_fingerprint_comes_out_as_it_is_stored(world: Opened) -> None:
     """Each stored call can be read, and hashed anew it gives the fingerprint that it was claimed by."""
     operations = await operations_of(world)
-    found = {row.id: fingerprint(row.account, await world.relay.journal.call_of(row.id)) for row in operations}
+    found = {row.id: fingerprint_of(row.account, await world.relay.journal.call_of(row.id)) for row in operations}
 
     assert found
     assert found == {row.id: row.fingerprint for row in operations}

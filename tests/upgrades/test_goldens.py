@@ -17,7 +17,7 @@ from tests.upgrades.goldens import ANSWER, CALLS, SEAL_KEY
 from payrelay.clock import Clock
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect
-from payrelay.core.payments.idempotency import fingerprint
+from payrelay.core.payments.idempotency import fingerprint_of
 from payrelay.store import open_database
 from payrelay.store.customers import Customers
 from payrelay.store.engine.database import Database, Statement, all_rows
@@ -40,7 +40,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 @pytest.mark.parametrize("name", CALLS)
 def test_fingerprints(name: str) -> None:
     """A repeat is no repeat any more: with a key it is refused, and without one it is charged a second time."""
-    assert fingerprint("gateway", CALLS[name]) == GOLDENS["fingerprints"][name]
+    assert fingerprint_of("gateway", CALLS[name]) == GOLDENS["fingerprints"][name]
 
 
 def test_hashes_and_names() -> None:

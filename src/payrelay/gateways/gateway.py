@@ -73,14 +73,14 @@ class Sending(msgspec.Struct, frozen=True, kw_only=True):
             sent. A gateway that keeps idempotency keys gets it as the key.
         permit: a permit of the gateway's budget, which the gateway ends.
         send_by_s: the gateway sends nothing after this time, by ``clock.boot_s``.
-        is_retry: journals a second sending before it is made. Any answer but True forbids the sending.
+        journal_resend: journals a second sending before it is made. Any answer but True forbids the sending.
         notify_url: goes into a charge that names none itself.
     """
 
     operation_id: str
     permit: Permit
     send_by_s: float
-    is_retry: Callable[[Evidence], Awaitable[bool]]
+    journal_resend: Callable[[Evidence], Awaitable[bool]]
     notify_url: str | None = None
 
 
@@ -206,8 +206,8 @@ class Gateway(Protocol):
     async def effect(self, call: Effect, expected: ExpectedReply, sending: Sending) -> Outcome:
         """Sends an effect, and gives its outcome. Sends it a second time only where the first sending did nothing.
 
-        ``sending.is_retry`` journals the second sending before it is made. The permit is ended when this returns or is
-        cancelled. A call that is cancelled may have been sent.
+        ``sending.journal_resend`` journals the second sending before it is made. The permit is ended when this returns
+        or is cancelled. A call that is cancelled may have been sent.
         """
         ...
 

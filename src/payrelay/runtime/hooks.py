@@ -24,7 +24,8 @@ class OperationPoint(StrEnum):
     """The call is about to be handed to the gateway's client."""
     RESENDING = "resending"
     """The gateway rejected the access token, and the second sending is about to be stored."""
-    RETRIED = "resent"
+    RESENT = "resent"
+    """The second sending, with a new access token, is on disk; it is about to be made."""
     REPLIED = "replied"
     """The outcome of the call is known."""
     RECORDING = "recording"
@@ -32,10 +33,12 @@ class OperationPoint(StrEnum):
     RECORDED = "recorded"
     INQUIRING = "looking"
     """A status inquiry is about to be sent."""
-    INQUIRED_ABOUT = "looked"
-    RESENT_TO_RESOLVE = "probing"
+    INQUIRED = "looked"
+    """The inquiry has ended."""
+    RESENDING_TO_RESOLVE = "probing"
     """The call, which the gateway executes only once, is about to be resent to resolve it; that is on disk."""
-    INQUIRED = "probed"
+    RESENT_TO_RESOLVE = "probed"
+    """The outcome of the resending is known."""
 
 
 class FlowPoint(StrEnum):

@@ -85,7 +85,7 @@ def test_every_change_to_a_published_state_has_an_event_and_no_inquiry_has(
     if after in {State.ACCEPTED, State.SENDING} or event in {
         Event.INQUIRED_ABOUT,
         Event.RESENT_TO_RESOLVE,
-        Event.RETRIED,
+        Event.RESENT,
     }:
         assert outgoing is None
     elif before is not after:

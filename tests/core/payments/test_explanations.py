@@ -204,4 +204,4 @@ def test_inquiries_before_an_operator_was_called_are_not_counted_as_inquiries_si
 
 def test_a_step_within_a_state_did_not_bring_it_there() -> None:
     """An operation that is sent again with another access token is where it was."""
-    assert reason_phrase(history_of(BEGUN, (Event.RETRIED, State.SENDING, Evidence()))) == FIRST_ENTRY.removesuffix(".")
+    assert reason_phrase(history_of(BEGUN, (Event.RESENT, State.SENDING, Evidence()))) == FIRST_ENTRY.removesuffix(".")

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from payrelay.core.calls import Charge, Effect, Item, Refund, RetrySubscription, Void
-from payrelay.core.payments.idempotency import Repeat, claim_of, decide_repeat, fingerprint, parse_key
+from payrelay.core.payments.idempotency import Repeat, claim_of, decide_repeat, fingerprint_of, parse_key
 from payrelay.core.payments.operation import Operation, State
 from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
@@ -90,7 +90,7 @@ def test_two_headers_are_refused_even_when_they_agree() -> None:
 def test_the_fingerprint_feels_every_field_of_a_charge(name: str) -> None:
     """A request that differs in anything is another request, and must not get the first one's answer."""
     other = msgspec.structs.replace(CHARGE, **{name: OTHER_VALUES[name]})
-    assert fingerprint("gateway", other) != fingerprint("gateway", CHARGE)
+    assert fingerprint_of("gateway", other) != fingerprint_of("gateway", CHARGE)
 
 
 def test_no_field_of_a_charge_was_forgotten_above() -> None:
@@ -105,15 +105,15 @@ def test_the_fingerprint_feels_the_account_and_the_kind_of_call() -> None:
         Void(authorization_token="1", description="d"),
         RetrySubscription(subscription_id=1),
     ]
-    prints = {fingerprint(account, call) for call in calls for account in ("gateway", "gateway2")}
+    prints = {fingerprint_of(account, call) for call in calls for account in ("gateway", "gateway2")}
     assert len(prints) == 6
 
 
 def test_equal_requests_have_equal_fingerprints() -> None:
     """Made anew from another body with the same values, it is the same: 64 hex digits that last."""
     again = msgspec.msgpack.decode(msgspec.msgpack.encode(CHARGE), type=Charge)
-    assert fingerprint("gateway", again) == fingerprint("gateway", CHARGE)
-    assert len(fingerprint("gateway", CHARGE)) == 64
+    assert fingerprint_of("gateway", again) == fingerprint_of("gateway", CHARGE)
+    assert len(fingerprint_of("gateway", CHARGE)) == 64
 
 
 def test_the_hash_of_a_token_stands_for_it_and_does_not_show_it() -> None:
@@ -187,5 +187,5 @@ def test_another_request_under_a_key_is_refused_in_words(make_operation: MakeOpe
 def test_what_is_stored_of_a_token_and_a_request_never_changes() -> None:
     """Both lie on disk: another formula would find no authorization and no repeat any more."""
     assert secret_hash("token") == "4a41b6f7a8e4302463cb0c9f0e3c62ea8f52c24697bdaa4fa509a249c875b8c9"
-    print_of_retry = fingerprint("gateway", RetrySubscription(subscription_id=1))
+    print_of_retry = fingerprint_of("gateway", RetrySubscription(subscription_id=1))
     assert print_of_retry == "5b37e00447fed67d17b1160e54d71bf61195a554ba3096c6c2efaad24190f30a"

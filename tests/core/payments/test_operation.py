@@ -96,7 +96,7 @@ def test_every_verdict_is_an_event() -> None:
 def test_nothing_is_sent_from_a_row_that_was_not_granted() -> None:
     """``sending`` is reached from ``accepted`` by a grant alone: a crash before it is surely not sent."""
     ways_in = {pair for pair, state in TRANSITIONS.items() if state is State.SENDING}
-    assert ways_in == {(State.ACCEPTED, Event.GRANTED), (State.SENDING, Event.RETRIED)}
+    assert ways_in == {(State.ACCEPTED, Event.GRANTED), (State.SENDING, Event.RESENT)}
 
 
 def test_time_alone_never_says_that_something_failed() -> None:

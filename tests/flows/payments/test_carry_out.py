@@ -459,7 +459,7 @@ class TestResending:
         await charge(world.relay, asked(), CHARGE)
         row = await world.operation()
         events = [entry.event for entry in await world.journal.history(row.id)]
-        assert (events, world.account.resendings) == ([None, Event.RETRIED, Event.SUCCEEDED], [True])
+        assert (events, world.account.resendings) == ([None, Event.RESENT, Event.SUCCEEDED], [True])
 
     @pytest.mark.parametrize("error", [StoreUnavailable("down"), Outdated("changed")])
     async def test_it_is_forbidden_where_it_can_not_be_journaled(self, world: World, error: Exception) -> None:

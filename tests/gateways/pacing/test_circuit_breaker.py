@@ -29,7 +29,7 @@ def breaker(clock: HandClock) -> CircuitBreaker:
 
 
 @pytest.fixture
-def circuit_open(breaker: CircuitBreaker) -> CircuitBreaker:
+def open_breaker(breaker: CircuitBreaker) -> CircuitBreaker:
     """A circuit breaker that has just opened."""
     end(breaker, failed=ENDED_MIN)
     return breaker
@@ -45,7 +45,7 @@ def end(breaker: CircuitBreaker, *, failed: int = 0, answered: int = 0) -> None:
 def test_one_failure_does_not_open_it(breaker: CircuitBreaker) -> None:
     """Nor do a few: with few calls half of them fail by chance."""
     end(breaker, failed=ENDED_MIN - 1)
-    assert (breaker.is_open, breaker.refusal(Priority.CHARGE)) == (False, None)
+    assert (breaker.is_open, breaker.open_circuit(Priority.CHARGE)) == (False, None)
 
 
 @pytest.mark.parametrize(("answered", "failed", "is_open"), [(10, 10, True), (11, 10, False), (1, 19, True)])
@@ -79,79 +79,79 @@ def test_being_blocked_counts_as_a_failure(breaker: CircuitBreaker) -> None:
     assert breaker.is_open
 
 
-def test_it_says_why_and_when_to_come_again(circuit_open: CircuitBreaker) -> None:
+def test_it_says_why_and_when_to_come_again(open_breaker: CircuitBreaker) -> None:
     """The client gets the rejection before anything is stored."""
-    refusal = circuit_open.refusal(Priority.READ)
-    assert refusal is not None
-    assert (refusal.retry_after_s, refusal.cause) == (PAUSE_S, "server_error")
-    assert circuit_open.enter(Priority.READ) is Admission.REJECTED
+    circuit = open_breaker.open_circuit(Priority.READ)
+    assert circuit is not None
+    assert (circuit.retry_after_s, circuit.cause) == (PAUSE_S, "server_error")
+    assert open_breaker.enter(Priority.READ) is Admission.REJECTED
 
 
-def test_after_a_pause_one_trial_goes_out(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_after_a_pause_one_trial_goes_out(open_breaker: CircuitBreaker, clock: HandClock) -> None:
     """And no second one, as long as it is under way."""
     clock.move(PAUSE_S)
-    assert [circuit_open.enter(Priority.RESOLUTION) for _ in range(2)] == [Admission.TRIAL, Admission.REJECTED]
+    assert [open_breaker.enter(Priority.RESOLUTION) for _ in range(2)] == [Admission.TRIAL, Admission.REJECTED]
 
 
-def test_an_effect_leaves_the_trial_to_reads(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_an_effect_leaves_the_trial_to_reads(open_breaker: CircuitBreaker, clock: HandClock) -> None:
     """A lost read costs nobody anything; but where only effects come, one of them is the trial."""
     clock.move(PAUSE_S)
-    assert circuit_open.enter(Priority.CHARGE) is Admission.REJECTED
+    assert open_breaker.enter(Priority.CHARGE) is Admission.REJECTED
     clock.move(EFFECT_TRIALS_AFTER_S)
-    assert circuit_open.enter(Priority.CHARGE) is Admission.TRIAL
+    assert open_breaker.enter(Priority.CHARGE) is Admission.TRIAL
 
 
-def test_a_trial_that_is_answered_closes_it(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_a_trial_that_is_answered_closes_it(open_breaker: CircuitBreaker, clock: HandClock) -> None:
     """And what failed before that is forgotten."""
     clock.move(PAUSE_S)
-    circuit_open.enter(Priority.READ)
-    circuit_open.trial_ended(Ending.ANSWERED, "")
-    end(circuit_open, failed=ENDED_MIN - 1)
-    assert (circuit_open.is_open, circuit_open.enter(Priority.CHARGE)) == (False, Admission.FREE)
+    open_breaker.enter(Priority.READ)
+    open_breaker.trial_ended(Ending.ANSWERED, "")
+    end(open_breaker, failed=ENDED_MIN - 1)
+    assert (open_breaker.is_open, open_breaker.enter(Priority.CHARGE)) == (False, Admission.FREE)
 
 
-def test_a_trial_that_fails_doubles_the_pause(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_a_trial_that_fails_doubles_the_pause(open_breaker: CircuitBreaker, clock: HandClock) -> None:
     """Up to a minute, so that its return is not missed for long."""
     pauses = []
     for _ in range(4):
-        refusal = circuit_open.refusal(Priority.READ)
-        assert refusal is not None
-        pauses.append(refusal.retry_after_s)
-        clock.move(refusal.retry_after_s)
-        circuit_open.enter(Priority.READ)
-        circuit_open.trial_ended(Ending.FAILED, "timeout")
+        circuit = open_breaker.open_circuit(Priority.READ)
+        assert circuit is not None
+        pauses.append(circuit.retry_after_s)
+        clock.move(circuit.retry_after_s)
+        open_breaker.enter(Priority.READ)
+        open_breaker.trial_ended(Ending.FAILED, "timeout")
     assert pauses == [PAUSE_S, 2 * PAUSE_S, 4 * PAUSE_S, PAUSE_S_MAX]
 
 
-def test_a_trial_that_came_to_nothing_makes_way_for_another(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_a_trial_that_came_to_nothing_makes_way_for_another(open_breaker: CircuitBreaker, clock: HandClock) -> None:
     """The trial got no permit, or was cancelled."""
     clock.move(PAUSE_S)
-    circuit_open.enter(Priority.READ)
-    circuit_open.abandon()
-    assert circuit_open.enter(Priority.READ) is Admission.TRIAL
+    open_breaker.enter(Priority.READ)
+    open_breaker.abandon()
+    assert open_breaker.enter(Priority.READ) is Admission.TRIAL
 
 
-def test_a_trial_that_is_never_heard_of_again_makes_way_too(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_a_trial_that_is_never_heard_of_again_makes_way_too(open_breaker: CircuitBreaker, clock: HandClock) -> None:
     """Nothing may keep it open for ever."""
     clock.move(PAUSE_S)
-    circuit_open.enter(Priority.READ)
+    open_breaker.enter(Priority.READ)
     clock.move(PROBE_S)
-    assert circuit_open.enter(Priority.READ) is Admission.TRIAL
+    assert open_breaker.enter(Priority.READ) is Admission.TRIAL
 
 
-def test_calls_that_were_under_way_when_it_opened_prove_nothing(circuit_open: CircuitBreaker) -> None:
+def test_calls_that_were_under_way_when_it_opened_prove_nothing(open_breaker: CircuitBreaker) -> None:
     """An old success must not let everybody in again."""
-    end(circuit_open, answered=50)
-    assert circuit_open.is_open
+    end(open_breaker, answered=50)
+    assert open_breaker.is_open
 
 
-def test_a_token_is_fetched_for_the_trial_but_closes_nothing(circuit_open: CircuitBreaker, clock: HandClock) -> None:
+def test_a_token_is_fetched_for_the_trial_but_closes_nothing(open_breaker: CircuitBreaker, clock: HandClock) -> None:
     """Where there is none, no trial could be made; and a gateway that gives tokens may fail at all else."""
-    assert circuit_open.enter(Priority.TOKEN) is Admission.REJECTED
+    assert open_breaker.enter(Priority.TOKEN) is Admission.REJECTED
     clock.move(PAUSE_S)
-    assert circuit_open.enter(Priority.TOKEN) is Admission.FREE
-    circuit_open.note(Ending.ANSWERED, "")
-    assert circuit_open.is_open
+    assert open_breaker.enter(Priority.TOKEN) is Admission.FREE
+    open_breaker.note(Ending.ANSWERED, "")
+    assert open_breaker.is_open
 
 
 def test_a_trial_after_it_closed_changes_nothing(breaker: CircuitBreaker) -> None:

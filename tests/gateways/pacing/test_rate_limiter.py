@@ -337,7 +337,7 @@ async def test_a_trial_that_finds_no_permit_is_none(hand_clock: HandClock) -> No
     await fail(rate_limiter, ENDED_MIN)
     hand_clock.move(PAUSE_S)
     assert await rate_limiter.take_now(priority=Priority.READ) is None
-    assert rate_limiter.refusal(Priority.READ) is None
+    assert rate_limiter.open_circuit(Priority.READ) is None
 
 
 async def test_no_token_for_the_trial_is_a_trial_that_failed(hand_clock: HandClock) -> None:
@@ -349,7 +349,7 @@ async def test_no_token_for_the_trial_is_a_trial_that_failed(hand_clock: HandClo
     assert token is not None
     token.report(Ending.FAILED, "timeout")
     token.done()
-    assert rate_limiter.refusal(Priority.READ) is not None
+    assert rate_limiter.open_circuit(Priority.READ) is not None
 
 
 async def test_when_the_gateway_says_too_many_nobody_calls_for_a_window(hand_clock: HandClock) -> None:

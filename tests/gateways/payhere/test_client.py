@@ -160,7 +160,7 @@ class Journal:
         self._allows = allows
         self._error = error
 
-    async def is_retry(self, evidence: Evidence) -> bool:
+    async def journal_resend(self, evidence: Evidence) -> bool:
         """Allows a second sending."""
         self.noted.append(evidence)
         if self._error is not None:
@@ -183,7 +183,7 @@ async def send(
         operation_id="op_1",
         permit=permit,
         send_by_s=Clock().boot_s() + within_s,
-        is_retry=(journal or Journal()).is_retry,
+        journal_resend=(journal or Journal()).journal_resend,
         notify_url=notify_url,
     )
     return await client.effect(call, ExpectedReply(), sending)
@@ -316,10 +316,10 @@ class SlowJournal(Journal):
         super().__init__()
         self.clock = JumpClock()
 
-    async def is_retry(self, evidence: Evidence) -> bool:
+    async def journal_resend(self, evidence: Evidence) -> bool:
         """Allows a second sending, too late."""
         self.clock.ahead_s = 60.0
-        return await super().is_retry(evidence)
+        return await super().journal_resend(evidence)
 
 
 class JumpClock(Clock):
@@ -581,8 +581,8 @@ async def test_an_effect_that_has_its_permit_does_not_go_out_to_a_gateway_that_w
     for _ in range(ENDED_MIN + 1):
         await client.read(ORDER)
     made = len(gateway.calls)
-    is_retry, send_by_s = Journal().is_retry, Clock().boot_s() + 10
-    sending = Sending(operation_id="op_1", permit=permit, send_by_s=send_by_s, is_retry=is_retry)
+    journal_resend, send_by_s = Journal().journal_resend, Clock().boot_s() + 10
+    sending = Sending(operation_id="op_1", permit=permit, send_by_s=send_by_s, journal_resend=journal_resend)
     outcome = await client.effect(CHARGE, ExpectedReply(), sending)
     assert (outcome.kind, outcome.code) == (OutcomeKind.NOT_SENT, Code.UNAVAILABLE)
     assert len(gateway.calls) == made

@@ -76,7 +76,7 @@ def _unquoted(text: str) -> str:
     raise Refusal(Code.MALFORMED_REQUEST, "Idempotency-Key is not a well-formed quoted string")
 
 
-def fingerprint(account: str, call: Effect) -> str:
+def fingerprint_of(account: str, call: Effect) -> str:
     """Gives 64 hex digits that are equal for equal requests to the same account."""
     return hashlib.sha256(account.encode() + b"\0" + _text_of(call)).hexdigest()
 

@@ -88,7 +88,7 @@ class Event(StrEnum):
     NOT_SENT = "not_sent"
     LOST = "lost"
     """The process that was sending the operation has ended, or its time is over."""
-    RETRIED = "resent"
+    RESENT = "resent"
     """The gateway rejected the access token before execution; the service is about to retry with a new one."""
     INQUIRED_ABOUT = "looked"
     """The service made a status inquiry, which resolved nothing."""
@@ -111,7 +111,7 @@ class Event(StrEnum):
 TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
     (State.ACCEPTED, Event.GRANTED): State.SENDING,
     (State.ACCEPTED, Event.GAVE_UP): State.NOT_SENT,
-    (State.SENDING, Event.RETRIED): State.SENDING,
+    (State.SENDING, Event.RESENT): State.SENDING,
     (State.SENDING, Event.SUCCEEDED): State.SUCCEEDED,
     (State.SENDING, Event.DECLINED): State.DECLINED,
     (State.SENDING, Event.REFUSED): State.REFUSED,

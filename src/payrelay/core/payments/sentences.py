@@ -29,7 +29,7 @@ EVENT_SENTENCES: Final[dict[Event, str]] = {
     Event.NOT_EXECUTED: "The gateway rejected it before doing anything.",
     Event.NOT_SENT: "The service did not send it; no byte of it reached the gateway.",
     Event.LOST: "The process that was sending it ended, or ran out of time, before it stored an answer.",
-    Event.RETRIED: "The gateway rejected its expired access token; the service was about to resend it with a new one.",
+    Event.RESENT: "The gateway rejected its expired access token; the service was about to resend it with a new one.",
     Event.INQUIRED_ABOUT: "The service inquired at the gateway, and that did not resolve it.",
     Event.RESENT_TO_RESOLVE: "The service was about to send it again to learn the outcome, which can't do it twice.",
     Event.PROVED: "What the gateway shows proves that it was done.",

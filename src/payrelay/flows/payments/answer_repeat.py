@@ -20,21 +20,21 @@ RETRY_AFTER_S: Final = {State.PENDING: 10, State.UNKNOWN: 10, State.NEEDS_ATTENT
 under way it is the usual second."""
 
 
-def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, request_print: str) -> Answer:
+def answer_repeat(relay: Relay, earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
     """Answers a repeat, and begins a status inquiry where the outcome is open; raises as ``stored_answer`` does."""
     inquire_now(relay, earlier.operation)
-    return stored_answer(earlier, request, request_print)
+    return stored_answer(earlier, request, fingerprint)
 
 
 def answer_blocked(
-    relay: Relay, holder: ClaimedOperation | GuardedOperation, request: Request, request_print: str
+    relay: Relay, holder: ClaimedOperation | GuardedOperation, request: Request, fingerprint: str
 ) -> Answer:
     """Answers a request whose claim or guard another operation holds.
 
     Raises Refusal where the guard is held, and as ``stored_answer`` does where the claim is.
     """
     if isinstance(holder, ClaimedOperation):
-        return answer_repeat(relay, holder, request, request_print)
+        return answer_repeat(relay, holder, request, fingerprint)
     other = holder.operation
     is_own = other.principal == request.principal and has_operation(request.credential.bound, other)
     operation_id = other.id if is_own else None
@@ -48,13 +48,13 @@ def answer_blocked(
     )
 
 
-def stored_answer(earlier: ClaimedOperation, request: Request, request_print: str) -> Answer:
+def stored_answer(earlier: ClaimedOperation, request: Request, fingerprint: str) -> Answer:
     """Answers a repeat with the stored answer (a replay), or with the operation's present state.
 
     Raises StillRunning while the first request is under way, and Refusal where the key came with another request.
     """
     operation = earlier.operation
-    repeat = decide_repeat(operation, request_print)
+    repeat = decide_repeat(operation, fingerprint)
     if repeat is Repeat.IN_PROGRESS:
         raise StillRunning(operation.id)
     if repeat is Repeat.STATE or earlier.answer is None:

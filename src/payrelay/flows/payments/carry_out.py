@@ -25,7 +25,7 @@ import msgspec
 from payrelay.core.answers import Answer, Trace, of_outcome
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
-from payrelay.core.payments.idempotency import claim_of, fingerprint
+from payrelay.core.payments.idempotency import claim_of, fingerprint_of
 from payrelay.core.payments.operation import EVENT_OF_OUTCOME, Event, JournalEntry, Operation, State
 from payrelay.core.payments.sentences import STATE_SENTENCES
 from payrelay.errors import Code, Refusal, StoreDoubtful, StoreError
@@ -76,12 +76,12 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
     Raises Refusal where an earlier operation blocks this one or the account is paused, StillRunning for a repeat of a
     request that is under way, and StoreUnavailable where the intent could not be stored. Nothing was sent then.
     """
-    request_print = fingerprint(request.account, intent.call)
-    claim = claim_of(request.idempotency_key, request_print, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
+    fingerprint = fingerprint_of(request.account, intent.call)
+    claim = claim_of(request.idempotency_key, fingerprint, is_unkeyed_claimed=relay.retention.unkeyed_ms > 0)
     if claim is not None:
         earlier = await relay.journal.find_claim(request.principal, claim, now_ms=relay.clock.now_ms())
         if earlier is not None:
-            return answer_repeat(relay, earlier, request, request_print)
+            return answer_repeat(relay, earlier, request, fingerprint)
     await relay.paused.require_open(request.account)
     if prepare is not None:
         intent = await prepare(intent)
@@ -89,7 +89,7 @@ async def carry_out(relay: Relay, request: Request, intent: Intent, *, prepare: 
         await relay.paused.require_open(request.account)
     attempt = Attempt(relay, request, intent)
     # The work is a task of its own, held by the relay: a client that disconnects ends only this wait.
-    work = relay.background.start(attempt.run(request_print, claim))
+    work = relay.background.start(attempt.run(fingerprint, claim))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -114,15 +114,15 @@ class Attempt:
             raise Refusal(Code.UNAVAILABLE, ENDING_SENTENCE)
         return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
 
-    async def run(self, request_print: str, claim: str | None) -> Answer:
+    async def run(self, fingerprint: str, claim: str | None) -> Answer:
         """Stores the intent, gets a permit, sends the call and stores the outcome, in this order."""
         rate_limiter, priority = self._account.rate_limiter, priority_of(self._intent.call)
         permit = await rate_limiter.take_now(priority=priority)
-        if permit is None and (circuit_open := rate_limiter.refusal(priority)) is not None:
+        if permit is None and (circuit_open := rate_limiter.open_circuit(priority)) is not None:
             raise Refusal(Code.UNAVAILABLE, FAILING_SENTENCE, retry_after_s=circuit_open.retry_after_s)
         send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
         try:
-            acceptance = await self._accept(request_print, claim, has_permit=permit is not None)
+            acceptance = await self._accept(fingerprint, claim, has_permit=permit is not None)
         except BaseException as error:  # whatever it was, nothing is sent, and the permit must not be lost
             _release(permit)
             if isinstance(error, StoreDoubtful):
@@ -132,12 +132,12 @@ class Attempt:
             raise
         if not isinstance(acceptance, AcceptedOperation):
             _release(permit)
-            return answer_blocked(self._relay, acceptance, self._request, request_print)
+            return answer_blocked(self._relay, acceptance, self._request, fingerprint)
         self.operation = acceptance.operation
         if permit is None:
             permit = await self._wait_for_permit()
             if permit is None:
-                return await self._give_up(rate_limiter.refusal(priority))
+                return await self._give_up(rate_limiter.open_circuit(priority))
             await self._require_still_open(permit)
             send_by_s = self._relay.clock.boot_s() + SEND_WITHIN_S
             try:
@@ -148,7 +148,7 @@ class Attempt:
             operation_id=self.operation.id,
             permit=permit,
             send_by_s=send_by_s,
-            is_retry=self._note_retry,
+            journal_resend=self._journal_resend,
             notify_url=self._relay.notify_url(self._request.account),
         )
         return await self._conclude(await self._send(sending))
@@ -171,7 +171,7 @@ class Attempt:
         return outcome
 
     async def _accept(
-        self, request_print: str, claim: str | None, *, has_permit: bool
+        self, fingerprint: str, claim: str | None, *, has_permit: bool
     ) -> AcceptedOperation | ClaimedOperation | GuardedOperation:
         """Stores the claim, the guard and the intent in one transaction."""
         now_ms = self._relay.clock.now_ms()
@@ -190,7 +190,7 @@ class Attempt:
             claim=claim,
             claim_ends_at_ms=None,
             idempotency_key=self._request.idempotency_key,
-            fingerprint=request_print,
+            fingerprint=fingerprint,
             request_id=self._request.request_id,
             order_id=intent.order_id,
             payment_id=intent.payment_id,
@@ -303,14 +303,14 @@ class Attempt:
             task = self._store_later(partial(self._withdraw, cause), OutcomeKind.NOT_SENT)
             task.add_done_callback(lambda _: withdrawals.discard(operation_id))
 
-    async def _note_retry(self, evidence: Evidence) -> bool:
+    async def _journal_resend(self, evidence: Evidence) -> bool:
         """Journals that the call is about to be retried with a new token; False where that can't be stored."""
         self._reach(OperationPoint.RESENDING)
         try:
-            await self._apply(Report(event=Event.RETRIED, evidence=evidence))
+            await self._apply(Report(event=Event.RESENT, evidence=evidence))
         except (StoreError, OverruledError):
             return False
-        self._reach(OperationPoint.RETRIED)
+        self._reach(OperationPoint.RESENT)
         return True
 
     async def _conclude(self, outcome: Outcome) -> Answer:

@@ -67,7 +67,7 @@ class Case:
         """Asks the gateway which payments there are. A failed inquiry gives NoObservation, and proves nothing."""
         self.reach(OperationPoint.INQUIRING)
         observation = await self.account.inquire(call, until_s=self.until_s)
-        self.reach(OperationPoint.INQUIRED_ABOUT)
+        self.reach(OperationPoint.INQUIRED)
         return observation
 
     async def search(self, call: PaymentsOfOrder | PaymentsOfSubscription) -> PaymentsSeen | None:

@@ -70,18 +70,18 @@ async def resend(
     finally:
         if not is_sending:
             permit.release_unused()
-    case.reach(OperationPoint.RESENT_TO_RESOLVE)
+    case.reach(OperationPoint.RESENDING_TO_RESOLVE)
     expected = ExpectedReply(order_id=case.operation.order_id, currency=case.operation.currency)
     sending = Sending(
         operation_id=case.operation.id,
         permit=permit,
         send_by_s=send_by_s,
-        is_retry=_never,
+        journal_resend=_never,
         # The gateway recognises a call under one key only where it is equal in every part.
         notify_url=case.relay.notify_url(case.operation.account),
     )
     outcome = await case.account.effect(case.call, expected, sending)
-    case.reach(OperationPoint.INQUIRED)
+    case.reach(OperationPoint.RESENT_TO_RESOLVE)
     await store_outcome(case, outcome)
 
 

@@ -76,7 +76,7 @@ class CircuitBreaker:
         """True while only half-open trials are let through."""
         return self._trials_from_s is not None
 
-    def refusal(self, priority: Priority) -> CircuitOpen | None:
+    def open_circuit(self, priority: Priority) -> CircuitOpen | None:
         """Gives the reason why a call is rejected now; None where it may be made, as the trial perhaps."""
         if self._trials_from_s is None:
             return None
@@ -95,7 +95,7 @@ class CircuitBreaker:
         if priority is Priority.TOKEN:
             # A trial needs a token first. That the gateway gives tokens doesn't prove that it works.
             return Admission.FREE if self._clock.boot_s() >= self._trials_from_s else Admission.REJECTED
-        if self.refusal(priority) is not None:
+        if self.open_circuit(priority) is not None:
             return Admission.REJECTED
         self._trial_until_s = self._clock.boot_s() + self._trial_s
         return Admission.TRIAL

@@ -180,9 +180,9 @@ class RateLimiter:
             blocked_s=max(0.0, self._blocked_until_s - now_s),
         )
 
-    def refusal(self, priority: Priority = Priority.CHARGE) -> CircuitOpen | None:
+    def open_circuit(self, priority: Priority = Priority.CHARGE) -> CircuitOpen | None:
         """Gives the reason why the open circuit breaker rejects such a call now; None where it doesn't."""
-        return self._breaker.refusal(priority)
+        return self._breaker.open_circuit(priority)
 
     def may_go_out(self, permit: Permit) -> bool:
         """False where the circuit breaker opened after this permit was given."""

@@ -137,7 +137,7 @@ async def _is_journaled(sending: Sending, evidence: Evidence, permit: Permit) ->
     """Journals the second sending. Where that fails in any way, the permit goes back, and nothing is sent."""
     is_journaled = False
     try:
-        is_journaled = await sending.is_retry(evidence) is True
+        is_journaled = await sending.journal_resend(evidence) is True
     except Exception:  # noqa: BLE001, whatever failed, an unjournaled effect must not be sent
         is_journaled = False
     finally:

@@ -43,7 +43,7 @@ async def take_permit(rate_limiter: RateLimiter, until_s: float, priority: Prior
         return NO_STORE
     if permit is not None:
         return permit
-    circuit_open = rate_limiter.refusal(priority)
+    circuit_open = rate_limiter.open_circuit(priority)
     return NO_PERMIT if circuit_open is None else failing(circuit_open)
 
 

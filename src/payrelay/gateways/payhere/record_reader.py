@@ -50,7 +50,7 @@ class RecordReader:
 
     async def _read(self, call: Read, request: WireRequest, turn: "_Turn") -> Reading | InvalidToken | Loss:
         """Makes a read once. A result after which the read may be repeated is given as it is."""
-        circuit_open = self._rate_limiter.refusal(turn.priority)
+        circuit_open = self._rate_limiter.open_circuit(turn.priority)
         if circuit_open is not None:
             return reads.rejected(failing(circuit_open), None)
         # A token that must be fetched takes a permit and a call of its own.
