@@ -7,7 +7,7 @@ from payrelay_simulator import DEFAULT_MERCHANT
 
 
 def test_check_names_everything_that_is_wrong(run: Run) -> None:
-    """It goes on behind the first finding; nothing listens at that address."""
+    """It goes on behind the first fault; nothing listens at that address."""
     ran = run("check", **GATEWAY, PAYRELAY_GATEWAYS__GATEWAY__BASE_URL="http://127.0.0.1:1")
 
     assert ran.code == 1

@@ -6,9 +6,9 @@ from payrelay.core.outcomes import Outcome, Reading
 from payrelay.core.payments.payment import Observation, Payment
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.gateways.gateway import (
-    CheckFinding,
     CheckoutForm,
     CheckoutRedirect,
+    CheckResult,
     ExpectedReply,
     Gateway,
     Headers,
@@ -77,7 +77,7 @@ class GatewayFacade:
         """Passes it on."""
         return self._gateway.notification(headers, body)
 
-    async def check(self) -> list[CheckFinding]:
+    async def check(self) -> list[CheckResult]:
         """Passes it on."""
         return await self._gateway.check()
 

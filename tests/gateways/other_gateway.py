@@ -21,8 +21,8 @@ from payrelay.core.payments.payment import NothingShown, Observation, Payment, P
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
-    CheckFinding,
     CheckoutRedirect,
+    CheckResult,
     ExpectedReply,
     Headers,
     HostedPage,
@@ -193,9 +193,9 @@ class OtherGateway:
             authenticity=Authenticity.GENUINE if is_signed else Authenticity.FORGED, content=content
         )
 
-    async def check(self) -> list[CheckFinding]:
+    async def check(self) -> list[CheckResult]:
         """Tells that it is there."""
-        return [CheckFinding(subject="account", is_right=True, text="The provider answers.")]
+        return [CheckResult(subject="account", is_right=True, text="The provider answers.")]
 
     async def close(self) -> None:
         """Closes the budget."""

@@ -11,8 +11,8 @@ from payrelay.core.payments.payment import NoObservation, Observation, Payment
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
-    CheckFinding,
     CheckoutForm,
+    CheckResult,
     ExpectedReply,
     Headers,
     HostedPage,
@@ -108,7 +108,7 @@ class StillGateway:
         """Reads PayHere's form."""
         return received(body, self.signer)
 
-    async def check(self) -> list[CheckFinding]:
+    async def check(self) -> list[CheckResult]:
         """Finds nothing."""
         return []
 

@@ -41,9 +41,9 @@ from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind, Reading
 from payrelay.core.payments.payment import NoObservation, NothingShown, PaymentsSeen
 from payrelay.gateways.gateway import (
     NO_HEADERS,
-    CheckFinding,
     CheckoutForm,
     CheckoutRedirect,
+    CheckResult,
     ExpectedReply,
     Gateway,
     HostedPage,
@@ -334,9 +334,9 @@ async def test_a_page_leads_to_the_same_permit_each_time(bench: Bench) -> None:
 
 async def test_a_check_tells_what_it_found(bench: Bench) -> None:
     """In sentences for operators, where others would raise."""
-    findings: list[CheckFinding] = await bench.gateway.check()
+    results: list[CheckResult] = await bench.gateway.check()
 
-    assert all(finding.subject and finding.text for finding in findings)
+    assert all(result.subject and result.text for result in results)
 
 
 async def test_closing_may_be_repeated(bench: Bench) -> None:

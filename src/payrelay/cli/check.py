@@ -21,7 +21,7 @@ OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 """The rights of all users but the owner of a file."""
 
 
-class ReportedFinding(NamedTuple):
+class ReportedResult(NamedTuple):
     """One thing that was checked; ``text`` tells what is right or wrong with it."""
 
     subject: str
@@ -43,15 +43,15 @@ async def check() -> int:
 
     page = Page()
     code = DONE
-    async for finding in _findings(Clock()):
-        mark = ("!", "yellow") if finding.is_warning else ("✓", "green") if finding.is_right else ("✗", "red")
-        page.write_line(Text.assemble(mark, " ", cell(f"{finding.subject}: {finding.text}")))
-        if not finding.is_right:
+    async for result in _results(Clock()):
+        mark = ("!", "yellow") if result.is_warning else ("✓", "green") if result.is_right else ("✗", "red")
+        page.write_line(Text.assemble(mark, " ", cell(f"{result.subject}: {result.text}")))
+        if not result.is_right:
             code = FAULTY
     return code
 
 
-async def _findings(clock: Clock) -> AsyncIterator[ReportedFinding]:
+async def _results(clock: Clock) -> AsyncIterator[ReportedResult]:
     """Checks one thing after the other, and goes on where it can; changes nothing at the gateway.
 
     A database that does not exist yet is made, as by every command.
@@ -61,54 +61,55 @@ async def _findings(clock: Clock) -> AsyncIterator[ReportedFinding]:
     try:
         settings = read_settings()
     except SettingsError as error:
-        yield ReportedFinding(subject="settings", is_right=False, text=str(error))
+        yield ReportedResult(subject="settings", is_right=False, text=str(error))
         return
     yield _of_settings(settings)
     if settings.alert_command is not None:
         yield _of_alert_command(settings.alert_command[0])
     async with AsyncExitStack() as stack:
-        found_in_store, shared = await _of_database(settings, clock, stack)
-        for finding in found_in_store:
-            yield finding
-        for finding in _of_files(settings.embedded_path):
-            yield finding
+        of_database, shared = await _of_database(settings, clock, stack)
+        for result in of_database:
+            yield result
+        for result in _of_files(settings.embedded_path):
+            yield result
         # The calls count in the budget of a server that runs at the same time, where there is a store to count them in.
         accounts = await stack.enter_async_context(opened_accounts(settings, clock, shared))
         for name, account in accounts.items():
-            for found in await account.check():
-                yield ReportedFinding(subject=f"{name}: {found.subject}", is_right=found.is_right, text=found.text)
+            for of_account in await account.check():
+                subject = f"{name}: {of_account.subject}"
+                yield ReportedResult(subject=subject, is_right=of_account.is_right, text=of_account.text)
 
 
-def _of_settings(settings: "Settings") -> ReportedFinding:
+def _of_settings(settings: "Settings") -> ReportedResult:
     from payrelay.settings import require_serving
 
     try:
         require_serving(settings)
     except SettingsError as error:
-        return ReportedFinding(subject="settings", is_right=False, text=str(error))
+        return ReportedResult(subject="settings", is_right=False, text=str(error))
     accounts = ", ".join(f"{name} ({gateway.environment})" for name, gateway in settings.gateways.items())
-    return ReportedFinding(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
+    return ReportedResult(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
 
 
-def _of_files(path: Path | None) -> Iterator[ReportedFinding]:
+def _of_files(path: Path | None) -> Iterator[ReportedResult]:
     """Checks who may read the embedded database and the key beside it; Payrelay makes both for their owner alone."""
     for file in () if path is None else (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}.key")):
         mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0
         if mode & OTHERS:
             text = f"{file} may be read or changed by other users of this machine (mode {mode:04o}): chmod 600 {file}"
-            yield ReportedFinding(subject="files", is_right=True, is_warning=True, text=text)
+            yield ReportedResult(subject="files", is_right=True, is_warning=True, text=text)
 
 
-def _of_alert_command(program: str) -> ReportedFinding:
+def _of_alert_command(program: str) -> ReportedResult:
     """Checks that the program exists, without running it. Its arguments are not shown: they may hold a secret."""
     is_there = shutil.which(program) is not None
     text = f"{program} {'can be run' if is_there else 'is not a program that can be run'}"
-    return ReportedFinding(subject="alert command", is_right=is_there, text=text)
+    return ReportedResult(subject="alert command", is_right=is_there, text=text)
 
 
 async def _of_database(
     settings: "Settings", clock: Clock, stack: AsyncExitStack
-) -> "tuple[list[ReportedFinding], SharedResources | None]":
+) -> "tuple[list[ReportedResult], SharedResources | None]":
     """Checks the database, and gives it where it can be used; it stays open as long as the stack."""
     from payrelay.app import SharedResources, opened_database, seal_of
     from payrelay.flows.operators.inspect_database import inspect_database
@@ -118,16 +119,15 @@ async def _of_database(
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=False))
         state = await inspect_database(database)
     except (SettingsError, StoreError) as error:
-        return [ReportedFinding(subject="database", is_right=False, text=str(error))], None
+        return [ReportedResult(subject="database", is_right=False, text=str(error))], None
     text = f"{settings.shown_database} can be used; its schema has version {state.schema_version}"
-    right = ReportedFinding(subject="database", is_right=True, text=text)
+    right = ReportedResult(subject="database", is_right=True, text=text)
     paused = [
-        ReportedFinding(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}")
-        for pause in state.pauses
+        ReportedResult(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses
     ]
     try:
         seal = await seal_of(settings, database)
     except (SettingsError, StoreError) as error:
-        return [right, *paused, ReportedFinding(subject="encryption key", is_right=False, text=str(error))], None
-    key = ReportedFinding(subject="encryption key", is_right=True, text="it opens what this database holds")
+        return [right, *paused, ReportedResult(subject="encryption key", is_right=False, text=str(error))], None
+    key = ReportedResult(subject="encryption key", is_right=True, text="it opens what this database holds")
     return [right, *paused, key], SharedResources(database, seal)

@@ -3,7 +3,7 @@
 Rules:
 
 1. No method raises, except that a cancelled caller gets CancelledError. A failure is an outcome, a reading, an
-   observation or a finding.
+   observation or a check result.
 2. The gateway ends every permit that it gets with a sending, whatever happens.
 3. An outcome is *not sent* only where no byte of the effect left, and *not executed* only where the gateway did
    nothing.
@@ -148,7 +148,7 @@ class UnreadableNotification(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class CheckFinding(msgspec.Struct, frozen=True, kw_only=True):
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one check: its subject, whether it passed, and a sentence for the operator.
 
     ``is_warning`` marks what works, and should be changed all the same.
@@ -258,8 +258,8 @@ class Gateway(Protocol):
         """
         ...
 
-    async def check(self) -> list[CheckFinding]:
-        """Checks the account without changing anything, and gives findings in plain words."""
+    async def check(self) -> list[CheckResult]:
+        """Checks the account without changing anything, and gives the results in plain words."""
         ...
 
     async def close(self) -> None:

@@ -65,7 +65,7 @@ def test_the_reason_phrase_has_the_observations_since(inquiries: int, times: str
     )
 
 
-def test_an_inquiry_without_a_finding_is_left_out() -> None:
+def test_an_inquiry_without_an_observation_is_left_out() -> None:
     """A second sending that never left is no observation."""
     not_sent = (Event.INQUIRED_ABOUT, State.UNKNOWN, Evidence(cause="no_connection"))
 

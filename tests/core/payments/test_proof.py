@@ -22,13 +22,13 @@ from payrelay.core.payments.proof import (
     STILL_UNCLEAR_AFTER_MS,
     TOLERANCE_MS,
     Control,
-    Finding,
+    Match,
     MatchResult,
     SendingWindow,
-    finding_for_capture,
-    finding_for_charge,
-    finding_for_refund,
-    finding_for_retry,
+    match_for_capture,
+    match_for_charge,
+    match_for_refund,
+    match_for_retry,
     open_since_ms,
     ruling,
     ruling_after_failure,
@@ -57,9 +57,9 @@ def changed(**members: object) -> Payment:
     return msgspec.structs.replace(PAYMENT, **members)
 
 
-def charge_finding(*payments: Payment, others: frozenset[str] = frozenset(), has_competing: bool = False) -> Finding:
+def charge_match(*payments: Payment, others: frozenset[str] = frozenset(), has_competing: bool = False) -> Match:
     """Looks for the charge among these payments."""
-    return finding_for_charge(CALL, OPERATION, WINDOW, payments, others, has_competing=has_competing)
+    return match_for_charge(CALL, OPERATION, WINDOW, payments, others, has_competing=has_competing)
 
 
 def entry(state: State, event: Event | None = None, at_ms: int = BEGAN_MS, **evidence: str) -> JournalEntry:
@@ -90,8 +90,8 @@ def test_it_is_open_since_its_outcome_was_lost() -> None:
 
 def test_one_payment_that_fits_in_every_part_is_the_charge() -> None:
     """Payments of other amounts beside it change nothing."""
-    finding = charge_finding(changed(payment_id="1", amount_minor=99_999), PAYMENT)
-    assert finding == Finding(seen=MatchResult.ONE_FITS, payment=PAYMENT, payments_compared=("1", "320"))
+    match = charge_match(changed(payment_id="1", amount_minor=99_999), PAYMENT)
+    assert match == Match(seen=MatchResult.ONE_FITS, payment=PAYMENT, payments_compared=("1", "320"))
 
 
 @pytest.mark.parametrize(
@@ -108,48 +108,46 @@ def test_one_payment_that_fits_in_every_part_is_the_charge() -> None:
 )
 def test_one_of_equal_amount_that_does_not_fit_otherwise_is_for_an_operator(members: dict[str, object]) -> None:
     """It may be the charge, oddly recorded, or another operation's: neither may be guessed."""
-    assert charge_finding(changed(**members)).seen is MatchResult.ONE_RESEMBLES
+    assert charge_match(changed(**members)).seen is MatchResult.ONE_RESEMBLES
 
 
 @pytest.mark.parametrize("at_ms", [BEGAN_MS - TOLERANCE_MS, WINDOW.ended_ms + TOLERANCE_MS])
 def test_five_minutes_are_tolerated_on_both_sides(at_ms: int) -> None:
     """The gateway's clock is another one; the edges themselves belong to it."""
-    assert charge_finding(changed(at_ms=at_ms)).seen is MatchResult.ONE_FITS
+    assert charge_match(changed(at_ms=at_ms)).seen is MatchResult.ONE_FITS
     assert TOLERANCE_MS == 300_000
 
 
 def test_two_that_fit_are_for_an_operator() -> None:
     """One of them may be another operation's."""
-    assert charge_finding(PAYMENT, changed(payment_id="321")).seen is MatchResult.SEVERAL_FIT
+    assert charge_match(PAYMENT, changed(payment_id="321")).seen is MatchResult.SEVERAL_FIT
 
 
 def test_a_payment_of_another_operation_is_none_of_this_one() -> None:
     """Each payment belongs to one operation; alone it says that this one isn't there."""
-    both = charge_finding(PAYMENT, changed(payment_id="321"), others=frozenset({"321"}))
+    both = charge_match(PAYMENT, changed(payment_id="321"), others=frozenset({"321"}))
     assert (both.seen, both.payment) == (MatchResult.ONE_FITS, PAYMENT)
-    assert charge_finding(PAYMENT, others=frozenset({"320"})).seen is MatchResult.ONLY_OTHERS
-    assert charge_finding().seen is MatchResult.NOTHING
+    assert charge_match(PAYMENT, others=frozenset({"320"})).seen is MatchResult.ONLY_OTHERS
+    assert charge_match().seen is MatchResult.NOTHING
 
 
 def test_while_another_operation_may_own_it_nothing_is_proved() -> None:
     """Two open charges of one order must not both be proved by one payment."""
-    finding = charge_finding(PAYMENT, has_competing=True)
-    assert finding.seen is MatchResult.MAY_BE_ANOTHERS
-    assert ruling(finding, None, [], WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
-    assert ruling(finding, None, [], WINDOW, LATE_MS) is Event.UNCLEAR
+    match = charge_match(PAYMENT, has_competing=True)
+    assert match.seen is MatchResult.MAY_BE_ANOTHERS
+    assert ruling(match, None, [], WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
+    assert ruling(match, None, [], WINDOW, LATE_MS) is Event.UNCLEAR
 
 
 def test_a_charge_whose_payment_was_named_is_proved_by_that_one_alone() -> None:
     """A pending reply names it."""
     named = msgspec.structs.replace(OPERATION, payment_id="320")
     assert (
-        finding_for_charge(CALL, named, WINDOW, [PAYMENT], frozenset(), has_competing=False).seen
-        is MatchResult.ONE_FITS
+        match_for_charge(CALL, named, WINDOW, [PAYMENT], frozenset(), has_competing=False).seen is MatchResult.ONE_FITS
     )
     other = [changed(payment_id="321")]
     assert (
-        finding_for_charge(CALL, named, WINDOW, other, frozenset(), has_competing=False).seen
-        is MatchResult.ONE_RESEMBLES
+        match_for_charge(CALL, named, WINDOW, other, frozenset(), has_competing=False).seen is MatchResult.ONE_RESEMBLES
     )
 
 
@@ -175,11 +173,11 @@ def test_a_charge_is_proved_by_exactly_one_fitting_payment_and_never_by_anothers
     payments: list[Payment], others: frozenset[str], *, has_competing: bool
 ) -> None:
     """Whatever the gateway shows: a success that is none would be a parcel sent for nothing."""
-    finding = charge_finding(*payments, others=others, has_competing=has_competing)
+    match = charge_match(*payments, others=others, has_competing=has_competing)
     fitting = [payment for payment in payments if payment.payment_id not in others and changed_to_fit(payment)]
-    proves = ruling(finding, None, [], WINDOW, LATE_MS - 1) is Event.PROVED
+    proves = ruling(match, None, [], WINDOW, LATE_MS - 1) is Event.PROVED
     assert proves == (len(fitting) == 1 and not has_competing)
-    if finding.seen in ABSENT:
+    if match.seen in ABSENT:
         assert not any(p.amount_minor == 100_000 and p.payment_id not in others for p in payments)
 
 
@@ -216,7 +214,7 @@ def test_nothing_is_called_failed_too_early_or_unseen(
         )
         for was, controlled, event in earlier
     ]
-    event = ruling(Finding(seen=seen), control, history, WINDOW, BEGAN_MS + after_ms)
+    event = ruling(Match(seen=seen), control, history, WINDOW, BEGAN_MS + after_ms)
     counted = sum(
         was in ABSENT and controlled is Control.FOUND and kind is Event.INQUIRED_ABOUT
         for was, controlled, kind in earlier
@@ -232,35 +230,34 @@ def test_nothing_is_called_failed_too_early_or_unseen(
 @pytest.mark.parametrize("seen", sorted(ABSENT))
 def test_the_sixth_controlled_observation_after_four_days_resolves_it(seen: MatchResult) -> None:
     """Five are too few, a day earlier is too early, and inquiries without a control query count for nothing."""
-    finding = Finding(seen=seen)
-    assert ruling(finding, Control.FOUND, observations(5, seen), WINDOW, LATE_MS) is Event.DISPROVED
-    assert ruling(finding, Control.FOUND, observations(4, seen), WINDOW, LATE_MS) is Event.INQUIRED_ABOUT
-    assert ruling(finding, Control.FOUND, observations(9, seen), WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
+    match = Match(seen=seen)
+    assert ruling(match, Control.FOUND, observations(5, seen), WINDOW, LATE_MS) is Event.DISPROVED
+    assert ruling(match, Control.FOUND, observations(4, seen), WINDOW, LATE_MS) is Event.INQUIRED_ABOUT
+    assert ruling(match, Control.FOUND, observations(9, seen), WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
     assert (
-        ruling(finding, Control.FOUND, observations(9, seen, Control.NOT_FOUND), WINDOW, LATE_MS)
-        is Event.INQUIRED_ABOUT
+        ruling(match, Control.FOUND, observations(9, seen, Control.NOT_FOUND), WINDOW, LATE_MS) is Event.INQUIRED_ABOUT
     )
-    assert ruling(finding, Control.NOT_FOUND, observations(9, seen), WINDOW, LATE_MS) is Event.INQUIRED_ABOUT
+    assert ruling(match, Control.NOT_FOUND, observations(9, seen), WINDOW, LATE_MS) is Event.INQUIRED_ABOUT
 
 
 def test_without_an_order_known_to_be_paid_it_is_for_an_operator_after_four_days() -> None:
     """A search that has never found anything may be one that finds nothing."""
-    finding = Finding(seen=MatchResult.NOTHING)
-    assert ruling(finding, Control.NONE_KNOWN, observations(9), WINDOW, LATE_MS) is Event.UNCLEAR
-    assert ruling(finding, Control.NONE_KNOWN, observations(9), WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
+    match = Match(seen=MatchResult.NOTHING)
+    assert ruling(match, Control.NONE_KNOWN, observations(9), WINDOW, LATE_MS) is Event.UNCLEAR
+    assert ruling(match, Control.NONE_KNOWN, observations(9), WINDOW, LATE_MS - 1) is Event.INQUIRED_ABOUT
 
 
 @pytest.mark.parametrize("seen", sorted(CONTRADICTORY))
 def test_what_contradicts_itself_is_for_an_operator_at_once(seen: MatchResult) -> None:
     """Waiting makes it no clearer."""
-    assert ruling(Finding(seen=seen), None, [], WINDOW, BEGAN_MS) is Event.UNCLEAR
+    assert ruling(Match(seen=seen), None, [], WINDOW, BEGAN_MS) is Event.UNCLEAR
 
 
 def test_a_failed_operation_that_shows_after_all_is_for_an_operator() -> None:
     """A client was told that it failed; what only resembles it is no reason to frighten them."""
-    shown = {seen for seen in MatchResult if ruling_after_failure(Finding(seen=seen), (), BEGAN_MS) is Event.REAPPEARED}
+    shown = {seen for seen in MatchResult if ruling_after_failure(Match(seen=seen), (), BEGAN_MS) is Event.REAPPEARED}
     assert shown == {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN, MatchResult.SEVERAL_FIT}
-    assert {ruling_after_failure(Finding(seen=seen), (), BEGAN_MS) for seen in set(MatchResult) - shown} == {
+    assert {ruling_after_failure(Match(seen=seen), (), BEGAN_MS) for seen in set(MatchResult) - shown} == {
         Event.INQUIRED_ABOUT
     }
 
@@ -279,8 +276,8 @@ def test_a_failed_operation_that_may_be_anothers_for_long_is_for_an_operator(
 ) -> None:
     """Money was charged by one of two; while the other waits for an operator, nobody would hear of this one."""
     history = (entry(state, Event.INQUIRED_ABOUT, seen=seen.value),)
-    finding = Finding(seen=MatchResult.MAY_BE_ANOTHERS)
-    assert ruling_after_failure(finding, history, BEGAN_MS + passed_ms) is event
+    match = Match(seen=MatchResult.MAY_BE_ANOTHERS)
+    assert ruling_after_failure(match, history, BEGAN_MS + passed_ms) is event
 
 
 @pytest.mark.parametrize(
@@ -293,10 +290,10 @@ def test_a_failed_operation_that_may_be_anothers_for_long_is_for_an_operator(
 )
 def test_a_failed_charge_that_was_reversed_is_for_an_operator(members: dict[str, object], event: Event) -> None:
     """A payment that its bank takes back before the gateway shows it was made all the same; its shop was told no."""
-    finding = finding_for_charge(CALL, OPERATION, WINDOW, [changed(**members)], frozenset(), has_competing=False)
-    assert (finding.seen, ruling_after_failure(finding, (), BEGAN_MS)) == (MatchResult.ONE_RESEMBLES, event)
+    match = match_for_charge(CALL, OPERATION, WINDOW, [changed(**members)], frozenset(), has_competing=False)
+    assert (match.seen, ruling_after_failure(match, (), BEGAN_MS)) == (MatchResult.ONE_RESEMBLES, event)
     two = [changed(**members), changed(**members, payment_id="321")]
-    both = finding_for_charge(CALL, OPERATION, WINDOW, two, frozenset(), has_competing=False)
+    both = match_for_charge(CALL, OPERATION, WINDOW, two, frozenset(), has_competing=False)
     assert (both.seen, both.payment) == (MatchResult.ONE_RESEMBLES, None)
 
 
@@ -304,16 +301,16 @@ def test_a_failed_charge_that_was_reversed_is_for_an_operator(members: dict[str,
 def test_a_failed_retry_that_was_reversed_is_for_an_operator(off_ms: int, event: Event) -> None:
     """An installment, too; a payment of another time is the gateway's own."""
     new = changed(at_ms=BEGAN_MS + off_ms, status="CHARGEBACKED")
-    finding = finding_for_retry(frozenset(), WINDOW, [new], frozenset(), has_competing=False)
-    assert (finding.seen, ruling_after_failure(finding, (), BEGAN_MS)) == (MatchResult.ONE_RESEMBLES, event)
+    match = match_for_retry(frozenset(), WINDOW, [new], frozenset(), has_competing=False)
+    assert (match.seen, ruling_after_failure(match, (), BEGAN_MS)) == (MatchResult.ONE_RESEMBLES, event)
 
 
 @pytest.mark.parametrize("off_ms", [-RETRY_WITHIN_MS, 0, RETRY_WITHIN_MS])
 def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
     """The edges belong to it; those that were there before do not count."""
     new, old = changed(at_ms=BEGAN_MS + off_ms), changed(payment_id="1")
-    finding = finding_for_retry(frozenset({"1"}), WINDOW, [old, new], frozenset(), has_competing=False)
-    assert (finding.seen, finding.payment, RETRY_WITHIN_MS) == (MatchResult.ONE_FITS, new, 600_000)
+    match = match_for_retry(frozenset({"1"}), WINDOW, [old, new], frozenset(), has_competing=False)
+    assert (match.seen, match.payment, RETRY_WITHIN_MS) == (MatchResult.ONE_FITS, new, 600_000)
 
 
 @pytest.mark.parametrize(
@@ -327,76 +324,75 @@ def test_one_new_payment_within_ten_minutes_is_the_retry(off_ms: int) -> None:
 )
 def test_any_other_new_payment_of_the_subscription_is_for_an_operator(members: dict[str, object]) -> None:
     """The gateway retries by itself, once a day."""
-    finding = finding_for_retry(frozenset(), WINDOW, [changed(**members)], frozenset(), has_competing=False)
-    assert finding.seen is MatchResult.ONE_RESEMBLES
+    match = match_for_retry(frozenset(), WINDOW, [changed(**members)], frozenset(), has_competing=False)
+    assert match.seen is MatchResult.ONE_RESEMBLES
 
 
 def test_a_new_payment_that_another_retry_may_have_made_is_no_proof() -> None:
     """The gateway's answer to a retry names no payment, and what an earlier one made may show late."""
-    finding = finding_for_retry(frozenset(), WINDOW, [PAYMENT], frozenset(), has_competing=True)
-    assert finding.seen is MatchResult.MAY_BE_ANOTHERS
+    match = match_for_retry(frozenset(), WINDOW, [PAYMENT], frozenset(), has_competing=True)
+    assert match.seen is MatchResult.MAY_BE_ANOTHERS
 
 
 def test_several_new_payments_of_the_subscription_are_for_an_operator() -> None:
     """And none at all is no retry, whether there were others before or not."""
     nobody: frozenset[str] = frozenset()
     two = [PAYMENT, changed(payment_id="1")]
-    assert finding_for_retry(nobody, WINDOW, two, nobody, has_competing=False).seen is MatchResult.SEVERAL_FIT
+    assert match_for_retry(nobody, WINDOW, two, nobody, has_competing=False).seen is MatchResult.SEVERAL_FIT
     assert (
-        finding_for_retry(frozenset({"320"}), WINDOW, [PAYMENT], nobody, has_competing=False).seen
+        match_for_retry(frozenset({"320"}), WINDOW, [PAYMENT], nobody, has_competing=False).seen
         is MatchResult.ONLY_OTHERS
     )
     assert (
-        finding_for_retry(nobody, WINDOW, [PAYMENT], frozenset({"320"}), has_competing=False).seen
+        match_for_retry(nobody, WINDOW, [PAYMENT], frozenset({"320"}), has_competing=False).seen
         is MatchResult.ONLY_OTHERS
     )
-    assert finding_for_retry(nobody, WINDOW, [], nobody, has_competing=False).seen is MatchResult.NOTHING
+    assert match_for_retry(nobody, WINDOW, [], nobody, has_competing=False).seen is MatchResult.NOTHING
 
 
 @pytest.mark.parametrize("status", sorted(REFUND_STATUSES))
 def test_a_refund_shows_in_the_payment_where_it_can_only_be_ours(status: str) -> None:
     """Not where the payment wasn't seen received before, or another refund of it is known."""
     payments = [changed(payment_id="1"), changed(status=status)]
-    finding = finding_for_refund("320", payments, is_refund_ours=True)
-    assert (finding.seen, finding.payment) == (MatchResult.REFUND_SHOWN, payments[1])
-    assert finding_for_refund("320", payments, is_refund_ours=False).seen is MatchResult.OTHERWISE
+    match = match_for_refund("320", payments, is_refund_ours=True)
+    assert (match.seen, match.payment) == (MatchResult.REFUND_SHOWN, payments[1])
+    assert match_for_refund("320", payments, is_refund_ours=False).seen is MatchResult.OTHERWISE
 
 
 def test_a_payment_that_is_still_received_is_evidence_against_the_refund() -> None:
     """Anything else than that, a refund, or an absent record is for an operator to read."""
-    assert finding_for_refund("320", [PAYMENT], is_refund_ours=True).seen is MatchResult.STILL_RECEIVED
-    assert finding_for_refund("321", [PAYMENT], is_refund_ours=True).seen is MatchResult.NOTHING
+    assert match_for_refund("320", [PAYMENT], is_refund_ours=True).seen is MatchResult.STILL_RECEIVED
+    assert match_for_refund("321", [PAYMENT], is_refund_ours=True).seen is MatchResult.NOTHING
     charged_back = [changed(status="CHARGEBACKED")]
-    assert finding_for_refund("320", charged_back, is_refund_ours=True).seen is MatchResult.OTHERWISE
+    assert match_for_refund("320", charged_back, is_refund_ours=True).seen is MatchResult.OTHERWISE
 
 
 def test_a_capture_is_confirmed_by_the_one_payment_of_its_amount() -> None:
     """Of the order's payments that belong to nobody else."""
-    finding = finding_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset({"1"}), has_competing=False)
-    assert (finding.seen, finding.payment) == (MatchResult.ONE_FITS, PAYMENT)
+    match = match_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset({"1"}), has_competing=False)
+    assert (match.seen, match.payment) == (MatchResult.ONE_FITS, PAYMENT)
 
 
 @pytest.mark.parametrize("members", [{"amount_minor": 99_999}, {"amount_minor": None}, {"status": "REFUNDED"}])
 def test_a_capture_of_another_amount_is_for_an_operator(members: dict[str, object]) -> None:
     """So is one that shows nothing, nothing of its own, or two; each is called what it is."""
     assert (
-        finding_for_capture(100_000, [changed(**members)], frozenset(), has_competing=False).seen
-        is MatchResult.OTHERWISE
+        match_for_capture(100_000, [changed(**members)], frozenset(), has_competing=False).seen is MatchResult.OTHERWISE
     )
-    assert finding_for_capture(100_000, [], frozenset(), has_competing=False).seen is MatchResult.NOTHING
+    assert match_for_capture(100_000, [], frozenset(), has_competing=False).seen is MatchResult.NOTHING
     assert (
-        finding_for_capture(100_000, [changed(payment_id="1")], frozenset({"1"}), has_competing=False).seen
+        match_for_capture(100_000, [changed(payment_id="1")], frozenset({"1"}), has_competing=False).seen
         is MatchResult.ONLY_OTHERS
     )
     assert (
-        finding_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset(), has_competing=False).seen
+        match_for_capture(100_000, [PAYMENT, changed(payment_id="1")], frozenset(), has_competing=False).seen
         is MatchResult.SEVERAL_FIT
     )
 
 
 def test_a_payment_that_another_operation_may_own_confirms_no_capture() -> None:
     """A charge on the order whose answer was lost may have made it, and the capture's own may show later."""
-    assert finding_for_capture(100_000, [PAYMENT], frozenset(), has_competing=True).seen is MatchResult.MAY_BE_ANOTHERS
+    assert match_for_capture(100_000, [PAYMENT], frozenset(), has_competing=True).seen is MatchResult.MAY_BE_ANOTHERS
 
 
 @pytest.mark.parametrize("others", [frozenset(), frozenset({"320"})])
@@ -412,32 +408,32 @@ def test_a_payment_that_another_operation_may_own_confirms_no_capture() -> None:
         [changed(status="CHARGEBACKED")],
     ],
 )
-def test_a_finding_names_every_payment_that_was_compared(payments: list[Payment], others: frozenset[str]) -> None:
+def test_a_match_names_every_payment_that_was_compared(payments: list[Payment], others: frozenset[str]) -> None:
     """Whatever it judged of them: the history is what an operator decides by, and what an audit reads."""
-    findings = [
-        charge_finding(*payments, others=others),
-        finding_for_retry(frozenset(), WINDOW, payments, others, has_competing=False),
-        finding_for_refund("320", payments, is_refund_ours=True),
-        finding_for_capture(100_000, payments, others, has_competing=False),
+    matches = [
+        charge_match(*payments, others=others),
+        match_for_retry(frozenset(), WINDOW, payments, others, has_competing=False),
+        match_for_refund("320", payments, is_refund_ours=True),
+        match_for_capture(100_000, payments, others, has_competing=False),
     ]
-    assert {finding.payments_compared for finding in findings} == {tuple(payment.payment_id for payment in payments)}
+    assert {match.payments_compared for match in matches} == {tuple(payment.payment_id for payment in payments)}
 
 
 def test_a_search_that_never_works_is_for_an_operator_after_a_week() -> None:
     """Nobody waits for ever; one that works by then resolves it as always."""
-    finding, week_ms = Finding(seen=MatchResult.NOTHING), BEGAN_MS + GIVEN_UP_AFTER_MS
-    assert ruling(finding, Control.NOT_FOUND, observations(9), WINDOW, week_ms) is Event.UNCLEAR
-    assert ruling(finding, Control.NOT_FOUND, observations(9), WINDOW, week_ms - 1) is Event.INQUIRED_ABOUT
-    assert ruling(finding, Control.FOUND, observations(9), WINDOW, week_ms) is Event.DISPROVED
+    match, week_ms = Match(seen=MatchResult.NOTHING), BEGAN_MS + GIVEN_UP_AFTER_MS
+    assert ruling(match, Control.NOT_FOUND, observations(9), WINDOW, week_ms) is Event.UNCLEAR
+    assert ruling(match, Control.NOT_FOUND, observations(9), WINDOW, week_ms - 1) is Event.INQUIRED_ABOUT
+    assert ruling(match, Control.FOUND, observations(9), WINDOW, week_ms) is Event.DISPROVED
 
 
 @pytest.mark.parametrize("status", [PaymentStatus.AUTHORIZED, PaymentStatus.RECEIVED])
 def test_an_authorization_that_shows_itself_is_for_an_operator(status: PaymentStatus) -> None:
     """A search doesn't give the token by which it is captured or let go of."""
     authorization = msgspec.structs.replace(CALL, authorize=True)
-    finding = finding_for_charge(
+    match = match_for_charge(
         authorization, OPERATION, WINDOW, [changed(status=status)], frozenset(), has_competing=False
     )
 
-    assert finding.seen is MatchResult.ONE_RESEMBLES
-    assert ruling(finding, None, [], WINDOW, LATE_MS) is Event.UNCLEAR
+    assert match.seen is MatchResult.ONE_RESEMBLES
+    assert ruling(match, None, [], WINDOW, LATE_MS) is Event.UNCLEAR

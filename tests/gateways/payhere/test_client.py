@@ -525,9 +525,9 @@ async def test_check_says_why_there_is_no_token(
 ) -> None:
     """An operator at their first start reads what to do."""
     gateway.token_replies = [token_reply]
-    (finding,) = await make().check()
-    assert not finding.is_right
-    assert text in finding.text
+    (result,) = await make().check()
+    assert not result.is_right
+    assert text in result.text
 
 
 @pytest.mark.parametrize(
@@ -554,8 +554,8 @@ async def test_check_says_whether_calls_are_answered(
 
 async def test_check_of_an_address_where_nobody_is(make: Make) -> None:
     """The first thing that goes wrong at a new machine."""
-    (finding,) = await make(url="http://127.0.0.1:1").check()
-    assert "No connection" in finding.text
+    (result,) = await make(url="http://127.0.0.1:1").check()
+    assert "No connection" in result.text
 
 
 async def test_a_failing_gateway_is_called_less_than_eleven_times_for_ten(gateway: Gateway, make: Make) -> None:

@@ -47,7 +47,7 @@ _NEVER_LEFT: Final = frozenset({Event.NOT_SENT, Event.LOST})
 _NO_EFFECT: Final = frozenset({Event.NOT_SENT, Event.NOT_EXECUTED, Event.REFUSED, Event.DECLINED})
 """Outcomes of a sending without an effect. They count only for the last sending."""
 _EFFECT: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED, Event.PROVED})
-"""Events that contradict a failure. The finding ALREADY_DONE contradicts it too."""
+"""Events that contradict a failure. The match result ALREADY_DONE contradicts it too."""
 _DECIDED: Final = frozenset({Event.DECIDED_SUCCEEDED, Event.DECIDED_FAILED})
 
 

@@ -103,8 +103,8 @@ class SendingWindow(msgspec.Struct, frozen=True, kw_only=True):
     ended_ms: int
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """The judgment of one observation; ``payments_compared`` has the ids of all payments that were compared.
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """How one observation matches an operation; ``payments_compared`` has the ids of all payments that were compared.
 
     ``payment`` would prove the effect. With ONE_RESEMBLES, it fits but for being refunded or charged back since.
     """
@@ -125,7 +125,7 @@ def open_since_ms(history: Sequence[JournalEntry], operation: Operation) -> int:
     return next((entry.at_ms for entry in history if entry.state in INQUIRED), operation.created_at_ms)
 
 
-def finding_for_charge(
+def match_for_charge(
     call: Charge,
     operation: Operation,
     window: SendingWindow,
@@ -133,7 +133,7 @@ def finding_for_charge(
     owned_by_others: frozenset[str],
     *,
     has_competing: bool,
-) -> Finding:
+) -> Match:
     """Judges the payments of a charge's order.
 
     ``owned_by_others`` has the ids of payments that belong to other operations. ``has_competing`` is true where another
@@ -149,12 +149,12 @@ def finding_for_charge(
     # The search doesn't show the authorization token that a capture needs. So an authorization is for an operator.
     fitting = [payment for payment in matching if payment.status == PaymentStatus.RECEIVED and not call.authorize]
     if len(fitting) > 1:
-        return Finding(seen=MatchResult.SEVERAL_FIT, payments_compared=ids)
+        return Match(seen=MatchResult.SEVERAL_FIT, payments_compared=ids)
     if fitting:
         return _one_fits(fitting[0], ids, has_competing=has_competing)
     if own:
         payment = matching[0] if len(matching) == 1 else None
-        return Finding(seen=MatchResult.ONE_RESEMBLES, payment=payment, payments_compared=ids)
+        return Match(seen=MatchResult.ONE_RESEMBLES, payment=payment, payments_compared=ids)
     return _none_fits(ids)
 
 
@@ -162,13 +162,13 @@ def _ids_of(payments: Sequence[Payment]) -> tuple[str, ...]:
     return tuple(payment.payment_id for payment in payments)
 
 
-def _one_fits(payment: Payment, ids: tuple[str, ...], *, has_competing: bool) -> Finding:
+def _one_fits(payment: Payment, ids: tuple[str, ...], *, has_competing: bool) -> Match:
     seen = MatchResult.MAY_BE_ANOTHERS if has_competing else MatchResult.ONE_FITS
-    return Finding(seen=seen, payment=payment, payments_compared=ids)
+    return Match(seen=seen, payment=payment, payments_compared=ids)
 
 
-def _none_fits(ids: tuple[str, ...]) -> Finding:
-    return Finding(seen=MatchResult.ONLY_OTHERS if ids else MatchResult.NOTHING, payments_compared=ids)
+def _none_fits(ids: tuple[str, ...]) -> Match:
+    return Match(seen=MatchResult.ONLY_OTHERS if ids else MatchResult.NOTHING, payments_compared=ids)
 
 
 def _matches_charge(payment: Payment, call: Charge, operation: Operation, window: SendingWindow) -> bool:
@@ -185,14 +185,14 @@ def _matches_charge(payment: Payment, call: Charge, operation: Operation, window
     )
 
 
-def finding_for_retry(
+def match_for_retry(
     before: frozenset[str],
     window: SendingWindow,
     payments: Sequence[Payment],
     owned_by_others: frozenset[str],
     *,
     has_competing: bool,
-) -> Finding:
+) -> Match:
     """Judges the payments of a subscription against those that it had before the retry was sent.
 
     ``has_competing`` is true where another retry of the subscription, sent at about the same time, may have made the
@@ -203,15 +203,15 @@ def finding_for_retry(
     if not new:
         return _none_fits(ids)
     if len(new) > 1:
-        return Finding(seen=MatchResult.SEVERAL_FIT, payments_compared=ids)
+        return Match(seen=MatchResult.SEVERAL_FIT, payments_compared=ids)
     at_ms = new[0].at_ms
     is_dated = at_ms is not None and abs(at_ms - window.began_ms) <= RETRY_WITHIN_MS
     if is_dated and new[0].status == PaymentStatus.RECEIVED:
         return _one_fits(new[0], ids, has_competing=has_competing)
-    return Finding(seen=MatchResult.ONE_RESEMBLES, payment=new[0] if is_dated else None, payments_compared=ids)
+    return Match(seen=MatchResult.ONE_RESEMBLES, payment=new[0] if is_dated else None, payments_compared=ids)
 
 
-def finding_for_refund(payment_id: str, payments: Sequence[Payment], *, is_refund_ours: bool) -> Finding:
+def match_for_refund(payment_id: str, payments: Sequence[Payment], *, is_refund_ours: bool) -> Match:
     """Judges the record of a payment that was to be refunded in whole.
 
     ``is_refund_ours`` is true where the service saw the payment as received before the sending, and knows no other
@@ -220,17 +220,17 @@ def finding_for_refund(payment_id: str, payments: Sequence[Payment], *, is_refun
     ids = _ids_of(payments)
     record = next((payment for payment in payments if payment.payment_id == payment_id), None)
     if record is None:
-        return Finding(seen=MatchResult.NOTHING, payments_compared=ids)
+        return Match(seen=MatchResult.NOTHING, payments_compared=ids)
     if record.status == PaymentStatus.RECEIVED:
-        return Finding(seen=MatchResult.STILL_RECEIVED, payments_compared=ids)
+        return Match(seen=MatchResult.STILL_RECEIVED, payments_compared=ids)
     if record.status in REFUND_STATUSES and is_refund_ours:
-        return Finding(seen=MatchResult.REFUND_SHOWN, payment=record, payments_compared=ids)
-    return Finding(seen=MatchResult.OTHERWISE, payments_compared=ids)
+        return Match(seen=MatchResult.REFUND_SHOWN, payment=record, payments_compared=ids)
+    return Match(seen=MatchResult.OTHERWISE, payments_compared=ids)
 
 
-def finding_for_capture(
+def match_for_capture(
     amount_minor: int, payments: Sequence[Payment], owned_by_others: frozenset[str], *, has_competing: bool
-) -> Finding:
+) -> Match:
     """Judges the payments of an authorization's order after the gateway answered that it is captured already.
 
     ``has_competing`` is true where another operation on the order may own the payment that was found.
@@ -238,28 +238,28 @@ def finding_for_capture(
     ids = _ids_of(payments)
     own = [payment for payment in payments if payment.payment_id not in owned_by_others]
     if len(own) > 1:
-        return Finding(seen=MatchResult.SEVERAL_FIT, payments_compared=ids)
+        return Match(seen=MatchResult.SEVERAL_FIT, payments_compared=ids)
     if not own:
         return _none_fits(ids)
     if own[0].amount_minor == amount_minor and own[0].status == PaymentStatus.RECEIVED:
         return _one_fits(own[0], ids, has_competing=has_competing)
-    return Finding(seen=MatchResult.OTHERWISE, payments_compared=ids)
+    return Match(seen=MatchResult.OTHERWISE, payments_compared=ids)
 
 
 def ruling(
-    finding: Finding, control: Control | None, history: Sequence[JournalEntry], window: SendingWindow, now_ms: int
+    match: Match, control: Control | None, history: Sequence[JournalEntry], window: SendingWindow, now_ms: int
 ) -> Event:
     """Decides which event an observation is for an open operation; INQUIRED_ABOUT where it resolves nothing.
 
-    ``control`` is needed for a finding in ABSENT. For a refund, the record that still shows is the control.
+    ``control`` is needed for a match in ABSENT. For a refund, the record that still shows is the control.
     """
-    if finding.seen in {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN}:
+    if match.seen in {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN}:
         return Event.PROVED
-    if finding.seen in CONTRADICTORY:
+    if match.seen in CONTRADICTORY:
         return Event.UNCLEAR
     if now_ms - window.began_ms < PROVED_ABSENT_AFTER_MS:
         return Event.INQUIRED_ABOUT
-    if finding.seen is MatchResult.MAY_BE_ANOTHERS:
+    if match.seen is MatchResult.MAY_BE_ANOTHERS:
         return Event.UNCLEAR
     if control is Control.NONE_KNOWN:
         return Event.UNCLEAR
@@ -271,16 +271,16 @@ def ruling(
     return Event.DISPROVED if observations >= INQUIRIES_MIN else Event.INQUIRED_ABOUT
 
 
-def ruling_after_failure(finding: Finding, history: Sequence[JournalEntry], now_ms: int) -> Event:
+def ruling_after_failure(match: Match, history: Sequence[JournalEntry], now_ms: int) -> Event:
     """Decides which event an observation is for a failed operation; REAPPEARED where an operator must decide.
 
     It is REAPPEARED where the effect shows after all, and where it shows as refunded or charged back since. It is so
     too where a payment may belong to a competing operation, and still may after STILL_UNCLEAR_AFTER_MS. By then an
     operator has the competing operation, and must know of both. Otherwise it is INQUIRED_ABOUT.
     """
-    is_shown = finding.seen in {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN, MatchResult.SEVERAL_FIT}
-    was_reversed = finding.seen is MatchResult.ONE_RESEMBLES and finding.payment is not None
-    is_unclear_for_long = finding.seen is MatchResult.MAY_BE_ANOTHERS and any(
+    is_shown = match.seen in {MatchResult.ONE_FITS, MatchResult.REFUND_SHOWN, MatchResult.SEVERAL_FIT}
+    was_reversed = match.seen is MatchResult.ONE_RESEMBLES and match.payment is not None
+    is_unclear_for_long = match.seen is MatchResult.MAY_BE_ANOTHERS and any(
         entry.state is State.FAILED
         and entry.evidence.seen == MatchResult.MAY_BE_ANOTHERS
         and now_ms - entry.at_ms >= STILL_UNCLEAR_AFTER_MS
@@ -297,11 +297,11 @@ def _is_evidence_against(entry: JournalEntry) -> bool:
     )
 
 
-def evidence_of(finding: Finding, control: Control | None, seen_by: Evidence | None = None) -> Evidence:
-    """Gives the evidence for the journal: the finding, the control query, and what the reply (``seen_by``) showed."""
+def evidence_of(match: Match, control: Control | None, seen_by: Evidence | None = None) -> Evidence:
+    """Gives the evidence for the journal: the match, the control query, and what the reply (``seen_by``) showed."""
     return msgspec.structs.replace(
         seen_by or Evidence(),
-        seen=finding.seen,
+        seen=match.seen,
         control=control,
-        payment_ids=finding.payments_compared[:PAYMENTS_COMPARED_MAX],
+        payment_ids=match.payments_compared[:PAYMENTS_COMPARED_MAX],
     )

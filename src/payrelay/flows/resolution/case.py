@@ -7,7 +7,7 @@ from payrelay.core.outcomes import Evidence, Facts
 from payrelay.core.payments.changes import Change, Report
 from payrelay.core.payments.operation import INQUIRED, Event, JournalEntry, Operation, State
 from payrelay.core.payments.payment import NoObservation, Observation, PaymentsSeen
-from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Finding, MatchResult, SendingWindow, open_since_ms
+from payrelay.core.payments.proof import GIVEN_UP_AFTER_MS, Match, MatchResult, SendingWindow, open_since_ms
 from payrelay.core.payments.resolved_answers import BY_PROOF, failed_answer, resolved_answer
 from payrelay.core.payments.schedules import next_inquiry_ms, next_search_ms, next_try_ms
 from payrelay.flows.apply_change import apply
@@ -74,16 +74,16 @@ class Case:
         """Returns the payments that the gateway shows; None where the inquiry failed, and then plans the next one."""
         observation = await self.inquire(call)
         if isinstance(observation, NoObservation):
-            await self.could_not_inquire()
+            await self.no_observation()
             return None
         if isinstance(observation, PaymentsSeen):
             return observation
         return PaymentsSeen(payments=(), evidence=observation.evidence)
 
-    async def prove(self, finding: Finding, evidence: Evidence) -> None:
+    async def prove(self, match: Match, evidence: Evidence) -> None:
         """Stores that the operation took effect, with an answer composed of the record that was found."""
-        answer = resolved_answer(self.operation, self.call, payment=finding.payment, msg=BY_PROOF)
-        facts = finding.payment or Facts()
+        answer = resolved_answer(self.operation, self.call, payment=match.payment, msg=BY_PROOF)
+        facts = match.payment or Facts()
         await self.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, facts=facts))
 
     async def disprove(self, evidence: Evidence) -> None:
@@ -100,8 +100,8 @@ class Case:
             return
         await self.apply(Report(event=Event.INQUIRED_ABOUT, evidence=evidence, inquire_at_ms=self._next_ms()))
 
-    async def could_not_inquire(self) -> None:
-        """Plans the next try after an inquiry that failed; does nothing for one out of turn.
+    async def no_observation(self) -> None:
+        """Plans the next inquiry after one that failed or showed nothing; does nothing for one out of turn.
 
         Once the outcome has been open for GIVEN_UP_AFTER_MS, the operation needs an operator's attention instead.
         """
@@ -114,7 +114,7 @@ class Case:
         at_ms = next_try_ms(open_since_ms(self.history, self.operation), now_ms)
         await self.relay.resolution.postpone(self.operation, at_ms)
 
-    async def put_off(self, inquire_at_ms: int) -> None:
+    async def postpone(self, inquire_at_ms: int) -> None:
         """Plans the next inquiry for a moment before which nothing can be done."""
         await self.relay.resolution.postpone(self.operation, inquire_at_ms)
 

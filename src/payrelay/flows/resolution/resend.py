@@ -57,12 +57,12 @@ async def resend(
         return
     permit = await case.account.rate_limiter.take(case.until_s, priority=Priority.RESOLUTION)
     if permit is None:
-        await case.could_not_inquire()
+        await case.no_observation()
         return
     is_sending = False
     try:
         if may_send is not None and not await may_send():
-            await case.could_not_inquire()
+            await case.no_observation()
             return
         send_by_s = case.relay.clock.boot_s() + SEND_WITHIN_S
         await case.apply(Report(event=Event.RESENT_TO_RESOLVE, inquire_at_ms=case.operation.inquire_at_ms))

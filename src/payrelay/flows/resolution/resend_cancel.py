@@ -3,7 +3,7 @@
 from payrelay.core.outcomes import Outcome, OutcomeKind
 from payrelay.core.payments.changes import Report
 from payrelay.core.payments.operation import Event, State
-from payrelay.core.payments.proof import Finding, MatchResult, evidence_of
+from payrelay.core.payments.proof import Match, MatchResult, evidence_of
 from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.flows.resolution.case import Case
 from payrelay.flows.resolution.resend import conclude, resend, resending_until_ms
@@ -25,10 +25,10 @@ async def resolve_cancel(case: Case) -> None:
 
 async def _store_outcome(case: Case, outcome: Outcome) -> None:
     if outcome.evidence.cause == EffectCause.ALREADY_CANCELLED:
-        evidence = evidence_of(Finding(seen=MatchResult.ALREADY_DONE), None, outcome.evidence)
+        evidence = evidence_of(Match(seen=MatchResult.ALREADY_DONE), None, outcome.evidence)
         answer = resolved_answer(case.operation, case.call, payment=None, msg=BY_PROOF)
         await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, is_firsthand=True))
     elif outcome.kind in {OutcomeKind.SUCCEEDED, OutcomeKind.REFUSED}:
         await conclude(case, outcome)
     else:
-        await case.could_not_inquire()
+        await case.no_observation()

@@ -9,10 +9,10 @@ from payrelay.core.payments.operation import INQUIRED, Event
 from payrelay.core.payments.proof import (
     AUTHORIZATION_LAPSES_MS,
     TOLERANCE_MS,
-    Finding,
+    Match,
     MatchResult,
     evidence_of,
-    finding_for_capture,
+    match_for_capture,
 )
 from payrelay.core.payments.resolved_answers import BY_PROOF, resolved_answer
 from payrelay.flows.resolution.authorization_of_capture import authorization_of_capture, charge_of_authorization
@@ -33,16 +33,16 @@ async def resolve_capture(case: Case) -> None:
     """
     under_way_ms, may_resend_ms = resending_until_ms(case), may_resend_from_ms(case)
     if under_way_ms is not None:
-        await case.put_off(under_way_ms)
+        await case.postpone(under_way_ms)
     elif any(entry.evidence.seen == MatchResult.ALREADY_DONE for entry in case.history):
         await _confirm_capture(case)
     elif (
         case.history[-1].event is Event.RESENT_TO_RESOLVE  # it may have been made, and its reply is lost as well
         or case.now_ms - case.span.began_ms >= AUTHORIZATION_LAPSES_MS
     ):
-        await case.unclear(evidence_of(Finding(seen=MatchResult.NOTHING_TO_SEE), None))
+        await case.unclear(evidence_of(Match(seen=MatchResult.NOTHING_TO_SEE), None))
     elif case.now_ms < may_resend_ms:
-        await case.put_off(may_resend_ms)
+        await case.postpone(may_resend_ms)
     else:
         await resend(case, _store_outcome)
 
@@ -53,15 +53,15 @@ async def _store_outcome(case: Case, outcome: Outcome) -> None:
     elif outcome.kind in NOTHING_DONE:
         inquire_at_ms = case.operation.inquire_at_ms
         await case.apply(Report(event=Event.INQUIRED_ABOUT, evidence=outcome.evidence, inquire_at_ms=inquire_at_ms))
-        await case.could_not_inquire()
+        await case.no_observation()
     elif outcome.evidence.cause == EffectCause.ALREADY_CAPTURED:
-        finding = Finding(seen=MatchResult.ALREADY_DONE)
-        evidence = evidence_of(finding, None, outcome.evidence)
+        match = Match(seen=MatchResult.ALREADY_DONE)
+        evidence = evidence_of(match, None, outcome.evidence)
         await case.apply(Report(event=Event.INQUIRED_ABOUT, evidence=evidence, is_firsthand=True))
         if case.operation.state in INQUIRED:
             await _confirm_capture(case)
     elif outcome.evidence.cause in UNDONE_CAUSES:
-        await case.disprove(evidence_of(Finding(seen=MatchResult.ALREADY_UNDONE), None, outcome.evidence))
+        await case.disprove(evidence_of(Match(seen=MatchResult.ALREADY_UNDONE), None, outcome.evidence))
     else:
         await case.unclear(outcome.evidence)
 
@@ -71,7 +71,7 @@ async def _confirm_capture(case: Case) -> None:
     call, operation = case.call, case.operation
     assert isinstance(call, Capture)  # noqa: S101, the table of resolvers pairs them
     if operation.order_id is None:
-        await case.unclear(evidence_of(Finding(seen=MatchResult.ALREADY_DONE), None))
+        await case.unclear(evidence_of(Match(seen=MatchResult.ALREADY_DONE), None))
         return
     observation = await case.search(PaymentsOfOrder(order_id=operation.order_id))
     if observation is None:
@@ -85,12 +85,12 @@ async def _confirm_capture(case: Case) -> None:
     since_ms = case.span.began_ms - case.timeout_ms - 2 * TOLERANCE_MS
     has_competing = bool(payments) and await case.relay.resolution.has_competing(operation, failed_since_ms=since_ms)
     others = await case.relay.resolution.owned_by_others(operation, ids) - own
-    finding = finding_for_capture(call.amount_minor, payments, others, has_competing=has_competing)
-    evidence = evidence_of(finding, None, observation.evidence)
-    if finding.seen is not MatchResult.ONE_FITS:
+    match = match_for_capture(call.amount_minor, payments, others, has_competing=has_competing)
+    evidence = evidence_of(match, None, observation.evidence)
+    if match.seen is not MatchResult.ONE_FITS:
         await case.unclear(evidence)
         return
     charge = await charge_of_authorization(case.relay, authorization)
-    answer = resolved_answer(operation, call, payment=finding.payment, msg=BY_PROOF, authorization=charge)
-    facts = finding.payment or Facts()
+    answer = resolved_answer(operation, call, payment=match.payment, msg=BY_PROOF, authorization=charge)
+    facts = match.payment or Facts()
     await case.apply(Report(event=Event.PROVED, evidence=evidence, answer=answer, facts=facts, is_firsthand=True))

@@ -27,11 +27,11 @@ async def resolve_under_key(case: Case) -> None:
     """
     under_way_ms, may_resend_ms = resending_until_ms(case), may_resend_from_ms(case)
     if under_way_ms is not None:
-        await case.put_off(under_way_ms)
+        await case.postpone(under_way_ms)
     elif case.now_ms < may_resend_ms:
-        await case.put_off(may_resend_ms)
+        await case.postpone(may_resend_ms)
     elif not await _may_send(case):
-        await case.could_not_inquire()
+        await case.no_observation()
     elif not case.is_urgent or not case.has_entry(Event.RESENT_TO_RESOLVE):
         await resend(case, _store_outcome, may_send=partial(_may_send, case))
 
@@ -59,4 +59,4 @@ async def _store_outcome(case: Case, outcome: Outcome) -> None:
     if outcome.kind in CONCLUSIVE:
         await conclude(case, outcome)
     else:
-        await case.could_not_inquire()
+        await case.no_observation()

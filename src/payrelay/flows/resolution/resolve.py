@@ -1,6 +1,6 @@
 """Resolves open operations by asking the gateway: by schedule, and out of turn for a client or an operator.
 
-Each finding goes through ``core.payments.proof`` and ``flows.apply_change``, as every report does. An error during an
+Each match goes through ``core.payments.proof`` and ``flows.apply_change``, as every report does. An error during an
 inquiry is no observation. How an operation is resolved follows from what the gateway can do
 (``core.gateways.capabilities``). Nothing is refunded, cancelled or charged again out of an unclear state. Only a call
 that the gateway does only once, or recognises by its key, is sent once more (``resend``).

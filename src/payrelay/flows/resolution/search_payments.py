@@ -13,12 +13,12 @@ from payrelay.core.payments.proof import (
     RETRY_WITHIN_MS,
     TOLERANCE_MS,
     Control,
-    Finding,
+    Match,
     MatchResult,
     evidence_of,
-    finding_for_charge,
-    finding_for_refund,
-    finding_for_retry,
+    match_for_charge,
+    match_for_refund,
+    match_for_retry,
     ruling,
     ruling_after_failure,
 )
@@ -26,12 +26,12 @@ from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.flows.resolution.case import Case
 
 CONTROLLED_FROM_MS: Final = 300_000
-"""From when on an observation of no payment gets its control query. Earlier inquiries are made because a payment shows
-itself then. None of them can be the last, and they should not use the gateway's budget twice."""
+"""How long an outcome has been open before a control query follows an observation of no payment. An earlier inquiry is
+made because a payment shows itself then. It can't be the last one, and should not use the gateway's budget twice."""
 KNOWN_PAID_FOR_MS: Final = 900_000
-"""A control order is rather one that was paid at least this long ago: the gateway may show a newer payment late."""
+"""The control query prefers an order that was paid at least this long ago: the gateway may show newer ones late."""
 
-NOTHING_TO_SEE: Final = Finding(seen=MatchResult.NOTHING_TO_SEE)
+NOTHING_TO_SEE: Final = Match(seen=MatchResult.NOTHING_TO_SEE)
 
 
 async def resolve_charge(case: Case) -> None:
@@ -48,14 +48,15 @@ async def resolve_charge(case: Case) -> None:
         case.operation, failed_since_ms=_failed_since_ms(case)
     )
     others = await case.relay.resolution.owned_by_others(case.operation, ids)
-    finding = finding_for_charge(call, case.operation, case.span, payments, others, has_competing=has_competing)
-    await _rule(case, finding, observation.evidence)
+    match = match_for_charge(call, case.operation, case.span, payments, others, has_competing=has_competing)
+    await _rule(case, match, observation.evidence)
 
 
 def _failed_since_ms(case: Case) -> int:
-    """Returns from when on another charge that failed may have a payment with this one's date.
+    """Returns the time after which another failed charge could still be sent if it competes with this charge.
 
-    Two charges that both failed don't compete: a payment that shows itself then needs an operator anyway.
+    The payment of such a charge may have the date that this charge's payment would have. A charge that failed does not
+    compete with this one if this one failed too: a payment that appears then needs an operator anyway.
     """
     if case.operation.state is State.FAILED:
         return NEVER_MS
@@ -66,7 +67,7 @@ async def resolve_unseen_authorization(case: Case) -> None:
     """Waits for the end of an authorization that no search shows: after a week it has lapsed by itself."""
     lapses_at_ms = case.span.ended_ms + AUTHORIZATION_LAPSES_MS
     if case.now_ms < lapses_at_ms:
-        await case.put_off(lapses_at_ms)
+        await case.postpone(lapses_at_ms)
     else:
         await case.unclear(evidence_of(NOTHING_TO_SEE, None))
 
@@ -81,16 +82,16 @@ async def resolve_refund(case: Case) -> None:
         return
     observation = await case.inquire(PaymentsOfOrder(order_id=operation.order_id))
     if not isinstance(observation, PaymentsSeen):
-        await case.could_not_inquire()  # the payment is known to exist: an answer without it shows nothing
+        await case.no_observation()  # the payment is known to exist: an answer without it shows nothing
         return
     payment_id = plain_number(call.payment_id)
     has_other = await case.relay.resolution.has_other_refund(operation.merchant, payment_id, operation.id)
-    finding = finding_for_refund(payment_id, observation.payments, is_refund_ours=not has_other)
-    if finding.seen is MatchResult.NOTHING:
-        await case.could_not_inquire()
+    match = match_for_refund(payment_id, observation.payments, is_refund_ours=not has_other)
+    if match.seen is MatchResult.NOTHING:
+        await case.no_observation()
         return
     # The record that the search found is its own control.
-    await _rule(case, finding, observation.evidence, control=Control.FOUND)
+    await _rule(case, match, observation.evidence, control=Control.FOUND)
 
 
 async def resolve_unseen(case: Case) -> None:
@@ -121,30 +122,31 @@ async def resolve_retry(case: Case) -> None:
         until_ms=case.span.began_ms + RETRY_WITHIN_MS + TOLERANCE_MS,
     )
     others = await case.relay.resolution.owned_by_others(case.operation, ids)
-    finding = finding_for_retry(before, case.span, payments, others, has_competing=has_competing)
+    match = match_for_retry(before, case.span, payments, others, has_competing=has_competing)
     control = None
     if before:
         control = Control.FOUND if before <= frozenset(ids) else Control.NOT_FOUND
-    await _rule(case, finding, observation.evidence, control=control)
+    await _rule(case, match, observation.evidence, control=control)
 
 
-async def _rule(case: Case, finding: Finding, seen_by: Evidence, *, control: Control | None = None) -> None:
-    """Rules on a finding, after a control query where one is needed, and stores the result."""
+async def _rule(case: Case, match: Match, seen_by: Evidence, *, control: Control | None = None) -> None:
+    """Rules on a match, after a control query where one is needed, and stores the result."""
     if case.operation.state is State.FAILED:
-        event = ruling_after_failure(finding, case.history, case.now_ms)
+        event = ruling_after_failure(match, case.history, case.now_ms)
         if event is Event.REAPPEARED:
-            payment = None if finding.seen is MatchResult.MAY_BE_ANOTHERS else finding.payment
-            evidence = evidence_of(finding, control, seen_by)
+            payment = None if match.seen is MatchResult.MAY_BE_ANOTHERS else match.payment
+            evidence = evidence_of(match, control, seen_by)
             await case.apply(Report(event=event, evidence=evidence, facts=payment or Facts()))
         else:
-            await case.note(evidence_of(finding, control, seen_by))
+            await case.note(evidence_of(match, control, seen_by))
         return
-    if control is None and finding.seen in ABSENT and not case.is_urgent and case.open_ms >= CONTROLLED_FROM_MS:
+    if control is None and match.seen in ABSENT and not case.is_urgent and case.open_ms >= CONTROLLED_FROM_MS:
         control = await _control(case)
-    evidence = evidence_of(finding, control, seen_by)
-    match ruling(finding, control, case.history, case.span, case.now_ms):
+    evidence = evidence_of(match, control, seen_by)
+    event = ruling(match, control, case.history, case.span, case.now_ms)
+    match event:
         case Event.PROVED:
-            await case.prove(finding, evidence)
+            await case.prove(match, evidence)
         case Event.DISPROVED if not case.is_urgent:
             await case.disprove(evidence)
         case Event.UNCLEAR:

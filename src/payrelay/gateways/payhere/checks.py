@@ -6,7 +6,7 @@ from typing import Final
 
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
-from payrelay.gateways.gateway import CheckFinding
+from payrelay.gateways.gateway import CheckResult
 from payrelay.gateways.payhere.connections import LossCause
 from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
 
@@ -44,20 +44,20 @@ ADVICE: Final[Mapping[str, str]] = MappingProxyType(
 """By the cause in the evidence."""
 
 
-def finding_of_token(refusal: RejectedCall | None) -> CheckFinding:
-    """Gives the finding on the request for an access token; ``refusal`` is None where a token came."""
+def result_of_token(refusal: RejectedCall | None) -> CheckResult:
+    """Gives the result of the request for an access token; ``refusal`` is None where a token came."""
     subject = "access token"
     if refusal is None:
-        return CheckFinding(subject=subject, is_right=True, text="The gateway accepts the App ID and secret.")
-    return CheckFinding(subject=subject, is_right=False, text=_advice(refusal.cause, refusal.msg))
+        return CheckResult(subject=subject, is_right=True, text="The gateway accepts the App ID and secret.")
+    return CheckResult(subject=subject, is_right=False, text=_advice(refusal.cause, refusal.msg))
 
 
-def finding_of_reading(reading: Reading) -> CheckFinding:
-    """Gives the finding on a payment search. A search that finds nothing has passed."""
+def result_of_reading(reading: Reading) -> CheckResult:
+    """Gives the result of a payment search. A search that finds nothing has passed."""
     subject = "payment search"
     if reading.code in {None, Code.NOT_FOUND}:
-        return CheckFinding(subject=subject, is_right=True, text="The gateway answers our calls.")
-    return CheckFinding(subject=subject, is_right=False, text=_advice(reading.evidence.cause, reading.msg))
+        return CheckResult(subject=subject, is_right=True, text="The gateway answers our calls.")
+    return CheckResult(subject=subject, is_right=False, text=_advice(reading.evidence.cause, reading.msg))
 
 
 def _advice(cause: str | None, msg: str) -> str:

@@ -13,8 +13,8 @@ from payrelay.core.payments.payment import Observation, Payment
 from payrelay.core.subscriptions.subscription import Fact
 from payrelay.errors import Code
 from payrelay.gateways.gateway import (
-    CheckFinding,
     CheckoutForm,
+    CheckResult,
     ExpectedReply,
     Headers,
     HostedPage,
@@ -25,7 +25,7 @@ from payrelay.gateways.gateway import (
 )
 from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
 from payrelay.gateways.payhere.account import Account, capabilities_of, merchant_of, signer_of
-from payrelay.gateways.payhere.checks import finding_of_reading, finding_of_token
+from payrelay.gateways.payhere.checks import result_of_reading, result_of_token
 from payrelay.gateways.payhere.connections import GatewayConnections, Network
 from payrelay.gateways.payhere.effect_sender import EffectSender
 from payrelay.gateways.payhere.record_reader import RecordReader
@@ -135,13 +135,13 @@ class PayHere:
         """Reads a form. The signed fields and the signature are in the body, and the headers aren't used."""
         return received(body, self._signer)
 
-    async def check(self) -> list[CheckFinding]:
-        """Checks the account without changing anything, and gives findings in plain words."""
+    async def check(self) -> list[CheckResult]:
+        """Checks the account without changing anything, and gives the results in plain words."""
         token = await self._tokens.current(self._clock.boot_s() + self.queue_s + self.timeout_s)
-        findings = [finding_of_token(token if isinstance(token, RejectedCall) else None)]
+        results = [result_of_token(token if isinstance(token, RejectedCall) else None)]
         if isinstance(token, Token):
-            findings.append(finding_of_reading(await self.read(PaymentsOfOrder(order_id=CHECKED_ORDER))))
-        return findings
+            results.append(result_of_reading(await self.read(PaymentsOfOrder(order_id=CHECKED_ORDER))))
+        return results
 
     async def close(self) -> None:
         """Closes all connections; calls under way are lost."""
