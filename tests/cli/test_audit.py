@@ -72,8 +72,8 @@ def test_a_database_that_nobody_touched_is_right(run: Run, file: Path) -> None:
     ran = verify(run, file)
 
     assert (ran.code, ran.err) == (0, "")
-    assert "1 operations with 1 lines of history, 0 anchors" in ran.out
-    assert "1 lines are not anchored yet" in ran.out
+    assert "1 operations with 1 journal entries, 0 anchors" in ran.out
+    assert "1 journal entries are not anchored yet" in ran.out
     assert ran.out.endswith("Nothing was changed or removed.\n")
 
 
@@ -83,7 +83,7 @@ def test_what_was_changed_is_named(run: Run, file: Path) -> None:
     ran = verify(run, file)
 
     assert ran.code == 1
-    assert ran.out.startswith("op_1: line 1: the operation is not as this entry, its newest, left it\n")
+    assert ran.out.startswith("op_1: entry 1: the operation is not as this entry, its newest, left it\n")
     assert ran.out.endswith("1 findings.\n")
 
 
@@ -156,7 +156,7 @@ def test_what_is_from_before_the_chain_is_told(run: Run, file: Path) -> None:
     ran = verify(run, file)
 
     assert ran.code == 0
-    assert "1 lines are from before the chain.\n" in ran.out
+    assert "1 journal entries are from before the chain.\n" in ran.out
 
 
 def test_a_person_sees_how_far_it_is() -> None:

@@ -57,7 +57,7 @@ def studied(
     return OperationStudy(operation=operation(**members), call=call, history=list(history), answer=answer)
 
 
-def prospect(answer: Answer, **members: object) -> Consequence:
+def preview(answer: Answer, **members: object) -> Consequence:
     """Gives what a decision would do."""
     return Consequence(operation=operation(guard=None, **members), entry=HISTORY[-1], answer=answer)
 
@@ -118,7 +118,7 @@ def test_what_others_wrote_does_not_steer_the_terminal() -> None:
     answer = succeeded(b'"OK"', json.dumps({"items": EVIL}).encode())
     text = shown(list_page([group(evil)], NOW_MS)) + shown(
         show_page(
-            studied(call=call, answer=answer, order_id=EVIL, idempotency_key=EVIL), {State.FAILED: prospect(answer)}, 0
+            studied(call=call, answer=answer, order_id=EVIL, idempotency_key=EVIL), {State.FAILED: preview(answer)}, 0
         )
     )
 
@@ -131,10 +131,8 @@ def test_what_others_wrote_does_not_steer_the_terminal() -> None:
 def test_a_page_tells_all_that_is_known(width: int) -> None:
     """What was asked, why it stands there, the history with what was seen, and what each decision would do."""
     answers = {
-        State.SUCCEEDED: prospect(
-            succeeded(b'"Resolved by decision"', b'{"amount":1000.00,"md5sig":null,"items":"x"}')
-        ),
-        State.FAILED: prospect(found(None, "no"), state=State.FAILED),
+        State.SUCCEEDED: preview(succeeded(b'"Resolved by decision"', b'{"amount":1000.00,"md5sig":null,"items":"x"}')),
+        State.FAILED: preview(found(None, "no"), state=State.FAILED),
     }
     text = " ".join(shown(show_page(studied(), answers, NOW_MS), width).split())
 
@@ -194,7 +192,7 @@ def test_the_json_holds_what_the_pages_show() -> None:
     """For programs; the answers byte for byte."""
     answer = succeeded(b'"OK"', b'{"amount":1000.00}')
     [row] = list_json([group(operation())], NOW_MS)
-    page = operation_json(studied(answer=answer), {State.FAILED: prospect(answer)})
+    page = operation_json(studied(answer=answer), {State.FAILED: preview(answer)})
     one = json.loads(msgspec.json.encode(page))
 
     assert (row["id"], row["age_s"], row["state"]) == (ID, 3600, "needs_attention")

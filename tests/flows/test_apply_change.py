@@ -27,7 +27,7 @@ from payrelay.core.payments.operation import (
 from payrelay.core.payments.proof import MatchResult
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import IllegalTransition, Outdated, StoreUnavailable
-from payrelay.flows.apply_change import DECISIONS_MAX, OverruledError, apply
+from payrelay.flows.apply_change import ATTEMPTS_MAX, OverruledError, apply
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
@@ -150,10 +150,10 @@ async def test_a_capture_of_a_captured_authorization_can_be_resolved(stored_worl
 async def test_a_row_that_is_never_left_alone_is_given_up(world: World) -> None:
     """A report must not be decided anew for ever."""
     sending = await begun(world)
-    world.steps.put("record", Raising(Outdated("changed")), times=DECISIONS_MAX)
+    world.steps.put("record", Raising(Outdated("changed")), times=ATTEMPTS_MAX)
     with pytest.raises(Outdated):
         await apply(world.relay, sending, SUCCEEDED)
-    assert world.steps.passed.count("record") == DECISIONS_MAX
+    assert world.steps.passed.count("record") == ATTEMPTS_MAX
 
 
 async def test_a_change_that_is_not_stored_is_not_announced(world: World) -> None:

@@ -196,7 +196,7 @@ async def test_the_first_token_is_the_accepted_one(inbox: Inbox, database: Datab
     assert await inbox.accept_token(NOTIFICATION, NotificationKind.AUTHORIZATION, "CANARY2", at_ms=NOW_MS)
     held = await inbox.accepted_token(NOTIFICATION.merchant, "A-1", NotificationKind.AUTHORIZATION)
     assert held == Secret("CANARY2")
-    assert await inbox.empty_token(NOTIFICATION.merchant, "A-1", NotificationKind.AUTHORIZATION)
+    assert await inbox.destroy_token(NOTIFICATION.merchant, "A-1", NotificationKind.AUTHORIZATION)
     assert await inbox.accepted_token(NOTIFICATION.merchant, "A-1", NotificationKind.AUTHORIZATION) is None
     assert "CANARY" not in repr(await database.read(rows(Statement(TOKENS, ()))))
 

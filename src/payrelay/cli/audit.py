@@ -96,9 +96,9 @@ def _shown(summary: "Summary") -> dict[str, object]:
 
 
 def _line(finding: "AuditFinding") -> str:
-    place = finding.operation_id if finding.anchor is None else f"anchor {finding.anchor}"
-    line = "" if finding.version is None else f" line {finding.version}:"
-    return _printable(f"{place}:{line} {finding.text}")
+    subject = finding.operation_id if finding.anchor is None else f"anchor {finding.anchor}"
+    entry = "" if finding.version is None else f" entry {finding.version}:"
+    return _printable(f"{subject}:{entry} {finding.text}")
 
 
 def _printable(text: str) -> str:
@@ -107,14 +107,13 @@ def _printable(text: str) -> str:
 
 
 def _summary_lines(summary: "Summary") -> list[str]:
-    payments_compared = (
-        f"{summary.operations} operations with {summary.entries} lines of history, {summary.anchors} anchors"
-    )
-    lines = [f"{payments_compared}; the chain began at {rfc3339(summary.chain_since_ms, 'seconds')}."]
+    compared = f"{summary.operations} operations with {summary.entries} journal entries, {summary.anchors} anchors"
+    lines = [f"{compared}; the chain began at {rfc3339(summary.chain_since_ms, 'seconds')}."]
     if summary.entries_before_chain:
-        lines.append(f"{summary.entries_before_chain} lines are from before the chain.")
+        lines.append(f"{summary.entries_before_chain} journal entries are from before the chain.")
     if summary.entries_unanchored:
-        lines.append(f"{summary.entries_unanchored} lines are not anchored yet: of these, removed ones can't be found.")
+        unanchored = summary.entries_unanchored
+        lines.append(f"{unanchored} journal entries are not anchored yet: of these, removed ones can't be found.")
     if summary.newest_anchor is not None and summary.anchored_until_ms is not None:
         lines.append(
             f"The newest anchor, up to {rfc3339(summary.anchored_until_ms, 'seconds')}, is {summary.newest_anchor}."

@@ -91,19 +91,19 @@ async def run_demo(host: str, port: int, shop: Path | None = None) -> None:
     listener = _listener_near(host, port)
     with _listener_near(SHOP_HOST, SHOP_PORT) as shop_listener:
         shop_port = shop_listener.getsockname()[1]
-    places = DemoAddresses(host=host, port=listener.getsockname()[1], shop=shop, shop_port=shop_port)
+    addresses = DemoAddresses(host=host, port=listener.getsockname()[1], shop=shop, shop_port=shop_port)
     with stopped_by_signals() as stop, _LOG.open("wb") as log_file:
         simulator = payrelay_simulator.Simulator()
         world = payrelay_simulator.demo_world(simulator)
         async with payrelay_simulator.serve(simulator) as simulated:
-            settings = _settings(simulated, places)
+            settings = _settings(simulated, addresses)
             async with running(settings, clock=Clock(), log=json_log(log_file, Clock())) as service:
                 issued = await issue_key(
                     service.credentials, Clock(), KeyRequest(principal="demo", environment="sandbox")
                 )
 
-                async with _serving(service, places, listener, stop), _shop(places, issued.key):
-                    _introduce(page, places, simulated.base_url, issued.key, world)
+                async with _serving(service, addresses, listener, stop), _shop(addresses, issued.key):
+                    _introduce(page, addresses, simulated.base_url, issued.key, world)
                     await stop.wait()
     page.write_line("")
     page.write_line("The demo has ended.")
@@ -159,7 +159,7 @@ def curl(sample: Sample, address: str, key: str) -> str:
     return " \\\n  ".join(parts)
 
 
-def _settings(simulated: payrelay_simulator.Running, places: DemoAddresses) -> Settings:
+def _settings(simulated: payrelay_simulator.Running, addresses: DemoAddresses) -> Settings:
     merchant = simulated.simulator.merchant
     gateway = {
         "base_url": simulated.base_url,
@@ -171,12 +171,12 @@ def _settings(simulated: payrelay_simulator.Running, places: DemoAddresses) -> S
     own: dict[str, object] = {
         "database_url": Secret(f"sqlite:///{_DATABASE}"),
         "gateways": {ACCOUNT: gateway},
-        "public_url": places.service,
+        "public_url": addresses.service,
     }
-    if places.shop_address is not None:
+    if addresses.shop_address is not None:
         own |= {
-            "browser_origins": [places.shop_address],
-            "return_links": [f"{places.shop_address}/*"],
+            "browser_origins": [addresses.shop_address],
+            "return_links": [f"{addresses.shop_address}/*"],
             "events": {"allowed_hosts": SHOP_HOST},
         }
     return Settings.model_validate(own)
@@ -196,15 +196,15 @@ def _listener_near(host: str, port: int) -> socket.socket:
 
 @asynccontextmanager
 async def _serving(
-    service: Service, places: DemoAddresses, listener: socket.socket, stop: asyncio.Event
+    service: Service, addresses: DemoAddresses, listener: socket.socket, stop: asyncio.Event
 ) -> AsyncIterator[None]:
     """Serves as long as the context is open, which opens when connections are taken."""
     has_started = asyncio.Event()
     work = asyncio.create_task(
         serving.serve(
             service.api,
-            places.host,
-            places.port,
+            addresses.host,
+            addresses.port,
             stop=stop,
             on_started=lambda _host, _port: has_started.set(),
             drain_s=DRAIN_S,
@@ -224,19 +224,19 @@ async def _serving(
 
 
 @asynccontextmanager
-async def _shop(places: DemoAddresses, key: str) -> AsyncIterator[None]:
+async def _shop(addresses: DemoAddresses, key: str) -> AsyncIterator[None]:
     """Runs the shop as long as the context is open; what it says goes to a file."""
-    if places.shop is None:
+    if addresses.shop is None:
         yield
         return
     environment = child_environment() | {
-        "PAYRELAY": f"{places.service}/{ACCOUNT}/api",
+        "PAYRELAY": f"{addresses.service}/{ACCOUNT}/api",
         "PAYRELAY_KEY": key,
-        "PORT": str(places.shop_port),
+        "PORT": str(addresses.shop_port),
     }
     with _SHOP_LOG.open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, str(places.shop), env=environment, stdout=log, stderr=log
+            sys.executable, str(addresses.shop), env=environment, stdout=log, stderr=log
         )
         try:
             yield
@@ -246,11 +246,11 @@ async def _shop(places: DemoAddresses, key: str) -> AsyncIterator[None]:
             await process.wait()
 
 
-def _introduce(page: Page, places: DemoAddresses, gateway_address: str, key: str, world: DemoWorld) -> None:
+def _introduce(page: Page, addresses: DemoAddresses, gateway_address: str, key: str, world: DemoWorld) -> None:
     """Prints what a visitor needs. What is to be copied stands without frame, colour or line breaks of our own."""
     page.rule(Text("Payrelay demo", style="bold"))
-    address = places.service
-    shop = () if places.shop_address is None else (("shop", f"{places.shop_address} (open it in a browser)"),)
+    address = addresses.service
+    shop = () if addresses.shop_address is None else (("shop", f"{addresses.shop_address} (open it in a browser)"),)
     for name, text in (
         *shop,
         ("service", address),

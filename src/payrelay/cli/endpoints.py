@@ -26,7 +26,7 @@ events = group("events", "Events: what happened, in the order of the feed.")
 app.add_typer(events)
 
 EndpointId = Annotated[str, typer.Argument(metavar="ID", help="As `endpoints list` shows it.")]
-Principal = Annotated[str, typer.Option("--name", metavar="NAME", help="Whose events: the name of its keys.")]
+Principal = Annotated[str, typer.Option("--name", metavar="NAME", help="The principal: the name of its keys.")]
 OnAccount = Annotated[
     str | None, typer.Option("--account", metavar="ACCOUNT", help="Which account; needed where there are several.")
 ]
@@ -194,7 +194,7 @@ async def list_events(
     *,
     name: Principal,
     account: OnAccount = None,
-    after: Annotated[int, typer.Option(metavar="POSITION", help="Behind this position.", min=0)] = 0,
+    after: Annotated[int, typer.Option(metavar="POSITION", help="After this position.", min=0)] = 0,
     limit: Annotated[int, typer.Option(metavar="COUNT", help="How many.", min=1, max=1_000)] = 50,
     event_type: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Only these, such as operation.*.")

@@ -69,7 +69,7 @@ def list_page(groups: Sequence[Group], now_ms: int) -> RenderableType:
     return Parts(*parts)
 
 
-def show_page(studied: OperationStudy, prospects: Mapping[State, Consequence], now_ms: int) -> RenderableType:
+def show_page(studied: OperationStudy, previews: Mapping[State, Consequence], now_ms: int) -> RenderableType:
     """Shows all that is known of one operation, and what each decision would do."""
     operation = studied.operation
     state = operation.state.replace("_", " ")
@@ -82,22 +82,22 @@ def show_page(studied: OperationStudy, prospects: Mapping[State, Consequence], n
         _section("History (UTC)", facts(_history(studied.history))),
     ]
     if studied.answer is not None:
-        parts.append(_section("Its answer", Text(printable(_told(studied.answer)))))
+        parts.append(_section("Its answer", Text(printable(_answer_text(studied.answer)))))
     if studied.chargebacks:
         parts.append(_section("Charged back", facts(_charged_back(studied))))
-    for verdict, consequence in prospects.items():
-        parts.append(_section(f"If you decide that it {verdict}", _prospect(consequence)))
+    for decided, consequence in previews.items():
+        parts.append(_section(f"If you decide that it {decided}", _preview(consequence)))
     return Parts(*parts)
 
 
 def hints_of(operation: Operation) -> list[str]:
     """Gives the commands that decide, to be copied."""
-    return [f"payrelay operations decide {operation.id} {verdict} --reason …" for verdict in EVENT_OF_DECISION]
+    return [f"payrelay operations decide {operation.id} {decided} --reason …" for decided in EVENT_OF_DECISION]
 
 
 def consequence_lines(consequence: Consequence) -> list[str]:
     """Tells in sentences what a decision does: the answer first."""
-    return [f"The client gets {_told(consequence.answer)}", *sentences_of(consequence)]
+    return [f"The client gets {_answer_text(consequence.answer)}", *sentences_of(consequence)]
 
 
 def list_json(groups: Sequence[Group], now_ms: int) -> list[dict[str, object]]:
@@ -113,7 +113,7 @@ def list_json(groups: Sequence[Group], now_ms: int) -> list[dict[str, object]]:
     ]
 
 
-def operation_json(studied: OperationStudy, prospects: Mapping[State, Consequence]) -> dict[str, object]:
+def operation_json(studied: OperationStudy, previews: Mapping[State, Consequence]) -> dict[str, object]:
     """Gives all that is known of one operation for programs, with what each decision would do."""
     history = [
         {
@@ -127,8 +127,8 @@ def operation_json(studied: OperationStudy, prospects: Mapping[State, Consequenc
         for entry in studied.history
     ]
     decisions = {
-        verdict: {"answer": _answer_json(each.answer), "consequences": sentences_of(each)}
-        for verdict, each in prospects.items()
+        decided: {"answer": _answer_json(each.answer), "consequences": sentences_of(each)}
+        for decided, each in previews.items()
     }
     answer = None if studied.answer is None else _answer_json(studied.answer)
     shown = msgspec.structs.asdict(view(studied.operation))
@@ -178,25 +178,27 @@ def _charged_back(studied: OperationStudy) -> Iterator[tuple[str, str]]:
 def _history(history: Sequence[JournalEntry]) -> Iterator[tuple[str, Text]]:
     for _, alike in groupby(history, key=_likeness):
         lines = list(alike)
-        told = [Text(sentence_of(lines[0]))]
+        paragraphs = [Text(sentence_of(lines[0]))]
         seen = "; ".join(phrases_of(lines[0].evidence))
         if seen:
-            told.append(Text(printable(seen[:1].upper() + seen[1:]), style="dim"))
+            paragraphs.append(Text(printable(seen[:1].upper() + seen[1:]), style="dim"))
         if len(lines) > 1:
             times = "once more, at" if len(lines) == _A_PAIR else f"{len(lines) - 1} times more, most recently at"
-            told.append(Text(f"Repeated {times} {spoken(lines[-1].at_ms)}", style="dim"))
-        yield spoken(lines[0].at_ms), Text("\n").join(told)
+            paragraphs.append(Text(f"Repeated {times} {spoken(lines[-1].at_ms)}", style="dim"))
+        yield spoken(lines[0].at_ms), Text("\n").join(paragraphs)
 
 
 def _likeness(entry: JournalEntry) -> object:
     """Gives what makes a status inquiry equal to the one before it, so that a hundred of them need two lines."""
-    is_look = entry.event is Event.INQUIRED_ABOUT
+    is_inquiry = entry.event is Event.INQUIRED_ABOUT
     return (
-        (entry.event, entry.evidence.seen, entry.evidence.control, entry.evidence.cause) if is_look else entry.version
+        (entry.event, entry.evidence.seen, entry.evidence.control, entry.evidence.cause)
+        if is_inquiry
+        else entry.version
     )
 
 
-def _prospect(consequence: Consequence) -> Table:
+def _preview(consequence: Consequence) -> Table:
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -205,7 +207,7 @@ def _prospect(consequence: Consequence) -> Table:
     return table
 
 
-def _told(answer: Answer) -> str:
+def _answer_text(answer: Answer) -> str:
     """Tells an answer in words: its status, its text, and the members of its data that are not null."""
     envelope = _decode_envelope(answer.body)
     code = "" if envelope.error is None else f" {envelope.error.code}"

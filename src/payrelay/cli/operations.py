@@ -74,21 +74,21 @@ async def show_operation(operation_id: OperationId, *, as_json: Json = False) ->
     """Show an operation, and what each decision would do."""
     from payrelay.cli.operation_pages import hints_of, operation_json, show_page
     from payrelay.cli.terminal.pages import Page
-    from payrelay.flows.operators.decide import prospects
+    from payrelay.flows.operators.decide import preview_decisions
     from payrelay.flows.operators.review import study
 
     async with session(read_settings()) as relay:
         studied = await study(relay, operation_id)
         if studied is None:
             raise not_found("operation", operation_id)
-        prospect = await prospects(relay, studied.operation)
+        previews = await preview_decisions(relay, studied.operation)
         now_ms = relay.clock.now_ms()
     if as_json:
-        show_json(operation_json(studied, prospect))
+        show_json(operation_json(studied, previews))
     else:
         page = Page()
-        page.write(show_page(studied, prospect, now_ms))
-        for hint in ("", *hints_of(studied.operation)) if prospect else ():
+        page.write(show_page(studied, previews, now_ms))
+        for hint in ("", *hints_of(studied.operation)) if previews else ():
             page.write_line(hint)
     return DONE
 
@@ -103,7 +103,7 @@ async def show_operation(operation_id: OperationId, *, as_json: Json = False) ->
 @awaited
 async def decide_operation(
     operation_id: OperationId,
-    verdict: Annotated[DecidedState, typer.Argument(metavar="OUTCOME", help="The outcome.")],
+    outcome: Annotated[DecidedState, typer.Argument(metavar="OUTCOME", help="The outcome.")],
     *,
     reason: Reason = "",
     payment_id: Annotated[
@@ -128,7 +128,7 @@ async def decide_operation(
         decision = Decision(
             operation_id=operation.id,
             seen=operation.state,
-            decided=State(verdict),
+            decided=State(outcome),
             operator=who,
             reason=why,
             payment_id=paid,
@@ -141,16 +141,16 @@ async def decide_operation(
         except UndecidedError as error:
             code = NOT_FOUND if isinstance(error, UnknownOperationError) else REFUSED
             raise CommandError(str(error), code) from None
-    say(f"Decided: {operation.id} {verdict}. By {who}: {why}")
+    say(f"Decided: {operation.id} {outcome}. By {who}: {why}")
     return DONE
 
 
 async def _is_decision_confirmed(relay: "Relay", operation: Operation, decision: "Decision") -> bool:
     """Shows what the decision does, and asks."""
     from payrelay.cli.operation_pages import consequence_lines
-    from payrelay.flows.operators.decide import consequence_of
+    from payrelay.flows.operators.decide import preview_decision
 
-    consequence = await consequence_of(relay, operation, decision)
+    consequence = await preview_decision(relay, operation, decision)
     say(f"{operation.id}, {request_phrase(operation)}")
     for line in consequence_lines(consequence):
         say(f"· {line}")

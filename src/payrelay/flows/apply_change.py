@@ -29,9 +29,9 @@ from payrelay.errors import IllegalTransition, Outdated
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import OperationPoint
 
-DECISIONS_MAX: Final = 5
-"""How often a row may change under a first-hand report before that counts as our own fault. A row has at most three
-writers."""
+ATTEMPTS_MAX: Final = 5
+"""Attempts to store a first-hand report on an operation that others change at the same time, before that counts as our
+own fault. A row has at most three writers."""
 
 
 class OverruledError(IllegalTransition):
@@ -48,11 +48,11 @@ async def apply(relay: Relay, operation: Operation, report: Report) -> Change:
     """Changes an operation by a report; ``operation`` is the row as the reporter knows it.
 
     Returns the change with the row as it is stored. Raises Outdated where another writer was quicker; for a first-hand
-    report only where that happened DECISIONS_MAX times in a row. Raises OverruledError where the report loses, and
+    report only where that happened ATTEMPTS_MAX times in a row. Raises OverruledError where the report loses, and
     StoreError.
     """
     current, meanwhile = operation, list[JournalEntry]()
-    for _ in range(DECISIONS_MAX if report.is_firsthand else 1):
+    for _ in range(ATTEMPTS_MAX if report.is_firsthand else 1):
         now_ms = relay.clock.now_ms()
         try:
             change = what_follows(current, report, at_ms=now_ms, retention=relay.retention, meanwhile=meanwhile)

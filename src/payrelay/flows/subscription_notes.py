@@ -1,4 +1,4 @@
-"""Notes what answers to reads, and cancellations through Payrelay, show of subscriptions."""
+"""Stores the facts about subscriptions that replies to reads, and cancellations through Payrelay, show."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -171,11 +171,11 @@ class Inbox:
         token = self._seal.open(sealed, token_context(*subject)).decode() if isinstance(sealed, bytes) else ""
         return Secret(token) if token else None
 
-    async def empty_token(self, merchant: str, order_id: str, kind: NotificationKind) -> bool:
+    async def destroy_token(self, merchant: str, order_id: str, kind: NotificationKind) -> bool:
         """Destroys the token that was accepted for an order. Its hash stays, so that no other token is accepted."""
         subject = (merchant, order_id, kind)
         parameters = (*subject, self._seal.seal(b"", token_context(*subject)))
-        statement = Statement(statements.EMPTY_TOKEN, parameters, is_whole=True)
+        statement = Statement(statements.DESTROY_TOKEN, parameters, is_whole=True)
         return bool(await self._database.write(all_rows(statement)))
 
     async def owner_of_payment(self, merchant: str, payment_id: str) -> str | None:

@@ -10,7 +10,7 @@ from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import FROZEN, Event, Operation, State, advance
 from payrelay.core.payments.payment import payment_number
 from payrelay.flows.operators.decidable import Decision, UndecidedError, UnknownOperationError
-from payrelay.flows.operators.decide import DECISIONS_MAX, Consequence, decide, prospects, sentences_of
+from payrelay.flows.operators.decide import ATTEMPTS_MAX, Consequence, decide, preview_decisions, sentences_of
 from payrelay.flows.payments.capture import capture
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.refund import refund
@@ -107,7 +107,7 @@ async def test_a_final_operation_can_not_be_decided(world: World, kind: OutcomeK
     operation = await begun(world, kind=kind)
 
     assert f"{operation.id} can't be decided any more: " in await refused(world, decision_on(operation))
-    assert await prospects(world.relay, operation) == {}
+    assert await preview_decisions(world.relay, operation) == {}
 
 
 async def test_an_operation_that_is_being_sent_can_not_be_decided_yet(world: World) -> None:
@@ -174,7 +174,7 @@ async def test_a_row_that_is_never_left_alone_is_given_up(world: World) -> None:
     """Everything has an end."""
     operation = await begun(world)
     first = world.steps.passed.count("record") + 1
-    world.steps.put("record", looking(world, operation), times=DECISIONS_MAX, first=first)
+    world.steps.put("record", looking(world, operation), times=ATTEMPTS_MAX, first=first)
     with pytest.raises(UndecidedError, match="is being changed all the time"):
         await decide(world.relay, decision_on(operation))
 
@@ -232,7 +232,7 @@ async def test_a_payment_is_named_where_there_can_be_one(world: World, flow: str
 async def sentences(world: World, flow: str, decided: State, **facts: str) -> str:
     """Gives in words what a decision on a flow would do."""
     operation = await begun(world, flow, OutcomeKind.UNKNOWN, **facts)
-    consequence: Consequence = (await prospects(world.relay, operation))[decided]
+    consequence: Consequence = (await preview_decisions(world.relay, operation))[decided]
     assert await world.journal.get(operation.id) == operation  # nothing is stored
     return " ".join(sentences_of(consequence))
 
@@ -242,10 +242,10 @@ async def sentences(world: World, flow: str, decided: State, **facts: str) -> st
     [
         ("charge", State.SUCCEEDED, "The same Idempotency-Key gets this answer for 30 days."),
         ("unkeyed charge", State.SUCCEEDED, "An equal request gets this answer for 24 h."),
-        ("unkeyed charge", State.FAILED, "A repeat of the request is not answered from here any more"),
+        ("unkeyed charge", State.FAILED, "A repeat of the request no longer gets a stored answer"),
         ("charge", State.SUCCEEDED, "The order is free for another operation."),
-        ("charge", State.SUCCEEDED, "The answer names no payment; --payment-id puts its number there"),
-        ("charge", State.FAILED, "an effect that shows itself raises an alert."),
+        ("charge", State.SUCCEEDED, "The answer names no payment; with --payment-id it does"),
+        ("charge", State.FAILED, "it raises an alert if the gateway shows the effect."),
         ("authorization", State.SUCCEEDED, "The answer has no authorization token"),
         ("capture", State.SUCCEEDED, "The authorization counts as captured for good"),
         ("capture", State.FAILED, "The authorization is free for another operation."),
@@ -282,13 +282,13 @@ async def test_no_inquiry_follows_what_an_operator_has_seen(
     made = await decide(world.relay, decision_on(operation, State.FAILED))
 
     assert (made.operation.inquire_at_ms is not None) is is_inquired
-    assert ("still asks" in " ".join(sentences_of(made))) is is_inquired
+    assert ("still inquires" in " ".join(sentences_of(made))) is is_inquired
 
 
-async def test_each_prospect_is_what_the_decision_then_does(world: World) -> None:
+async def test_each_preview_is_what_the_decision_then_does(world: World) -> None:
     """A preview that is another computation would be wrong some day."""
     operation = await begun(world)
-    seen = await prospects(world.relay, operation)
+    seen = await preview_decisions(world.relay, operation)
     made = await decide(world.relay, decision_on(operation, State.FAILED))
 
     assert seen.keys() == {State.SUCCEEDED, State.FAILED} <= FROZEN

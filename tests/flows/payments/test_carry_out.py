@@ -12,7 +12,7 @@ from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import EVENT_OF_OUTCOME, FROZEN, OPEN_STATES, TRANSITIONS, Event, State, advance
 from payrelay.errors import Code, Outdated, Refusal, StoreDoubtful, StoreUnavailable
-from payrelay.flows.apply_change import DECISIONS_MAX
+from payrelay.flows.apply_change import ATTEMPTS_MAX
 from payrelay.flows.operators.decide import decide
 from payrelay.flows.payments.carry_out import SEND_WITHIN_S, STORE_AGAIN_AFTER_S, WITHDRAWALS_MAX
 from payrelay.flows.payments.charge import charge
@@ -465,7 +465,7 @@ class TestResending:
     async def test_it_is_forbidden_where_it_can_not_be_journaled(self, world: World, error: Exception) -> None:
         """Then nothing was executed, and the client's answer says so."""
         world.account.has_dead_token = True
-        world.steps.put("record", Raising(error), times=1 if isinstance(error, StoreUnavailable) else DECISIONS_MAX)
+        world.steps.put("record", Raising(error), times=1 if isinstance(error, StoreUnavailable) else ATTEMPTS_MAX)
         await charge(world.relay, asked(), CHARGE)
         assert (world.account.resendings, world.account.ledger) == ([False], [])
         assert (await world.operation()).state is State.NOT_SENT
@@ -492,7 +492,7 @@ class TestConclusion:
         [
             ("record", StoreUnavailable("down"), 3),
             ("recorded", StoreUnavailable("the connection was lost at the commit"), 1),
-            ("record", Outdated("changed"), DECISIONS_MAX),
+            ("record", Outdated("changed"), ATTEMPTS_MAX),
         ],
     )
     async def test_an_outcome_that_can_not_be_stored_is_stored_later(

@@ -27,8 +27,8 @@ from payrelay.flows.checkouts.search_for_checkout import NoObservationError, sea
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import FlowPoint
 
-DECISIONS_MAX: Final = 5
-"""Decisions on one event. Each further one means that another task changed the row between the read and the write."""
+ATTEMPTS_MAX: Final = 5
+"""Attempts to apply one event. Each further one means that another task changed the row between read and write."""
 INQUIRY_WAIT_S: Final = 3.0
 """How long a request waits for an inquiry. The inquiry then goes on, and the next request sees what it found."""
 ENDING_AT_ONCE_MAX: Final = 5
@@ -132,7 +132,7 @@ async def _apply_event(relay: Relay, checkout: Checkout, event: CheckoutEvent, r
     """Applies an event to a checkout; decides anew where the row has changed meanwhile. Raises StoreError."""
     checkouts = relay.checkouts
     current = checkout
-    for _ in range(DECISIONS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         changed = advance(current, event, at_ms=relay.clock.now_ms(), result=result)
         if changed is None:
             _log_second_payment(relay, current, event, result)
@@ -149,7 +149,7 @@ async def _apply_event(relay: Relay, checkout: Checkout, event: CheckoutEvent, r
                 relay.log.info("checkout_changed", checkout_id=changed.id, state=changed.state)
                 await _log_second_checkout(relay, changed)
             return changed
-    raise Outdated(f"checkout {checkout.id} was changed by others {DECISIONS_MAX} times in a row")
+    raise Outdated(f"checkout {checkout.id} was changed by others {ATTEMPTS_MAX} times in a row")
 
 
 def _log_second_payment(relay: Relay, checkout: Checkout, event: CheckoutEvent, result: Result | None) -> None:

@@ -55,7 +55,7 @@ async def _forget_notifications(relay: Relay, batch: CustomerOrders) -> None:
     """Deletes the bodies of notifications, with card holder, card mask and token, and the accepted tokens."""
     for order_id in batch.order_ids:
         await relay.inbox.forget_bodies_of_order(batch.customer.merchant, order_id)
-        await relay.inbox.empty_token(batch.customer.merchant, order_id, NotificationKind.PREAPPROVAL)
+        await relay.inbox.destroy_token(batch.customer.merchant, order_id, NotificationKind.PREAPPROVAL)
 
 
 async def _forget_checkouts(relay: Relay, batch: CustomerOrders) -> None:

@@ -33,7 +33,7 @@ SECRET_BYTES: Final = 32
 REPLAYED_MAX: Final = 10_000
 """Events of one replay; the result has the position at which the next replay continues."""
 REPLAYED_IDS_MAX: Final = 100
-DECISIONS_MAX: Final = 3
+ATTEMPTS_MAX: Final = 3
 """Attempts to change an endpoint whose state changes meanwhile."""
 PAGES_MAX: Final = 50
 """Pages of the feed that one replay reads, whether it replays any of their events or not."""
@@ -170,9 +170,9 @@ async def change_endpoint(dispatch: Dispatch, owner: Owner, endpoint_id: str, ch
     """Changes an endpoint. A restart, or a new address, forgets its failures; a paused endpoint keeps its deliveries.
 
     An endpoint that is stopped at the same moment stays stopped, unless the change starts it.
-    Raises Refusal: not_found; invalid_request; unavailable where its state changes DECISIONS_MAX times meanwhile.
+    Raises Refusal: not_found; invalid_request; unavailable where its state changes ATTEMPTS_MAX times meanwhile.
     """
-    for _ in range(DECISIONS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         before = await _own(dispatch, owner, endpoint_id)
         changed = await dispatch.endpoints.change(_changed(dispatch, before, changes), was=before.state)
         if changed is not None:

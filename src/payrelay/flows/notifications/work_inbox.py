@@ -37,8 +37,8 @@ BODY_KEPT_MS: Final = 90 * DAY_MS
 """How long the body of a finished notification is kept, for an operator who wants to read it."""
 FORGOTTEN_MAX: Final = 500
 """Notifications, and bodies, that one round deletes."""
-DECISIONS_MAX: Final = 3
-"""Decisions on one notification whose objects change meanwhile, before it is put off."""
+ATTEMPTS_MAX: Final = 3
+"""Attempts to apply one notification whose objects others change at the same time, before it is put off."""
 
 
 async def begin_inbox(relay: Relay) -> int:
@@ -136,7 +136,7 @@ async def _step(relay: Relay, account: Gateway, notification: Notification) -> N
 
 async def _apply(context: NotificationContext) -> NotificationReason:
     """Applies a notification, and decides anew where its objects change; a fault of Payrelay gives OUR_FAULT."""
-    for _ in range(DECISIONS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         try:
             return await apply_notification(context)
         except Outdated:

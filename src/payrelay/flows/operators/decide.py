@@ -30,8 +30,8 @@ from payrelay.flows.resolution.authorization_of_capture import charge_behind
 
 EVENT_OF_DECISION: Final = {State.SUCCEEDED: Event.DECIDED_SUCCEEDED, State.FAILED: Event.DECIDED_FAILED}
 """The states that can be decided, with the event of each."""
-DECISIONS_MAX: Final = 5
-"""How often a row may change under a decision, by inquiries that prove nothing, before the decision is given up."""
+ATTEMPTS_MAX: Final = 5
+"""Attempts to store a decision on an operation that inquiries change at the same time, before it is given up."""
 
 _SHOWN: Final = CONTRADICTORY | {MatchResult.MAY_BE_ANOTHERS}
 _REPLIES: Final = frozenset({Event.SUCCEEDED, Event.DIFFERED})
@@ -60,7 +60,7 @@ async def decide(relay: Relay, decision: Decision) -> Consequence:
     Raises UndecidedError where the state doesn't allow it, the payment is another operation's or a resending may be
     under way; its subclass UnknownOperationError where there is no such operation; and StoreError.
     """
-    for _ in range(DECISIONS_MAX):
+    for _ in range(ATTEMPTS_MAX):
         operation = await relay.journal.get(decision.operation_id)
         if operation is None:
             raise UnknownOperationError(f"there is no operation {decision.operation_id}")
@@ -74,7 +74,7 @@ async def decide(relay: Relay, decision: Decision) -> Consequence:
     raise UndecidedError(f"{decision.operation_id} is being changed all the time; try again")
 
 
-async def consequence_of(relay: Relay, operation: Operation, decision: Decision) -> Consequence:
+async def preview_decision(relay: Relay, operation: Operation, decision: Decision) -> Consequence:
     """Returns what a decision would make of an operation; stores nothing."""
     report, answer = await _report_of(relay, operation, decision)
     change = what_follows(operation, report, at_ms=relay.clock.now_ms(), retention=relay.retention)
@@ -82,7 +82,7 @@ async def consequence_of(relay: Relay, operation: Operation, decision: Decision)
 
 
 async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> tuple[Report, Answer]:
-    """Returns the report of a decision, and the answer to the client in it."""
+    """Composes the report that stores a decision, and the answer that the client gets."""
     payment_id = decision.payment_id
     payment_ids = () if payment_id is None else (payment_id,)
     evidence = Evidence(operator=decision.operator, reason=decision.reason, payment_ids=payment_ids)
@@ -99,12 +99,12 @@ async def _report_of(relay: Relay, operation: Operation, decision: Decision) -> 
     return msgspec.structs.replace(report, answer=answer), answer
 
 
-async def prospects(relay: Relay, operation: Operation) -> dict[State, Consequence]:
+async def preview_decisions(relay: Relay, operation: Operation) -> dict[State, Consequence]:
     """Returns what each possible decision would make of an operation; nothing where none can be made."""
     if not is_decidable(operation.state):
         return {}
     return {
-        decided: await consequence_of(
+        decided: await preview_decision(
             relay,
             operation,
             Decision(operation_id=operation.id, seen=operation.state, decided=decided, operator="", reason=""),
@@ -114,7 +114,7 @@ async def prospects(relay: Relay, operation: Operation) -> dict[State, Consequen
 
 
 def sentences_of(consequence: Consequence) -> list[str]:
-    """Returns sentences on what a decision does beside the answer: what stays, what is free again, what goes on."""
+    """Tells in sentences what a decision does beside the answer: what stays, what is free again, what goes on."""
     after = consequence.operation
     noun = _NOUNS[after.kind]
     sentences = [_claim_sentence(after)]
@@ -124,19 +124,19 @@ def sentences_of(consequence: Consequence) -> list[str]:
         sentences.append("The authorization counts as captured for good: a second capture of it is refused.")
     is_done = after.state is State.SUCCEEDED
     if is_done and after.kind in PAYMENT_KINDS and after.payment_id is None:
-        sentences.append("The answer names no payment; --payment-id puts its number there, and makes it this one's.")
+        sentences.append("The answer names no payment; with --payment-id it does, and the payment is this operation's.")
     if is_done and after.kind is Kind.AUTHORIZATION:
         sentences.append("The answer has no authorization token: the authorization can't be captured with it.")
     if not is_done and after.kind in PAYMENT_KINDS and after.payment_id is not None:
         sentences.append(f"This refunds nothing: if payment {after.payment_id} was made, see to it first.")
     if after.inquire_at_ms is not None:
-        sentences.append("Payrelay still asks the gateway once a day; an effect that shows itself raises an alert.")
+        sentences.append("Payrelay still inquires once a day; it raises an alert if the gateway shows the effect.")
     return sentences
 
 
 def _claim_sentence(after: Operation) -> str:
     if after.claim is None:
-        return "A repeat of the request is not answered from here any more, and is carried out anew."
+        return "A repeat of the request no longer gets a stored answer; the service carries it out as a new one."
     kept_ms = (after.claim_ends_at_ms or 0) - after.updated_at_ms
     repeat = "An equal request" if after.idempotency_key is None else "The same Idempotency-Key"
     return f"{repeat} gets this answer for {span_text(kept_ms // 1000)}."

@@ -2,7 +2,7 @@
 
 Rules:
 
-1. Waiting sends no effect, and changes nothing of the operation's way.
+1. Waiting sends no effect, and does not change what becomes of the operation. It only begins a status inquiry sooner.
 2. The answer after the wait is byte for byte the answer that a repeat would get at that moment.
 3. A client that disconnects, the end of the client's time and a stop of the program end only the wait.
 """
@@ -27,7 +27,7 @@ from payrelay.runtime.held_responses import AWAITED, HeldResponse
 from payrelay.store.payments.journal import ClaimedOperation
 
 WAIT_S_MAX: Final = 60
-"""The longest that a response is held: as long as proxies on the way leave a silent connection alone."""
+"""The longest that a response is held. Proxies on the way may close a connection that is silent for longer."""
 
 
 class WaitPreference(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,15 +89,15 @@ async def show_when_final(relay: Relay, request: Request, operation_id: str, wai
 
 
 async def _wait(relay: Relay, operation_id: str, wait_preference: WaitPreference) -> bool:
-    """Waits for the operation, the client's time or the client's leaving; False where no slot to wait in is free."""
+    """Waits for the outcome, the end of the client's time or its disconnection; False where no slot is free."""
     left_s = wait_preference.until_s - relay.clock.boot_s()
     with relay.held_responses.slot(operation_id) as held_response:
         if held_response is None:
             return False
         if left_s <= 0:
             return True
-        leaving = asyncio.ensure_future(wait_preference.gone())
-        tasks = {asyncio.create_task(_poll(relay, operation_id, held_response)), leaving}
+        disconnect = asyncio.ensure_future(wait_preference.gone())
+        tasks = {asyncio.create_task(_poll(relay, operation_id, held_response)), disconnect}
         try:
             await asyncio.wait(tasks, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -1,6 +1,6 @@
-"""Sends effects to PayHere: once, or twice where the gateway rejected the first sending for its access token alone.
+"""Sends effects to PayHere: once, or a second time where only the access token of the first sending was rejected.
 
-Every sending was journaled before, also the second one.
+Each sending is journaled before it is made, also the second one.
 """
 
 from typing import Final

@@ -3,7 +3,7 @@
 Each kind of subject has a table of its own. The tables differ only in the name of the subject's column.
 """
 
-# ruff: noqa: S608 - what is put into the texts are tables and columns named here; values are always parameters
+# ruff: noqa: S608 - only tables and columns named here are put into the texts; values are always parameters
 
 from typing import Final, NamedTuple
 

@@ -1,6 +1,6 @@
 """Checkouts."""
 
-# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
 
 from typing import Final
 
@@ -39,7 +39,7 @@ OF_ORDER: Final = query(
 """Finds the checkouts of an order: the one that holds it first, then the newest."""
 
 LOCK_ORDER: Final = query("SELECT id FROM checkouts WHERE merchant = $1 AND order_id = $2 ORDER BY id FOR UPDATE")
-"""Locks the checkouts of an order until the unit's end."""
+"""Locks the checkouts of an order until the transaction ends."""
 
 CHANGE: Final = query(
     """
@@ -56,9 +56,9 @@ CHANGE: Final = query(
     WHERE id = $1 AND version = $2::bigint
     RETURNING id""",
 )
-"""Changes a checkout that has this version; gives no row where it has another. A checkout that is completed after
-another one took its order holds the order no more. Operators then see that the order is paid twice; no index may refuse
-that."""
+"""Changes a checkout that still has version $2; gives no row where it has another version. A checkout that is completed
+after another checkout took its order does not hold the order again. Operators then see that the order is paid twice; no
+unique index may prevent that."""
 
 MARK_OPENED: Final = query(
     """

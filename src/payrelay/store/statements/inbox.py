@@ -1,6 +1,6 @@
 """Notifications, and the tokens that were accepted from them."""
 
-# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
 
 from typing import Final
 
@@ -123,12 +123,12 @@ ACCEPTED_TOKEN: Final = query(
 )
 """Reads the hash of the token that was accepted for an order, and the sealed token."""
 
-EMPTY_TOKEN: Final = query(
+DESTROY_TOKEN: Final = query(
     """
     UPDATE accepted_tokens SET sealed_token = $4 WHERE merchant = $1 AND order_id = $2 AND kind = $3
     RETURNING order_id""",
 )
-"""Replaces the sealed token that was accepted for an order; its hash stays."""
+"""Destroys the token that was accepted for an order, by another sealed text in its place; its hash stays."""
 
 
 OWNER_OF_PAYMENT: Final = query(

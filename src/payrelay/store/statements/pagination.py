@@ -1,6 +1,6 @@
 """Pages: the rows of a table that are equal in some columns, newest first, from an id downwards."""
 
-# ruff: noqa: S608 - what is put into the texts are tables and columns named here; values are always parameters
+# ruff: noqa: S608 - only tables and columns named here are put into the texts; values are always parameters
 
 from collections.abc import Mapping
 from functools import lru_cache

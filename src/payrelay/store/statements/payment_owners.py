@@ -1,6 +1,6 @@
 """The owner of a payment: defined once, in the core's words, for every query that asks for it."""
 
-# ruff: noqa: S608 - what is put into the texts are our own states, kinds and tables; values are always parameters
+# ruff: noqa: S608 - only our own states, kinds and tables are put into the texts; values are always parameters
 
 from collections.abc import Iterable
 from enum import StrEnum

@@ -3,7 +3,7 @@
 The first byte of a sealed value is its format, the next four name its key.
 """
 
-# ruff: noqa: S608 - what is put into the texts are tables and columns named in ``store.seals``; values are parameters
+# ruff: noqa: S608 - only tables and columns named in ``store.seals`` are put into the texts; values are parameters
 
 from functools import cache
 

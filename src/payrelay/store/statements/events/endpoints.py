@@ -1,6 +1,6 @@
 """Endpoints: the addresses for events."""
 
-# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
 
 from typing import Final
 

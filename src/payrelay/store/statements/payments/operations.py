@@ -3,7 +3,7 @@
 The columns of ``operations`` have the order of ``core.payments.operation.Operation``; a test checks that.
 """
 
-# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
 
 import itertools
 from typing import Final, NamedTuple

@@ -1,6 +1,6 @@
 """The queries of resolution: which operations are due, and which rows support or contradict a proof."""
 
-# ruff: noqa: S608 - what is put into the texts are columns named here; values are always parameters
+# ruff: noqa: S608 - only columns named here are put into the texts; values are always parameters
 
 from typing import Final
 
@@ -53,7 +53,7 @@ COMPETING_OPERATIONS: Final = query(
 
 An operation competes that is open, or that failed and could still be sent after a time. An open checkout competes, even
 where our page was never shown: whoever asked for it got the signed form as well. A checkout of an equal amount competes
-until it is paid, because a customer who turned back may still go on on the gateway's page. One that asked for a
+until it is paid, because a customer who turned back may still continue on the gateway's page. One that asked for a
 subscription always competes: installments have the order's id, and a customer may have subscribed twice.
 """
 
