@@ -156,7 +156,7 @@ async def test_a_competing_operation_is_open_on_the_order(book: Book, resolution
 async def test_a_checkout_of_the_order_may_have_been_paid(
     book: Book, resolution: ResolutionStore, database: Database, members: dict[str, object], *, is_competing: bool
 ) -> None:
-    """Who turned back may go on on the gateway's page all the same: that payment was never the lost charge's."""
+    """A customer who turned back may still continue on the gateway's page: that payment was never the lost charge's."""
     asking = book.new(9, order_id="A-1", merchant=CHECKOUT.merchant, amount_minor=100_000, currency="LKR")
     given = {"order_id": "A-1", "amount_minor": 100_000, "currency": "LKR", "guard": None} | members
     enums = {"state": CheckoutState, "kind": CheckoutKind}
