@@ -124,7 +124,7 @@ def test_another_amount_becomes_an_alert_a_decision_and_an_answer(watched: Scene
     )
     [row] = listed(program, "--order", order_id)
     assert (row["id"], row["state"]) == (operation_id, "needs_attention")
-    assert row["why"] == "The reply was for another amount than was asked"
+    assert row["why"] == "The reply was for another amount than requested"
 
     page = program.run("operations", "show", operation_id).stdout
     assert "500.00 LKR" in page

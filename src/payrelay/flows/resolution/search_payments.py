@@ -29,7 +29,7 @@ CONTROLLED_FROM_MS: Final = 300_000
 """From when on an observation of no payment gets its control query. Earlier inquiries are made because a payment shows
 itself then. None of them can be the last, and they should not use the gateway's budget twice."""
 KNOWN_PAID_FOR_MS: Final = 900_000
-"""A control order is rather one that was paid at least this long ago: the gateway may show a newer payment late."""
+"""A control query prefers an order that was paid at least this long ago: the gateway may show a newer payment late."""
 
 NOTHING_TO_SEE: Final = Finding(seen=MatchResult.NOTHING_TO_SEE)
 
