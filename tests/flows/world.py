@@ -288,6 +288,7 @@ class World:
         self.numbers = itertools.count(1)
         self.pauses: list[float] = []
         self.log_events: list[str] = []
+        self.log_records: list[structlog.typing.EventDict] = []
         self.limit_to(None)
 
     def limit_to(
@@ -376,6 +377,7 @@ class World:
 
     def _note(self, _logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
         self.log_events.append(event["event"])
+        self.log_records.append(event)
         raise structlog.DropEvent
 
 

@@ -100,6 +100,6 @@ def _overruled(relay: Relay, operation: Operation, report: Report, reason: str) 
     overruled = OverruledError(operation, report, reason)
     if report.is_firsthand and state_implied_by(report) is not None and operation.chain and not overruled.is_agreed:
         relay.log.error(
-            "reply_after_resolution", operation_id=operation.id, state=operation.state, kind=report.event.value
+            "reply_after_resolution", operation_id=operation.id, state=operation.state, event_name=report.event
         )
     return overruled

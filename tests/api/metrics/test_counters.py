@@ -1,5 +1,5 @@
 from payrelay.api.metrics.counters import Metrics
-from payrelay.core.calls import PaymentsOfOrder
+from payrelay.core.calls import PaymentsOfOrder, Void
 
 
 def sample(metrics: Metrics, name: str, **labels: str) -> float | None:
@@ -59,6 +59,15 @@ def test_calls_to_a_gateway_are_counted_and_timed() -> None:
     metrics.hooks.call_made("gateway", PaymentsOfOrder(order_id="A-1"), "found", 0.3)
     labels = {"account": "gateway", "call": "payments_of_order"}
     assert sample(metrics, "payrelay_gateway_calls_total", outcome="found", **labels) == 1
+    assert sample(metrics, "payrelay_gateway_call_seconds_sum", **labels) == 0.3
+
+
+def test_a_call_has_the_name_of_its_kind_of_operation() -> None:
+    """One dashboard shows a void's operations and its calls; the call's stored tag is an older word."""
+    metrics = Metrics()
+    metrics.hooks.call_made("gateway", Void(authorization_token="t", description="d"), "succeeded", 0.3)
+    labels = {"account": "gateway", "call": "void"}
+    assert sample(metrics, "payrelay_gateway_calls_total", outcome="succeeded", **labels) == 1
     assert sample(metrics, "payrelay_gateway_call_seconds_sum", **labels) == 0.3
 
 

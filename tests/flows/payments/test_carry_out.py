@@ -508,12 +508,16 @@ class TestConclusion:
         assert (world.log_events, world.account.ledger) == (["outcome_not_stored", "outcome_stored_late"], [CHARGE])
 
     async def test_an_outcome_that_is_never_stored_is_given_up_and_found_as_lost(self, world: World) -> None:
-        """After some six minutes the row speaks for itself: it may have been sent."""
+        """After some six minutes the row speaks for itself: it may have been sent.
+
+        The log calls the reply's outcome so, as the metrics do: ``kind`` is the operation's in every other record.
+        """
         world.steps.put("record", DOWN, times=len(STORE_AGAIN_AFTER_S) + 1)
         await charge(world.relay, asked(), CHARGE)
         await world.relay.background.finish(5)
         assert world.pauses == list(STORE_AGAIN_AFTER_S)
         assert world.log_events[-1] == "outcome_given_up"
+        assert {record["outcome"] for record in world.log_records} == {OutcomeKind.SUCCEEDED}
         assert await recover(world.relay, is_sole_owner=True) == 1
         assert (await world.operation()).state is State.UNKNOWN
 

@@ -10,7 +10,7 @@ from tests.flows.subscriptions.test_cancel_subscription import CANCEL
 from tests.flows.world import CHARGE, Gate, World, asked, outcome_of
 
 from payrelay.core.outcomes import Evidence, Outcome, OutcomeKind
-from payrelay.core.payments.operation import State
+from payrelay.core.payments.operation import Event, State
 from payrelay.core.payments.payment import Payment, PaymentsSeen, PaymentStatus
 from payrelay.errors import Code
 from payrelay.flows.operators.decide import decide
@@ -144,7 +144,8 @@ async def test_a_reply_against_a_decided_success_is_logged_and_changes_nothing(w
     succeeded = partial(decided, world, State.SUCCEEDED)
     await changed_meanwhile(world, "cancel", refused, succeeded)
     assert (await world.operation()).state is State.SUCCEEDED
-    assert "reply_after_resolution" in world.log_events
+    (record,) = [each for each in world.log_records if each["event"] == "reply_after_resolution"]
+    assert (record["state"], record["event_name"], "kind" in record) == (State.SUCCEEDED, Event.REFUSED, False)
 
 
 async def test_a_reply_that_says_what_was_decided_is_no_error(world: World) -> None:

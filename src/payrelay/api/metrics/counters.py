@@ -11,8 +11,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from payrelay.core.calls import Effect, Read
-from payrelay.core.payments.operation import Operation
+from payrelay.core.calls import Effect, Read, Void
+from payrelay.core.payments.operation import Kind, Operation
 from payrelay.flows.operators.alert import AlertOutcome
 from payrelay.runtime.event_delivery import DeliveryOutcome
 from payrelay.runtime.hooks import Hooks
@@ -107,7 +107,7 @@ class Metrics:
         self._operations.add((operation.kind, operation.state))
 
     def _call_made(self, account: str, call: Effect | Read, outcome: str, duration_s: float) -> None:
-        name = call.__struct_config__.tag
+        name = Kind.VOID if isinstance(call, Void) else call.__struct_config__.tag  # a void's tag is the stored word
         self._calls.add((account, name, outcome))
         self._call_durations.add((account, name), duration_s)
 

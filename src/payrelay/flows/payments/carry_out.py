@@ -319,7 +319,7 @@ class Attempt:
         try:
             return await self._store(outcome, answer)
         except StoreError:
-            self._relay.log.error("outcome_not_stored", operation_id=self.operation.id, kind=outcome.kind)
+            self._relay.log.error("outcome_not_stored", operation_id=self.operation.id, outcome=outcome.kind)
             self._store_later(partial(self._store, outcome, answer), outcome.kind)
             return answer_of_state(self.operation, self._request.request_id, state=State.UNKNOWN)
 
@@ -346,9 +346,9 @@ class Attempt:
             await self._relay.pause(pause_s)
             with suppress(StoreError):
                 if await store():
-                    self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, kind=kind)
+                    self._relay.log.info("outcome_stored_late", operation_id=self.operation.id, outcome=kind)
                 return
-        self._relay.log.error("outcome_given_up", operation_id=self.operation.id, kind=kind)
+        self._relay.log.error("outcome_given_up", operation_id=self.operation.id, outcome=kind)
 
     async def _apply(self, report: Report) -> None:
         """Stores a report that only this attempt can make.
