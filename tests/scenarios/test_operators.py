@@ -172,7 +172,7 @@ def test_an_alert_tells_what_and_how_much_and_no_secret(watched: Scene) -> None:
     ("arguments", "code", "line"),
     [
         (("op_1", "failed", "--reason", "x"), 2, "payrelay: there is no operation op_1\n"),
-        (("op_1", "failed"), 2, "payrelay: --reason is missing: say why, for whoever reads it later\n"),
+        (("op_1", "failed"), 2, "payrelay: --reason is missing: say why, for those who read the history later\n"),
         (
             ("op_1", "succeeded", "--reason", "x", "--payment-id", "x"),
             2,
