@@ -19,26 +19,40 @@ from payrelay.core.customers.customer import TRANSITIONS as CUSTOMER_STEPS
 from payrelay.core.events.delivery import DeliveryState, EndpointState
 from payrelay.core.events.event import TYPES
 from payrelay.core.notifications.notification import NotificationState
-from payrelay.core.payments.operation import FINAL, TRANSITIONS, Kind, State
+from payrelay.core.payments.operation import FINAL, TRANSITIONS, Event, Kind, State
 from payrelay.core.payments.sentences import EVENT_SENTENCES, STATE_SENTENCES
 from payrelay.core.subscriptions.subscription import SubscriptionState
 from payrelay.errors import MEANINGS, Code, Retry
 
 DOCS: Final = Path(__file__).parent
+REOPENED: Final = "unless it reappears"
+"""The condition under which a final state is left after all."""
 
 
 def states() -> str:
     """The life of an operation, as a diagram."""
     lines = ["```mermaid", "stateDiagram-v2", "    [*] --> accepted", "    [*] --> sending"]
     lines += [f"    {state} --> {target}: {event}" for (state, event), target in TRANSITIONS.items()]
-    lines += [f"    {state} --> [*]" for state in State if state in FINAL]
+    lines += [
+        f"    {state} --> [*]{f': {REOPENED}' if _can_reopen(state) else ''}" for state in State if state in FINAL
+    ]
     return "\n".join([*lines, "```"])
 
 
 def state_table() -> str:
     """What each state means."""
-    rows = ((f"`{state}`", "yes" if state in FINAL else "no", STATE_SENTENCES[state]) for state in State)
+    rows = ((f"`{state}`", _finality(state), STATE_SENTENCES[state]) for state in State)
     return table(("state", "final", "meaning"), rows)
+
+
+def _finality(state: State) -> str:
+    if state not in FINAL:
+        return "no"
+    return f"yes, {REOPENED}" if _can_reopen(state) else "yes"
+
+
+def _can_reopen(state: State) -> bool:
+    return (state, Event.REAPPEARED) in TRANSITIONS
 
 
 def event_table() -> str:

@@ -33,6 +33,12 @@ STORED: Final[list[tuple[str, str, str]]] = re.findall(
     r"^\| `(\w+)` \| ([^|]+) \| `?([^|`]+)`? \|$", PAGE.partition("## Words in the database")[2], re.MULTILINE
 )
 """Each stored word that differs, where it is stored, and the public word for it."""
+MODULES: Final[Mapping[str, list[str]]] = {
+    term: re.findall(r"`([\w/]+\.py)`", text.partition("Code: ")[2]) for term, text in TERMS.items()
+}
+"""Each term with the modules in which to begin reading, within ``src/payrelay``."""
+WITHOUT_MODULE: Final = frozenset({"app", "client", "order", "reconciliation", "settlement", "simulator"})
+"""What is outside this package, or in all of it."""
 PUBLIC: Final[dict[str, Iterable[str]]] = {
     "kinds of an operation": Kind,
     "states of an operation": State,
@@ -51,10 +57,11 @@ PUBLIC: Final[dict[str, Iterable[str]]] = {
 }
 FIELD_WORDS: Final = """
     anchor, attempt, audit chain, authorization, capture, charge, chargeback, checkout, circuit breaker, claim,
-    client token, crash point, credential, dead letter, delivery, endpoint, event, evidence, fingerprint, guard,
-    hosted page, idempotency key, inbox, installment, journal, lease, mandate, needs attention, observation,
-    operation, outbox, permit, preapproval, principal, rate limiter, read cache, reconciliation, refund, replay,
-    resolution, scope, seal, settlement, status inquiry, stored customer, subscription, void, webhook
+    client token, competing operation, control query, crash point, credential, dead letter, delivery, endpoint, event,
+    evidence, fingerprint, follower, guard, held response, hosted page, idempotency key, inbox, installment, journal,
+    lease, mandate, needs attention, observation, operation, outbox, permit, preapproval, principal, rate limiter,
+    read cache, reconciliation, refund, replay, resend to resolve, resolution, ruling, scope, seal, settlement,
+    status inquiry, stored customer, subscription, void, webhook
 """
 """What a payments engineer looks for on the first day, whatever it is called here."""
 MIGRATIONS: Final = "\n".join(
@@ -114,6 +121,26 @@ def test_every_noun_of_the_interface_is_a_term(noun: str) -> None:
 def test_every_kind_is_a_term(kind: str) -> None:
     """What an operation does, and what a checkout asks for, decides what happens to the money."""
     assert kind in TERMS
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_every_term_leads_to_the_code(term: str) -> None:
+    """The glossary is the index into the tree: a word leads to a module, or to a word that does."""
+    targets = re.findall(r"[Ss]ee \*\*([^*]+)\*\*", TERMS[term]) or [term]
+    lost = [target for target in targets if not MODULES[target] and target not in WITHOUT_MODULE]
+
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    ("term", "module"), [(term, module) for term, modules in MODULES.items() for module in modules]
+)
+def test_a_term_is_a_word_of_its_module(term: str, module: str) -> None:
+    """A module that was moved, or that speaks of something else by now, leads its reader astray."""
+    path = ROOT / "src" / "payrelay" / module
+
+    assert path.is_file()
+    assert is_used(term, path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("what", PUBLIC)

@@ -75,7 +75,7 @@ def group(*operations: Operation, state: State | None = State.NEEDS_ATTENTION, h
     return Group(
         state=state,
         entries=[
-            ReviewEntry(operation=each, why="The reply was for another amount than was asked") for each in operations
+            ReviewEntry(operation=each, why="The reply was for another amount than requested") for each in operations
         ],
         has_more=has_more,
     )
@@ -143,7 +143,7 @@ def test_a_page_tells_all_that_is_known(width: int) -> None:
         "when 1970-01-01 00:00:01 UTC, 60 min ago",
         "on, by account gateway, key shop",
         "Idempotency-Key k-1",
-        "The reply was for another amount than was asked.",
+        "The reply was for another amount than requested.",
         "1970-01-01 00:01:00 The service stored it before it sent anything.",
         "after 0.031 s",
         "If you decide that it succeeded · The client gets 200, “Resolved by decision”, with amount 1000.00, items x",
@@ -196,8 +196,8 @@ def test_the_json_holds_what_the_pages_show() -> None:
     one = json.loads(msgspec.json.encode(page))
 
     assert (row["id"], row["age_s"], row["state"]) == (ID, 3600, "needs_attention")
-    assert row["why"] == "The reply was for another amount than was asked"
-    assert one["history"][1]["seen"][0] == "the reply was for another amount than was asked"
+    assert row["why"] == "The reply was for another amount than requested"
+    assert one["history"][1]["seen"][0] == "the reply was for another amount than requested"
     assert one["answer"]["body"]["data"] == {"amount": 1000.0}
     assert "The order is free for another operation." in one["decisions"]["failed"]["consequences"]
     assert b"hush-hush" not in msgspec.json.encode(page)

@@ -104,7 +104,7 @@ def test_a_decision_is_made_by_somebody_for_a_reason(seeded: Run) -> None:
         (
             ("op_2", "failed", "--reason", "x"),
             1,
-            "op_2 can't be decided any more: the gateway did it, exactly as asked",
+            "op_2 can't be decided any more: the gateway did it, exactly as requested",
         ),
         (("op_1", "failed", "--reason", "x", "--payment-id", "7"), 1, "a payment's number belongs only to"),
         (("op_1", "failed", "--reason", "x", "--payment-id", "x"), 2, "--payment-id must be 1 to 19 digits"),

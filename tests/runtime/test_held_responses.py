@@ -7,7 +7,7 @@ from tests.flows.world import CHARGE, World, asked
 
 from payrelay.core.payments.operation import Operation, State
 from payrelay.flows.payments.charge import charge
-from payrelay.runtime.held_responses import AWAITED, HeldResponses
+from payrelay.runtime.held_responses import HELD_STATES, HeldResponses
 from payrelay.runtime.hooks import Hooks
 
 
@@ -25,7 +25,7 @@ def test_a_change_ends_the_wait_where_nothing_more_is_awaited(operation: Operati
     with held_responses.slot(operation.id) as held:
         held_responses.notify(msgspec.structs.replace(operation, state=state))
         assert held is not None
-        assert held.is_over is (state not in AWAITED)
+        assert held.is_over is (state not in HELD_STATES)
 
 
 def test_another_operations_end_is_not_ours(operation: Operation) -> None:

@@ -124,7 +124,7 @@ def test_another_amount_becomes_an_alert_a_decision_and_an_answer(watched: Scene
     )
     [row] = listed(program, "--order", order_id)
     assert (row["id"], row["state"]) == (operation_id, "needs_attention")
-    assert row["why"] == "The reply was for another amount than was asked"
+    assert row["why"] == "The reply was for another amount than requested"
 
     page = program.run("operations", "show", operation_id).stdout
     assert "500.00 LKR" in page
@@ -172,7 +172,7 @@ def test_an_alert_tells_what_and_how_much_and_no_secret(watched: Scene) -> None:
     ("arguments", "code", "line"),
     [
         (("op_1", "failed", "--reason", "x"), 2, "payrelay: there is no operation op_1\n"),
-        (("op_1", "failed"), 2, "payrelay: --reason is missing: say why, for whoever reads it later\n"),
+        (("op_1", "failed"), 2, "payrelay: --reason is missing: say why, for those who read the history later\n"),
         (
             ("op_1", "succeeded", "--reason", "x", "--payment-id", "x"),
             2,

@@ -349,7 +349,7 @@ async def _record_failure(dispatch: Dispatch, attempted: _AttemptedDelivery, now
 
 
 async def stop_endpoint(dispatch: Dispatch, endpoint_id: str, reason: str, *, url: str | None = None) -> None:
-    """Stops an endpoint, with a log entry, a metric and an event.
+    """Stops an endpoint, with a log line, a metric and an event.
 
     Does nothing where the endpoint is stopped already, or no longer has ``url``: its owner has then replaced the
     failing address. Raises StoreError.

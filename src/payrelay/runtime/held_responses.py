@@ -1,4 +1,4 @@
-"""Holds responses until an operation has its outcome, with a wake-up at once and rare reads of the store.
+"""Holds responses until an operation has its outcome or needs an operator.
 
 A change by this process ends the wait at once (``notify``). A change by another process is seen at the next read: of
 all requests that wait for one operation, one reads the store each POLL_EVERY_S.
@@ -11,8 +11,8 @@ from typing import Final
 
 from payrelay.core.payments.operation import OPEN_STATES, Operation, State
 
-AWAITED: Final = OPEN_STATES - {State.NEEDS_ATTENTION}
-"""States that may soon end by themselves; no response is held for an operator's decision."""
+HELD_STATES: Final = OPEN_STATES - {State.NEEDS_ATTENTION}
+"""States for which a response is held, because they may soon end. No response waits for an operator's decision."""
 WAITERS_MAX: Final = 1_000
 """Responses that are held at once; each has a connection, and costs the store up to one read in POLL_EVERY_S."""
 POLL_EVERY_S: Final = 1.0
@@ -86,9 +86,9 @@ class HeldResponses:
                 del self._by_operation[operation_id]
 
     def notify(self, operation: Operation) -> None:
-        """Ends the wait for an operation whose state is not awaited any more."""
+        """Ends the wait for an operation that has its outcome, or that needs an operator."""
         held = self._by_operation.get(operation.id)
-        if held is not None and operation.state not in AWAITED:
+        if held is not None and operation.state not in HELD_STATES:
             held.end()
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ def test_an_inquiry_without_an_observation_is_left_out() -> None:
         (Event.UNCLEAR, Evidence(seen=MatchResult.SEVERAL_FIT), "No reply came in time; several payments fit"),
         (Event.UNCLEAR, Evidence(seen="a_new_word"), "No reply came in time; a_new_word"),
         (Event.UNCLEAR, Evidence(), "No reply came in time; what the gateway shows can't resolve it"),
-        (Event.DIFFERED, Evidence(cause="other_amount"), "The reply was for another amount than was asked"),
+        (Event.DIFFERED, Evidence(cause="other_amount"), "The reply was for another amount than requested"),
         (
             Event.REAPPEARED,
             Evidence(seen=MatchResult.ONE_FITS),
@@ -110,8 +110,8 @@ def test_all_evidence_has_a_phrase() -> None:
 
     assert phrases_of(evidence) == [
         "the gateway shows no payment",
-        "no order is known to be paid that a control search could look for",
-        "the reply was for another amount than was asked",
+        "no order is known to be paid that a control query could look for",
+        "the reply was for another amount than requested",
         "it was 500.00 LKR for order A-1",
         "the gateway's words: “Charged”",
         "HTTP 200",
@@ -173,7 +173,7 @@ def test_a_text_of_others_does_not_steer_a_terminal(text: str, shown: str) -> No
             INQUIRED_ABOUT,
             (
                 "The service inquired at the gateway, and that did not resolve it: the gateway shows no payment; a"
-                " control search found what is known to be there."
+                " control query found what is known to be there."
             ),
         ),
     ],

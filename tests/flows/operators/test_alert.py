@@ -106,7 +106,7 @@ async def test_each_channel_gets_an_alert_once(scene: Scene) -> None:
     assert (message["amount"], message["currency"], message["payment_id"]) == (1000.0, "LKR", "7")
     assert (
         message["why"]
-        == "The gateway answered that it was done, but for another order, amount or currency than was asked"
+        == "The gateway answered that it was done, but for another order, amount or currency than requested"
     )
     assert CHARGE.customer_token not in json.dumps(message)
 

@@ -114,9 +114,9 @@ class NotificationState(StrEnum):
 class NotificationEvent(StrEnum):
     """What can happen to a notification."""
 
-    APPLIED = "taken_up"
+    APPLIED = "applied"
     PUT_OFF = "put_off"
-    IGNORED = "passed_over"
+    IGNORED = "ignored"
     DOUBTED = "doubted"
     REFUSED = "refused"
     REPLAYED = "replayed"

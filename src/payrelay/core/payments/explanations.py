@@ -34,10 +34,10 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
     "already_released": "the gateway answered that the authorization was voided",
     "already_cancelled": "the gateway answered that the subscription is cancelled already",
     "no_such_hold": "the gateway answered that there is no such authorization",
-    "other_order": "the reply was for another order than was asked",
-    "other_amount": "the reply was for another amount than was asked",
-    "other_currency": "the reply was for another currency than was asked",
-    "other_subscription": "the reply was for another subscription than was asked",
+    "other_order": "the reply was for another order than requested",
+    "other_amount": "the reply was for another amount than requested",
+    "other_currency": "the reply was for another currency than requested",
+    "other_subscription": "the reply was for another subscription than requested",
     "no_place": "there was no permit in the gateway's budget of calls in time",
     "gateway_failing": "the gateway had failed again and again, and the service had stopped calling it for a while",
     "paused": "an operator paused the account while it waited for its permit",
@@ -55,10 +55,10 @@ CAUSE_PHRASES: Final[dict[str, str]] = {
     "half_reply": "only a part of the reply came",
     "not_http": "the reply was not HTTP",
     "too_large": "the reply was larger than the service accepts",
-    "internal_error": "the service failed by an error of its own while it was under way",
+    "internal_error": "the service failed by an internal error while the operation was under way",
     "process_ended": "the process that worked on it had ended",
     "intent_not_stored": "the service could not store it",
-    "grant_not_stored": "the service could not store that it was about to send it",
+    "grant_not_stored": "the service could not store the intent to send the operation",
 }
 """Causes of a call's outcome."""
 
@@ -81,9 +81,9 @@ SEEN_PHRASES: Final[dict[str, str]] = {
 """What a status inquiry showed."""
 
 CONTROL_PHRASES: Final[dict[str, str]] = {
-    Control.FOUND: "a control search found what is known to be there",
-    Control.NOT_FOUND: "a control search did not find what is known to be there, so this proves nothing",
-    Control.NONE_KNOWN: "no order is known to be paid that a control search could look for",
+    Control.FOUND: "a control query found what is known to be there",
+    Control.NOT_FOUND: "a control query did not find what is known to be there, so this proves nothing",
+    Control.NONE_KNOWN: "no order is known to be paid that a control query could look for",
 }
 """The result of the control query beside a status inquiry."""
 

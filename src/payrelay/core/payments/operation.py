@@ -163,10 +163,10 @@ TRANSITIONS: Final[dict[tuple[State, Event], State]] = {
 }
 
 OPEN_STATES: Final = frozenset({State.ACCEPTED, State.SENDING, State.PENDING, State.UNKNOWN, State.NEEDS_ATTENTION})
-"""The outcome is awaited: the operation holds its guard, and its idempotency key has no end."""
+"""The operation has no outcome yet: it holds its guard, and its idempotency key has no end."""
 
 FINAL: Final = frozenset(State) - OPEN_STATES
-"""No outcome is awaited any more."""
+"""The operation has its outcome. Only ``failed`` can be reopened, where the effect shows after all."""
 
 FROZEN: Final = FINAL - {State.NOT_SENT}
 """The answer is stored under its Idempotency-Key; ``not_sent`` gives the key back."""
@@ -249,7 +249,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_final(self) -> bool:
-        """True when no outcome is awaited any more."""
+        """True when the operation has its outcome."""
         return self.state in FINAL
 
 

@@ -10,7 +10,7 @@ Rules:
    never shows.
 4. A payment belongs to one operation. It proves nothing for any other operation.
 
-To be changed together: the tables here, ``docs/operations.md``, and the table of operation and fault in the tests.
+To be changed together: the tables here, ``docs/resolution.md``, and the table of operation and fault in the tests.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ GIVEN_UP_AFTER_MS: Final = 7 * DAY_MS
 STILL_UNCLEAR_AFTER_MS: Final = DAY_MS // 2
 """How long a payment may stay ambiguous between a failed operation and a competing one, before an operator decides."""
 AUTHORIZATION_LAPSES_MS: Final = 7 * DAY_MS
-"""After this time the gateway voids an authorization by itself."""
+"""After this time the gateway lets an authorization lapse."""
 
 REFUND_STATUSES: Final = frozenset(
     {PaymentStatus.REFUND_REQUESTED, PaymentStatus.REFUND_PROCESSING, PaymentStatus.REFUNDED}
@@ -48,7 +48,7 @@ REFUND_STATUSES: Final = frozenset(
 
 
 class MatchResult(StrEnum):
-    """What an observation showed."""
+    """The result of an observation: how what the gateway shows fits the operation."""
 
     NOTHING = "nothing"
     """There is no payment."""
@@ -91,9 +91,9 @@ class Control(StrEnum):
 
 
 ABSENT: Final = frozenset({MatchResult.NOTHING, MatchResult.ONLY_OTHERS, MatchResult.STILL_RECEIVED})
-"""Observations that are evidence against the effect."""
+"""Results that are evidence against the effect."""
 CONTRADICTORY: Final = frozenset({MatchResult.SEVERAL_FIT, MatchResult.ONE_RESEMBLES, MatchResult.OTHERWISE})
-"""Observations that only an operator can interpret."""
+"""Results that only an operator can interpret."""
 
 
 class SendingWindow(msgspec.Struct, frozen=True, kw_only=True):

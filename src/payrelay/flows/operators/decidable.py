@@ -67,7 +67,9 @@ async def require_decidable(relay: Relay, operation: Operation, decision: Decisi
     if decision.payment_id is None:
         return
     if decision.decided is not State.SUCCEEDED or operation.kind not in PAYMENT_KINDS:
-        raise UndecidedError("a payment's number belongs only to a charge, capture or retry that succeeded")
+        raise UndecidedError(
+            "a payment's number belongs only to a charge, authorization, capture or retry that succeeded"
+        )
     owner = await _owner_of(relay, operation, decision.payment_id)
     if owner is not None:
         raise UndecidedError(

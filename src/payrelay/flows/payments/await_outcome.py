@@ -23,7 +23,7 @@ from payrelay.flows.payments.answer_repeat import stored_answer
 from payrelay.flows.payments.find_operations import show_operation
 from payrelay.flows.relay import Relay, Request
 from payrelay.flows.resolution.resolve import inquire_now
-from payrelay.runtime.held_responses import AWAITED, HeldResponse
+from payrelay.runtime.held_responses import HELD_STATES, HeldResponse
 from payrelay.store.payments.journal import ClaimedOperation
 
 WAIT_S_MAX: Final = 60
@@ -78,7 +78,7 @@ async def answer_when_known(
 
 
 async def show_when_final(relay: Relay, request: Request, operation_id: str, wait_preference: WaitPreference) -> Answer:
-    """Answers with one operation once no outcome is awaited, or with its state when the client's time is over.
+    """Answers with one operation once it is final or needs an operator, at the latest when the client's time is over.
 
     Raises Refusal (not_found) at once for an operation that the caller may not see.
     """
@@ -120,7 +120,7 @@ async def _poll(relay: Relay, operation_id: str, held_response: HeldResponse) ->
             if held_response.takes_turn():
                 with suppress(StoreError):
                     operation = await relay.journal.get(operation_id)
-            if operation is not None and operation.state not in AWAITED:
+            if operation is not None and operation.state not in HELD_STATES:
                 held_response.end()
             elif operation is not None and is_first:
                 is_first = False

@@ -1,4 +1,4 @@
-"""Captures an authorization in whole or in part, and only once: the gateway voids the rest."""
+"""Captures an authorization in whole or in part, and only once: the gateway releases the remainder."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Resends an operation to resolve it; each resending is in the journal before it is made.
+"""The resend to resolve: sends an operation once more to learn its outcome. Each resending is journaled before it.
 
 Only a call that the gateway does only once is ever sent again. That is a capture, a cancellation and, where the gateway
 keeps idempotency keys, a call under the key of its first sending. Each has a resolver in a file of its own.

@@ -29,7 +29,7 @@ CONTROLLED_FROM_MS: Final = 300_000
 """How long an outcome has been open before a control query follows an observation of no payment. An earlier inquiry is
 made because a payment shows itself then. It can't be the last one, and should not use the gateway's budget twice."""
 KNOWN_PAID_FOR_MS: Final = 900_000
-"""The control query prefers an order that was paid at least this long ago: the gateway may show newer ones late."""
+"""A control query prefers an order that was paid at least this long ago: the gateway may show a newer payment late."""
 
 NOTHING_TO_SEE: Final = Match(seen=MatchResult.NOTHING_TO_SEE)
 

@@ -23,7 +23,7 @@ from payrelay.gateways.payhere.wire.requests import WireRequest, build
 NOT_RETRIED: Final = RejectedCall(
     code=Code.UNAVAILABLE,
     cause=Cause.INVALID_TOKEN,
-    msg="the gateway rejected the access token, and the service could not send it again; nothing was executed",
+    msg="the gateway rejected the access token, and the service could not resend the request; nothing was executed",
 )
 
 
