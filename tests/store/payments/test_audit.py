@@ -44,8 +44,8 @@ OTHER: Final = "op_00000000000000000000000001"
 LATER_MS: Final = FINAL_AFTER_MS + ANCHOR_EVERY_MS
 
 NOT_FOUND: Final = {
-    "inquire_at_ms": "when it is looked for next changes with every look, and proves nothing",
-    "claim_ends_at_ms": "it changes without a line when a lapsed claim is taken back",
+    "probe_at_ms": "the time of the next status inquiry changes with every inquiry, and proves nothing",
+    "claim_ends_at_ms": "it changes without a journal entry when a lapsed claim is taken back",
 }
 """Columns of operations that may be changed unnoticed."""
 FORGED: Final = {"TEXT": "'forged'", "INTEGER": "77", "BLOB": "'\\x00'"}
@@ -194,7 +194,7 @@ async def test_an_operation_that_was_removed_whole_is_missed_by_its_anchor(fille
 
     [finding] = await audited(filled)
     assert finding.anchor == 1
-    assert "there are 6 lines, and it has 9" in finding.text
+    assert "there are 6 entries, and it has 9" in finding.text
 
 
 async def test_an_operation_that_was_turned_back_is_missed_by_its_anchor(book: Book, tamper: Tamper) -> None:
