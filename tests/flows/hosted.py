@@ -16,7 +16,7 @@ from payrelay.core.payments.payment import PaymentsSeen
 from payrelay.core.secret import Secret
 from payrelay.flows.checkouts.open_checkout import NewCheckout, open_checkout
 from payrelay.flows.relay import Relay
-from payrelay.gateways.payhere.wire.forms import Merchant
+from payrelay.gateways.payhere.wire.checkout_forms import Merchant
 from payrelay.store.engine.database import Row, Statement, Unit
 from payrelay.store.engine.queries import query
 

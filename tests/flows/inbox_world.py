@@ -29,7 +29,7 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import NO_HEADERS
 from payrelay.gateways.pacing.rate_limiter import Priority
-from payrelay.gateways.payhere.wire.forms import Merchant
+from payrelay.gateways.payhere.wire.checkout_forms import Merchant
 from payrelay.store import open_database
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts

@@ -24,11 +24,11 @@ from payrelay.gateways.gateway import (
 from payrelay.gateways.pacing.rate_limiter import Priority, RateLimiter, Timer, loop_timer
 from payrelay.gateways.payhere.account import capabilities_of
 from payrelay.gateways.payhere.client import NOT_CONFIGURED
-from payrelay.gateways.payhere.wire.forms import Merchant, build_form
+from payrelay.gateways.payhere.wire.checkout_forms import Merchant, build_form
 from payrelay.gateways.payhere.wire.notifications import received
-from payrelay.gateways.payhere.wire.plans import facts_in, records_of
-from payrelay.gateways.payhere.wire.records import payments_in, records_without
-from payrelay.gateways.payhere.wire.replies import WrongShape
+from payrelay.gateways.payhere.wire.payment_records import payments_in, records_without
+from payrelay.gateways.payhere.wire.reply_shapes import WrongShape
+from payrelay.gateways.payhere.wire.subscriptions import facts_in, records_of
 
 MERCHANT: Final = "0123456789abcdef"
 

@@ -21,7 +21,7 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.payments.retrieve_payments import retrieve_payments
 from payrelay.flows.relay import Relay
 from payrelay.flows.subscriptions.read_subscriptions import retrieve_subscription
-from payrelay.gateways.payhere.wire.records import payments_in
+from payrelay.gateways.payhere.wire.payment_records import payments_in
 from payrelay.runtime.background import Background
 from payrelay.runtime.read_cache import (
     COVERED,

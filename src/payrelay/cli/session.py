@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from payrelay.cli.terminal.messages import CommandError, complain
 from payrelay.clock import Clock
-from payrelay.core.persons import WordsError, name_of, reason_of
+from payrelay.core.operator_text import WordsError, name_of, reason_of
 
 if TYPE_CHECKING:
     from payrelay.flows.relay import Relay

@@ -22,7 +22,7 @@ from payrelay.store.engine.rows import blob_of
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events import endpoints
 from payrelay.store.gateways import readings
-from payrelay.store.payments.entries import answer_context, call_context
+from payrelay.store.payments.operation_rows import answer_context, call_context
 from payrelay.store.statements import seals as statements
 
 PAGE: Final = 50

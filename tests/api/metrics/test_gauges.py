@@ -4,7 +4,7 @@ import pytest
 from tests.api.fakes import Keyring, MovableClock
 
 from payrelay.api.metrics.gauges import REUSED_S, Gauges
-from payrelay.core.gateways.permits import BudgetSnapshot
+from payrelay.core.gateways.permit_grants import BudgetSnapshot
 from payrelay.core.payments.operation import OpenCount, State
 
 BUDGET = BudgetSnapshot(limit_calls=20, used=3, waiting=2, is_open=False, blocked_s=0.0)

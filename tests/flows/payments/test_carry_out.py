@@ -7,7 +7,7 @@ from tests.flows.operators.test_decide import decision_on
 from tests.flows.world import CHARGE, KEYED_MS, START_MS, UNKEYED_MS, Gate, Raising, World, asked, outcome_of
 from tests.relays import CHAIN_KEY, SEAL
 
-from payrelay.core.gateways.permits import PermitsGranted
+from payrelay.core.gateways.permit_grants import PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.outcomes import Evidence, OutcomeKind
 from payrelay.core.payments.operation import EVENT_OF_OUTCOME, FROZEN, OPEN_STATES, TRANSITIONS, Event, State, advance

@@ -19,7 +19,7 @@ from payrelay.flows.payments.charge import charge
 from payrelay.flows.resolution.resend_capture import resolve_capture
 from payrelay.flows.resolution.resolve import open_case, resolve_due
 from payrelay.flows.subscriptions.cancel_subscription import cancel_subscription
-from payrelay.gateways.payhere.wire.replies import Cause
+from payrelay.gateways.payhere.wire.reply_shapes import Cause
 
 ALREADY = Outcome(
     kind=OutcomeKind.REFUSED, code=Code.CONFLICT, msg="captured", evidence=Evidence(cause=Cause.ALREADY_CAPTURED)

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from tests.gateways.pacing.hand_clock import HandClock, turns
 
-from payrelay.core.gateways.permits import BudgetSnapshot, PermitGrant, PermitsGranted
+from payrelay.core.gateways.permit_grants import BudgetSnapshot, PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S

@@ -3,7 +3,7 @@ import pytest
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.errors import Code
 from payrelay.gateways.payhere.checks import ADVICE, result_of_reading, result_of_token
-from payrelay.gateways.payhere.wire.replies import RejectedCall
+from payrelay.gateways.payhere.wire.reply_shapes import RejectedCall
 
 
 @pytest.mark.parametrize("cause", ADVICE)

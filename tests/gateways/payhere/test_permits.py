@@ -1,7 +1,7 @@
 import pytest
 from tests.gateways.pacing.hand_clock import HandClock
 
-from payrelay.core.gateways.permits import PermitsGranted
+from payrelay.core.gateways.permit_grants import PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import Code, StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import ENDED_MIN, PAUSE_S, Ending
@@ -9,7 +9,7 @@ from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.pacing.shared_budget import MemoryBudget
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
 from payrelay.gateways.payhere.permits import end_permit, ending_of, take_permit, used
-from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
+from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 
 
 class LostBudget(MemoryBudget):

@@ -15,7 +15,7 @@ from payrelay.gateways.pacing.rate_limiter import RateLimiter
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import ConnectionPool, Loss, LossCause, Reply
 from payrelay.gateways.payhere.tokens import LEASE_S, Token, Tokens
-from payrelay.gateways.payhere.wire.replies import RejectedCall
+from payrelay.gateways.payhere.wire.reply_shapes import RejectedCall
 from payrelay.gateways.payhere.wire.requests import WireRequest
 
 ACCOUNT: Final = Account(

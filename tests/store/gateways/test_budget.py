@@ -8,7 +8,7 @@ from tests.databases import sqlite_url
 from tests.gateways.pacing.hand_clock import HandClock
 from tests.store.gateways.budgets import Bench, bench_in, finish, stored
 
-from payrelay.core.gateways.permits import PermitGrant, PermitsGranted
+from payrelay.core.gateways.permit_grants import PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreUnavailable
 from payrelay.gateways.pacing.shared_budget import Budget

@@ -14,7 +14,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import BudgetSnapshot
+from payrelay.core.gateways.permit_grants import BudgetSnapshot
 from payrelay.core.payments.operation import OpenCount, State
 from payrelay.errors import StoreError
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Final
 
 from payrelay.core.calls import CancelSubscription, Effect, Refund, Void
-from payrelay.core.gateways.permits import PermitGrant
+from payrelay.core.gateways.permit_grants import PermitGrant
 
 RESOLUTION_SHARE: Final = 10
 """While resolution waits, one permit goes to it after so many others. An outage leaves many operations to resolve, and

@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import BudgetSnapshot, PermitGrant, PermitsGranted
+from payrelay.core.gateways.permit_grants import BudgetSnapshot, PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.errors import StoreError, StoreUnavailable
 from payrelay.gateways.pacing.circuit_breaker import Admission, CircuitBreaker, CircuitOpen, Ending

@@ -13,7 +13,7 @@ from collections.abc import Coroutine
 from typing import Protocol, TypeAlias
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import PermitGrant, PermitsGranted
+from payrelay.core.gateways.permit_grants import PermitGrant, PermitsGranted
 from payrelay.core.gateways.rate_limit import RateLimit
 
 Rest: TypeAlias = Coroutine[object, object, None] | None

@@ -12,7 +12,7 @@ from payrelay.core.gateways.capabilities import Capabilities
 from payrelay.core.gateways.rate_limit import RateLimit
 from payrelay.core.payments.operation import Kind
 from payrelay.core.secret import Secret
-from payrelay.gateways.payhere.wire.forms import HashAmounts, Merchant
+from payrelay.gateways.payhere.wire.checkout_forms import HashAmounts, Merchant
 
 KIND: Final = "payhere"
 

@@ -8,7 +8,7 @@ from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
 from payrelay.gateways.gateway import CheckResult
 from payrelay.gateways.payhere.connections import LossCause
-from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
+from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 
 _NOT_PAYHERE: Final = "The address answers, but not as PayHere does: is BASE_URL right?"
 

@@ -30,11 +30,11 @@ from payrelay.gateways.payhere.connections import GatewayConnections, Network
 from payrelay.gateways.payhere.effect_sender import EffectSender
 from payrelay.gateways.payhere.record_reader import RecordReader
 from payrelay.gateways.payhere.tokens import Token, Tokens
-from payrelay.gateways.payhere.wire.forms import build_form
+from payrelay.gateways.payhere.wire.checkout_forms import build_form
 from payrelay.gateways.payhere.wire.notifications import received
-from payrelay.gateways.payhere.wire.plans import facts_in, records_of
-from payrelay.gateways.payhere.wire.records import observation_of, payments_in, records_without
-from payrelay.gateways.payhere.wire.replies import RejectedCall, WrongShape
+from payrelay.gateways.payhere.wire.payment_records import observation_of, payments_in, records_without
+from payrelay.gateways.payhere.wire.reply_shapes import RejectedCall, WrongShape
+from payrelay.gateways.payhere.wire.subscriptions import facts_in, records_of
 from payrelay.gateways.token_store import TokenStore
 
 CHECKED_ORDER: Final = "payrelay-check"

@@ -16,8 +16,8 @@ from payrelay.gateways.pacing.rate_limiter import Permit, RateLimiter
 from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.permits import end_permit, take_permit, used
 from payrelay.gateways.payhere.tokens import TOKEN_REFUSED, Token, Tokens
-from payrelay.gateways.payhere.wire import effects
-from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, RejectedCall
+from payrelay.gateways.payhere.wire import effect_replies as effects
+from payrelay.gateways.payhere.wire.reply_shapes import Cause, InvalidToken, RejectedCall
 from payrelay.gateways.payhere.wire.requests import WireRequest, build
 
 NOT_RETRIED: Final = RejectedCall(

@@ -11,7 +11,7 @@ from payrelay.gateways.payhere.account import BASE_URLS, Account, app_of, mercha
 from payrelay.gateways.payhere.client import PayHere
 from payrelay.gateways.payhere.connections import Network
 from payrelay.gateways.payhere.settings import DEFAULTS, PayHereSettings
-from payrelay.gateways.payhere.wire.forms import HashAmounts
+from payrelay.gateways.payhere.wire.checkout_forms import HashAmounts
 
 Connect: TypeAlias = Callable[[Account], Network]
 """Makes the connections of an account."""

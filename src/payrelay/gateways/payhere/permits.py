@@ -7,7 +7,7 @@ from typing import Final
 from payrelay.errors import Code, StoreError
 from payrelay.gateways.pacing.rate_limiter import CircuitOpen, Ending, Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.connections import Loss, LossCause, Reply
-from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
+from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 
 NO_PERMIT: Final = RejectedCall(
     code=Code.GATEWAY_BUSY, cause=Cause.NO_PERMIT, msg="the gateway's budget of calls is used up; nothing was executed"

@@ -10,8 +10,8 @@ from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Loss, LossCause, Network, Reply
 from payrelay.gateways.payhere.permits import end_permit, failing, take_permit, used
 from payrelay.gateways.payhere.tokens import TOKEN_REFUSED, Token, Tokens
-from payrelay.gateways.payhere.wire import reads
-from payrelay.gateways.payhere.wire.replies import Cause, InvalidToken, RejectedCall
+from payrelay.gateways.payhere.wire import read_replies as reads
+from payrelay.gateways.payhere.wire.reply_shapes import Cause, InvalidToken, RejectedCall
 from payrelay.gateways.payhere.wire.requests import WireRequest, build
 
 

@@ -18,9 +18,9 @@ from payrelay.gateways.pacing.rate_limiter import Permit, Priority, RateLimiter
 from payrelay.gateways.payhere.account import Account
 from payrelay.gateways.payhere.connections import Exchanger, Loss, form_headers_of, headers_of
 from payrelay.gateways.payhere.permits import end_permit, take_permit, used
-from payrelay.gateways.payhere.wire.grants import TokenGrant, read_grant
-from payrelay.gateways.payhere.wire.replies import Cause, RejectedCall
+from payrelay.gateways.payhere.wire.reply_shapes import Cause, RejectedCall
 from payrelay.gateways.payhere.wire.requests import basic_authorization, token_request
+from payrelay.gateways.payhere.wire.token_replies import TokenGrant, read_grant
 from payrelay.gateways.token_store import SharedToken, TokenStore
 
 RENEWED_BEFORE_END_S: Final = 60.0

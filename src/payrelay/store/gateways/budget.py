@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Final
 
 from payrelay.clock import Clock
-from payrelay.core.gateways.permits import PermitGrant, PermitsGranted
+from payrelay.core.gateways.permit_grants import PermitGrant, PermitsGranted
 from payrelay.store.engine.database import Database, Statement, Unit
 from payrelay.store.engine.steady_time import steady_ms
 from payrelay.store.statements.gateways import budget as statements

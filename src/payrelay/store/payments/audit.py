@@ -12,7 +12,7 @@ from payrelay.core.payments.operation import Operation
 from payrelay.errors import StoreUnusable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows
 from payrelay.store.engine.sealing import Seal
-from payrelay.store.payments.entries import answer_context, call_context
+from payrelay.store.payments.operation_rows import answer_context, call_context
 from payrelay.store.statements.payments import audit as statements
 
 PAGE: Final = 500

@@ -22,7 +22,7 @@ from payrelay.errors import Outdated, StoreUnavailable
 from payrelay.store.engine.database import Database, Row, Statement, Unit, Value, all_rows, count_rows, first_row
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.payments.audit import Trail
-from payrelay.store.payments.entries import COLUMNS, Entries, entry_of, operation_of
+from payrelay.store.payments.operation_rows import COLUMNS, OperationRows, entry_of, operation_of
 from payrelay.store.statements.alerts import ADD_OPERATION_ALERT
 from payrelay.store.statements.pagination import columns_of, page_of
 from payrelay.store.statements.payments import operations as statements
@@ -78,7 +78,7 @@ class Journal:
 
     def __init__(self, database: Database, seal: Seal, *, chain_key: bytes) -> None:
         self._database = database
-        self._entries = Entries(seal, chain_key)
+        self._entries = OperationRows(seal, chain_key)
         self.trail = Trail(database, seal, self._entries.key)
 
     async def find_claim(self, principal: str, claim: str, *, now_ms: int) -> ClaimedOperation | None:

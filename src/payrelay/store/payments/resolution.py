@@ -7,7 +7,7 @@ from payrelay.core.payments.payment import PaymentStatus, status_of
 from payrelay.core.payments.schedules import NEVER_MS
 from payrelay.store.engine.database import Database, Statement, Unit, all_rows, first_row
 from payrelay.store.engine.rows import moment_in
-from payrelay.store.payments.entries import operation_of
+from payrelay.store.payments.operation_rows import operation_of
 from payrelay.store.statements.payments import resolution as statements
 
 PAGE: Final = 200

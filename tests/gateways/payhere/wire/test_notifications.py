@@ -15,7 +15,7 @@ from payrelay.core.notifications.notification import (
     ReportedStatus,
 )
 from payrelay.core.secret import Secret
-from payrelay.gateways.payhere.wire.forms import Merchant
+from payrelay.gateways.payhere.wire.checkout_forms import Merchant
 from payrelay.gateways.payhere.wire.notifications import (
     BODY_BYTES_MAX,
     FIELDS_MAX,

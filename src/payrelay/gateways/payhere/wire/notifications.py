@@ -29,7 +29,7 @@ from payrelay.core.notifications.notification import (
 )
 from payrelay.core.secret import Secret
 from payrelay.gateways.gateway import ReceivedNotification, UnreadableNotification
-from payrelay.gateways.payhere.wire.forms import Merchant
+from payrelay.gateways.payhere.wire.checkout_forms import Merchant
 
 BODY_BYTES_MAX: Final = 16_384
 """A notification has some 600 bytes, and more with long texts in the custom fields."""

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Reading
 from payrelay.errors import Code
-from payrelay.gateways.payhere.wire.reads import classify_read, lost
-from payrelay.gateways.payhere.wire.replies import InvalidToken
+from payrelay.gateways.payhere.wire.read_replies import classify_read, lost
+from payrelay.gateways.payhere.wire.reply_shapes import InvalidToken
 
 TOKEN: Final = "cb5c47fd-741c-489a-b69e-fd73155ca34e"
 ORDER = PaymentsOfOrder(order_id="A-1")

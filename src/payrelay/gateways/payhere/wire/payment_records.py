@@ -23,8 +23,8 @@ from payrelay.core.payments.payment import (
     PaymentStatus,
 )
 from payrelay.errors import Code
-from payrelay.gateways.payhere.wire.reads import NOT_THERE
-from payrelay.gateways.payhere.wire.replies import (
+from payrelay.gateways.payhere.wire.read_replies import NOT_THERE
+from payrelay.gateways.payhere.wire.reply_shapes import (
     NO_AMOUNT,
     WrongShape,
     amount_in,

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from payrelay.errors import Code
-from payrelay.gateways.payhere.wire.replies import (
+from payrelay.gateways.payhere.wire.reply_shapes import (
     BUSY,
     DOMAIN_DENIED,
     TOO_MANY_REQUESTS,

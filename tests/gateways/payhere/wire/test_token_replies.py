@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from payrelay.errors import Code
-from payrelay.gateways.payhere.wire.grants import TokenGrant, read_grant
-from payrelay.gateways.payhere.wire.replies import RejectedCall
+from payrelay.gateways.payhere.wire.reply_shapes import RejectedCall
+from payrelay.gateways.payhere.wire.token_replies import TokenGrant, read_grant
 
 TOKEN = "cb5c47fd-741c-489a-b69e-fd73155ca34e"
 

@@ -31,7 +31,7 @@ from payrelay.core.money import decimal_text
 from payrelay.core.outcomes import Evidence, Facts, Outcome, OutcomeKind
 from payrelay.errors import Code, FieldError
 from payrelay.gateways.gateway import ExpectedReply
-from payrelay.gateways.payhere.wire.replies import (
+from payrelay.gateways.payhere.wire.reply_shapes import (
     GATEWAY_MSG_MAX,
     NO_AMOUNT,
     Cause,

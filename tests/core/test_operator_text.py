@@ -1,6 +1,6 @@
 import pytest
 
-from payrelay.core.persons import NAME_LENGTH_MAX, REASON_LENGTH_MAX, WordsError, name_of, reason_of
+from payrelay.core.operator_text import NAME_LENGTH_MAX, REASON_LENGTH_MAX, WordsError, name_of, reason_of
 
 
 @pytest.mark.parametrize(

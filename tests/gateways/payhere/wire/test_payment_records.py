@@ -17,9 +17,9 @@ from payrelay.core.payments.payment import (
     PaymentStatus,
 )
 from payrelay.errors import Code
-from payrelay.gateways.payhere.wire.reads import classify_read, lost
-from payrelay.gateways.payhere.wire.records import observation_of, payments_in, records_without
-from payrelay.gateways.payhere.wire.replies import WrongShape
+from payrelay.gateways.payhere.wire.payment_records import observation_of, payments_in, records_without
+from payrelay.gateways.payhere.wire.read_replies import classify_read, lost
+from payrelay.gateways.payhere.wire.reply_shapes import WrongShape
 
 TOKEN: Final = "cb5c47fd-741c-489a-b69e-fd73155ca34e"
 ZONE: Final = "Asia/Colombo"

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from payrelay.core.subscriptions.subscription import SubscriptionState
-from payrelay.gateways.payhere.wire.plans import STATES, facts_in, records_of
+from payrelay.gateways.payhere.wire.subscriptions import STATES, facts_in, records_of
 
 RECORD = {
     "subscription_id": 420075032251,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from payrelay.gateways.payhere.wire.replies import (
+from payrelay.gateways.payhere.wire.reply_shapes import (
     Cause,
     Envelope,
     OauthError,

@@ -36,7 +36,7 @@ _decode_answer = msgspec.msgpack.Decoder(Answer).decode
 _encode_evidence = msgspec.json.Encoder().encode
 
 
-class Entries:
+class OperationRows:
     """Makes rows and journal entries, and reads them: sealed by one key, chained by another."""
 
     def __init__(self, seal: Seal, chain_key: bytes) -> None:

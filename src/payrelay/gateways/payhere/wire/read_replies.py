@@ -11,7 +11,7 @@ import msgspec
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.errors import Code
-from payrelay.gateways.payhere.wire.replies import (
+from payrelay.gateways.payhere.wire.reply_shapes import (
     Cause,
     Envelope,
     InvalidToken,

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from payrelay.core.subscriptions.subscription import Fact, SubscriptionState
-from payrelay.gateways.payhere.wire.records import moment_in
-from payrelay.gateways.payhere.wire.replies import NO_AMOUNT, WrongShape, amount_in, id_in, members_of, text_in
+from payrelay.gateways.payhere.wire.payment_records import moment_in
+from payrelay.gateways.payhere.wire.reply_shapes import NO_AMOUNT, WrongShape, amount_in, id_in, members_of, text_in
 
 STATES: Final = {
     "ACTIVE": SubscriptionState.ACTIVE,

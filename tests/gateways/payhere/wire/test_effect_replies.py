@@ -20,8 +20,8 @@ from payrelay.core.outcomes import Facts, Outcome, OutcomeKind
 from payrelay.core.secret import STARS
 from payrelay.errors import Code
 from payrelay.gateways.gateway import ExpectedReply
-from payrelay.gateways.payhere.wire.effects import classify
-from payrelay.gateways.payhere.wire.replies import InvalidToken
+from payrelay.gateways.payhere.wire.effect_replies import classify
+from payrelay.gateways.payhere.wire.reply_shapes import InvalidToken
 
 TOKEN: Final = "cb5c47fd-741c-489a-b69e-fd73155ca34e"
 CUSTOMER: Final = "59AFEE022CC69CA39D325E1B59130862"

@@ -12,7 +12,7 @@ from payrelay.core.money import decimal_text
 from payrelay.core.secret import Secret
 from payrelay.gateways.gateway import ReturnUrls
 from payrelay.gateways.payhere.account import Account, signer_of
-from payrelay.gateways.payhere.wire.forms import HashAmounts, Merchant, build_form, hash_of, md5_capitals
+from payrelay.gateways.payhere.wire.checkout_forms import HashAmounts, Merchant, build_form, hash_of, md5_capitals
 
 TODAY = date(2026, 11, 21)
 MERCHANT = Merchant(
