@@ -5,7 +5,7 @@ import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import awaited, examples, group
@@ -15,19 +15,11 @@ from payrelay.errors import SettingsError, StoreError
 
 if TYPE_CHECKING:
     from payrelay.app import SharedResources
+    from payrelay.gateways.gateway import CheckResult
     from payrelay.settings import Settings
 
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 """The rights of all users but the owner of a file."""
-
-
-class ReportedResult(NamedTuple):
-    """One thing that was checked; ``text`` tells what is right or wrong with it."""
-
-    subject: str
-    is_right: bool
-    text: str
-    is_warning: bool = False
 
 
 app = group()
@@ -51,17 +43,18 @@ async def check() -> int:
     return code
 
 
-async def _results(clock: Clock) -> AsyncIterator[ReportedResult]:
+async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
     """Checks one thing after the other, and goes on where it can; changes nothing at the gateway.
 
     A database that does not exist yet is made, as by every command.
     """
     from payrelay.app import opened_accounts
+    from payrelay.gateways.gateway import CheckResult
 
     try:
         settings = read_settings()
     except SettingsError as error:
-        yield ReportedResult(subject="settings", is_right=False, text=str(error))
+        yield CheckResult(subject="settings", is_right=False, text=str(error))
         return
     yield _of_settings(settings)
     if settings.alert_command is not None:
@@ -77,57 +70,63 @@ async def _results(clock: Clock) -> AsyncIterator[ReportedResult]:
         for name, account in accounts.items():
             for of_account in await account.check():
                 subject = f"{name}: {of_account.subject}"
-                yield ReportedResult(subject=subject, is_right=of_account.is_right, text=of_account.text)
+                yield CheckResult(subject=subject, is_right=of_account.is_right, text=of_account.text)
 
 
-def _of_settings(settings: "Settings") -> ReportedResult:
+def _of_settings(settings: "Settings") -> "CheckResult":
+    from payrelay.gateways.gateway import CheckResult
     from payrelay.settings import require_serving
 
     try:
         require_serving(settings)
     except SettingsError as error:
-        return ReportedResult(subject="settings", is_right=False, text=str(error))
+        return CheckResult(subject="settings", is_right=False, text=str(error))
     accounts = ", ".join(f"{name} ({gateway.environment})" for name, gateway in settings.gateways.items())
-    return ReportedResult(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
+    return CheckResult(subject="settings", is_right=True, text=f"complete; gateway accounts: {accounts}")
 
 
-def _of_files(path: Path | None) -> Iterator[ReportedResult]:
+def _of_files(path: Path | None) -> "Iterator[CheckResult]":
     """Checks who may read the embedded database and the key beside it; Payrelay makes both for their owner alone."""
+    from payrelay.gateways.gateway import CheckResult
+
     for file in () if path is None else (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}.key")):
         mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0
         if mode & OTHERS:
             text = f"{file} may be read or changed by other users of this machine (mode {mode:04o}): chmod 600 {file}"
-            yield ReportedResult(subject="files", is_right=True, is_warning=True, text=text)
+            yield CheckResult(subject="files", is_right=True, is_warning=True, text=text)
 
 
-def _of_alert_command(program: str) -> ReportedResult:
+def _of_alert_command(program: str) -> "CheckResult":
     """Checks that the program exists, without running it. Its arguments are not shown: they may hold a secret."""
+    from payrelay.gateways.gateway import CheckResult
+
     is_there = shutil.which(program) is not None
     text = f"{program} {'can be run' if is_there else 'is not a program that can be run'}"
-    return ReportedResult(subject="alert command", is_right=is_there, text=text)
+    return CheckResult(subject="alert command", is_right=is_there, text=text)
 
 
 async def _of_database(
     settings: "Settings", clock: Clock, stack: AsyncExitStack
-) -> "tuple[list[ReportedResult], SharedResources | None]":
+) -> "tuple[list[CheckResult], SharedResources | None]":
     """Checks the database, and gives it where it can be used; it stays open as long as the stack."""
     from payrelay.app import SharedResources, opened_database, seal_of
     from payrelay.flows.operators.inspect_database import inspect_database
     from payrelay.flows.operators.pause_account import in_words
+    from payrelay.gateways.gateway import CheckResult
 
     try:
         database = await stack.enter_async_context(opened_database(settings, clock, is_owner=False))
         state = await inspect_database(database)
     except (SettingsError, StoreError) as error:
-        return [ReportedResult(subject="database", is_right=False, text=str(error))], None
+        return [CheckResult(subject="database", is_right=False, text=str(error))], None
     text = f"{settings.shown_database} can be used; its schema has version {state.schema_version}"
-    right = ReportedResult(subject="database", is_right=True, text=text)
+    right = CheckResult(subject="database", is_right=True, text=text)
     paused = [
-        ReportedResult(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses
+        CheckResult(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses
     ]
     try:
         seal = await seal_of(settings, database)
     except (SettingsError, StoreError) as error:
-        return [right, *paused, ReportedResult(subject="encryption key", is_right=False, text=str(error))], None
-    key = ReportedResult(subject="encryption key", is_right=True, text="it opens what this database holds")
+        return [right, *paused, CheckResult(subject="encryption key", is_right=False, text=str(error))], None
+    key = CheckResult(subject="encryption key", is_right=True, text="it opens what this database holds")
     return [right, *paused, key], SharedResources(database, seal)
