@@ -74,7 +74,7 @@ from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
 from payrelay.store.subscriptions import Subscriptions
-from payrelay.store.upgrades.run import UpgradeContext, upgrade
+from payrelay.store.upgrades.run import UpgradeContext, require_upgraded, upgrade
 
 KEYED_RETENTION_MS: Final = 30 * DAY_MS
 """How long a finished answer is found by its Idempotency-Key: longer than any client goes on repeating."""
@@ -170,13 +170,14 @@ async def opened_relay(
     log: FilteringBoundLogger,
     hooks: Hooks,
     kinds: Mapping[str, GatewayKind] = KINDS,
+    may_upgrade: bool = True,
 ) -> AsyncIterator[Relay]:
     """Makes what the flows work with, for a server and for commands beside it; closes its accounts at the end.
 
-    ``kinds`` are the known kinds of gateway; a simulation brings its own.
+    ``kinds`` are the known kinds of gateway; a simulation brings its own. ``may_upgrade`` is as for the database.
     Raises SettingsError, StoreUnusable.
     """
-    shared = await resources_of(settings, database, clock)
+    shared = await resources_of(settings, database, clock, may_upgrade=may_upgrade)
     seal, chain_secret = shared.seal, shared.chain.secret
     held_responses, background = HeldResponses(limit=held_max(files_max())), Background()
     async with (
@@ -252,9 +253,16 @@ def alert_channels_of(settings: Settings) -> dict[str, AlertChannel]:
 
 
 @asynccontextmanager
-async def opened_database(settings: Settings, clock: Clock, *, is_owner: bool) -> AsyncIterator[Database]:
-    """Opens the database and closes it again; a command isn't the owner, and may run beside a server."""
-    database = await open_database(settings.database_url.reveal(), clock=clock, owner=is_owner)
+async def opened_database(
+    settings: Settings, clock: Clock, *, is_owner: bool = False, may_upgrade: bool = True
+) -> AsyncIterator[Database]:
+    """Opens the database and closes it again; a command isn't the owner, and may run beside a server.
+
+    With ``may_upgrade``, makes a missing database and brings an old schema up to date. Otherwise raises
+    DatabaseNotReady for both: a command that was started in the wrong directory must not say that there is nothing.
+    """
+    url = settings.database_url.reveal()
+    database = await open_database(url, clock=clock, owner=is_owner, may_upgrade=may_upgrade)
     try:
         yield database
     finally:
@@ -262,49 +270,45 @@ async def opened_database(settings: Settings, clock: Clock, *, is_owner: bool) -
 
 
 @asynccontextmanager
-async def opened_credentials(settings: Settings, clock: Clock) -> AsyncIterator[Credentials]:
-    """Opens the database beside a running server, for the commands about keys."""
-    async with opened_database(settings, clock, is_owner=False) as database:
+async def opened_credentials(settings: Settings, clock: Clock, *, may_upgrade: bool) -> AsyncIterator[Credentials]:
+    """Opens the database beside a running server, for the commands about keys; ``may_upgrade`` as for the database."""
+    async with opened_database(settings, clock, may_upgrade=may_upgrade) as database:
         yield Credentials(database)
 
 
 @asynccontextmanager
 async def opened_pauses(settings: Settings, clock: Clock) -> AsyncIterator[Pauses]:
     """Opens the database beside a running server, for the commands that pause; they need no encryption key."""
-    async with opened_database(settings, clock, is_owner=False) as database:
+    async with opened_database(settings, clock, may_upgrade=False) as database:
         yield Pauses(database)
 
 
 @asynccontextmanager
 async def opened_seals(settings: Settings, clock: Clock) -> AsyncIterator[Seals]:
     """Opens the database beside a running server, for the commands about sealed values."""
-    async with opened_database(settings, clock, is_owner=False) as database:
-        yield Seals(database, (await resources_of(settings, database, clock)).seal)
+    async with opened_database(settings, clock, may_upgrade=False) as database:
+        yield Seals(database, (await resources_of(settings, database, clock, may_upgrade=False)).seal)
 
 
 @asynccontextmanager
 async def opened_signing_keys(settings: Settings, clock: Clock) -> AsyncIterator[SigningKeys]:
     """Opens the keys of client tokens beside a running server, for the command that rotates them."""
-    async with opened_database(settings, clock, is_owner=False) as database:
-        yield SigningKeys(database, (await resources_of(settings, database, clock)).seal, clock)
+    async with opened_database(settings, clock, may_upgrade=False) as database:
+        yield SigningKeys(database, (await resources_of(settings, database, clock, may_upgrade=False)).seal, clock)
 
 
 @asynccontextmanager
 async def opened_trail(settings: Settings, clock: Clock) -> AsyncIterator[tuple[Trail, int]]:
     """Opens the audit trail beside a running server; gives it with the start of its chain, in ms since 1970, UTC."""
-    async with opened_database(settings, clock, is_owner=False) as database:
-        shared = await resources_of(settings, database, clock)
+    async with opened_database(settings, clock, may_upgrade=False) as database:
+        shared = await resources_of(settings, database, clock, may_upgrade=False)
         yield Trail(database, shared.seal, ChainKey(shared.chain.secret)), shared.chain.since_ms
 
 
-async def upgraded_version(settings: Settings, clock: Clock, *, is_data_upgraded: bool) -> int:
-    """Upgrades the database's schema, as every opening does; returns the schema's version.
-
-    With ``is_data_upgraded`` also runs the upgrade steps of its data, as every start does, which needs the keys.
-    """
-    async with opened_database(settings, clock, is_owner=False) as database:
-        if is_data_upgraded:
-            await resources_of(settings, database, clock)
+async def upgraded_version(settings: Settings, clock: Clock) -> int:
+    """Upgrades the database's schema and its data, as every start of a server does; returns the schema's version."""
+    async with opened_database(settings, clock) as database:
+        await resources_of(settings, database, clock, may_upgrade=True)
         return await schema_version(database)
 
 
@@ -318,15 +322,16 @@ def remove_database(path: Path) -> None:
         lock.release()
 
 
-async def resources_of(settings: Settings, database: Database, clock: Clock) -> "SharedResources":
-    """Returns the database with its keys, after the upgrade steps that it has not had.
+async def resources_of(settings: Settings, database: Database, clock: Clock, *, may_upgrade: bool) -> "SharedResources":
+    """Returns the database with its keys. With ``may_upgrade``, first runs the upgrade steps that it has not had.
 
-    Raises SettingsError where there is no encryption key; StoreUnusable where a key is the wrong one or is missing from
-    the database; StoreUnavailable.
+    Otherwise raises DatabaseNotReady where a step is missing. Raises SettingsError where there is no encryption key;
+    StoreUnusable where a key is the wrong one or is missing from the database; StoreUnavailable.
     """
     seal = await seal_of(settings, database)
     chain = await chain_key(database, seal, clock)
-    await upgrade(UpgradeContext(database, seal, chain.secret, clock.now_ms()))
+    context = UpgradeContext(database, seal, chain.secret, clock.now_ms())
+    await (upgrade(context) if may_upgrade else require_upgraded(context))
     return SharedResources(database, seal, chain)
 
 

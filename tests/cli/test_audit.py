@@ -10,7 +10,7 @@ from rich.progress import Progress
 from tests import samples
 from tests.cli.commands import Ran, Run
 
-from payrelay.app import opened_database, seal_of
+from payrelay.app import opened_database, resources_of
 from payrelay.cli.audit import ProgressBars
 from payrelay.clock import Clock
 from payrelay.core.calls import CancelSubscription
@@ -19,7 +19,6 @@ from payrelay.core.payments.operation import JournalEntry, Kind, State
 from payrelay.core.secret import Secret
 from payrelay.flows.operators.audit import Phase
 from payrelay.settings import Settings
-from payrelay.store.meta import chain_key
 from payrelay.store.payments.journal import Journal
 
 OPERATION = msgspec.structs.replace(
@@ -47,10 +46,9 @@ async def file(tmp_path: Path) -> Path:
     path = tmp_path / "payrelay.db"
     settings = Settings(database_url=Secret(f"sqlite:///{path}"))
     async with opened_database(settings, Clock(), is_owner=True) as database:
-        seal = await seal_of(settings, database)
-        key = (await chain_key(database, seal, Clock())).secret
+        shared = await resources_of(settings, database, Clock(), may_upgrade=True)
         line = JournalEntry(version=1, at_ms=0, event=None, state=State.SENDING, evidence=Evidence())
-        journal = Journal(database, seal, chain_key=key)
+        journal = Journal(database, shared.seal, chain_key=shared.chain.secret)
         await journal.accept(OPERATION, line, CancelSubscription(subscription_id=1), conflicts_with=None, now_ms=0)
     return path
 

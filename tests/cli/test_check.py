@@ -5,6 +5,8 @@ from tests.cli.commands import GATEWAY, Run
 
 from payrelay_simulator import DEFAULT_MERCHANT
 
+pytestmark = pytest.mark.usefixtures("upgraded_database")
+
 
 def test_check_names_everything_that_is_wrong(run: Run) -> None:
     """It goes on behind the first fault; nothing listens at that address."""

@@ -31,7 +31,7 @@ def status(run: Run, *, keys: str) -> dict[str, dict[str, int]]:
 @pytest.fixture
 def begun(run: Run) -> Run:
     """Begins a database under the old key."""
-    assert run("audit", "verify", PAYRELAY_ENCRYPTION_KEY=OLD, **GATEWAY).code == 0
+    assert run("db", "upgrade", PAYRELAY_ENCRYPTION_KEY=OLD).code == 0
     return run
 
 

@@ -4,14 +4,17 @@ import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from payrelay.cli.session import read_settings
 from payrelay.cli.terminal.declaring import awaited, examples, group
 from payrelay.cli.terminal.messages import DONE, FAULTY
 from payrelay.clock import Clock
-from payrelay.errors import SettingsError, StoreError
+from payrelay.errors import DatabaseNotReady, SettingsError, StoreError
 
 if TYPE_CHECKING:
     from payrelay.app import SharedResources
@@ -46,7 +49,7 @@ async def check() -> int:
 async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
     """Checks one thing after the other, and goes on where it can; changes nothing at the gateway.
 
-    A database that does not exist yet is made, as by every command.
+    It makes no database and upgrades none: it warns of one that is not there, or that is of an earlier version.
     """
     from payrelay.app import opened_accounts
     from payrelay.gateways.gateway import CheckResult
@@ -70,7 +73,7 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
         for name, account in accounts.items():
             for of_account in await account.check():
                 subject = f"{name}: {of_account.subject}"
-                yield CheckResult(subject=subject, is_right=of_account.is_right, text=of_account.text)
+                yield msgspec.structs.replace(of_account, subject=subject)
 
 
 def _of_settings(settings: "Settings") -> "CheckResult":
@@ -114,9 +117,12 @@ async def _of_database(
     from payrelay.flows.operators.pause_account import in_words
     from payrelay.gateways.gateway import CheckResult
 
+    missing = partial(CheckResult, subject="database", is_right=True, is_warning=True)
     try:
-        database = await stack.enter_async_context(opened_database(settings, clock, is_owner=False))
+        database = await stack.enter_async_context(opened_database(settings, clock, may_upgrade=False))
         state = await inspect_database(database)
+    except DatabaseNotReady as error:
+        return [missing(text=str(error))], None
     except (SettingsError, StoreError) as error:
         return [CheckResult(subject="database", is_right=False, text=str(error))], None
     text = f"{settings.shown_database} can be used; its schema has version {state.schema_version}"
@@ -125,7 +131,9 @@ async def _of_database(
         CheckResult(subject=pause.account, is_right=True, text=f"paused {in_words(pause)}") for pause in state.pauses
     ]
     try:
-        shared = await resources_of(settings, database, clock)
+        shared = await resources_of(settings, database, clock, may_upgrade=False)
+    except DatabaseNotReady as error:
+        return [right, *paused, missing(text=str(error))], None
     except (SettingsError, StoreError) as error:
         return [right, *paused, CheckResult(subject="encryption key", is_right=False, text=str(error))], None
     key = CheckResult(subject="encryption key", is_right=True, text="it opens what this database holds")

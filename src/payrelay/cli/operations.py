@@ -1,6 +1,5 @@
 """The commands for operations: list those that need attention, show all that is known of one, decide one."""
 
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -15,6 +14,7 @@ from payrelay.cli.terminal.messages import (
     CommandError,
     is_confirmed,
     not_found,
+    require_answerable,
     say,
     show_json,
 )
@@ -120,6 +120,7 @@ async def decide_operation(
     from payrelay.flows.operators.decide import decide
 
     settings = read_settings()
+    require_answerable(is_sure=yes, undone="nothing was decided")
     who, why, paid = operator_from(by), reason_from(reason), _payment_id(payment_id)
     async with session(settings) as relay:
         operation = await relay.journal.get(operation_id)
@@ -135,7 +136,7 @@ async def decide_operation(
         )
         try:
             await require_decidable(relay, operation, decision)
-            if not yes and sys.stdin.isatty() and not await _is_decision_confirmed(relay, operation, decision):
+            if not yes and not await _is_decision_confirmed(relay, operation, decision):
                 raise CommandError("nothing was decided", REFUSED)
             await decide(relay, decision)
         except UndecidedError as error:

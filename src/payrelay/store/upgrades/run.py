@@ -14,6 +14,7 @@ Rules:
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
+from payrelay.errors import DatabaseNotReady
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
@@ -48,6 +49,15 @@ async def _begin_chain(_: UpgradeContext) -> None:
 
 STEPS: Final[tuple[UpgradeStep, ...]] = (UpgradeStep("audit chain", _begin_chain),)
 """All steps, in the order in which they run; a new one is added at the end."""
+
+
+async def require_upgraded(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> None:
+    """Raises DatabaseNotReady where the database has not had every step."""
+    finished = await finished_upgrades(context.database, context.seal)
+    if any(step.name not in finished for step in steps):
+        raise DatabaseNotReady(
+            "the data of this database are not upgraded yet; run payrelay db upgrade, or start payrelay serve"
+        )
 
 
 async def upgrade(context: UpgradeContext, steps: Sequence[UpgradeStep] = STEPS) -> list[str]:
