@@ -369,17 +369,25 @@ class SharedResources:
 
 @asynccontextmanager
 async def opened_accounts(
-    settings: Settings, clock: Clock, shared: SharedResources | None, kinds: Mapping[str, GatewayKind] = KINDS
+    settings: Settings,
+    clock: Clock,
+    shared: SharedResources | None,
+    kinds: Mapping[str, GatewayKind] = KINDS,
+    *,
+    shares_access_tokens: bool = True,
 ) -> AsyncIterator[dict[str, Gateway]]:
     """Makes the gateway of each configured account, and closes it at the end; no gateway is called yet.
 
-    Without ``shared``, each process has the whole rate limit for itself.
+    Without ``shared``, each process has the whole rate limit for itself. Without ``shares_access_tokens`` the process
+    asks each gateway for an access token of its own, which shows whether the secrets are right.
     """
     async with AsyncExitStack() as stack:
         accounts = {}
         for name, gateway in settings.gateways.items():
             kind, common = kinds[gateway.kind], common_of(name, gateway)
             resources = await _gateway_resources(common, clock, kind.identity(common, gateway), shared)
+            if not shares_access_tokens:
+                resources = replace(resources, token_store=None)
             accounts[name] = kind.open(common, gateway, resources)
             stack.push_async_callback(accounts[name].close)
         yield accounts
