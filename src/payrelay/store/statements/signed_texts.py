@@ -19,13 +19,13 @@ DIGESTS_OF: Final = query("SELECT digest FROM signed_texts WHERE subject = $1")
 
 TEXT_HOLDERS: Final = query(
     f"""
-    SELECT subject, signed_texts.kind, COALESCE(checkouts.kind, operations.kind),
+    SELECT held.subject, held.kind, COALESCE(checkouts.kind, operations.kind),
            COALESCE(checkouts.order_id, operations.order_id)
-    FROM signed_texts
-    LEFT JOIN checkouts ON checkouts.id = subject
-    LEFT JOIN operations ON operations.id = subject
-    WHERE signed_texts.merchant = $1 AND digest = $2
-      AND subject NOT IN (SELECT id FROM operations WHERE id = subject AND {WAS_NOT_EXECUTED})""",
+    FROM signed_texts AS held
+    LEFT JOIN checkouts ON checkouts.id = held.subject
+    LEFT JOIN operations ON operations.id = held.subject
+    WHERE held.merchant = $1 AND held.digest = $2
+      AND NOT EXISTS (SELECT 1 FROM operations WHERE operations.id = held.subject AND {WAS_NOT_EXECUTED})""",
 )
 """Finds what has the text of a digest. An operation that was surely not executed had nothing signed."""
 
@@ -35,13 +35,13 @@ UNLISTED_HOLDERS: Final = query(
     FROM checkouts
     WHERE merchant = $1 AND order_id = $2 AND currency = $4
       AND (kind = 'recurring' OR amount_minor IS NULL OR amount_minor = $3)
-      AND NOT EXISTS (SELECT 1 FROM signed_texts WHERE subject = checkouts.id)
+      AND NOT EXISTS (SELECT 1 FROM signed_texts AS held WHERE held.subject = checkouts.id)
     UNION ALL
     SELECT id, 'call', kind, order_id, 1
     FROM operations
     WHERE order_id = $2 AND merchant = $1 AND amount_minor = $3 AND currency = $4
       AND kind IN ('charge', 'authorization') AND NOT {WAS_NOT_EXECUTED}
-      AND NOT EXISTS (SELECT 1 FROM signed_texts WHERE subject = operations.id)""",
+      AND NOT EXISTS (SELECT 1 FROM signed_texts AS held WHERE held.subject = operations.id)""",
 )
 """Finds what an order and an amount may be of, and has no text in the list: charges that are made at once, and what a
 process of an earlier version stored after the upgrade."""
