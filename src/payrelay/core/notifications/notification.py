@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import MaskedRepr, Secret
@@ -147,6 +148,7 @@ class NotificationReason(StrEnum):
     OTHER_AMOUNT = "other_amount"
     OTHER_KIND = "other_kind"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
+    OTHER_TEXT = "other_text"
     SECOND_PAYMENT = "second_payment"
     EARLIER_PAYMENT = "earlier_payment"
     OPERATION_OPEN = "operation_open"
@@ -179,6 +181,7 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was requested",
     NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
+    NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
     NotificationReason.EARLIER_PAYMENT: "its payment is older than every request for its order",
     NotificationReason.OPERATION_OPEN: "the order's operation already needs an operator",
@@ -221,6 +224,8 @@ class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
     Attributes:
         kind, reported: what it is about, and the status that it reports.
         order_id, amount_minor, currency: these and the status are signed.
+        readings: every order and amount that the signature fits, where the gateway runs signed fields together; the
+            notification's own are among them. Empty where the signature fits nothing else.
         payment_id, subscription_id: digits.
         message_type: what happened to a subscription.
         customer_token, authorization_token: the token of an approval or of an authorization.
@@ -235,6 +240,7 @@ class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
     order_id: str
     amount_minor: int | None
     currency: str
+    readings: tuple[SignedText, ...] = ()
     payment_id: str | None = None
     subscription_id: str | None = None
     message_type: MessageType | None = None
@@ -347,6 +353,7 @@ DOUBTED_BY: Final = frozenset(
         NotificationReason.OTHER_AMOUNT,
         NotificationReason.OTHER_KIND,
         NotificationReason.OTHER_TOKEN,
+        NotificationReason.OTHER_TEXT,
         NotificationReason.SECOND_PAYMENT,
         NotificationReason.EARLIER_PAYMENT,
         NotificationReason.INCOMPLETE,
