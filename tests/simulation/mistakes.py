@@ -14,7 +14,7 @@ from tests.simulation.process import ACCOUNT, SEAL, Parts
 
 from payrelay.core.answers import Answer
 from payrelay.core.calls import Effect, PaymentsOfOrder, PaymentsOfSubscription
-from payrelay.core.checkouts.checkout import Checkout, event_of
+from payrelay.core.checkouts.checkout import Checkout, CheckoutState, event_of
 from payrelay.core.events.event import OutgoingEvent
 from payrelay.core.notifications.notification import (
     Authenticity,
@@ -244,6 +244,16 @@ class Twofold(Checkouts):
             await self._database.write(outbox.put(event_of(checkout)))
 
 
+class Believing(Checkouts):
+    """Believes what a notification reports of an authorization."""
+
+    async def change(self, checkout: Checkout, *, has_event: bool, is_paid: bool = False) -> None:
+        """Takes a reported authorization for one that was made."""
+        if checkout.state is CheckoutState.NOTIFIED:
+            checkout = msgspec.structs.replace(checkout, state=CheckoutState.COMPLETED)
+        await super().change(checkout, has_event=has_event, is_paid=is_paid)
+
+
 async def recover_as_unsent(relay: Relay, *, is_sole_owner: bool) -> int:
     """Takes what a dead process was sending for not sent."""
     stranded = await relay.journal.stranded(before_ms=NEVER_MS if is_sole_owner else 0)
@@ -287,6 +297,10 @@ def _twofold(relay: Relay, database: Database) -> Relay:
     return replace(relay, checkouts=Twofold(database, SEAL))
 
 
+def _believing(relay: Relay, database: Database) -> Relay:
+    return replace(relay, checkouts=Believing(database, SEAL))
+
+
 def _gullible(relay: Relay, database: Database) -> Relay:
     return replace(relay, inbox=Gullible(database, SEAL))
 
@@ -320,6 +334,7 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "a notification is proof": lambda: Parts(change=_trusting),
     "answered before it is kept": lambda: Parts(change=_dropping),
     "told in another commit": lambda: Parts(change=_twofold),
+    "a reported authorization is believed": lambda: Parts(change=_believing),
     "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
     "a chargeback is told again": lambda: Parts(change=_talkative),
     "an installment is counted twice": lambda: Parts(change=_recounting),

@@ -365,8 +365,8 @@ async def test_an_authorization_of_a_checkout_keeps_its_token_sealed(world: Inbo
     """It is captured by that token later; another token for the order needs attention."""
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
-    assert taken.reason is NotificationReason.CHECKOUT_FINISHED
-    assert (await world.checkout()).state is CheckoutState.COMPLETED
+    assert taken.reason is NotificationReason.CHECKOUT_NOTIFIED
+    assert (await world.checkout()).state is CheckoutState.NOTIFIED
     other = await world.take(body_of("3", payment_id=None, authorization_token="f" * 36))
 
     assert other.reason is NotificationReason.OTHER_TOKEN
@@ -375,6 +375,7 @@ async def test_an_authorization_of_a_checkout_keeps_its_token_sealed(world: Inbo
     assert world.account.ledger == [msgspec.structs.replace(call, authorization_token=AUTHORIZATION_TOKEN)]
     captured = await world.world.operation()
     assert (captured.order_id, captured.currency) == ("A-1", "LKR")
+    assert (await world.checkout()).state is CheckoutState.COMPLETED
     again = msgspec.structs.replace(call, amount_minor=1)
     with pytest.raises(Refusal, match="already captured"):
         await capture(world.relay, asked("k-2"), again)
@@ -500,20 +501,22 @@ async def test_an_authorization_without_an_amount_is_not_the_requested_one(world
 
 
 @pytest.mark.parametrize(
-    ("kind", "body"),
+    ("kind", "body", "state"),
     [
-        (CheckoutKind.AUTHORIZATION, body_of("3", authorization_token=AUTHORIZATION_TOKEN)),
-        (CheckoutKind.PREAPPROVAL, body_of(payhere_amount="10.00", customer_token=TOKEN)),
+        (CheckoutKind.AUTHORIZATION, body_of("3", authorization_token=AUTHORIZATION_TOKEN), CheckoutState.NOTIFIED),
+        (CheckoutKind.PREAPPROVAL, body_of(payhere_amount="10.00", customer_token=TOKEN), CheckoutState.COMPLETED),
     ],
 )
-async def test_a_token_proves_no_payment(world: InboxWorld, kind: CheckoutKind, body: bytes) -> None:
+async def test_a_token_proves_no_payment(
+    world: InboxWorld, kind: CheckoutKind, body: bytes, state: CheckoutState
+) -> None:
     """A payment in a notification that nothing shows may be an operation's, which could be proved no more then."""
     amount_minor = AMOUNT_MINOR if kind is CheckoutKind.AUTHORIZATION else None
     await world.open_checkout(kind, amount_minor=amount_minor)
     await world.take(body)
 
     checkout = await world.checkout()
-    assert (checkout.state, checkout.payment_id) == (CheckoutState.COMPLETED, None)
+    assert (checkout.state, checkout.payment_id) == (state, None)
 
 
 @pytest.mark.parametrize("second", [CheckoutKind.PREAPPROVAL, CheckoutKind.AUTHORIZATION])

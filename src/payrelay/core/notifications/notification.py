@@ -136,6 +136,7 @@ class NotificationReason(StrEnum):
     OPERATION_RESOLVED = "operation_settled"
     OPERATION_UNDER_WAY = "operation_under_way"
     CHECKOUT_FINISHED = "checkout_finished"
+    CHECKOUT_NOTIFIED = "checkout_notified"
     CUSTOMER_APPROVED = "customer_approved"
     SUBSCRIPTION_NOTED = "subscription_noted"
     CHARGEBACK_KEPT = "chargeback_kept"
@@ -168,6 +169,7 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.OPERATION_RESOLVED: "the order's operation was final already",
     NotificationReason.OPERATION_UNDER_WAY: "the order's operation is still under way",
     NotificationReason.CHECKOUT_FINISHED: "the checkout has its outcome",
+    NotificationReason.CHECKOUT_NOTIFIED: "its token was stored with the checkout; a capture will prove the amount",
     NotificationReason.CUSTOMER_APPROVED: "the approval was stored as a customer",
     NotificationReason.SUBSCRIPTION_NOTED: "the report was stored with its subscription",
     NotificationReason.CHARGEBACK_KEPT: "the chargeback was stored with its payment",
@@ -325,6 +327,7 @@ APPLIED_BY: Final = frozenset(
         NotificationReason.OPERATION_PROVED,
         NotificationReason.OPERATION_RESOLVED,
         NotificationReason.CHECKOUT_FINISHED,
+        NotificationReason.CHECKOUT_NOTIFIED,
         NotificationReason.CUSTOMER_APPROVED,
         NotificationReason.SUBSCRIPTION_NOTED,
         NotificationReason.CHARGEBACK_KEPT,
