@@ -210,6 +210,33 @@ class Gullible(Inbox):
         return await super().put(notification, body)
 
 
+class Accusing(GatewayFacade):
+    """Takes what a notification says of a chargeback for what the gateway's record shows."""
+
+    def __init__(self, account: Gateway, inbox: Inbox) -> None:
+        super().__init__(account)
+        self._inbox = inbox
+
+    async def inquire(
+        self,
+        call: PaymentsOfOrder | PaymentsOfSubscription,
+        *,
+        until_s: float,
+        priority: Priority = Priority.RESOLUTION,
+    ) -> Observation:
+        """Shows every payment of an order as charged back of which somebody told that."""
+        seen = await super().inquire(call, until_s=until_s, priority=priority)
+        if not isinstance(seen, PaymentsSeen):
+            return seen
+        backs = await self._inbox.list(NotificationFilter(kind=NotificationKind.CHARGEBACK), before=None, limit=100)
+        accused = {each.payment_id for each in backs}
+        payments = tuple(
+            msgspec.structs.replace(each, status=PaymentStatus.CHARGED_BACK) if each.payment_id in accused else each
+            for each in seen.payments
+        )
+        return PaymentsSeen(payments=payments, evidence=seen.evidence)
+
+
 class Talkative(Chargebacks):
     """Tells of a chargeback as often as it comes."""
 
@@ -305,6 +332,10 @@ def _gullible(relay: Relay, database: Database) -> Relay:
     return replace(relay, inbox=Gullible(database, SEAL))
 
 
+def _accusing(relay: Relay, _: Database) -> Relay:
+    return replace(relay, accounts={ACCOUNT: Accusing(relay.accounts[ACCOUNT], relay.inbox)})
+
+
 def _talkative(relay: Relay, database: Database) -> Relay:
     return replace(relay, chargebacks=Talkative(database))
 
@@ -336,6 +367,7 @@ MISTAKES: Final[dict[str, Callable[[], Parts]]] = {
     "told in another commit": lambda: Parts(change=_twofold),
     "a reported authorization is believed": lambda: Parts(change=_believing),
     "an unsigned chargeback is believed": lambda: Parts(change=_gullible),
+    "a chargeback needs no record": lambda: Parts(change=_accusing),
     "a chargeback is told again": lambda: Parts(change=_talkative),
     "an installment is counted twice": lambda: Parts(change=_recounting),
 }

@@ -28,6 +28,7 @@ SIGNS: Final = {
     "told in another commit": "in a commit without its event",
     "a reported authorization is believed": "nobody captured its authorization",
     "an unsigned chargeback is believed": "a notification of forger",
+    "a chargeback needs no record": "kept as charged back, and no",
     "a chargeback is told again": "kept as charged back is",
     "an installment is counted twice": "among its paid installments",
 }
@@ -58,6 +59,7 @@ BENT: Final[dict[str, dict[str, Any]]] = {
     "told in another commit": {"pages": FALSE_NEWS},
     "a reported authorization is believed": {"pages": FALSE_NEWS},
     "an unsigned chargeback is believed": {"pages": FALSE_NEWS},
+    "a chargeback needs no record": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "a chargeback is told again": {"pages": replace(FALSE_NEWS, chargeback_share=1.0)},
     "an installment is counted twice": {"pages": FALSE_NEWS},
 }
