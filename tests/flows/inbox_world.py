@@ -21,7 +21,14 @@ from payrelay.core.customers.customer import Customer, CustomerFilter
 from payrelay.core.notifications.notification import Notification, NotificationFilter
 from payrelay.core.outcomes import Evidence, OutcomeKind, Reading
 from payrelay.core.payments.operation import Operation
-from payrelay.core.payments.payment import NoObservation, NothingShown, Observation, Payment, PaymentsSeen
+from payrelay.core.payments.payment import (
+    NoObservation,
+    NothingShown,
+    Observation,
+    Payment,
+    PaymentsSeen,
+    PaymentStatus,
+)
 from payrelay.core.secret import Secret
 from payrelay.errors import Code
 from payrelay.flows.notifications.ingest import ingest_notification
@@ -332,6 +339,12 @@ class InboxWorld:
         """Reads all customers."""
         wanted = CustomerFilter(merchant=MERCHANT, principal="shop")
         return await self.customers.list(wanted, before=None, limit=100)
+
+    def charge_back(self, payment_id: str = PAYMENT_ID) -> None:
+        """Has the gateway's record of a payment show that a bank took it back."""
+        (payment,) = (each for each in self.payments if each.payment_id == payment_id)
+        charged_back = msgspec.structs.replace(payment, status=PaymentStatus.CHARGED_BACK)
+        self.payments[self.payments.index(payment)] = charged_back
 
     async def standing(self) -> SubscriptionSummary:
         """Reads how the subscription stands."""

@@ -137,9 +137,11 @@ class NotificationReason(StrEnum):
     OPERATION_RESOLVED = "operation_settled"
     OPERATION_UNDER_WAY = "operation_under_way"
     CHECKOUT_FINISHED = "checkout_finished"
+    CHECKOUT_NOTIFIED = "checkout_notified"
     CUSTOMER_APPROVED = "customer_approved"
     SUBSCRIPTION_NOTED = "subscription_noted"
     CHARGEBACK_KEPT = "chargeback_kept"
+    CHARGEBACK_NOT_SHOWN = "chargeback_not_shown"
     INFORMED = "informed"
     UNKNOWN_ORDER = "unknown_order"
     UNKNOWN_PAYMENT = "unknown_payment"
@@ -170,9 +172,11 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.OPERATION_RESOLVED: "the order's operation was final already",
     NotificationReason.OPERATION_UNDER_WAY: "the order's operation is still under way",
     NotificationReason.CHECKOUT_FINISHED: "the checkout has its outcome",
+    NotificationReason.CHECKOUT_NOTIFIED: "its token was stored with the checkout; a capture will prove the amount",
     NotificationReason.CUSTOMER_APPROVED: "the approval was stored as a customer",
     NotificationReason.SUBSCRIPTION_NOTED: "the report was stored with its subscription",
     NotificationReason.CHARGEBACK_KEPT: "the chargeback was stored with its payment",
+    NotificationReason.CHARGEBACK_NOT_SHOWN: "the gateway's record of the payment shows no chargeback",
     NotificationReason.INFORMED: "it reports no effect, and changes nothing",
     NotificationReason.UNKNOWN_ORDER: "the service knows nothing of its order",
     NotificationReason.UNKNOWN_PAYMENT: "the service knows nothing of its payment",
@@ -331,6 +335,7 @@ APPLIED_BY: Final = frozenset(
         NotificationReason.OPERATION_PROVED,
         NotificationReason.OPERATION_RESOLVED,
         NotificationReason.CHECKOUT_FINISHED,
+        NotificationReason.CHECKOUT_NOTIFIED,
         NotificationReason.CUSTOMER_APPROVED,
         NotificationReason.SUBSCRIPTION_NOTED,
         NotificationReason.CHARGEBACK_KEPT,
@@ -342,12 +347,15 @@ PUT_OFF_BY: Final = frozenset(
         NotificationReason.UNKNOWN_ORDER,
         NotificationReason.UNKNOWN_PAYMENT,
         NotificationReason.NOT_SHOWN,
+        NotificationReason.CHARGEBACK_NOT_SHOWN,
         NotificationReason.UNSEEN,
         NotificationReason.ACCOUNT_GONE,
         NotificationReason.STORE_DOWN,
         NotificationReason.OUR_FAULT,
     }
 )
+DOUBTED_AFTER_WAITING: Final = frozenset({NotificationReason.CHARGEBACK_NOT_SHOWN})
+"""The notification contradicts the gateway's record of a payment that is known here, even after the whole wait."""
 DOUBTED_BY: Final = frozenset(
     {
         NotificationReason.OTHER_AMOUNT,
@@ -377,12 +385,14 @@ def step_of(reason: NotificationReason) -> NotificationStep:
 def advance(notification: Notification, step: NotificationStep, *, at_ms: int) -> Notification:
     """Gives the notification after a step.
 
-    A notification that has waited for WAITS_FOR_MS is ignored in place of being put off again. A replay begins the wait
-    anew. Raises IllegalTransition where the table knows no such step.
+    A notification that has waited for WAITS_FOR_MS is ignored in place of being put off again, or needs attention where
+    it contradicts what is known. A replay begins the wait anew. Raises IllegalTransition where the table knows no such
+    step.
     """
     event = step.event
     if event is NotificationEvent.PUT_OFF and at_ms >= notification.gives_up_at_ms:
-        event = NotificationEvent.IGNORED
+        is_doubted = step.reason in DOUBTED_AFTER_WAITING
+        event = NotificationEvent.DOUBTED if is_doubted else NotificationEvent.IGNORED
     try:
         state = TRANSITIONS[notification.state, event]
     except KeyError:
