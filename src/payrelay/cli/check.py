@@ -44,6 +44,7 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
     from payrelay.app import opened_accounts
     from payrelay.cli.checks.of_database import of_database, of_files, of_notifications
     from payrelay.cli.checks.of_settings import of_settings
+    from payrelay.flows.operators.check_signed_texts import check_signed_texts
     from payrelay.gateways.gateway import CheckResult
 
     try:
@@ -63,3 +64,6 @@ async def _results(clock: Clock) -> "AsyncIterator[CheckResult]":
         for name, account in accounts.items():
             for result in (*await account.check(), await of_notifications(account, shared)):
                 yield msgspec.structs.replace(result, subject=f"{name}: {result.subject}")
+        if shared is not None:
+            for result in await check_signed_texts(shared.database, shared.chain.secret, accounts):
+                yield result

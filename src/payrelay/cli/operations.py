@@ -57,7 +57,9 @@ async def list_operations(
     from payrelay.cli.terminal.pages import Page
     from payrelay.flows.operators.review import ReviewFilter, list_for_operator
 
-    wanted = ReviewFilter(state=state, account=account, order_id=order, is_all=show_all, limit=limit)
+    wanted = ReviewFilter(
+        state=state, account=account, order_id=order, is_all=show_all or order is not None, limit=limit
+    )
     async with session(read_settings()) as relay:
         groups = await list_for_operator(relay, wanted)
         now_ms = relay.clock.now_ms()
