@@ -47,7 +47,7 @@ async def list_operations(
     *,
     state: Annotated[State | None, typer.Option(metavar="STATE", help=state_help(State))] = None,
     account: Annotated[str | None, typer.Option(metavar="ACCOUNT", help="Only those on this account.")] = None,
-    order: Annotated[str | None, typer.Option(metavar="ORDER", help="Only those of this order.")] = None,
+    order: Annotated[str | None, typer.Option(metavar="ORDER", help="Those of this order, final ones too.")] = None,
     show_all: Annotated[bool, typer.Option("--all", help="List final operations too, newest first.")] = False,
     limit: Annotated[int, typer.Option(metavar="COUNT", help="How many of each group.", min=1, max=LISTED_MAX)] = 50,
     as_json: Json = False,
@@ -57,9 +57,9 @@ async def list_operations(
     from payrelay.cli.terminal.pages import Page
     from payrelay.flows.operators.review import ReviewFilter, list_for_operator
 
-    wanted = ReviewFilter(
-        state=state, account=account, order_id=order, is_all=show_all or order is not None, limit=limit
-    )
+    # Whoever names an order asks what became of it, and a final operation is an answer.
+    is_all = show_all or order is not None
+    wanted = ReviewFilter(state=state, account=account, order_id=order, is_all=is_all, limit=limit)
     async with session(read_settings()) as relay:
         groups = await list_for_operator(relay, wanted)
         now_ms = relay.clock.now_ms()
