@@ -148,6 +148,8 @@ class NotificationReason(StrEnum):
     UNSEEN = "unseen"
     OTHER_AMOUNT = "other_amount"
     OTHER_KIND = "other_kind"
+    OTHER_SCHEDULE = "other_schedule"
+    OTHER_SCHEDULE_ENDED = "other_schedule_ended"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
     SECOND_PAYMENT = "second_payment"
     EARLIER_PAYMENT = "earlier_payment"
@@ -182,6 +184,8 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.UNSEEN: "the service could not read the gateway's records",
     NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was requested",
     NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
+    NotificationReason.OTHER_SCHEDULE: "its subscription has another schedule than was requested",
+    NotificationReason.OTHER_SCHEDULE_ENDED: "its subscription, on another schedule than was requested, has ended",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
     NotificationReason.EARLIER_PAYMENT: "its payment is older than every request for its order",
@@ -332,6 +336,7 @@ APPLIED_BY: Final = frozenset(
         NotificationReason.CHECKOUT_NOTIFIED,
         NotificationReason.CUSTOMER_APPROVED,
         NotificationReason.SUBSCRIPTION_NOTED,
+        NotificationReason.OTHER_SCHEDULE_ENDED,
         NotificationReason.CHARGEBACK_KEPT,
     }
 )
@@ -354,6 +359,7 @@ DOUBTED_BY: Final = frozenset(
     {
         NotificationReason.OTHER_AMOUNT,
         NotificationReason.OTHER_KIND,
+        NotificationReason.OTHER_SCHEDULE,
         NotificationReason.OTHER_TOKEN,
         NotificationReason.SECOND_PAYMENT,
         NotificationReason.EARLIER_PAYMENT,
