@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
@@ -34,7 +35,7 @@ from payrelay.flows.notifications.ingest import ingest_notification
 from payrelay.flows.notifications.work_inbox import begin_inbox
 from payrelay.flows.payments.charge import charge
 from payrelay.flows.relay import Relay
-from payrelay.gateways.gateway import NO_HEADERS
+from payrelay.gateways.gateway import NO_HEADERS, HostedPage, ReturnUrls
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.gateways.payhere.wire.checkout_forms import Merchant
 from payrelay.store import open_database
@@ -57,6 +58,7 @@ AUTHORIZATION_TOKEN: Final = "e34f3059-7b7d-4b62-a57c-784beaa169f4"
 PAYMENT_ID: Final = "320025000001"
 SUBSCRIPTION_ID: Final = "420075044317"
 AMOUNT_MINOR: Final = 100_000
+TODAY: Final = date(2023, 11, 15)
 EVENTS: Final = query("SELECT type, subject, principal FROM outbox ORDER BY seq")
 
 
@@ -298,7 +300,7 @@ class InboxWorld:
         person = Buyer(first_name="S", last_name="Perera", email="s@example.com", phone="0771234567", home=home)
         hosted = HostedPayment(
             kind=kind,
-            order_id="A-1",
+            order_id=checkout.order_id,
             items="Tea",
             currency="LKR",
             amount_minor=checkout.amount_minor,
@@ -306,7 +308,14 @@ class InboxWorld:
             plan=plan,
         )
         assert await self.checkouts.add(checkout, Details(secret="s", asked=hosted))
+        await self.give_out_form(checkout, hosted)
         return checkout
+
+    async def give_out_form(self, checkout: Checkout, hosted: HostedPayment) -> None:
+        """Stores the texts of a checkout's form, as giving it out does."""
+        returns = ReturnUrls(return_url="", cancel_url="", notify_url="")
+        page = HostedPage(checkout_id=checkout.id, payment=hosted, returns=returns, today=TODAY)
+        await self.relay.signed_texts.keep_form(checkout, self.account.signed_texts(page), at_ms=self.clock.now_ms())
 
     async def checkout(self) -> Checkout:
         """Reads the first checkout."""

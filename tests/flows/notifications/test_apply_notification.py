@@ -25,6 +25,7 @@ from payrelay.core.customers.customer import CustomerState
 from payrelay.core.notifications.notification import NotificationReason, NotificationState, needs_operator
 from payrelay.core.outcomes import OutcomeKind
 from payrelay.core.payments.operation import State as OperationState
+from payrelay.core.payments.proof import MatchResult
 from payrelay.core.secret import secret_hash
 from payrelay.errors import Code, Refusal
 from payrelay.flows.checkouts.finish_checkout import note_abandoned
@@ -329,15 +330,19 @@ async def test_an_authorization_of_something_else_proves_nothing(world: InboxWor
 
 
 async def test_an_authorization_that_may_be_of_a_checkout_proves_no_operation(world: InboxWorld) -> None:
-    """The customer authorized it on the page meanwhile: the lost operation would be called succeeded, and never was."""
+    """The customer authorized it on the page meanwhile: the lost operation would be called succeeded, and never was.
+
+    Nothing ever tells the two apart, so an operator must look.
+    """
     operation = await world.charge(OutcomeKind.UNKNOWN, HOLD)
     await world.open_checkout(CheckoutKind.AUTHORIZATION)
     taken = await world.take(body_of("3", payment_id=None, authorization_token=AUTHORIZATION_TOKEN))
 
-    assert taken.reason is NotificationReason.OPERATION_UNDER_WAY
+    assert taken.reason is NotificationReason.CHECKOUT_FINISHED
     stored = await world.relay.journal.get(operation.id)
     assert stored is not None
-    assert stored.state is OperationState.UNKNOWN
+    assert stored.state is OperationState.NEEDS_ATTENTION
+    assert (await world.relay.journal.history(operation.id))[-1].evidence.seen == MatchResult.TEXT_OF_ANOTHER
 
 
 async def test_an_authorization_of_another_operation_proves_nothing(world: InboxWorld) -> None:
@@ -503,7 +508,7 @@ async def test_a_chargeback_finds_the_payment_of_an_earlier_checkout(world: Inbo
 async def test_an_approval_goes_to_the_checkout_that_asked_for_one(world: InboxWorld) -> None:
     """Of two checkouts of an order the one of the same kind is meant."""
     first = await world.open_checkout(CheckoutKind.PREAPPROVAL, state=CheckoutState.EXPIRED, guard=None)
-    second = await world.open_checkout()
+    second = await world.open_checkout(amount_minor=AMOUNT_MINOR + 1)
     world.payments.append(payment_of())
     assert (await world.take(body_of(customer_token=TOKEN))).reason is NotificationReason.CUSTOMER_APPROVED
 

@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from payrelay.core.gateways.signed_text import SignedText
 from payrelay.core.payments.payment import Payment, PaymentStatus
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.core.secret import MaskedRepr, Secret
@@ -151,6 +152,7 @@ class NotificationReason(StrEnum):
     OTHER_SCHEDULE = "other_schedule"
     OTHER_SCHEDULE_ENDED = "other_schedule_ended"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
+    OTHER_TEXT = "other_text"
     SECOND_PAYMENT = "second_payment"
     EARLIER_PAYMENT = "earlier_payment"
     OPERATION_OPEN = "operation_open"
@@ -187,6 +189,7 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.OTHER_SCHEDULE: "its subscription has another schedule than was requested",
     NotificationReason.OTHER_SCHEDULE_ENDED: "its subscription, on another schedule than was requested, has ended",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
+    NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
     NotificationReason.EARLIER_PAYMENT: "its payment is older than every request for its order",
     NotificationReason.OPERATION_OPEN: "the order's operation already needs an operator",
@@ -229,6 +232,8 @@ class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
     Attributes:
         kind, reported: what it is about, and the status that it reports.
         order_id, amount_minor, currency: these and the status are signed.
+        readings: every order and amount that the signature fits, where the gateway runs signed fields together; the
+            notification's own are among them. Empty where the signature fits nothing else.
         payment_id, subscription_id: digits.
         message_type: what happened to a subscription.
         customer_token, authorization_token: the token of an approval or of an authorization.
@@ -243,6 +248,7 @@ class NotificationContent(MaskedRepr, frozen=True, kw_only=True):
     order_id: str
     amount_minor: int | None
     currency: str
+    readings: tuple[SignedText, ...] = ()
     payment_id: str | None = None
     subscription_id: str | None = None
     message_type: MessageType | None = None
@@ -361,6 +367,7 @@ DOUBTED_BY: Final = frozenset(
         NotificationReason.OTHER_KIND,
         NotificationReason.OTHER_SCHEDULE,
         NotificationReason.OTHER_TOKEN,
+        NotificationReason.OTHER_TEXT,
         NotificationReason.SECOND_PAYMENT,
         NotificationReason.EARLIER_PAYMENT,
         NotificationReason.INCOMPLETE,

@@ -10,6 +10,7 @@ Rules:
    digests and row.
 """
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -87,16 +88,25 @@ class Journal:
         return None if row is None or _has_lapsed(row, now_ms) else self._claimed(row)
 
     async def accept(
-        self, operation: Operation, entry: JournalEntry, call: Effect, *, conflicts_with: str | None, now_ms: int
+        self,
+        operation: Operation,
+        entry: JournalEntry,
+        call: Effect,
+        *,
+        conflicts_with: str | None,
+        now_ms: int,
+        beside: Sequence[Statement] = (),
     ) -> Acceptance:
         """Stores a new operation with its first journal entry and its call, unless another operation is in its way.
 
         The claim comes first: the result for its holder is a ClaimedOperation. A claim that has lapsed is taken over.
         Next come the operation's guard and ``conflicts_with``, a guard that no operation of this merchant may hold: the
         result for their holder is a GuardedOperation. Of many that try at once, one is accepted.
+
+        ``beside`` is what else is stored with an accepted operation, or not at all, such as its signed texts.
         """
         chained, parameters = self._entries.accepted(operation, entry, call)
-        unit = _accept(chained, parameters, conflicts_with, now_ms)
+        unit = _accept(chained, parameters, conflicts_with, now_ms, beside)
         try:
             holder = await self._database.write(unit)
         except _Conflict as conflict:
@@ -189,13 +199,18 @@ class Journal:
 
 
 def _accept(
-    operation: Operation, parameters: tuple[Value, ...], conflicts_with: str | None, now_ms: int
+    operation: Operation,
+    parameters: tuple[Value, ...],
+    conflicts_with: str | None,
+    now_ms: int,
+    beside: Sequence[Statement],
 ) -> Unit[Row | None]:
     """Gives None where the operation is accepted, else the row of the one that holds the claim or the guard."""
     # The insert comes first: it nearly always succeeds, and only the indexes can tell for certain. A conflicting guard
     # is searched for after it, in a statement of its own: by then the holder of an equal guard has committed.
     invalidates = _invalidates_reads(operation)
-    statement = Statement(statements.ACCEPT, parameters, is_whole=conflicts_with is None and not invalidates)
+    is_whole = conflicts_with is None and not invalidates and not beside
+    statement = Statement(statements.ACCEPT, parameters, is_whole=is_whole)
     for _ in range(_ACCEPT_ATTEMPTS_MAX):
         if (yield statement):
             conflicting = [] if conflicts_with is None else (yield _guard_of(operation, conflicts_with))
@@ -203,6 +218,8 @@ def _accept(
                 raise _Conflict(conflicting[0])
             if invalidates:
                 yield Statement(statements.INVALIDATE, (operation.merchant,))
+            for each in beside:  # noqa: UP028, a tuple takes no result
+                yield each
             return None
         claimed = yield Statement(statements.FIND_CLAIM, (operation.principal, operation.claim))
         if claimed and not _has_lapsed(claimed[0], now_ms):
