@@ -149,6 +149,8 @@ class NotificationReason(StrEnum):
     UNSEEN = "unseen"
     OTHER_AMOUNT = "other_amount"
     OTHER_KIND = "other_kind"
+    OTHER_SCHEDULE = "other_schedule"
+    OTHER_SCHEDULE_ENDED = "other_schedule_ended"
     OTHER_TOKEN = "other_token"  # noqa: S105, a word
     OTHER_TEXT = "other_text"
     SECOND_PAYMENT = "second_payment"
@@ -184,6 +186,8 @@ REASON_PHRASES: Final[dict[NotificationReason, str]] = {
     NotificationReason.UNSEEN: "the service could not read the gateway's records",
     NotificationReason.OTHER_AMOUNT: "it is for another amount or currency than was requested",
     NotificationReason.OTHER_KIND: "it is not of the kind that was requested",
+    NotificationReason.OTHER_SCHEDULE: "its subscription has another schedule than was requested",
+    NotificationReason.OTHER_SCHEDULE_ENDED: "its subscription, on another schedule than was requested, has ended",
     NotificationReason.OTHER_TOKEN: "another token was accepted for the same order",
     NotificationReason.OTHER_TEXT: "its signature also fits another form or call",
     NotificationReason.SECOND_PAYMENT: "the order was paid before, by another payment",
@@ -338,6 +342,7 @@ APPLIED_BY: Final = frozenset(
         NotificationReason.CHECKOUT_NOTIFIED,
         NotificationReason.CUSTOMER_APPROVED,
         NotificationReason.SUBSCRIPTION_NOTED,
+        NotificationReason.OTHER_SCHEDULE_ENDED,
         NotificationReason.CHARGEBACK_KEPT,
     }
 )
@@ -360,6 +365,7 @@ DOUBTED_BY: Final = frozenset(
     {
         NotificationReason.OTHER_AMOUNT,
         NotificationReason.OTHER_KIND,
+        NotificationReason.OTHER_SCHEDULE,
         NotificationReason.OTHER_TOKEN,
         NotificationReason.OTHER_TEXT,
         NotificationReason.SECOND_PAYMENT,
