@@ -3,7 +3,7 @@
 The payer's own browser posts it, and may have edited it. Two rules follow, as far as the gateway's documents go:
 
 1. The hash is compared over the run of merchant, order, amount and currency, which has no separators. So order `A1`
-   with `2510.00` and order `A125` with `10.00` have one hash. No other field is compared with anything, nor is the page.
+   with `2510.00` and order `A125` with `10.00` have one hash. No other field is compared, nor is the page.
 2. Of a field that comes twice the last one counts, as in PHP; whatever is read later reads that one.
 """
 
