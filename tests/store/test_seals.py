@@ -220,6 +220,10 @@ class _Racing:
             raise Outdated("somebody else wrote it")
         return await self._database.write(unit)
 
+    async def clear_files(self, table: str | None) -> bool:
+        """Clears its files."""
+        return await self._database.clear_files(table)
+
     async def ping(self) -> None:
         """Asks."""
         await self._database.ping()

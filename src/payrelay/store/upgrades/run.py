@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.meta import finished_upgrades, note_upgrade
+from payrelay.store.upgrades.data_keys import seal_with_data_keys
 
 
 class UpgradeContext(NamedTuple):
@@ -46,7 +47,14 @@ async def _begin_chain(_: UpgradeContext) -> None:
     """Does nothing: that it is finished says that the audit chain has a key, which may not be missing any more."""
 
 
-STEPS: Final[tuple[UpgradeStep, ...]] = (UpgradeStep("audit chain", _begin_chain),)
+async def _seal_with_data_keys(context: UpgradeContext) -> None:
+    await seal_with_data_keys(context.database, context.seal)
+
+
+STEPS: Final[tuple[UpgradeStep, ...]] = (
+    UpgradeStep("audit chain", _begin_chain),
+    UpgradeStep("data keys", _seal_with_data_keys),
+)
 """All steps, in the order in which they run; a new one is added at the end."""
 
 
