@@ -55,9 +55,7 @@ class Captured:
         for found in re.finditer(re.escape(FORMAT + seal.key_id), files):
             sealed_key = files[found.start() : found.start() + SEALED_KEY_BYTES]
             keys += [DataKey(key) for owner in self.owners for key in _opened(seal, sealed_key, key_context(owner))]
-        return [
-            plain for value, context in self.values for key in (seal, *keys) for plain in _opened(key, value, context)
-        ]
+        return [plain for value, context in self.values for key in keys for plain in _opened(key, value, context)]
 
 
 def _opened(key: Seal | DataKey, value: bytes, context: bytes) -> list[bytes]:
