@@ -74,6 +74,7 @@ from payrelay.store.payments.counts import Counts
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore
 from payrelay.store.seals import Seals
+from payrelay.store.signed_texts import SignedTexts
 from payrelay.store.subscriptions import Subscriptions
 from payrelay.store.upgrades.run import UpgradeContext, upgrade
 
@@ -213,6 +214,7 @@ async def opened_relay(
             dispatch=dispatch,
             customers=Customers(database, seal, chain_key=chain_secret),
             checkouts=Checkouts(database, seal),
+            signed_texts=SignedTexts(database, secret=chain_secret),
             return_links=settings.return_links,
             client_tokens=ClientTokens(database),
             signing_keys=SigningKeys(database, seal, clock),
