@@ -25,6 +25,7 @@ from payrelay.store.alerts import Alerts, AlertSubject
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.data_keys import KeyResidues
 from payrelay.store.engine.database import Database
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.events.deliveries import Deliveries
@@ -77,6 +78,7 @@ def relay_over(
         signed_texts=SignedTexts(database, secret=CHAIN_KEY),
         client_tokens=ClientTokens(database),
         signing_keys=SigningKeys(database, SEAL, clock),
+        key_residues=KeyResidues(database),
         dispatch=Dispatch(
             feed=feed,
             endpoints=Endpoints(database, SEAL),

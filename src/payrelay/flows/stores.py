@@ -7,6 +7,7 @@ from payrelay.store.access.signing_keys import SigningKeys
 from payrelay.store.chargebacks import Chargebacks
 from payrelay.store.checkouts import Checkouts
 from payrelay.store.customers import Customers
+from payrelay.store.data_keys import KeyResidues
 from payrelay.store.inbox import Inbox
 from payrelay.store.payments.journal import Journal
 from payrelay.store.payments.resolution import ResolutionStore
@@ -28,6 +29,7 @@ class Stores:
         signed_texts: the texts that gateways sign once they get a form or a call.
         subscriptions: what is known of subscriptions.
         client_tokens, signing_keys: client tokens, and the keys that sign them.
+        key_residues: the places in the database's files that may still hold a destroyed data key.
     """
 
     journal: Journal
@@ -40,3 +42,4 @@ class Stores:
     subscriptions: Subscriptions
     client_tokens: ClientTokens
     signing_keys: SigningKeys
+    key_residues: KeyResidues

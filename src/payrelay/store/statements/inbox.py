@@ -5,6 +5,7 @@
 from typing import Final
 
 from payrelay.store.engine.queries import query
+from payrelay.store.statements.data_keys import key_of
 from payrelay.store.statements.pagination import Listing
 from payrelay.store.statements.payment_owners import OPERATION_OWNS
 
@@ -59,8 +60,10 @@ RECORD_NOTIFICATION: Final = query(
 GET_NOTIFICATION: Final = query(f"SELECT {NOTIFICATION_COLUMNS} FROM notifications WHERE id = $1")
 """Reads one notification."""
 
-BODY_OF_NOTIFICATION: Final = query("SELECT sealed_body FROM notifications WHERE id = $1")
-"""Reads the sealed body of a notification; null once it was forgotten."""
+BODY_OF_NOTIFICATION: Final = query(
+    f"SELECT sealed_body, {key_of('notifications.id')} FROM notifications WHERE id = $1",
+)
+"""Reads the sealed body of a notification, null once it was forgotten, and its key."""
 
 LEASE_NOTIFICATIONS: Final = query(
     f"""
