@@ -38,6 +38,7 @@ from payrelay.store.engine.database import Database, Row, Statement, Unit
 from payrelay.store.engine.queries import query
 from payrelay.store.engine.sealing import Seal
 from payrelay.store.inbox import Inbox
+from payrelay.store.payments.order_searches import OrderSearches
 from payrelay.store.subscriptions import Subscriptions, SubscriptionSummary
 
 T = TypeVar("T")
@@ -214,6 +215,7 @@ class InboxWorld:
         self.relay: Relay = replace(
             world.relay,
             accounts={"gateway": self.account},
+            order_searches=OrderSearches(self.database),
             inbox=self.inbox,
             chargebacks=self.chargebacks,
             checkouts=self.checkouts,

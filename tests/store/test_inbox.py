@@ -127,10 +127,10 @@ async def test_what_is_due_is_given_once(inbox: Inbox) -> None:
     await inbox.put(numbered(3, next_at_ms=None), BODY)
 
     assert await inbox.next_due_ms() == NOW_MS
-    taken = await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, limit=5)
+    taken = await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, orders=5, of_an_order=5)
     assert [each.id for each in taken] == ["ntf_0001"]
-    assert await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, limit=5) == []
-    back = await inbox.lease_due(NOW_MS + 100, leased_until_ms=NOW_MS + 200, limit=5)
+    assert await inbox.lease_due(NOW_MS + 1, leased_until_ms=NOW_MS + 100, orders=5, of_an_order=5) == []
+    back = await inbox.lease_due(NOW_MS + 100, leased_until_ms=NOW_MS + 200, orders=5, of_an_order=5)
     assert sorted(each.id for each in back) == ["ntf_0001", "ntf_0002"]
 
 
@@ -141,7 +141,9 @@ async def test_a_new_owner_expires_the_leases_of_a_dead_process(inbox: Inbox) ->
     await inbox.put(waiting, BODY)
 
     assert await inbox.expire_leases(NOW_MS + 5) == 1
-    assert [each.id for each in await inbox.lease_due(NOW_MS + 5, leased_until_ms=NOW_MS + 9, limit=5)] == ["ntf_0001"]
+    assert [
+        each.id for each in await inbox.lease_due(NOW_MS + 5, leased_until_ms=NOW_MS + 9, orders=5, of_an_order=5)
+    ] == ["ntf_0001"]
 
 
 async def test_a_change_names_the_version_that_it_was_decided_on(inbox: Inbox) -> None:
