@@ -134,6 +134,33 @@ async def test_what_is_due_is_given_once(inbox: Inbox) -> None:
     assert sorted(each.id for each in back) == ["ntf_0001", "ntf_0002"]
 
 
+async def test_a_flood_on_one_order_keeps_out_no_other(inbox: Inbox) -> None:
+    """Each order takes one place in a round, however much of it is due, and however long."""
+    for number in range(OF_AN_ORDER_MAX):
+        await inbox.put(numbered(number, next_at_ms=NOW_MS), BODY)
+    await inbox.put(numbered(50, order_id="A-2", next_at_ms=NOW_MS + 1), BODY)
+    await inbox.put(numbered(51, order_id="A-3", next_at_ms=NOW_MS + 2), BODY)
+    leased = await inbox.lease_due(NOW_MS + 9, leased_until_ms=NOW_MS + 100, orders=2, of_an_order=3)
+
+    assert [each.id for each in leased] == ["ntf_0000", "ntf_0001", "ntf_0002", "ntf_0050"]
+
+
+async def test_what_waits_for_a_search_is_leased_with_its_order(inbox: Inbox) -> None:
+    """One search answers all of it; what was compared with this search already is not given again."""
+    members = {"state": NotificationState.WAITING, "reason": NotificationReason.NOT_SHOWN}
+    await inbox.put(numbered(1, **members), BODY)
+    await inbox.put(numbered(2, **members, updated_at_ms=NOW_MS + 5), BODY)
+    waits = members | {"reason": NotificationReason.SEARCH_WAITS}
+    await inbox.put(numbered(3, **waits, updated_at_ms=NOW_MS + 5), BODY)
+    await inbox.put(numbered(4, **members, order_id="A-2"), BODY)
+    await inbox.put(numbered(5), BODY)
+    leased = await inbox.lease_waiting(
+        NOTIFICATION.merchant, "A-1", before_ms=NOW_MS + 5, leased_until_ms=NOW_MS + 9, limit=9
+    )
+
+    assert [(each.id, each.next_at_ms) for each in leased] == [("ntf_0001", NOW_MS + 9), ("ntf_0003", NOW_MS + 9)]
+
+
 async def test_a_new_owner_expires_the_leases_of_a_dead_process(inbox: Inbox) -> None:
     """A process died right after its answer: the next one must not wait until nobody can be working on it any more."""
     await inbox.put(NOTIFICATION, BODY)

@@ -84,7 +84,7 @@ class OrderSearch:
         """When what still waits may ask again; None where nobody has asked since ``is_needed`` was set to False."""
         if not self.is_needed or self.schedule is None:
             return None
-        return next_try_ms(self.schedule, self.relay.clock.now_ms())
+        return next_try_ms(self.schedule, self.relay.clock.now_ms(), is_given=self.slot is not None)
 
     @property
     def payments(self) -> tuple[Payment, ...] | None:
@@ -102,6 +102,8 @@ class OrderSearch:
         Without a slot, what the last search of the order showed counts where it is not much older than ``since_ms``.
         Gives NoObservation where nothing is known. ``for_id`` names who asks, for the hooks. Raises StoreError.
         """
+        if isinstance(call, PaymentsOfOrder) and call.order_id != self.order_id:
+            return _NO_SLOT  # another order has a schedule of its own
         if not await self.has_slot():
             return await self._stored_observation(call, since_ms)
         if call not in self._observations:

@@ -36,6 +36,8 @@ SCHEDULE_MS: Final = DAY_MS
 """How long after its last search an order's schedule counts. It is then forgotten, and the next search begins one."""
 LEASE_MS: Final = 180_000
 """How long a process has a slot: longer than a search takes, with all its waits for the budget."""
+IN_FLIGHT_MS: Final = 5_000
+"""The pause before somebody asks again for a slot that another process has at this moment."""
 READING_COUNTS_MS: Final = 60_000
 """How much older than a notification the reading may be that answers it without a search of its own. A payment that the
 gateway showed a minute ago was paid, and its notification may be late."""
@@ -112,6 +114,10 @@ def _begun_anew(schedule: SearchSchedule, occasions: Iterable[str], now_ms: int)
     )
 
 
-def next_try_ms(schedule: SearchSchedule, now_ms: int) -> int:
-    """Gives when to ask for a slot again that was not given, or to wait for the next one after a search."""
-    return max(schedule.next_at_ms, now_ms + PAUSE_MS_MIN)
+def next_try_ms(schedule: SearchSchedule, now_ms: int, *, is_given: bool) -> int:
+    """Gives when to ask for a slot again: at the next one, after the one that was given, or that another has now.
+
+    While another process has the slot, the end of its search brings the next try forward.
+    """
+    pause_ms = PAUSE_MS_MIN if is_given or schedule.leased_until_ms is None else IN_FLIGHT_MS
+    return max(schedule.next_at_ms, now_ms + pause_ms)

@@ -48,8 +48,8 @@ class OrderSearches:
     async def end(self, taken: SearchSchedule, payments: tuple[Payment, ...] | None, *, now_ms: int) -> None:
         """Ends the search of a slot that was taken, and stores the payments that it showed; None where it showed none.
 
-        With a reading, every notification that waits for the order, and was not compared with it, is due at once. Does
-        nothing where the lease has ended and another process has the slot. May be repeated.
+        With a reading, every notification that waits for the order, and was not compared with it, is due at once; else
+        with the next slot. Does nothing where the lease has ended and another process has the slot. May be repeated.
         """
         await self._database.write(_end(taken, payments, now_ms))
 
@@ -71,6 +71,13 @@ class OrderSearches:
         statement = Statement(statements.BRING_FORWARD, (merchant, order_id, now_ms), is_whole=True)
         await self._database.write(all_rows(statement))
 
+    async def expire_leases(self, now_ms: int) -> None:
+        """Frees the slots whose searches a dead process had begun. Only for the sole owner of the store, at its start.
+
+        May be repeated.
+        """
+        await self._database.write(all_rows(Statement(statements.EXPIRE_LEASES, (now_ms,), is_whole=True)))
+
     async def forget(self, before_ms: int, limit: int) -> int:
         """Removes at most ``limit`` schedules whose last search was before a time; gives their number."""
         return await self._database.write(count_rows(Statement(statements.FORGET, (before_ms, limit), is_whole=True)))
@@ -91,12 +98,13 @@ def _end(taken: SearchSchedule, payments: tuple[Payment, ...] | None, now_ms: in
     order = (taken.merchant, taken.order_id)
     if not (yield Statement(statements.END, (*order, taken.asked_at_ms))):
         return
-    if payments is None or len(payments) > READING_MAX:
-        return
-    # What customers bought stays out of the database.
-    plain = [msgspec.structs.replace(each, description="") for each in payments]
-    yield Statement(statements.KEEP_READING, (*order, taken.asked_at_ms, _encode(plain).decode()))
-    yield Statement(statements.WAKE, (*order, taken.asked_at_ms, now_ms))
+    due_ms = taken.next_at_ms
+    if payments is not None and len(payments) <= READING_MAX:
+        # What customers bought stays out of the database.
+        plain = [msgspec.structs.replace(each, description="") for each in payments]
+        yield Statement(statements.KEEP_READING, (*order, taken.asked_at_ms, _encode(plain).decode()))
+        due_ms = now_ms
+    yield Statement(statements.WAKE, (*order, taken.asked_at_ms, due_ms))
 
 
 def _schedule_of(row: Row) -> SearchSchedule:

@@ -50,7 +50,8 @@ WAKE: Final = query(
     WHERE merchant = $1 AND order_id = $2 AND state = 'waiting' AND next_at_ms > $4::bigint
       AND (updated_at_ms < $3 OR why = 'search_waits')""",
 )
-"""Makes the notifications of an order due that wait, and that nobody has compared with the reading from $3 on."""
+"""Makes the notifications of an order due at $4 that wait longer, and that nobody has worked on since $3, or that wait
+for a search."""
 
 BRING_FORWARD: Final = query(
     """
@@ -58,6 +59,9 @@ BRING_FORWARD: Final = query(
     WHERE merchant = $1 AND order_id = $2 AND next_at_ms > $3::bigint AND leased_until_ms IS NULL""",
 )
 """Makes the next slot due."""
+
+EXPIRE_LEASES: Final = query("UPDATE order_searches SET leased_until_ms = $1 WHERE leased_until_ms > $1")
+"""Ends the leases of a process that has died."""
 
 FORGET: Final = query(
     """
