@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from payrelay.core.calls import AllSubscriptions, OneSubscription, PaymentsOfOrder, PaymentsOfSubscription, Read
+from payrelay.core.checkouts.checkout import Checkout
 from payrelay.core.outcomes import Evidence, Reading
 from payrelay.core.payments.order_search import READING_COUNTS_MS, SCHEDULE_MS, SearchSchedule, next_try_ms
 from payrelay.core.payments.payment import NoObservation, NothingShown, Observation, Payment, PaymentsSeen
@@ -22,11 +23,13 @@ from payrelay.flows.relay import Relay
 from payrelay.gateways.gateway import Gateway
 from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.hooks import FlowPoint
-from payrelay.store.payments.order_searches import StoredReading
+from payrelay.store.payments.order_searches import OrderReading
 
 SUBSCRIPTIONS_MAX: Final = 3
 """Subscriptions of one order whose payments one slot asks for. An order has one; a second one was begun by mistake."""
 
+INQUIRE_WITHIN_S: Final = 10.0
+"""How long each call waits for a permit of the gateway's rate limiter."""
 FORGOTTEN_MAX: Final = 500
 """Schedules that one round deletes, so that it never holds the store for long."""
 
@@ -60,7 +63,7 @@ class OrderSearch:
     schedule: SearchSchedule | None = None
     _observations: dict[PaymentsOfOrder | PaymentsOfSubscription, Observation] = field(default_factory=dict)
     _readings: dict[OneSubscription | AllSubscriptions, tuple[Reading, int]] = field(default_factory=dict)
-    _stored: list[StoredReading | None] = field(default_factory=list)
+    _stored: list[OrderReading | None] = field(default_factory=list)
     _asked_for: set[str] = field(default_factory=set)
 
     async def has_slot(self) -> bool:
@@ -212,6 +215,22 @@ class OrderSearch:
     @property
     def _until_s(self) -> float:
         return self.relay.clock.boot_s() + self.wait_s
+
+
+def search_of(relay: Relay, account: Gateway, checkout: Checkout, occasion: str | None) -> OrderSearch:
+    """Returns the search for a checkout's order, which takes the order's slot when it is first asked.
+
+    ``occasion`` is what has happened to the checkout, None for nothing new. The calls have the priority of a read,
+    below all effects and their resolution: pages that are refreshed must not take the permits of charges.
+    """
+    return OrderSearch(
+        relay=relay,
+        account=account,
+        order_id=checkout.order_id,
+        occasions=frozenset() if occasion is None else frozenset({f"{occasion} {checkout.id}"}),
+        priority=Priority.READ,
+        wait_s=INQUIRE_WITHIN_S,
+    )
 
 
 async def forget_searches(relay: Relay) -> int:

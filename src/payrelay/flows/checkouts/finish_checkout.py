@@ -24,7 +24,8 @@ from payrelay.core.checkouts.checkout import (
 from payrelay.core.payments.payment import Payment
 from payrelay.core.payments.schedules import DAY_MS
 from payrelay.errors import Outdated, Refusal, StoreError
-from payrelay.flows.checkouts.search_for_checkout import NoObservationError, paid_by, search_for_checkout, search_of
+from payrelay.flows.checkouts.search_for_checkout import NoObservationError, paid_by, search_for_checkout
+from payrelay.flows.order_search import search_of
 from payrelay.flows.relay import Relay
 from payrelay.runtime.hooks import FlowPoint
 

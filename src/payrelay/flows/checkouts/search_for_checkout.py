@@ -14,7 +14,6 @@ Rules:
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 import msgspec
 
@@ -27,33 +26,12 @@ from payrelay.core.subscriptions.subscription import Fact, fact_of_installment
 from payrelay.errors import Code, Refusal
 from payrelay.flows.order_search import OrderSearch
 from payrelay.flows.relay import Relay
-from payrelay.gateways.gateway import Gateway
-from payrelay.gateways.pacing.rate_limiter import Priority
 from payrelay.runtime.hooks import FlowPoint
 from payrelay.store.subscriptions import SubscriptionOwner
-
-INQUIRE_WITHIN_S: Final = 10.0
-"""How long each call waits for a permit of the gateway's rate limiter."""
 
 
 class NoObservationError(Refusal):
     """The gateway could not be asked, which proves nothing."""
-
-
-def search_of(relay: Relay, account: Gateway, checkout: Checkout, occasion: str | None) -> OrderSearch:
-    """Returns the search for a checkout's order, which takes the order's slot when it is first asked.
-
-    ``occasion`` is what has happened to the checkout, None for nothing new. The calls have the priority of a read,
-    below all effects and their resolution: pages that are refreshed must not take the permits of charges.
-    """
-    return OrderSearch(
-        relay=relay,
-        account=account,
-        order_id=checkout.order_id,
-        occasions=frozenset() if occasion is None else frozenset({f"{occasion} {checkout.id}"}),
-        priority=Priority.READ,
-        wait_s=INQUIRE_WITHIN_S,
-    )
 
 
 async def search_for_checkout(relay: Relay, checkout: Checkout, search: OrderSearch) -> Result | None:

@@ -25,7 +25,7 @@ _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(tuple[Payment, ...]).decode
 
 
-class StoredReading(msgspec.Struct, frozen=True, kw_only=True):
+class OrderReading(msgspec.Struct, frozen=True, kw_only=True):
     """What the last search of an order showed: its payments, without descriptions, and when the search began."""
 
     payments: tuple[Payment, ...]
@@ -53,13 +53,13 @@ class OrderSearches:
         """
         await self._database.write(_end(taken, payments, now_ms))
 
-    async def reading(self, merchant: str, order_id: str) -> StoredReading | None:
+    async def reading(self, merchant: str, order_id: str) -> OrderReading | None:
         """Reads what the last search of an order showed; None where no reading is stored."""
         row = await self._database.read(first_row(Statement(statements.GET, (merchant, order_id))))
         if row is None or not isinstance(row[-1], str):
             return None
         read_at_ms = _schedule_of(row[:-1]).read_at_ms
-        return None if read_at_ms is None else StoredReading(payments=_decode(row[-1]), read_at_ms=read_at_ms)
+        return None if read_at_ms is None else OrderReading(payments=_decode(row[-1]), read_at_ms=read_at_ms)
 
     async def get(self, merchant: str, order_id: str) -> SearchSchedule | None:
         """Reads the schedule of an order; None where it has none."""
